@@ -1,7 +1,7 @@
-//! Inputs for readers of strangers' bytes: samples of what a reader expects, mutated.
+//! Fuzz inputs for parsers of untrusted bytes: mutated samples of valid input.
 //!
-//! A mutation works on pieces: runs of letters and digits, or one other character. So a reader's input changes mostly at the joints
-//! where the reader takes it apart. [`mutated`] is a strategy of `proptest`, which also shrinks an input that fails.
+//! A mutation works on pieces: runs of letters and digits, or single other characters. So most changes are where the parser splits
+//! its input. [`mutated`] is a `proptest` strategy, which also shrinks a failing input.
 
 use std::env;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-/// What readers stumble over, whatever they read.
+/// Text that often breaks parsers of any format.
 const AWKWARD: &str = "\0 \r\n \n \t \" \\ ' % %00 %2 %ff %C5%BC + & && = ; , : / // ? # @ \\u0000 \\ud800 \\udc00\\ud800 { } [ ] < > <fuzz> \
     &amp; null true 0 -0 -1 1e3 1.0 00 1e999 2147483647 2147483648 9223372036854775807 9223372036854775808 -9223372036854775809 \
     18446744073709551616 ż \u{202e} \u{1f980} a\u{301} \u{2028} \u{ff0f} İ \u{e0001} \u{feff} \u{7f}";
 
 const INVALID_UTF8: [&[u8]; 3] = [b"\xff", b"\xc0\x80", b"\xed\xa0\x80"];
 
-/// The longest input that is made.
+/// Maximum length of an input.
 const LONGEST: usize = 16 * 1024;
 
-/// What becomes of some pieces.
+/// A mutation of some pieces.
 #[derive(Debug, Clone)]
 enum Change {
     Replaced(Vec<u8>),
@@ -33,7 +33,7 @@ enum Change {
     JsonEscaped,
 }
 
-/// A runner that makes the same inputs in every run, unless `PROPTEST_RNG_SEED` says otherwise.
+/// A runner that generates the same inputs in every run, unless `PROPTEST_RNG_SEED` is set.
 pub fn runner() -> TestRunner {
     let mut config = Config {
         failure_persistence: None,
@@ -48,7 +48,7 @@ pub fn runner() -> TestRunner {
     TestRunner::new(config)
 }
 
-/// One of the samples with up to seven mutations, at most 16 KiB long. Pieces of the samples are put into one another.
+/// A sample with up to seven mutations, at most 16 KiB long. Mutations also insert pieces of other samples.
 pub fn mutated<S: AsRef<[u8]>>(samples: impl IntoIterator<Item = S>) -> impl Strategy<Value = Vec<u8>> {
     let samples: Vec<Vec<u8>> = samples
         .into_iter()
@@ -109,7 +109,7 @@ impl Change {
     }
 }
 
-/// So many pieces from one of the joints.
+/// The range of `pieces` pieces from one of the boundaries.
 fn stretch(input: &[u8], from: Index, pieces: usize) -> Range<usize> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
     let within = input.windows(2).enumerate().filter_map(|(at, two)| match two {

@@ -1,4 +1,4 @@
-//! What a carrier's client implements, and the seven that do, one file each: the request, the reading of the answer, and the
+//! The trait of a carrier's client, and its seven implementations, one file each: the request, the parser of the answer, and the
 //! code table as data.
 
 pub(crate) mod dhl;
@@ -18,13 +18,13 @@ use crate::http::Response;
 
 /// One carrier's tracking service. Pure: it neither sends nor waits.
 pub(crate) trait Api: Send + Sync {
-    /// The request that asks about a parcel, without the header that authenticates it.
+    /// The request for a parcel's state, without the authentication header.
     fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request;
 
-    /// Reads an answer. Statuses that mean the same everywhere (401, 429, 502 to 504, redirects) never arrive here.
+    /// Parses an answer. Statuses with the same meaning everywhere (401, 429, 502 to 504, redirects) never arrive here.
     fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure>;
 
-    /// How long to pause after a 429 without `Retry-After`. `is_repeated`: the probe after such a pause got a 429 again.
+    /// The pause after a 429 without `Retry-After`. `is_repeated`: the probe after such a pause got a 429 again.
     fn throttle_pause(&self, is_repeated: bool, now: DateTime<Utc>) -> TimeDelta {
         let _ = (is_repeated, now);
         TimeDelta::seconds(60)
@@ -41,7 +41,7 @@ pub(crate) struct Reading {
     pub(crate) at: Option<DateTime<Utc>>,
 }
 
-/// Why there is no reading. The text goes into logs: it holds no credential and no address.
+/// Why a look-up has no reading. The text is logged, so it contains no credentials and no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
     /// The carrier does not know the parcel.
@@ -55,10 +55,10 @@ pub(crate) enum Failure {
     Connect(String),
     #[error("the exchange broke off: {0}")]
     Broken(String),
-    /// An HTTP status that carries no answer.
+    /// A status without a usable answer.
     #[error("HTTP status {0}")]
     Status(u16),
-    /// With the pause that the carrier asks for.
+    /// With the pause that the carrier requests.
     #[error("HTTP status 429")]
     Throttled(Option<TimeDelta>),
     /// The token was rejected.

@@ -1,4 +1,4 @@
-//! A circuit breaker per carrier: one that fails, throttles us or rejects our credentials is not asked for a while.
+//! A circuit breaker per carrier. It blocks look-ups for a while if the carrier fails, throttles or rejects the credentials.
 
 use std::{
     collections::VecDeque,
@@ -11,10 +11,10 @@ use orders::Carrier;
 
 /// Consecutive timeouts that open the breaker.
 const TIMEOUTS: usize = 3;
-/// Failures among the last [`WINDOW`] look-ups that open it; a timeout is a failure.
+/// Failures among the last [`WINDOW`] look-ups that open the breaker; a timeout is a failure.
 const FAILURES: usize = 5;
 const WINDOW: usize = 10;
-/// How long it stays open at first. Each failed probe doubles the pause.
+/// The first pause. Each failed probe doubles it, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: TimeDelta = TimeDelta::seconds(30);
 const LONGEST_PAUSE: TimeDelta = TimeDelta::minutes(5);
 
@@ -26,7 +26,7 @@ pub(crate) struct CircuitBreaker {
     state: Mutex<State>,
 }
 
-/// What a look-up says about the carrier's health.
+/// The outcome of a look-up, as a measure of the carrier's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The carrier answered. "No such parcel" is an answer.
@@ -35,13 +35,13 @@ pub(crate) enum Outcome {
     Timeout,
     /// Unreachable, or an unusable answer.
     Failure,
-    /// HTTP 429: the carrier must not be asked for this long.
+    /// HTTP 429: no look-ups for this long.
     Throttled(TimeDelta),
-    /// The credentials were rejected. Only a new configuration helps.
+    /// The carrier rejected the credentials. Only a new configuration helps.
     Rejected,
 }
 
-/// Permission for one look-up. Dropped without an outcome, it counts as if the look-up had never been made.
+/// Permission for one look-up. Dropping it without an outcome has the effect of no look-up.
 pub(crate) struct Permit<'a> {
     breaker: &'a CircuitBreaker,
     is_probe: bool,
@@ -54,7 +54,7 @@ struct State {
     /// Whether each of the last look-ups failed, oldest first.
     failed: VecDeque<bool>,
     consecutive_timeouts: usize,
-    /// Pauses because of failures since the last success.
+    /// Pauses caused by failures since the last success.
     consecutive_pauses: u32,
     pause: Option<Pause>,
     is_rejected: bool,
@@ -78,12 +78,12 @@ impl CircuitBreaker {
         }
     }
 
-    /// Why [`CircuitBreaker::admit`] would refuse now, if it would.
+    /// The reason for which [`CircuitBreaker::admit`] would refuse now, if any.
     pub(crate) fn refusal(&self) -> Option<&'static str> {
         self.state().refusal(self.clock.now())
     }
 
-    /// Permission to ask, or why there is none.
+    /// Permission for a look-up, or the reason for its refusal.
     pub(crate) fn admit(&self) -> Result<Permit<'_>, &'static str> {
         let mut state = self.state();
         if let Some(reason) = state.refusal(self.clock.now()) {
@@ -114,14 +114,14 @@ impl CircuitBreaker {
                 );
             }
             Outcome::Throttled(lasts) => match &mut state.pause {
-                // So did a look-up that was under way when the breaker opened: the later end counts.
+                // The look-up was in flight when the breaker opened: the later end applies.
                 Some(pause) if !pause.is_probing => {
                     pause.is_throttled = true;
                     pause.lasts = pause.lasts.max(now + lasts - pause.since);
                 }
                 _ => self.open(&mut state, now, lasts, true),
             },
-            // A look-up that was under way when the breaker opened.
+            // The look-up was in flight when the breaker opened.
             _ if state.pause.is_some() && !is_probe => {}
             Outcome::Success if state.pause.is_some() => {
                 *state = State::default();
@@ -168,7 +168,7 @@ impl State {
             return Some("not asked: the carrier refuses the credentials");
         }
         let pause = self.pause.as_ref()?;
-        // A clock that was set back ends the pause instead of prolonging it.
+        // A clock that is set back ends the pause and does not prolong it.
         if (TimeDelta::zero()..pause.lasts).contains(&(now - pause.since)) {
             Some("not asked: the carrier is in trouble and left alone")
         } else {
@@ -194,7 +194,7 @@ impl State {
 }
 
 impl Permit<'_> {
-    /// Whether this is the probe after a pause that the carrier had asked for.
+    /// Whether this is the probe after a pause that a 429 caused.
     pub(crate) fn is_after_throttling(&self) -> bool {
         self.after_throttling
     }
@@ -207,7 +207,7 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        // A cancelled probe leaves its place to the next look-up.
+        // A cancelled probe lets the next look-up be the probe.
         if !self.is_settled
             && self.is_probe
             && let Some(pause) = &mut self.breaker.state().pause
@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    /// Waits until the breaker admits a look-up; in seconds.
+    /// Advances the clock until the breaker admits a look-up. Returns the seconds.
     fn pause(breaker: &CircuitBreaker, clock: &ManualClock) -> i64 {
         (0..100_000)
             .find(|_| {
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn it_opens_after_three_timeouts_in_a_row_or_five_failures_of_ten() {
-        // The first failure has left the window when the next one comes.
+        // The first failure has left the window when the next one occurs.
         let spread: Vec<_> = (0..10).map(|n| [Failure, Success, Success][n % 3]).collect();
         for (closed, opening) in [
             (vec![Timeout, Timeout, Success, Timeout, Timeout], Timeout),
@@ -301,7 +301,7 @@ mod tests {
         pause(&breaker, &clock);
         let probe = admitted(&breaker);
         assert!(breaker.admit().is_err());
-        // A cancelled probe makes room for another.
+        // After a cancelled probe another one is admitted.
         drop(probe);
         admitted(&breaker).settle(Success);
         assert!(breaker.admit().is_ok());

@@ -29,14 +29,14 @@ use crate::{
     tokens::{TokenCache, TokenSource},
 };
 
-/// Asks the carriers that are configured.
+/// The clients of the configured carriers.
 pub struct Carriers {
     clients: BTreeMap<Carrier, RateLimitedClient>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// For instance because the machine has no root certificates.
+    /// For example, the machine has no root certificates.
     #[error("the HTTP client for carriers could not be set up")]
     Http(#[source] reqwest::Error),
     #[error("the credentials of {} hold characters that cannot be sent", .0.as_str())]
@@ -44,7 +44,7 @@ pub enum SetupError {
 }
 
 impl Carriers {
-    /// Clients of the carriers that have an account. `clock` is used for pauses and for the age of tokens.
+    /// Creates clients for the carriers that have an account. `clock` is used for pauses and the age of tokens.
     pub fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let mut clients = BTreeMap::new();
         if settings.accounts.is_empty() {
@@ -94,8 +94,8 @@ impl Carriers {
         self.clients.keys().copied()
     }
 
-    /// Reads an answer without sending a request, for tests of hostile input. None for a carrier that is not configured, or
-    /// an impossible status.
+    /// Parses an answer without sending a request, for tests of hostile input. None if the carrier is not configured or the status
+    /// is invalid.
     pub fn parse_answer(
         &self,
         carrier: Carrier,

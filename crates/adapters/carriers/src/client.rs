@@ -21,15 +21,15 @@ use crate::{
 /// Concurrent look-ups with one carrier.
 const MAX_IN_FLIGHT: usize = 4;
 
-/// A retry needs at least this much of the deadline.
+/// A retry is sent only if this much of the deadline is left.
 const RETRY_NEEDS: Duration = Duration::from_secs(1);
 
-/// Codes are cut to so many characters. Carriers' own codes are far shorter.
+/// Longer codes are cut to this number of characters. Carriers' own codes are far shorter.
 const MAX_CODE_LENGTH: usize = 64;
 
-/// What authenticates requests.
+/// How requests authenticate.
 pub(crate) enum Auth {
-    /// Nothing, or something within the request.
+    /// No authentication, or credentials within the request.
     None,
     Key(HeaderName, HeaderValue),
     Token(HeaderName, Arc<TokenCache>),
@@ -58,7 +58,7 @@ impl RateLimitedClient {
         }
     }
 
-    /// Asks the carrier, unless the breaker is open or too many look-ups are under way.
+    /// Queries the carrier, unless the breaker is open or too many look-ups are in flight.
     pub(crate) async fn look_up(&self, number: &TrackingNumber) -> Lookup {
         let span = tracing::info_span!(
             target: SPANS,
@@ -101,7 +101,7 @@ impl RateLimitedClient {
         self.lookup(answer)
     }
 
-    /// Reads an answer without asking.
+    /// Parses an answer without sending a request.
     pub(crate) fn parse_answer(&self, number: &TrackingNumber, answer: &Response) -> Lookup {
         self.lookup(self.api.read(number, answer))
     }
@@ -114,7 +114,7 @@ impl RateLimitedClient {
         }
     }
 
-    /// Asks, with at most one fresh token and one retry.
+    /// Queries the carrier, with at most one token renewal and one retry.
     async fn ask(&self, number: &TrackingNumber, deadline: Instant) -> Result<Reading, Failure> {
         let (mut is_renewed, mut is_retried) = (false, false);
         loop {
@@ -122,7 +122,7 @@ impl RateLimitedClient {
                 Err(Failure::Unauthorized) if matches!(self.auth, Auth::Token(..)) && !is_renewed => {
                     is_renewed = true;
                 }
-                // A fresh token was rejected too, or there is none to renew.
+                // The carrier rejected a fresh token too, or the account has no token to renew.
                 Err(Failure::Unauthorized) => return Err(Failure::Credentials),
                 Err(failure) if failure.is_retryable() && !is_retried => {
                     if deadline.saturating_duration_since(Instant::now()) < RETRY_NEEDS {

@@ -1,4 +1,4 @@
-//! The HTTP client of all carriers: no redirects, no proxies from the environment, bounded answers, a span for each exchange.
+//! The HTTP client of all carriers: no redirects, no proxies from the environment, limited answers, a span per exchange.
 
 use std::{error::Error, fmt::Write as _, sync::Arc, time::Duration};
 
@@ -16,15 +16,15 @@ use url::Url;
 
 use crate::{CarrierSettings, SetupError, apis::Failure};
 
-/// The target of spans; the log leaves it out.
+/// The target of spans. The log excludes it.
 pub(crate) const SPANS: &str = "spans";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The largest answer that is read, in bytes.
+/// Largest answer body in bytes.
 const MAX_BODY: usize = 1024 * 1024;
 
-/// The longest pause that a carrier can ask for.
+/// The longest `Retry-After` that is honoured.
 const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
 /// Shared by all carriers.
@@ -32,7 +32,7 @@ const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 pub(crate) struct Http {
     client: Client,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Of a look-up.
+    /// The deadline of one look-up.
     pub(crate) deadline: Duration,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Response {
 
 impl Http {
     pub(crate) fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, reqwest::Error> {
-        // Fails where a provider is installed already, which then is used.
+        // Fails if a provider is already installed; that one is used then.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
             .user_agent(&settings.user_agent)
@@ -62,7 +62,7 @@ impl Http {
         })
     }
 
-    /// Sends a request and reads the whole answer. Statuses that mean the same for every carrier become failures.
+    /// Sends a request and reads the whole answer. Statuses with the same meaning for every carrier become failures.
     pub(crate) async fn exchange(&self, mut request: Request) -> Result<Response, Failure> {
         let span = tracing::info_span!(
             target: SPANS,
@@ -110,7 +110,7 @@ impl Http {
     }
 }
 
-/// The current span as a `traceparent` header (W3C Trace Context §3.2); none without a collector.
+/// The current span as a `traceparent` header (W3C Trace Context §3.2); none if spans are not exported.
 fn traceparent() -> Option<HeaderValue> {
     Context::map_current(|context| {
         let span = context.span();
@@ -123,7 +123,7 @@ fn traceparent() -> Option<HeaderValue> {
     })
 }
 
-/// `Retry-After` as seconds or as a date (RFC 9110 §10.2.3), from now on.
+/// Parses `Retry-After`, seconds or a date (RFC 9110 §10.2.3), as a duration from now.
 fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<TimeDelta> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = match text.parse::<u32>() {
@@ -144,7 +144,7 @@ impl From<reqwest::Error> for Failure {
     }
 }
 
-/// An error and its causes, without the URL, which holds the tracking number.
+/// An error and its causes as text, without the URL, since it contains the tracking number.
 fn error_chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
@@ -184,7 +184,7 @@ pub(crate) fn join(base: &Url, segments: &[&str]) -> Url {
     url
 }
 
-/// A header value that `Debug` hides; none for characters that a header cannot carry.
+/// A header value that `Debug` hides; none if a header cannot contain these characters.
 pub(crate) fn sensitive(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);

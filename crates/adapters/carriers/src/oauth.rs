@@ -1,4 +1,4 @@
-//! Tokens by OAuth client credentials (RFC 6749 §4.4).
+//! Access tokens by OAuth client credentials (RFC 6749 §4.4).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -62,8 +62,8 @@ impl TokenSource for ClientCredentials {
     }
 }
 
-/// `expires_in` seconds after `issued_at` (milliseconds of the epoch; UPS), else from now on. An `issued_at` in the future
-/// or before the token's whole life is ignored: the carrier's clock is wrong.
+/// `expires_in` seconds after `issued_at` (milliseconds since the epoch; UPS), else from now. `issued_at` is ignored if it is in
+/// the future or implies that the token has expired: the carrier's clock is wrong.
 fn expiry(body: &Value, now: DateTime<Utc>) -> Option<Expiry> {
     let lasts = TimeDelta::try_seconds(parse::integer(body, "/expires_in")?)?;
     let from_now = now.checked_add_signed(lasts)?;

@@ -1,4 +1,4 @@
-//! Lenient reading of answers: JSON of which only the needed fields must be right, and instants in the forms that occur.
+//! Lenient parsers of answers: JSON of which only the needed fields must be valid, and instants in the formats that carriers use.
 
 use chrono::{DateTime, Duration, LocalResult, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Europe::Warsaw;
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{apis::Failure, http::Response};
 
-/// The JSON of an answer with status 200. Others are failures: what `is_not_found` recognises says "no such parcel", 400 and 422 in
-/// JSON reject the request, anything else is trouble at the carrier.
+/// The JSON of an answer with status 200. Other statuses are failures: "no such parcel" if `is_not_found` holds, a rejected request
+/// for 400 and 422 with JSON, else an error of the carrier.
 pub(crate) fn answer(answer: &Response, is_not_found: impl Fn(&Value) -> bool) -> Result<Value, Failure> {
     match (answer.status.as_u16(), object(&answer.body)) {
         (200, body) => body,
@@ -17,7 +17,7 @@ pub(crate) fn answer(answer: &Response, is_not_found: impl Fn(&Value) -> bool) -
     }
 }
 
-/// A JSON object.
+/// Parses a JSON object.
 pub(crate) fn object(body: &[u8]) -> Result<Value, Failure> {
     let value: Value = serde_json::from_slice(body).map_err(|_| Failure::Unreadable("no JSON"))?;
     if value.is_object() {
@@ -27,7 +27,7 @@ pub(crate) fn object(body: &[u8]) -> Result<Value, Failure> {
     }
 }
 
-/// The value at a JSON pointer (RFC 6901) as text: carriers quote numbers and flags, or do not.
+/// The value at a JSON pointer (RFC 6901) as text: some carriers quote numbers and booleans.
 pub(crate) fn text(value: &Value, pointer: &str) -> Option<String> {
     match value.pointer(pointer)? {
         Value::String(text) => Some(text.clone()),
@@ -58,13 +58,13 @@ pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     }
 }
 
-/// The first element of a list whose `key` is `wanted`.
+/// The first element of a list with `key` equal to `wanted`.
 pub(crate) fn find<'a>(value: &'a Value, pointer: &str, key: &str, wanted: &str) -> Option<&'a Value> {
     let mut elements = list(value, pointer).iter();
     elements.find(|element| text(element, key).as_deref() == Some(wanted))
 }
 
-/// An instant with or without an offset; without one it is Polish local time.
+/// Parses an instant. Without an offset it is Polish local time.
 pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
     let offset = DateTime::parse_from_rfc3339(text)
@@ -84,8 +84,8 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Polish local time. In the hour that occurs twice, the first occurrence; in the hour that is skipped, as if the clock had not
-/// been put forward yet.
+/// Converts Polish local time. An ambiguous time is the first of the two; a time in the skipped hour is read with the offset before
+/// the change.
 pub(crate) fn in_poland(wall: NaiveDateTime) -> Option<DateTime<Utc>> {
     let hour = Duration::hours(1);
     match Warsaw.from_local_datetime(&wall) {
@@ -129,11 +129,11 @@ mod tests {
         for (text, instant) in [
             ("2026-01-06T12:00:00", "2026-01-06T11:00:00Z"),
             ("2026-07-06 12:00", "2026-07-06T10:00:00Z"),
-            // 25 October 2026, 03:00 becomes 02:00: the hour from 02:00 on comes twice.
+            // 25 October 2026, 03:00 becomes 02:00: the hour from 02:00 on occurs twice.
             ("2026-10-25T01:59:59", "2026-10-24T23:59:59Z"),
             ("2026-10-25T02:30:00", "2026-10-25T00:30:00Z"),
             ("2026-10-25T03:00:00", "2026-10-25T02:00:00Z"),
-            // 29 March 2026, 02:00 becomes 03:00: the hour from 02:00 on does not come.
+            // 29 March 2026, 02:00 becomes 03:00: the hour from 02:00 on is skipped.
             ("2026-03-29T01:59:59", "2026-03-29T00:59:59Z"),
             ("2026-03-29T02:30:00", "2026-03-29T01:30:00Z"),
             ("2026-03-29T03:00:00", "2026-03-29T01:00:00Z"),

@@ -1,4 +1,4 @@
-//! Where each carrier is asked, and with which credentials.
+//! The URL and the credentials of each carrier.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ pub const DEADLINE: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Clone)]
 pub struct CarrierSettings {
-    /// [`DEADLINE`] within a seller's request.
+    /// [`DEADLINE`] for look-ups within a seller's request.
     pub deadline: Duration,
     pub user_agent: String,
-    /// A carrier without an account is not asked.
+    /// Carriers without an account are not queried.
     pub accounts: Vec<Account>,
 }
 
@@ -22,21 +22,21 @@ pub struct CarrierSettings {
 #[derive(Debug, Clone)]
 pub struct Account {
     pub carrier: Carrier,
-    /// Clients append their path. It may have one itself, for a proxy.
+    /// Clients append their path. The URL may have a path already, for a proxy.
     pub base_url: Url,
-    /// Where tokens are issued; complete. Poczta Polska, GLS, UPS and `FedEx` have it.
+    /// The complete URL of the token endpoint. Only Poczta Polska, GLS, UPS and `FedEx` have one.
     pub token_url: Url,
-    /// The login or client id. `InPost` and DHL have none.
+    /// The login or client id. Not used for `InPost` and DHL.
     pub login: SecretString,
-    /// The password, client secret or key. `InPost` answers without one too: then it is empty.
+    /// The password, client secret or key. Empty for `InPost` without authentication.
     pub secret: SecretString,
-    /// The DHL service to search (`parcel-pl`, `express`), without which another shipment with the same number may be found; the DPD
+    /// The DHL service to search (`parcel-pl`, `express`): without one, DHL may find another shipment with the same number. For DPD, the
     /// channel. May be empty.
     pub qualifier: String,
 }
 
 impl Account {
-    /// An account at the carrier's production service; `None` for other carriers than the seven.
+    /// An account at the carrier's production service; `None` for carriers other than the seven.
     pub fn new(carrier: Carrier, login: SecretString, secret: SecretString) -> Option<Self> {
         let (base_url, token_path) = match carrier {
             Carrier::Inpost => ("https://api-shipx-pl.easypack24.net/", ""),

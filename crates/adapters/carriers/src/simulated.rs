@@ -1,4 +1,4 @@
-//! The sandbox's carriers, which read a parcel's state from its tracking number.
+//! The sandbox's carriers. A parcel's tracking number determines its state.
 
 use std::{
     collections::HashSet,
@@ -10,13 +10,13 @@ use async_trait::async_trait;
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, Sighting, TrackingNumber, TrackingStatus};
 
-/// How many numbers with `LATER` are remembered before all are forgotten.
+/// How many numbers with `LATER` are remembered; at this number all are forgotten.
 const REMEMBERED: usize = 10_000;
 
-/// Carriers that answer by tracking number. A number that contains `DELIVERED` is delivered, `TRANSIT` is in transit,
-/// `LATER` is in transit at its first look-up and delivered from the second on, `TIMEOUT` is never answered, `ERROR` is
-/// a broken carrier, and any other is unknown. The first of these words decides. There is no breaker and no quota, and one
-/// look-up never delays another (D122).
+/// Carriers whose answers depend on the tracking number. A number that contains `DELIVERED` is delivered, `TRANSIT` is in transit,
+/// `LATER` is in transit at its first look-up and delivered from the second on, `TIMEOUT` gets no answer, `ERROR` an error of
+/// the carrier, and any other number is unknown. If a number contains several of these words, the first in this order decides.
+/// There is no breaker and no quota, and look-ups do not delay each other (D122).
 pub struct SimulatedCarriers {
     deadline: Duration,
     clock: Arc<dyn Clock>,

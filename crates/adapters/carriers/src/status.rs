@@ -1,4 +1,4 @@
-//! From a carrier's codes to one status: by its table, and by the events of a parcel's history.
+//! Maps a carrier's codes to one status: by a table, and by the events of a parcel's history.
 
 use orders::TrackingStatus::{
     self, Delivered, Exception, InTransit, OutForDelivery, ReadyForPickup, Registered, Returned, Returning,
@@ -6,11 +6,11 @@ use orders::TrackingStatus::{
 
 use crate::apis::Reading;
 
-/// The statuses of a carrier's codes. Matching is exact and case-sensitive; `*` at the end of an entry matches any suffix, at
-/// its beginning any prefix. An exact entry wins over one with `*`, otherwise the first.
+/// A carrier's codes by status. Matching is exact and case-sensitive. `*` at the end of an entry matches any suffix, at its start
+/// any prefix. An exact entry takes precedence over one with `*`; otherwise the first entry wins.
 pub(crate) type CodeTable = &'static [(TrackingStatus, &'static [&'static str])];
 
-/// The status of a code; none if the table does not list it.
+/// The status of a code; none if the table does not contain it.
 pub(crate) fn status_of(table: CodeTable, code: &str) -> Option<TrackingStatus> {
     let find = |matches: fn(&str, &str) -> bool| {
         table
@@ -29,8 +29,8 @@ fn matches_wildcard(entry: &str, code: &str) -> bool {
     }
 }
 
-/// Derives a parcel's state from its events, oldest first, for carriers that report no state of their own. A delivery to the
-/// buyer is final. Once the parcel is on its way back, what the carrier calls a delivery is one to the sender.
+/// Derives a parcel's state from its events, oldest first, for carriers that report no state. A delivery to the buyer is
+/// final. After the parcel has turned back, a delivery event means a delivery to the sender.
 pub(crate) fn of_history(mut events: Vec<Reading>) -> Option<Reading> {
     if events.iter().all(|event| event.at.is_some()) {
         events.sort_by_key(|event| event.at);

@@ -1,4 +1,4 @@
-//! Access tokens: fetched once for all concurrent look-ups, renewed before they expire.
+//! Access tokens: fetched once for all concurrent look-ups and renewed before they expire.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -15,27 +15,27 @@ use tracing::Instrument as _;
 
 use crate::{apis::Failure, http::Http};
 
-/// How long before its expiry a token is renewed. One that lives less than twice as long is renewed at half its life.
+/// How long before its expiry a token is renewed. A token that lives less than twice as long is renewed at half its life.
 const RENEWAL_MARGIN: TimeDelta = TimeDelta::minutes(5);
 
-/// How long after a failed renewal the next one is tried, while the old token still works.
+/// Pause after a failed renewal, while the old token still works.
 const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
-/// Reads the answers to token requests.
+/// Parses the answers to token requests.
 pub(crate) trait TokenSource: Send + Sync {
-    /// Whether an answer other than 401 rejects the credentials too.
+    /// Whether this answer, whose status is not 401, also rejects the credentials.
     fn is_rejection(&self, status: StatusCode, body: &[u8]) -> bool;
 
     /// The token in a successful answer.
     fn read(&self, body: &[u8], now: DateTime<Utc>) -> Option<Token>;
 }
 
-/// A token, as the value of the header that carries it.
+/// A token in the form of its header value.
 #[derive(Debug)]
 pub(crate) struct Token {
     /// Marked as sensitive, so that `Debug` hides it.
     pub(crate) header: HeaderValue,
-    /// Unknown where the carrier does not say.
+    /// None if the carrier does not state it.
     pub(crate) expiry: Option<Expiry>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct TokenCache {
     source: Box<dyn TokenSource>,
     http: Http,
     token: Mutex<Option<Arc<Token>>>,
-    /// Held during a fetch, so that there is one at a time.
+    /// Locked during a fetch, so that there is only one at a time.
     last_failure: Arc<sync::Mutex<Option<LastFailure>>>,
 }
 
@@ -81,8 +81,8 @@ impl TokenCache {
         })
     }
 
-    /// A token that has not expired. Nobody waits for a renewal while the old token works, and all who wait for a first one
-    /// share the fetch and its failure.
+    /// Returns an unexpired token. While the old token works, a renewal runs in the background. Concurrent callers without a token
+    /// share one fetch and its failure.
     pub(crate) async fn get(self: &Arc<Self>) -> Result<Arc<Token>, Failure> {
         if let Some(token) = self.unexpired() {
             self.renew_if_due(&token);
@@ -99,7 +99,7 @@ impl TokenCache {
         }
     }
 
-    /// Drops a token that the carrier rejected, unless it was replaced meanwhile.
+    /// Drops a token that the carrier rejected, unless another one has replaced it.
     pub(crate) fn invalidate(&self, rejected: &Arc<Token>) {
         self.token().take_if(|token| Arc::ptr_eq(token, rejected));
     }
@@ -116,14 +116,14 @@ impl TokenCache {
         if token.expiry.is_none_or(|expiry| now < expiry.renew_at) {
             return;
         }
-        // Locked: a fetch is under way.
+        // If the lock is taken, a fetch is in flight.
         if let Ok(mut last_failure) = Arc::clone(&self.last_failure).try_lock_owned()
             && last_failure
                 .as_ref()
                 .is_none_or(|last| last.at.elapsed() >= RENEWAL_PAUSE)
         {
             let cache = Arc::clone(self);
-            // A failure is kept in `last_failure`.
+            // `fetch` stores a failure in `last_failure`.
             let renewal = async move { drop(cache.fetch(&mut last_failure).await) };
             tokio::spawn(renewal.in_current_span());
         }
@@ -148,7 +148,7 @@ impl TokenCache {
     }
 
     async fn ask(&self) -> Result<Token, Failure> {
-        // Fails for streamed bodies only.
+        // Fails only for streamed bodies.
         let request = self.request.try_clone();
         let request = request.ok_or_else(|| Failure::Broken("the body cannot be sent again".to_owned()))?;
         let answer = self.http.exchange(request).await;

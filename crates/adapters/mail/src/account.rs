@@ -1,4 +1,4 @@
-//! A one-time link to a seller's account, in Polish and in English: nobody knows yet which the seller prefers.
+//! The mail with a one-time link to a seller's account, in Polish and English: the seller's language is not known yet.
 
 use accounts::{AccountMail, LinkKind};
 use askama::Template;
@@ -10,7 +10,7 @@ struct Facts<'a> {
     seller: Option<&'a str>,
     email: &'a str,
     link: &'a str,
-    /// The password was forgotten; otherwise the account is new.
+    /// The seller forgot the password; otherwise the account is new.
     is_reset: bool,
     /// The link's expiry in UTC, to the minute.
     until: String,

@@ -3,26 +3,26 @@
 use lettre::{Address, address};
 use url::Host;
 
-/// In bytes: a path (RFC 5321 §4.5.3.1.3) without the angle brackets.
+/// Maximum length in bytes: a path (RFC 5321 §4.5.3.1.3) without the angle brackets.
 const MAX_ADDRESS: usize = 254;
 
-/// In characters.
+/// Maximum length in characters.
 const MAX_NAME: usize = 100;
 
-/// Does not repeat the address.
+/// Errors of an address. Their text does not contain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidAddress {
     #[error("the address is longer than {MAX_ADDRESS} bytes")]
     TooLong,
-    /// They could end a header or a command.
+    /// Such characters could end a header or a command.
     #[error("the address holds white space or control characters")]
     Unprintable,
     #[error("the address is malformed")]
     Malformed(#[source] address::AddressError),
 }
 
-/// Parses a single address. A non-ASCII domain is converted to A-labels (RFC 5890), which every server accepts; a non-ASCII local
-/// part stays, and needs SMTPUTF8.
+/// Parses a single address. Converts a non-ASCII domain to A-labels (RFC 5890), which every server accepts. A non-ASCII local
+/// part stays unchanged and needs SMTPUTF8.
 pub(crate) fn parse(text: &str) -> Result<Address, InvalidAddress> {
     if text.len() > MAX_ADDRESS {
         return Err(InvalidAddress::TooLong);
@@ -40,7 +40,7 @@ pub(crate) fn parse(text: &str) -> Result<Address, InvalidAddress> {
     address.map_err(InvalidAddress::Malformed)
 }
 
-/// Replaces line breaks, control characters and direction marks by spaces, collapses spaces, and cuts after 100 characters.
+/// Replaces line breaks, control characters and direction marks by spaces, collapses spaces, and truncates to 100 characters.
 pub(crate) fn one_line(text: &str) -> String {
     let visible = text.replace(is_control_or_direction, " ");
     let words = visible.split_whitespace().collect::<Vec<_>>().join(" ");

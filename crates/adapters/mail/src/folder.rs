@@ -1,4 +1,4 @@
-//! Mails as files: the sandbox's outbox.
+//! Writes mails to files: the sandbox's outbox.
 
 use std::{
     fs::create_dir_all,
@@ -17,9 +17,9 @@ use crate::{
     message::{Content, Renderer},
 };
 
-/// Writes each mail to `<mail id>.eml` in a folder, readable by the file's owner only.
+/// Writes each mail to `<mail id>.eml` in a folder, readable only by the file's owner.
 ///
-/// A file appears whole, since it is written under a temporary name (`.*.tmp`) and renamed; sending again replaces it (D108,
+/// The file is written under a temporary name (`.*.tmp`) and renamed, so it is never incomplete. Sending again replaces it (D108,
 /// D120). Files are not synced: a crash of the machine may lose the last ones, a crash of the process does not.
 pub struct FolderMailer {
     renderer: Renderer,
@@ -27,7 +27,7 @@ pub struct FolderMailer {
 }
 
 impl FolderMailer {
-    /// The folder is created with the first mail.
+    /// The first mail creates the folder.
     pub fn new(
         sender: &SenderSettings,
         folder: impl Into<PathBuf>,
@@ -57,7 +57,7 @@ impl<M: Content> Mailer<M> for FolderMailer {
 #[error("the mail folder cannot be written")]
 struct WriteError(#[from] io::Error);
 
-/// Each call has a temporary file of its own, so that concurrent writes of one mail do not interfere.
+/// Each call uses a separate temporary file, so that concurrent writes of one mail do not interfere.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
     create_dir_all(folder)?;
     let mut file = Builder::new().prefix(".").suffix(".tmp").tempfile_in(folder)?;

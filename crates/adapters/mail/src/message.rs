@@ -24,9 +24,9 @@ pub(crate) struct Renderer {
 }
 
 pub(crate) struct Rendered {
-    /// Of the envelope.
+    /// The envelope's sender.
     pub(crate) from: Address,
-    /// Of the envelope.
+    /// The envelope's recipient.
     pub(crate) to: Address,
     /// Header and body (RFC 5322) with CRLF; ASCII unless the recipient's local part is not.
     pub(crate) bytes: Vec<u8>,
@@ -40,7 +40,7 @@ pub(crate) trait Content: Mail + Sync {
     /// The recipient's name, as untrusted input.
     fn recipient(&self) -> Option<&str>;
 
-    /// `recipient` is on one line, and short.
+    /// The mail's texts. `recipient` has one line and at most 100 characters.
     fn text(&self, shop: &str, recipient: Option<&str>) -> Result<Text, askama::Error>;
 }
 
@@ -84,7 +84,7 @@ impl Renderer {
         })
     }
 
-    /// The same mail is always rendered alike, but for `Date`.
+    /// Repeated renderings of a mail differ only in `Date`.
     pub(crate) fn render(&self, mail: &impl Content) -> Result<Rendered, RenderError> {
         let to = address::parse(mail.to())?;
         let recipient = mail.recipient().map(one_line).filter(|name| !name.is_empty());
@@ -109,12 +109,12 @@ impl Renderer {
     }
 }
 
-/// Cannot occur in quoted-printable text, where `=` is followed by hexadecimal digits or a line break (RFC 2045 §6.7).
+/// The boundary cannot occur in quoted-printable text, where hexadecimal digits or a line break follow `=` (RFC 2045 §6.7).
 fn boundary(mail: MailId) -> String {
     format!("=_{}", mail.uuid().simple())
 }
 
-/// Quoted-printable passes every server, keeps lines short, and stays readable in the sandbox's files.
+/// Quoted-printable passes every server, keeps lines short, and is readable in the sandbox's files.
 fn part(kind: ContentType, text: String) -> SinglePart {
     let builder = SinglePart::builder()
         .header(kind)

@@ -6,32 +6,32 @@ use secrecy::SecretString;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SenderSettings {
-    /// The shop's or the service's name, beside the address and under the text, cut after 100 characters.
+    /// The name of the shop or service, in `From` and below the text; truncated to 100 characters.
     pub name: String,
-    /// `From` and the envelope's sender, to which undeliverable mail returns; its domain is that of `Message-ID`. ASCII before
-    /// the `@`.
+    /// `From` and the envelope's sender, which receives undeliverable mail. `Message-ID` uses its domain. The part before the `@` must
+    /// be ASCII.
     pub address: String,
 }
 
 #[derive(Debug, Clone)]
 pub struct SmtpSettings {
-    /// A name or an address, for which the certificate has to be valid.
+    /// A host name or an IP address. The certificate must be valid for it.
     pub host: String,
-    /// Default: that of `security`.
+    /// Default: the port of `security`.
     pub port: Option<u16>,
     pub security: Security,
     pub credentials: Option<Credentials>,
-    /// The name in `EHLO`. Default: the machine's.
+    /// The name in `EHLO`. Default: the machine's host name.
     pub hello_name: Option<String>,
-    /// Certificates (PEM) trusted beside the machine's.
+    /// Certificates (PEM) that are trusted besides the machine's.
     pub extra_roots: Option<String>,
-    /// Concurrent connections. A mail waits for one within its `timeout`.
+    /// Maximum number of concurrent connections. A mail's wait for one counts towards its `timeout`.
     pub max_connections: NonZeroU16,
-    /// How long an idle connection may be reused: shorter than the server's own timeout.
+    /// How long an idle connection may be reused. Must be shorter than the server's own timeout.
     pub idle_timeout: Duration,
-    /// For one address of the server.
+    /// Per address of the server.
     pub connect_timeout: Duration,
-    /// For a whole mail, the wait for a connection included. A worker's lease on a mail has to be longer.
+    /// For a whole mail, including the wait for a connection. A worker's lease on a mail must be longer.
     pub timeout: Duration,
 }
 
@@ -56,7 +56,7 @@ impl SmtpSettings {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security {
-    /// TLS after the greeting (RFC 3207). A server that does not offer it gets nothing.
+    /// STARTTLS (RFC 3207). If the server does not offer it, nothing is sent.
     StartTls,
     /// TLS from the first byte (RFC 8314).
     Tls,
@@ -74,7 +74,7 @@ impl Security {
     }
 }
 
-/// For `AUTH PLAIN` or `AUTH LOGIN`.
+/// Credentials for `AUTH PLAIN` or `AUTH LOGIN`.
 #[derive(Debug, Clone)]
 pub struct Credentials {
     pub username: String,

@@ -1,4 +1,4 @@
-//! A shipped order, to its buyer, in Polish.
+//! The mail to the buyer of a shipped order, in Polish.
 
 use askama::Template;
 use orders::{Carrier, ShipmentMail};

@@ -1,4 +1,4 @@
-//! Hands mails to an SMTP server (RFC 5321).
+//! Sends mails to an SMTP server (RFC 5321).
 
 mod dialer;
 mod failure;
@@ -27,13 +27,13 @@ use crate::{
     message::{Content, Rendered, Renderer},
 };
 
-/// How long `QUIT` after a refusal may take, beyond the mail's own time.
+/// Time for `QUIT` after a refusal, in addition to the mail's timeout.
 const QUIT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Sends mails over a few pooled connections.
 ///
-/// Each mail ends within [`SmtpSettings::timeout`] and a quarter of a second, whatever the server does. A connection whose mail
-/// failed or was cancelled is not reused, so that a late answer is never read as the answer to another mail.
+/// Each mail ends within [`SmtpSettings::timeout`] plus a quarter of a second, whatever the server does. A connection is not reused
+/// after a failed or cancelled mail, so that a late answer is never taken for the answer to another mail.
 pub struct SmtpMailer {
     renderer: Renderer,
     pool: Pool<Dialer>,
@@ -41,7 +41,7 @@ pub struct SmtpMailer {
 }
 
 impl SmtpMailer {
-    /// Reads the machine's trusted certificates. Connects when the first mail is sent.
+    /// Loads the machine's trusted certificates. The first mail opens the first connection.
     pub fn new(
         sender: &SenderSettings,
         smtp: &SmtpSettings,
@@ -51,7 +51,7 @@ impl SmtpMailer {
         let pool = Pool::builder(Dialer::new(smtp)?).max_size(smtp.max_connections.get().into());
         Ok(Self {
             renderer: Renderer::new(sender, clock)?,
-            // Fails only for timeouts without a runtime, and the pool has none.
+            // Fails only for timeouts without a runtime, and the pool has no timeouts.
             pool: pool.build().map_err(|error| SettingsError::Tls(error.into()))?,
             timeout: smtp.timeout,
         })
@@ -89,7 +89,7 @@ impl<M: Content> Mailer<M> for SmtpMailer {
     }
 }
 
-/// One mail transaction. It succeeds once the server has accepted the mail. `stage` is kept current, for a timeout's report.
+/// One mail transaction; `Ok` once the server has accepted the mail. `stage` is kept current, for the report of a timeout.
 async fn dialogue(
     connection: &mut AsyncSmtpConnection,
     message: &Rendered,
@@ -110,7 +110,7 @@ async fn dialogue(
     expect(*stage, answer, Severity::PositiveCompletion)
 }
 
-/// Parameters of `MAIL FROM`. An ASCII address needs none, since the rest of the mail is ASCII too.
+/// Parameters of `MAIL FROM`. A message in ASCII needs none.
 fn parameters(
     connection: &AsyncSmtpConnection,
     message: &Rendered,
@@ -126,7 +126,7 @@ fn parameters(
     Ok(vec![MailParameter::SmtpUtfEight, eight_bit])
 }
 
-/// A positive reply of another severity is a failure: client and server are out of step.
+/// A positive reply with another severity is a failure: client and server are out of step.
 fn expect(stage: Stage, answer: Result<Response, SmtpError>, severity: Severity) -> Result<(), SmtpFailure> {
     match answer {
         Ok(reply) if reply.code().severity == severity => Ok(()),

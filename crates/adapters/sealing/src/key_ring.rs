@@ -1,8 +1,8 @@
-//! Sealing: AES-256-GCM (NIST SP 800-38D) with the first key of a ring, opening with any.
+//! Seals with the first key of a ring and opens with any: AES-256-GCM (NIST SP 800-38D).
 //!
 //! A sealed value is `length of the key's id (1) ‖ id ‖ salt (16) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`. Salt and nonce are
-//! random. Each value has a key of its own, derived from the ring's key, the purpose, the binding and the salt: GCM
-//! with random nonces allows only 2^32 values per key, which a busy service would reach.
+//! random. Each value has a separate key, derived from the ring's key, the purpose, the binding and the salt: GCM with random
+//! nonces allows only 2^32 values per key, and a busy service would reach that number.
 
 use std::fmt;
 
@@ -18,19 +18,19 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::SystemRandomness;
 
 const SALT_LEN: usize = 16;
-/// In bytes: the id is part of every sealed value.
+/// Maximum length in bytes: every sealed value contains the id.
 const MAX_ID: usize = 16;
 const HKDF_SALT: &[u8] = b"seller-api sealing";
 
-/// Seals with the first key, opens with any. To rotate, put a new key first, and remove an old one once nothing sealed with it
-/// is needed.
+/// Seals with the first key, opens with any. To rotate, put a new key first, and remove the old key when no value sealed with
+/// it is needed any more.
 pub struct KeyRing {
     first: Key,
     others: Vec<Key>,
     randomness: SystemRandomness,
 }
 
-/// Names keys by their place in the list, from 1, and never prints one.
+/// Identifies keys by their position in the list, from 1, and never prints one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error("there must be at least one key; `seller-api admin keys generate` makes one")]
@@ -83,7 +83,7 @@ impl Key {
         format!("{id}:{}", STANDARD.encode(bytes))
     }
 
-    /// The key of one sealed value (HKDF-Expand, RFC 5869 §2.3).
+    /// Derives the key of one sealed value (HKDF-Expand, RFC 5869 §2.3).
     fn derive(&self, binding: &[u8], salt: &[u8]) -> Result<LessSafeKey, Unspecified> {
         let id = length_prefixed(self.id.as_bytes());
         let info = [id.as_slice(), binding, salt];
@@ -92,7 +92,7 @@ impl Key {
     }
 }
 
-/// Whether the bytes are a placeholder: all alike, or counting up.
+/// Whether the bytes look like a placeholder: all equal, or counting up.
 fn is_guessable(bytes: &[u8]) -> bool {
     let counts_by = |step: u8| {
         let mut pairs = bytes.iter().zip(bytes.iter().skip(1));
@@ -101,7 +101,7 @@ fn is_guessable(bytes: &[u8]) -> bool {
     counts_by(0) || counts_by(1)
 }
 
-/// Purpose and binding of a value, unambiguous since both are length-prefixed.
+/// Encodes purpose and binding of a value unambiguously, both with a length prefix.
 fn binding(purpose: Purpose, bound_to: &[u8]) -> Vec<u8> {
     [
         length_prefixed(purpose.name().as_bytes()),
@@ -116,7 +116,7 @@ fn length_prefixed(bytes: &[u8]) -> Vec<u8> {
 }
 
 impl KeyRing {
-    /// Keys are written `<id>:<base64 of 32 bytes>`; ids are 1 to 16 letters, digits, `-` or `_`.
+    /// Parses keys of the form `<id>:<base64 of 32 bytes>`. An id is 1 to 16 letters, digits, `-` or `_`.
     pub fn parse(keys: &[SecretString]) -> Result<Self, KeyError> {
         let mut parsed = Vec::<Key>::new();
         for (place, text) in (1..).zip(keys) {
@@ -139,15 +139,15 @@ impl KeyRing {
         &self.first.id
     }
 
-    /// The ids of all keys, the one that seals first.
+    /// The ids of all keys, the sealing key first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.keys().map(|key| key.id.as_str())
     }
 
-    /// A new key under a new id, in the form of [`KeyRing::parse`].
+    /// A new key with a new id, in the format of [`KeyRing::parse`].
     pub fn generate(randomness: &dyn Randomness) -> String {
         let unique = randomness.uuid().simple().to_string();
-        // The end of a UUIDv7 is random, its beginning is the time.
+        // The start of a UUIDv7 is the time, its end is random.
         let id = format!("k{}", unique.get(24..).unwrap_or(&unique));
         Key::format(&id, &randomness.secret())
     }

@@ -1,4 +1,4 @@
-//! Cryptography and the machine: sealing with configured keys, hashing passwords, randomness, the clock.
+//! Seals with configured keys, hashes passwords, and provides randomness and the system clock.
 
 mod key_ring;
 mod passwords;

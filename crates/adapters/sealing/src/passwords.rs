@@ -1,4 +1,4 @@
-//! Passwords, hashed with argon2id (RFC 9106).
+//! Hashes passwords with argon2id (RFC 9106).
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashingBounds {
-    /// Concurrent hashes, at least 1. Each takes 19 MiB and a core for tens of milliseconds.
+    /// Maximum number of concurrent hashes, at least 1. Each takes 19 MiB and one core for tens of milliseconds.
     pub at_a_time: usize,
-    /// Length of the queue. A hash that finds it full fails at once: it would end too late for its caller.
+    /// Length of the queue. If it is full, a hash fails at once: its result would come too late for the caller.
     pub waiting: usize,
 }
 
-/// Hashes passwords on blocking threads, a few at a time. Clones share the bounds.
+/// Hashes passwords on blocking threads, a few at a time. Clones share the limits.
 #[derive(Debug, Clone)]
 pub struct Argon2Hasher {
-    /// Queued and running.
+    /// Permits of queued and running hashes.
     queue: Arc<Semaphore>,
-    /// Running.
+    /// Permits of running hashes.
     running: Arc<Semaphore>,
 }
 
@@ -34,7 +34,7 @@ impl Argon2Hasher {
         }
     }
 
-    /// The work holds its permits until it ends, even if the caller is gone.
+    /// The work holds its permits until it ends, even if the caller is dropped.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
@@ -72,7 +72,7 @@ impl PasswordHasher for Argon2Hasher {
 
     async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError> {
         let Some(hash) = hash else {
-            // As much work as a comparison, so that the time does not tell whether the account exists.
+            // Does the same work as a comparison, so that the time does not reveal whether the account exists.
             self.hash(password).await?;
             return Ok(false);
         };
@@ -147,7 +147,7 @@ mod tests {
         hasher.hash("x").await.unwrap();
     }
 
-    /// What the future has come to when it is polled once.
+    /// The future's output if one poll completes it.
     async fn polled<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         std::future::poll_fn(|context| {
             let polled = std::pin::Pin::new(&mut *future).poll(context);

@@ -1,4 +1,4 @@
-//! The machine's clock and random generator.
+//! The system clock and random generator.
 
 use chrono::{DateTime, Utc};
 use kernel::{Clock, Randomness};

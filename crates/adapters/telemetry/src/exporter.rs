@@ -1,4 +1,4 @@
-//! The exporter: OTLP over HTTP, with a metric of exported spans and a log line when it begins or ceases to fail.
+//! The exporter: OTLP over HTTP, with a metric of exported spans and a log line when exports start or stop failing.
 
 use std::{
     error::Error,
@@ -23,7 +23,7 @@ use url::Url;
 
 use crate::TelemetryError;
 
-/// How long a batch may take, its answer included.
+/// Timeout of a batch, including the answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -39,7 +39,7 @@ pub struct Header {
 pub struct NoHeader;
 
 impl Header {
-    /// Reads `<name>=<value>`.
+    /// Parses `<name>=<value>`.
     pub fn parse(text: &SecretString) -> Result<Self, NoHeader> {
         let (name, value) = text.expose_secret().split_once('=').ok_or(NoHeader)?;
         let name = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| NoHeader)?;
@@ -69,10 +69,10 @@ pub(crate) struct Exporter {
 
 impl Exporter {
     pub(crate) fn new(endpoint: Url, headers: Vec<Header>) -> Result<Self, TelemetryError> {
-        // Fails where a provider is installed already, which then is used.
+        // Fails if a provider is already installed; that one is used then.
         drop(rustls::crypto::ring::default_provider().install_default());
         let headers = headers.into_iter().map(|header| (header.name, header.value));
-        // Blocking, since the SDK exports from a thread without a runtime.
+        // A blocking client, since the SDK exports from a thread without a runtime.
         let client = Client::builder()
             .default_headers(headers.collect())
             .connect_timeout(CONNECT_TIMEOUT)

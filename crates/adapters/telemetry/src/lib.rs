@@ -1,7 +1,7 @@
 //! Exports spans to a collector, over OTLP (HTTP, protobuf).
 //!
-//! Spans wait in a bounded queue, and a thread of its own sends a batch each second. A slow or absent collector costs spans,
-//! never requests: what finds no room in the queue is dropped.
+//! Spans wait in a bounded queue; a separate thread sends a batch each second. A slow or missing collector costs spans, never
+//! requests: when the queue is full, new spans are dropped.
 
 mod exporter;
 
@@ -31,18 +31,18 @@ use web::{request_span::SPANS, traceparent::Unvouched};
 use self::exporter::Exporter;
 pub use self::exporter::{Header, NoHeader};
 
-/// Some seconds of a busy process.
+/// Enough for some seconds of a busy process.
 const MAX_QUEUED: usize = 16_384;
 const MAX_BATCH: usize = 512;
 const EXPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub struct Settings {
-    /// Where spans are posted.
+    /// The URL to which spans are posted.
     pub endpoint: Url,
-    /// For requests to the collector.
+    /// Headers of requests to the collector.
     pub headers: Vec<Header>,
-    /// The share of traces to record, from 0 to 1, of those that begin here or with an untrusted caller.
+    /// The sampled share, from 0 to 1, of the traces that start here or come from an untrusted caller.
     pub sample_ratio: f64,
     /// `service.name`.
     pub service_name: String,
@@ -66,7 +66,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Connects to nothing yet. Panics on a thread of a runtime.
+    /// Opens no connection yet. Panics if called on a runtime's thread.
     pub fn begin(settings: Settings) -> Result<Self, TelemetryError> {
         let exporter = Exporter::new(settings.endpoint, settings.headers)?;
         let queue = BatchConfigBuilder::default()
@@ -93,7 +93,7 @@ impl Telemetry {
         Ok(Self { provider })
     }
 
-    /// The subscriber's layer that exports spans of the target `spans`.
+    /// The subscriber's layer that exports spans with the target `spans`.
     pub fn layer(&self) -> impl Layer<Registry> + Send + Sync + use<> {
         let spans = filter_fn(|metadata| metadata.target() == SPANS);
         tracing_opentelemetry::layer()
@@ -105,14 +105,13 @@ impl Telemetry {
             .with_filter(spans.with_max_level_hint(LevelFilter::INFO))
     }
 
-    /// Exports what is queued, within this time, and stops. Blocks.
+    /// Exports the queued spans and stops. Blocks, at most for `within`.
     pub fn end(&self, within: Duration) {
         // The exporter has logged the error.
         drop(self.provider.shutdown_with_timeout(within));
     }
 }
 
-/// The current span, if there is one.
 pub fn current() -> Option<SpanContext> {
     Context::map_current(|context| {
         let span = context.span();
@@ -123,8 +122,8 @@ pub fn current() -> Option<SpanContext> {
 
 /// Follows a trusted caller's decision, and samples a share of all other traces.
 ///
-/// An untrusted caller must not decide: neither by the sampled flag nor by its choice of the trace id. So the SDK's ratio sampler
-/// gets a hash of the id whose key nobody knows.
+/// An untrusted caller must not influence the decision, neither by the sampled flag nor by the choice of the trace id. So the SDK's
+/// ratio sampler gets a hash of the id with a random key.
 #[derive(Clone, Debug)]
 struct TrustSampler {
     sampler: Sampler,
@@ -207,12 +206,12 @@ mod tests {
         let untrusted = |flags| under(flags, true).with_value(Unvouched);
         assert!(!is_sampled(0.0, &untrusted(sampled), 1));
         assert!(is_sampled(1.0, &untrusted(unsampled), 1));
-        // Each process has its own key, so that the same id is sampled by some of them.
+        // Each process has a different key, so only some processes sample the same id.
         let count = (0..64)
             .filter(|_| is_sampled(0.5, &untrusted(sampled), 1))
             .count();
         assert!((1..64).contains(&count));
-        // Local spans below follow their parent.
+        // Local child spans follow their parent.
         let child = under(sampled, false).with_value(Unvouched);
         assert!(is_sampled(0.0, &child, 1));
     }

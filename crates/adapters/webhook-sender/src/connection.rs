@@ -22,7 +22,7 @@ use crate::{
     read_limit::{HEAD_MAX, LimitedReader, ReadLimit},
 };
 
-/// More header fields than anybody sends; the head is bounded by its length in bytes.
+/// No sender needs more header fields. The head is limited by its length in bytes.
 const FIELDS_MAX: usize = 1024;
 
 /// TCP, with TLS or without.
@@ -30,7 +30,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// Whom a connection leads to, apart from the address.
+/// The other end of a connection, without its IP address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) is_tls: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Peer {
     pub(crate) port: u16,
 }
 
-/// An open connection. It closes when this is dropped, an exchange under way included.
+/// An open connection. Dropping it closes it, even during an exchange.
 pub(crate) struct Connection {
     peer: Peer,
     address: IpAddr,
@@ -50,14 +50,14 @@ pub(crate) struct Connection {
 /// A request without an answer.
 pub(crate) struct Unanswered {
     pub(crate) failure: Failure,
-    /// Whether any byte of an answer came.
+    /// Whether any byte of an answer arrived.
     pub(crate) has_read: bool,
 }
 
 impl Connection {
     pub(crate) async fn open(peer: Peer, address: IpAddr, stream: Box<dyn Stream>) -> Result<Self, Failure> {
         let limit = Arc::new(ReadLimit::default());
-        // hyper reads before the first request, to notice when the connection closes.
+        // hyper reads before the first request to detect that the connection closes.
         limit.allow_head();
         let (reader, writer) = tokio::io::split(stream);
         let reader = LimitedReader {
@@ -70,7 +70,7 @@ impl Connection {
             .handshake(TokioIo::new(tokio::io::join(reader, writer)))
             .await;
         let (requests, driver) = opened.map_err(|error| failure::of_exchange(&error))?;
-        // The exchange under way gets the connection's error too.
+        // A pending exchange gets the connection's error too.
         tokio::spawn(async move { drop(driver.await) });
         Ok(Self {
             peer,
@@ -93,7 +93,7 @@ impl Connection {
         self.opened_at
     }
 
-    /// Whether another request may be sent: false once the receiver has closed the connection, or sent unexpected bytes.
+    /// Whether another request can be sent: false if the receiver closed the connection or sent unexpected bytes.
     pub(crate) fn is_ready(&self) -> bool {
         self.requests.is_ready()
     }
@@ -118,7 +118,7 @@ impl Connection {
         })
     }
 
-    /// Reads the rest of an answer, within the limit. Returns whether the connection can be reused.
+    /// Reads the rest of an answer, up to the limit. Returns whether the connection can be reused.
     pub(crate) async fn finish(&mut self, mut body: Incoming) -> bool {
         self.limit.allow_body();
         while let Some(frame) = body.frame().await {

@@ -1,7 +1,7 @@
-//! Idle connections, kept for further deliveries.
+//! A pool of idle connections for later deliveries.
 //!
-//! The pool of hyper-util's client does not serve: its key has no room for the address that was checked, and it bounds neither the
-//! number of all connections nor their age.
+//! The pool of hyper-util's client does not fit: its key cannot include the checked address, and it limits neither the total
+//! number of connections nor their age.
 
 use std::{
     collections::VecDeque,
@@ -14,10 +14,10 @@ use tokio::time::sleep;
 
 use crate::connection::{Connection, Peer};
 
-/// How often closed and expired connections are dropped.
+/// Interval at which closed and expired connections are dropped.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A connection is reused for the same peer only, and only if the peer's name still resolves to the connection's address.
+/// Reuses a connection only for the same peer, and only if the peer's name still resolves to the connection's address.
 pub(crate) struct ConnectionPool {
     max_idle: usize,
     max_age: Duration,
@@ -40,7 +40,7 @@ impl ConnectionPool {
         })
     }
 
-    /// An open connection to the peer at one of the addresses, the most recently used first.
+    /// Takes an open connection to the peer at one of the addresses; the most recently used if there are several.
     pub(crate) fn take(&self, peer: &Peer, addresses: &[IpAddr]) -> Option<Connection> {
         let fits = |kept: &Connection| kept.peer() == peer && addresses.contains(&kept.address());
         let mut idle = self.idle();
@@ -71,7 +71,7 @@ impl ConnectionPool {
         idle.connections.retain(is_usable);
     }
 
-    /// A panic elsewhere leaves the list whole: each change is one step.
+    /// Each change is one step, so the list is consistent even if a thread has panicked.
     fn idle(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,7 +82,7 @@ impl ConnectionPool {
     }
 }
 
-/// Prunes a pool that no delivery uses, until it is empty.
+/// Prunes the pool periodically, so also without deliveries, until it is empty.
 async fn sweep(pool: Weak<ConnectionPool>) {
     loop {
         sleep(SWEEP_INTERVAL).await;

@@ -1,4 +1,4 @@
-//! Connections to addresses that were checked: TCP, and TLS for the host's name.
+//! Opens connections to checked addresses: TCP, and TLS for the host's name.
 
 use std::{
     io,
@@ -25,7 +25,7 @@ use crate::{
     failure,
 };
 
-/// How many of a host's addresses are tried. Those still to be tried share the rest of the time.
+/// How many of a host's addresses are tried. Each try gets an equal share of the remaining time.
 const MAX_ADDRESSES: usize = 4;
 
 pub(crate) struct Dialer {
@@ -41,10 +41,10 @@ impl Dialer {
         })
     }
 
-    /// Connects to the first of the addresses that accepts.
+    /// Connects to the first address that accepts.
     pub(crate) async fn open(&self, peer: Peer, addresses: &[IpAddr]) -> Result<Connection, Failure> {
         let (address, stream) = self.connect(peer.port, addresses).await?;
-        // Small messages whose answer is waited for.
+        // Messages are small, and the sender waits for the answer.
         stream.set_nodelay(true).map_err(|_| Failure::Connect)?;
         let stream: Box<dyn Stream> = if peer.is_tls {
             let connected = self.tls.connect(server_name(&peer.host)?, stream).await;
@@ -73,7 +73,7 @@ impl Dialer {
     }
 }
 
-/// The certificate has to be valid for the host in the webhook's URL, a literal address included.
+/// The certificate must be valid for the host in the webhook's URL, also if that is an IP address.
 fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
     match host {
         Host::Address(address) => Ok(ServerName::from(*address)),
@@ -82,7 +82,7 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
     }
 }
 
-/// TLS 1.2 and 1.3 over `ring`, HTTP/1.1 only. It trusts the machine's certificates, which its owner updates without a new
+/// TLS 1.2 and 1.3 over `ring`, HTTP/1.1 only. Trusts the machine's certificates, which its owner can update without a new
 /// release.
 fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, SettingsError> {
     let refused = |why: rustls::Error| SettingsError::Tls(why.into());

@@ -1,4 +1,4 @@
-//! Errors of a connection as the domain's failures. Reasons never repeat what the receiver wrote.
+//! Converts connection errors to the domain's failures. Reasons never contain the receiver's text.
 
 use std::{error::Error, io};
 
@@ -40,7 +40,7 @@ fn of_parsing(error: &hyper::Error) -> String {
     } else if error.is_parse_version_h2() {
         "the receiver speaks HTTP/2 alone".to_owned()
     } else {
-        // The parser's own text.
+        // The text of hyper's parser, not of the receiver.
         error.to_string()
     }
 }

@@ -1,8 +1,8 @@
-//! Limits on concurrent attempts to one host, and on the share of one application.
+//! Limits the concurrent attempts to one host, and one application's share of them.
 //!
-//! Applications may share a host: many integrators use the same few providers. A slow receiver of one application must not keep
-//! another's attempts waiting, so nobody gets more than a share, and an application with few attempts is admitted even when
-//! the host is full.
+//! Applications may share a host: many integrators use the same few providers. One application's slow receiver must not delay
+//! another's attempts. So no application gets more than its share, and an application with few attempts is admitted even if
+//! the host is at its limit.
 
 use std::{
     collections::HashMap,
@@ -13,10 +13,10 @@ use std::{
 use oauth::ClientId;
 use webhooks::Host;
 
-/// The fraction of its share that an application gets at a full host.
+/// An application gets this fraction of its share (one eighth) even if the host is at its limit.
 const GUARANTEED: usize = 8;
 
-/// Attempts under way, by host and application.
+/// Attempts in flight by host and application.
 type InFlight = HashMap<Host, HashMap<ClientId, usize>>;
 
 pub(crate) struct HostLimiter {
@@ -24,15 +24,15 @@ pub(crate) struct HostLimiter {
     in_flight: Arc<Mutex<InFlight>>,
 }
 
-/// Concurrent attempts to one host.
+/// Limits of concurrent attempts to one host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Of all applications; up to twice as many through what each is guaranteed.
+    /// For all applications together. Guaranteed attempts may raise the total to twice this number.
     pub(crate) per_host: NonZeroUsize,
     pub(crate) per_application: NonZeroUsize,
 }
 
-/// Permission for one attempt; dropped, it makes room for another.
+/// Permission for one attempt. Dropping it releases its place.
 pub(crate) struct HostPermit {
     host: Host,
     application: ClientId,
@@ -40,7 +40,7 @@ pub(crate) struct HostPermit {
 }
 
 impl Limits {
-    /// Whether an application with `own` of `all` attempts to a host may begin another.
+    /// Whether an application with `own` of the `all` attempts to a host may start another.
     fn admit(self, own: usize, all: usize) -> bool {
         let per_host = self.per_host.get();
         let share = self.per_application.get().min(per_host);
@@ -62,7 +62,7 @@ impl HostLimiter {
         let mut in_flight = lock(&self.in_flight);
         let at_host = in_flight.entry(host.clone()).or_default();
         let own = at_host.get(&application).copied().unwrap_or_default();
-        // A host without attempts always admits one, so that a refusal leaves no empty entry.
+        // A host without attempts always admits one, so a refusal never leaves an empty entry.
         self.limits.admit(own, at_host.values().sum()).then(|| {
             at_host.insert(application, own + 1);
             HostPermit {
@@ -90,7 +90,7 @@ impl Drop for HostPermit {
     }
 }
 
-/// A panic elsewhere leaves the map whole: each change is one step.
+/// Each change is one step, so the map is consistent even if a thread has panicked.
 fn lock(in_flight: &Mutex<InFlight>) -> MutexGuard<'_, InFlight> {
     in_flight.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -117,7 +117,7 @@ mod tests {
         limiter.try_acquire(&host, Uuid::from_u128(application).into())
     }
 
-    /// As many permits as the application gets.
+    /// Acquires all permits that the application can get.
     fn fill(limiter: &HostLimiter, application: u128) -> Vec<HostPermit> {
         std::iter::from_fn(|| acquire(limiter, 1, application)).collect()
     }

@@ -1,4 +1,4 @@
-//! Bounds on what is read of an answer. Reading fails at the bound.
+//! Limits the bytes read of an answer. Reading fails at the limit.
 
 use std::{
     io,
@@ -12,16 +12,16 @@ use std::{
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// The longest head of an answer in bytes, interim answers included (D94).
+/// Maximum length of an answer's head in bytes, including interim answers (D94).
 pub(crate) const HEAD_MAX: usize = 16 * 1024;
 
-/// How much of a body is read, in bytes, beyond what came along with the head (D52).
+/// Bytes of a body that are read, in addition to those that arrived with the head (D52).
 pub(crate) const BODY_MAX: usize = 16 * 1024;
 
-/// How many interim answers (1xx) are skipped (D94).
+/// Number of interim answers (1xx) that are skipped (D94).
 const INTERIM_MAX: u32 = 10;
 
-/// What one connection may still read. The stream counts, the exchange allows.
+/// The bytes that a connection may still read. The stream counts down, the exchange sets the allowance.
 #[derive(Debug, Default)]
 pub(crate) struct ReadLimit {
     remaining: AtomicUsize,
@@ -30,7 +30,7 @@ pub(crate) struct ReadLimit {
 }
 
 impl ReadLimit {
-    /// Before a request.
+    /// Called before a request.
     pub(crate) fn allow_head(&self) {
         self.remaining.store(HEAD_MAX, Relaxed);
         self.has_read.store(false, Relaxed);
@@ -41,7 +41,7 @@ impl ReadLimit {
         self.remaining.store(BODY_MAX, Relaxed);
     }
 
-    /// After the last interim answer that is skipped, nothing more is read.
+    /// Once too many interim answers have come, nothing more is read.
     pub(crate) fn count_interim(&self) {
         if self.interim.fetch_add(1, Relaxed) >= INTERIM_MAX {
             self.remaining.store(0, Relaxed);
@@ -52,7 +52,7 @@ impl ReadLimit {
         self.interim.load(Relaxed) > INTERIM_MAX
     }
 
-    /// Whether any byte came since the request.
+    /// Whether any byte arrived since the request.
     pub(crate) fn has_read(&self) -> bool {
         self.has_read.load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Resolves a host to the addresses that a delivery may go to. Nothing else resolves names or checks addresses.
+//! Resolves a host to the addresses that a delivery may connect to. Nothing else resolves names or checks addresses.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -21,15 +21,15 @@ use webhooks::{AddressRules, Failure, Host, WebhookUrl};
 
 use crate::{SenderSettings, SettingsError};
 
-/// Longest TTL of an answer.
+/// Maximum TTL of an answer.
 const MAX_TTL: Duration = Duration::from_mins(1);
 
-/// Longest TTL of "no such name": an integrator may be creating the record right now.
+/// Maximum TTL of "no such name": the integrator may be creating the record at this moment.
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(5);
 
 /// Uses DNS only: no hosts file, no search domains, no local aliases.
 pub(crate) struct Resolver {
-    /// One per name server: a resolver with several takes the first failure for the answer.
+    /// One per name server: a resolver with several servers returns the first failure as its answer.
     servers: Vec<TokioResolver>,
     rules: AddressRules,
     timeout: Duration,
@@ -58,8 +58,8 @@ impl Resolver {
         })
     }
 
-    /// The addresses of a URL's host, at least one. A single forbidden address makes the whole answer forbidden (D55):
-    /// otherwise a name with a public and a private address would be a way in. The rules may have changed since the URL was
+    /// The addresses of a URL's host, at least one. A single forbidden address makes the whole answer forbidden (D55): otherwise a
+    /// name with a public and a private address would get around the rules. The rules may have changed since the URL was
     /// registered.
     pub(crate) async fn addresses(&self, url: &WebhookUrl) -> Result<Vec<IpAddr>, Failure> {
         if !self.rules.admit(url) {
@@ -76,7 +76,7 @@ impl Resolver {
         }
     }
 
-    /// IPv4 addresses first. None if there are none, or no answer in time.
+    /// IPv4 addresses first. None if the name has no addresses or no answer arrives in time.
     async fn look_up(&self, name: &str) -> Option<Vec<IpAddr>> {
         let mut name = Name::from_ascii(name).ok()?;
         name.set_fqdn(true);
@@ -85,7 +85,7 @@ impl Resolver {
         (!addresses.is_empty()).then_some(addresses)
     }
 
-    /// Asks all servers and takes the first answer with addresses, or NXDOMAIN. A server that fails, refuses or does not
+    /// Queries all servers and takes the first answer with addresses, or NXDOMAIN. A server that fails, refuses or does not
     /// respond says nothing about the name (RFC 1035 §7.2).
     async fn first_answer(&self, name: Name) -> Option<LookupIp> {
         let asked = self.servers.iter().map(|server| server.lookup_ip(name.clone()));
@@ -101,7 +101,7 @@ impl Resolver {
     }
 }
 
-/// NXDOMAIN. No addresses of one family is something else: the query for the other may have failed.
+/// NXDOMAIN. Missing addresses of one family do not count: the query for the other family may have failed.
 fn is_no_such_name(error: &NetError) -> bool {
     matches!(
         error,
@@ -121,7 +121,7 @@ fn server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, connections)
 }
 
-/// One query and one retry fit into the time, so that a name whose server ignores queries for one family still resolves in the
+/// One query and one retry fit into the time. So a name resolves in one family even if its server ignores queries for the
 /// other.
 fn options(time: Duration) -> ResolverOpts {
     let mut options = ResolverOpts::default();

@@ -1,4 +1,4 @@
-//! An attempt from begin to end.
+//! One delivery attempt from start to end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,11 +24,11 @@ use crate::{
     resolver::Resolver,
 };
 
-/// How long the rest of an answer is awaited, for the sake of its connection. The outcome is settled by then.
+/// How long to wait for the rest of an answer, so that its connection can be reused. The outcome is final by then.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A reused connection that closes within this time before any response byte: the request is retried once on a new
-/// connection. A connection that the receiver had closed before shows within a round trip; later, the receiver has had the
+/// connection. If the receiver had closed the connection before, that shows within a round trip; later, the receiver has got the
 /// request.
 const RETRY_WITHIN: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,7 @@ pub struct HttpSender {
 }
 
 impl HttpSender {
-    /// Reads the machine's trusted certificates and, unless others are given, its name servers. Connects to nothing yet.
+    /// Loads the machine's trusted certificates and, unless the settings name some, its name servers. Opens no connection.
     pub fn new(settings: &SenderSettings) -> Result<Self, SettingsError> {
         settings.check()?;
         let (service, docs) = (&settings.service_name, &settings.docs_url);
@@ -61,8 +61,8 @@ impl HttpSender {
         })
     }
 
-    /// The status, the body to be read, and the connection. Retries once where a reused connection turns out to be closed. If the
-    /// first request has arrived after all, the receiver recognises the second by its `X-Delivery-Id`.
+    /// Returns the status, the unread body and the connection. Retries once if a reused connection turns out to be closed. If the
+    /// first request did arrive, the receiver recognises the second by its `X-Delivery-Id`.
     async fn attempt(&self, message: &Message) -> Result<(u16, Incoming, Connection), Failure> {
         let url = &message.url;
         let addresses = self.resolver.addresses(url).await?;
@@ -128,7 +128,7 @@ impl WebhookSender for HttpSender {
         let outcome = match answer.unwrap_or(Err(Failure::TimedOut)) {
             Ok((status, body, connection)) => {
                 let end = deadline.min(Instant::now() + FINISH_TIMEOUT);
-                // A connection that is not finished by then is dropped.
+                // A connection that is not finished in time is dropped.
                 let _ = timeout_at(end, self.finish(body, connection)).await;
                 Outcome::Answered(status)
             }
@@ -148,7 +148,7 @@ impl HostCheck for HttpSender {
     }
 }
 
-/// The class of a status, since receivers choose it.
+/// Only the class of a status, since receivers choose the status.
 fn label(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Answered(..200) => "1xx",

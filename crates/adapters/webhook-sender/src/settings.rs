@@ -4,40 +4,40 @@ use std::{net::SocketAddr, num::NonZeroUsize, time::Duration};
 
 use webhooks::AddressRules;
 
-/// The longest that a connection is reused, however busy it is: certificates expire.
+/// Connections are not reused after this time, however busy they are: certificates expire.
 const MAX_AGE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone)]
 pub struct SenderSettings {
-    /// The product of `User-Agent`, as in `<service_name>-webhooks/1.0` (RFC 9110 §10.1.5: a token).
+    /// The product name in `User-Agent`, as in `<service_name>-webhooks/1.0` (RFC 9110 §10.1.5: a token).
     pub service_name: String,
-    /// In `User-Agent`, for integrators who find it in a log.
+    /// Included in `User-Agent`, for integrators who find it in a log.
     pub docs_url: String,
-    /// Which addresses may be connected to.
+    /// The addresses that connections may go to.
     pub rules: AddressRules,
-    /// DNS servers, over UDP and, for long answers, TCP. Empty: the machine's.
+    /// DNS servers, over UDP and, for long answers, TCP. Empty: the machine's servers.
     pub name_servers: Vec<SocketAddr>,
-    /// Certificates (PEM) trusted beside the machine's: a marketplace's private authority.
+    /// Certificates (PEM) that are trusted besides the machine's, such as a marketplace's private authority.
     pub extra_roots: Option<String>,
-    /// A whole attempt. A worker's lease on a delivery has to be longer.
+    /// Timeout of a whole attempt. A worker's lease on a delivery must be longer.
     pub attempt_timeout: Duration,
-    /// All queries for a name.
+    /// Timeout of all queries for a name.
     pub resolve_timeout: Duration,
-    /// TCP connections to all addresses of a host; the TLS handshake comes after.
+    /// Timeout of the TCP connections to all addresses of a host; excludes the TLS handshake.
     pub connect_timeout: Duration,
-    /// Concurrent attempts to one host, on any port. Further ones are postponed at once. Applications with less than an eighth of
-    /// their share are admitted to a full host, up to twice this number.
+    /// Maximum number of concurrent attempts to one host, on any port. Further ones are postponed at once. An application with less than
+    /// an eighth of its share is still admitted, up to twice this number.
     pub connections_per_host: NonZeroUsize,
-    /// One application's share of these: applications may have their receivers at the same host.
+    /// One application's share of these: several applications may have receivers at the same host.
     pub connections_per_application: NonZeroUsize,
-    /// Idle connections in all; the least recently used is closed first. 0: none.
+    /// Maximum number of idle connections in total; the least recently used is closed first. 0: none.
     pub kept_connections: usize,
-    /// How long after it was opened a connection may be reused; at most a minute.
+    /// Maximum age at which a connection may be reused; at most a minute.
     pub kept_for: Duration,
 }
 
 impl SenderSettings {
-    /// The deadlines of D52; 256 attempts per host, 64 of them of one application; 256 idle connections, for a minute.
+    /// The deadlines of D52; 256 attempts per host, 64 of them per application; 256 idle connections, for a minute.
     pub fn new(service_name: impl Into<String>, docs_url: impl Into<String>, rules: AddressRules) -> Self {
         const PER_HOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
         const PER_APPLICATION: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
@@ -83,7 +83,7 @@ pub enum SettingsError {
     KeptTooLong,
     #[error("names cannot be resolved with the machine's settings")]
     NameServers(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Unreadable certificates, none at all, or rustls refuses its configuration.
+    /// Certificates are unreadable or missing, or rustls rejects the configuration.
     #[error("TLS cannot be set up with the given certificates")]
     Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -1,4 +1,4 @@
-//! Tests against receivers and DNS servers on loopback.
+//! Tests against receivers and DNS servers on loopback addresses.
 
 mod delivering;
 mod hostile;

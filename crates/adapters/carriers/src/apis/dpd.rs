@@ -29,8 +29,8 @@ const CODES: CodeTable = &[
 
 const MAX_NODES: u32 = 50_000;
 
-/// Counted by their `=`. The parser compares each attribute with those before it, and copies each declared prefix to every
-/// descendant that declares another: a megabyte of them would take minutes, or gigabytes.
+/// Counts every `=` in the body. The XML parser compares each attribute with those before it, and copies each declared prefix to every
+/// descendant that declares another: a megabyte of attributes would take minutes, or gigabytes.
 const MAX_ATTRIBUTES: usize = 2_000;
 
 pub(crate) struct Dpd {
@@ -73,7 +73,7 @@ impl Api for Dpd {
         request
     }
 
-    /// A fault comes with status 200 or 500.
+    /// A SOAP fault has status 200 or 500.
     fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let reading = envelope(&answer.body);
         match (answer.status.as_u16(), &reading) {
@@ -117,7 +117,7 @@ fn event(element: Node<'_, '_>) -> Option<Reading> {
     })
 }
 
-/// Only the wording tells whether DPD rejects the credentials or the request.
+/// Only the fault's text shows whether DPD rejects the credentials or the request.
 fn failure(fault: Node<'_, '_>) -> Failure {
     let words = child(fault, "faultstring").unwrap_or_default();
     if words.to_ascii_lowercase().contains("access denied") {

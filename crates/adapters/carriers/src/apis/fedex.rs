@@ -42,7 +42,7 @@ impl Api for Fedex {
         post(url, "application/json", body.to_string())
     }
 
-    /// An unknown number comes with status 200, as an error of its only result.
+    /// An unknown number has status 200, and an error in its only result.
     fn read(&self, _: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let is_not_found = |body: &Value| parse::find(body, "/errors", "/code", NOT_FOUND).is_some();
         let body = parse::answer(answer, is_not_found)?;
@@ -67,11 +67,11 @@ fn error(result: &Value) -> Option<String> {
     parse::text(result, "/error/code")
 }
 
-/// `FedEx` reuses numbers after some years, so that several parcels may share one; ours is the one seen last.
+/// When the parcel was last seen. `FedEx` reuses numbers after some years; of several parcels, the one seen last is meant.
 fn last_seen(result: &Value) -> Option<DateTime<Utc>> {
     let scans = parse::list(result, "/scanEvents").iter();
     let scans = scans.filter_map(|scan| parse::time(scan, "/date"));
-    // The others are expectations.
+    // Other types are estimates.
     let is_actual =
         |date: &&Value| parse::text(date, "/type").is_some_and(|kind| kind.starts_with("ACTUAL_"));
     let dates = parse::list(result, "/dateAndTimes").iter().filter(is_actual);

@@ -12,7 +12,7 @@ use crate::{
     status::{CodeTable, status_of},
 };
 
-/// `DELIVEREDPS` is at a `ParcelShop`, where the buyer still has to collect it.
+/// `DELIVEREDPS` means delivered to a `ParcelShop`, where the buyer still has to collect the parcel.
 const CODES: CodeTable = &[
     (Status::Registered, &["PREADVICE", "PLANNEDPICKUP", "INPICKUP"]),
     (Status::InTransit, &["INTRANSIT", "INWAREHOUSE"]),
@@ -33,7 +33,7 @@ impl Api for Gls {
         get(url)
     }
 
-    /// An unknown number comes with status 200; so may a maintenance page.
+    /// An unknown number has status 200; a maintenance page may have it too.
     fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let body = parse::answer(answer, |_| false)?;
         if !body.get("parcels").is_some_and(Value::is_array) {

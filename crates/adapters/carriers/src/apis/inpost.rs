@@ -12,7 +12,7 @@ use crate::{
     status::{CodeTable, status_of},
 };
 
-/// `claimed` is a complaint; `taken_by_courier` and `collected_from_sender` are on the way to the buyer.
+/// `claimed` means a complaint. `taken_by_courier` and `collected_from_sender` are on the way to the buyer.
 const CODES: CodeTable = &[
     (
         Status::Registered,

@@ -16,7 +16,7 @@ use crate::{
     tokens::{Token, TokenSource},
 };
 
-/// Codes of events, not of their states.
+/// Codes of events, not of event states.
 const CODES: CodeTable = &[
     (Status::Registered, &["P_REJ_KN1"]),
     (
@@ -32,7 +32,7 @@ const CODES: CodeTable = &[
     (Status::Returning, &["P_NDZ"]),
 ];
 
-/// The state of an event that belongs to a return.
+/// The event state of a return.
 const RETURN: &str = "ZW";
 
 pub(crate) struct PocztaPolska;
@@ -60,12 +60,12 @@ impl Api for PocztaPolska {
     }
 }
 
-/// A parcel whose events are all cancelled is not known yet.
+/// `None` if all events are cancelled: the parcel is not known yet.
 fn parcel(mail: &Value) -> Option<Reading> {
     let events = parse::list(mail, "/events").iter();
     let events = events.filter(|event| !parse::flag(event, "/canceled"));
     let mut reading = of_history(events.filter_map(event).collect())?;
-    // `finished` alone does not tell a delivery from a return.
+    // `finished` alone does not distinguish a delivery from a return.
     if reading.status == Some(Status::Returning) && parse::flag(mail, "/finished") {
         reading.status = Some(Status::Returned);
     }
@@ -87,7 +87,7 @@ fn event(event: &Value) -> Option<Reading> {
     Some(Reading { code, status, at })
 }
 
-/// Gets tokens by logging in. They state no expiry: one works until it is rejected.
+/// Gets tokens by a login. The answer states no expiry: a token is used until it is rejected.
 pub(crate) struct PocztaLogin;
 
 impl PocztaLogin {
@@ -102,7 +102,7 @@ impl PocztaLogin {
 }
 
 impl TokenSource for PocztaLogin {
-    /// 403, and 405 for a password that has to be changed.
+    /// 403, and 405 for a password that must be changed.
     fn is_rejection(&self, status: StatusCode, _: &[u8]) -> bool {
         matches!(status, StatusCode::FORBIDDEN | StatusCode::METHOD_NOT_ALLOWED)
     }

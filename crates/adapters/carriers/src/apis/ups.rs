@@ -15,7 +15,7 @@ use crate::{
     status::{CodeTable, status_of},
 };
 
-/// Numeric status codes without their leading zeros.
+/// Numeric status codes without leading zeros.
 const CODES: CodeTable = &[
     (Status::Registered, &["3", "79", "80", "157"]),
     (Status::InTransit, &["5", "10", "25", "38", "39", "160"]),
@@ -41,7 +41,7 @@ pub(crate) struct Ups {
 }
 
 impl Ups {
-    /// Ids of requests count up from the time of the start, so that none repeats after a restart.
+    /// Request ids count up from the start time, so that none repeats after a restart.
     pub(crate) fn new(started: DateTime<Utc>) -> Self {
         Self {
             next_id: AtomicI64::new(started.timestamp_micros()),
@@ -62,8 +62,8 @@ impl Api for Ups {
         request
     }
 
-    /// Three ways of not knowing a number: 404 with errors, 200 with a warning, and 400 with a code of its own for what
-    /// cannot be a UPS number at all.
+    /// UPS reports an unknown number in three ways: 404 with errors, 200 with a warning, and 400 with a separate code for text that
+    /// cannot be a UPS number.
     fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let is_not_found = |body: &Value| {
             parse::find(body, "/response/errors", "/code", "TV1002").is_some()
@@ -102,7 +102,7 @@ fn without_zeros(code: &str) -> &str {
     code.trim_start_matches('0')
 }
 
-/// When the activity with the current status took place, in UTC.
+/// The time of the activity with the current status, in UTC.
 fn activity_at(package: &Value, code: &str) -> Option<DateTime<Utc>> {
     let is_current = |activity: &&Value| {
         parse::text(activity, "/status/statusCode")
@@ -116,7 +116,7 @@ fn activity_at(package: &Value, code: &str) -> Option<DateTime<Utc>> {
     Some(local.and_utc())
 }
 
-/// The delivery apart from the activities, in local time.
+/// The delivery date and time outside the activities, in local time.
 fn delivered_at(package: &Value) -> Option<DateTime<Utc>> {
     let delivery = |pointer| parse::find(package, pointer, "/type", "DEL");
     let date = parse::text(delivery("/deliveryDate")?, "/date")?;

@@ -1,4 +1,4 @@
-//! Opens connections to the server, and checks them before reuse.
+//! Opens connections to the server and checks them before reuse.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -21,10 +21,10 @@ use super::{
 };
 use crate::{Credentials, Security, SettingsError, SmtpSettings};
 
-/// Many servers allow no more than a hundred.
+/// Maximum number of mails per connection; many servers allow at most a hundred.
 const MAILS_PER_CONNECTION: usize = 50;
 
-/// How long an idle connection may take to answer `NOOP`.
+/// Timeout of the `NOOP` that checks an idle connection.
 const NOOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) struct Dialer {
@@ -46,7 +46,7 @@ enum Protection {
 /// A connection that is ready for a mail.
 pub(super) struct Session {
     pub connection: AsyncSmtpConnection,
-    /// False while an answer may be outstanding, which the next mail would take for its own.
+    /// False while an answer may be outstanding: the next mail would read it as its own.
     pub is_reusable: bool,
 }
 
@@ -152,14 +152,14 @@ impl Manager for Dialer {
     }
 }
 
-/// Without Nagle's algorithm, which would delay the end of each mail by 40 ms.
+/// Connects with `TCP_NODELAY`, since Nagle's algorithm would delay the end of each mail by 40 ms.
 async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// TLS 1.2 and later, with the machine's certificates and those of the settings.
+/// TLS 1.2 or later. Trusts the machine's certificates and those of the settings.
 fn tls_parameters(settings: &SmtpSettings) -> Result<TlsParameters, SmtpError> {
     let mut tls = TlsParameters::builder(settings.host.clone());
     if let Some(roots) = &settings.extra_roots {

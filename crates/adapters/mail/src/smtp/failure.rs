@@ -30,7 +30,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Never repeats the server's text, which often holds the buyer's address.
+/// Failures of a mail. They never contain the server's text, which often includes the buyer's address.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SmtpFailure {
     /// A 4xx or 5xx reply.
@@ -38,12 +38,12 @@ pub(crate) enum SmtpFailure {
     Refused {
         stage: Stage,
         code: u16,
-        /// `550`, or `550 5.1.1` where the server gives an enhanced status code (RFC 3463).
+        /// `550`, or `550 5.1.1` if the server sends an enhanced status code (RFC 3463).
         status: String,
     },
     #[error("the server could not be reached")]
     Unreachable(#[source] io::Error),
-    /// Also failures of TLS, and missing extensions.
+    /// Includes failures of TLS and missing extensions.
     #[error("the connection failed while {stage}")]
     Broken {
         stage: Stage,
@@ -54,7 +54,7 @@ pub(crate) enum SmtpFailure {
     Unreadable(Stage),
     #[error("the server did not answer in time while {0}")]
     TimedOut(Stage),
-    /// The recipient's address needs SMTPUTF8 (RFC 6531), which the server lacks.
+    /// The recipient's address needs SMTPUTF8 (RFC 6531), which the server does not support.
     #[error("the server takes no addresses beyond ASCII")]
     NonAsciiAddress,
 }
@@ -81,7 +81,7 @@ impl SmtpFailure {
         matches!(self, Self::Refused { .. } | Self::NonAsciiAddress)
     }
 
-    /// The crate's documentation has the whole table.
+    /// The crate's documentation has the complete table.
     fn is_permanent(&self) -> bool {
         match self {
             Self::Refused {
@@ -105,7 +105,7 @@ impl From<SmtpFailure> for SendError {
     }
 }
 
-/// The enhanced status code at the start of a reply's text: class, subject and detail, the latter two of up to three digits.
+/// The enhanced status code at the start of a reply's text: class, subject and detail, the last two with up to three digits.
 fn enhanced_status(text: &str) -> Option<String> {
     let word = text.split_whitespace().next()?;
     let (class, rest) = word.split_once('.')?;

@@ -1,4 +1,4 @@
-//! A stream that lets nothing from before STARTTLS slip into the protected dialogue.
+//! A stream that keeps plaintext from before STARTTLS out of the TLS session.
 
 use std::{
     io,
@@ -15,10 +15,10 @@ use tokio::{
 
 /// Returns one byte per read until TLS begins.
 ///
-/// The SMTP client reads through a buffer that survives the upgrade. An attacker on the way could append replies to the server's
-/// last plaintext one; they would stay in that buffer and later pass for protected replies: a mail would count as accepted that
-/// the server never saw. Byte by byte, the buffer is empty at the end of the reply's line, and appended bytes reach the TLS
-/// handshake instead, which fails ("response injection", see RFC 3207 §6).
+/// The SMTP client's read buffer survives the upgrade to TLS. A man in the middle could append replies to the server's last
+/// plaintext reply; the client would later read them from the buffer as TLS-protected, and take a mail for accepted that the
+/// server never got. With one byte per read, the buffer is empty at the end of the reply's line. Appended bytes then reach the TLS
+/// handshake, which fails ("response injection", see RFC 3207 §6).
 #[derive(Debug)]
 pub(super) struct StartTlsGuard {
     stream: TcpStream,
