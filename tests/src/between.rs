@@ -1,4 +1,4 @@
-//! What stands between two programs: it hands on what they say to each other, notes it, and disturbs it as a test tells it to.
+//! A recording HTTP proxy between two programs. It can disturb requests as a test tells it to.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -9,39 +9,38 @@ use tokio::sync::Notify;
 
 use crate::{Received, eventually, receiver::serve};
 
-/// What happens to a request.
+/// What the proxy does with a request.
 #[derive(Debug, Clone)]
 pub enum Disturbance {
-    /// It is not handed on, and answered with this status, `Retry-After` and body.
+    /// Does not forward it; answers with this status, `Retry-After` and body.
     Instead(u16, u32, Value),
-    /// It is handed on, and the connection ends before the answer.
+    /// Forwards it, then closes the connection before the answer.
     Lost,
-    /// It is handed on, and the answer does not come.
+    /// Forwards it, but never sends the answer.
     Silence,
-    /// It is handed on when the test says so.
+    /// Forwards it when the test notifies.
     Held(Arc<Notify>),
 }
 
-/// A request, and what came of it.
+/// A request and its answer.
 #[derive(Debug, Clone)]
 pub struct Said {
-    /// The method.
     pub method: String,
-    /// The path with its query.
+    /// The path with the query.
     pub target: String,
-    /// All of the request.
+    /// The whole request.
     pub request: Received,
-    /// What the asker was answered, or would have been; nothing yet, or nobody was there to answer.
+    /// The answer, also if the proxy withheld it. `None` if there is none yet, or the target was unreachable.
     pub answer: Option<Answer>,
 }
 
 impl Said {
-    /// Whether it is a request to a path that contains `part`.
+    /// Whether it has this method and a path that contains `part`.
     pub fn is(&self, method: &str, part: &str) -> bool {
         self.method == method && self.target.contains(part)
     }
 
-    /// The answer, which has to be there.
+    /// The answer; panics if there is none.
     #[track_caller]
     pub fn answered(&self) -> &Answer {
         self.answer
@@ -50,10 +49,10 @@ impl Said {
     }
 }
 
-/// The one in between. It ends with the runtime of its test.
+/// A running proxy. It stops with the runtime of its test.
 #[derive(Debug, Clone)]
 pub struct Between {
-    /// Where it listens.
+    /// The URL on which it listens.
     pub url: String,
     target: String,
     state: Arc<Mutex<State>>,
@@ -62,12 +61,12 @@ pub struct Between {
 #[derive(Debug, Default)]
 struct State {
     said: Vec<Said>,
-    /// Each befalls the first request that it fits.
+    /// Each applies to the first request that matches.
     disturbances: Vec<(String, String, Disturbance)>,
 }
 
 impl Between {
-    /// Starts one in front of `target`, a URL without a path.
+    /// Starts a proxy in front of `target`, a URL without a path.
     pub async fn start(target: &str) -> Self {
         let mut between = Self {
             url: String::new(),
@@ -83,19 +82,19 @@ impl Between {
         self.state.lock().expect("the state is whole")
     }
 
-    /// Disturbs the next request to a path that contains `part`.
+    /// Disturbs the next request with this method and a path that contains `part`.
     pub fn disturb(&self, method: &str, part: &str, disturbance: Disturbance) {
         let befalls = (method.to_owned(), part.to_owned(), disturbance);
         self.state().disturbances.push(befalls);
     }
 
-    /// What has been said so far to paths that contain `part`, in the order of the requests.
+    /// The requests so far with this method and a path that contains `part`, in order.
     pub fn said(&self, method: &str, part: &str) -> Vec<Said> {
         let all = self.state().said.clone();
         all.into_iter().filter(|said| said.is(method, part)).collect()
     }
 
-    /// The same, once the `count`th of them has its answer.
+    /// Like [`Self::said`], once the `count`th of them has its answer.
     pub async fn has(&self, count: usize, method: &str, part: &str) -> Vec<Said> {
         eventually(&format!("{method} …{part}… {count} times"), async || {
             let said = self.said(method, part);
@@ -105,7 +104,7 @@ impl Between {
         .await
     }
 
-    /// Says once more what was said, byte for byte but for `changes` to the body.
+    /// Sends a request again, byte for byte except `changes` to the body.
     pub async fn repeat(&self, said: &Said, changes: impl FnOnce(&mut Vec<u8>)) -> Answer {
         let mut request = said.request.clone();
         changes(&mut request.body);
@@ -141,7 +140,7 @@ impl Between {
         self.state().said[number].answer = Some(answer.clone());
         match disturbance {
             Some(Disturbance::Lost) => None,
-            // Until the other side gives up.
+            // Until the client gives up.
             Some(Disturbance::Silence) => std::future::pending().await,
             _ => Some(bytes_of(&answer)),
         }

@@ -1,4 +1,4 @@
-//! A carrier on the loopback: InPost's tracking service, as far as a look-up goes, with answers in the hand of a test.
+//! A carrier on a loopback address: the look-up of InPost's tracking service, with answers that a test sets.
 
 use std::{
     collections::HashMap,
@@ -9,23 +9,23 @@ use serde_json::json;
 
 use crate::{Received, receiver::serve};
 
-/// What is answered about a parcel; about any other, that nobody knows it.
+/// The answer about a parcel. Other parcels are unknown.
 #[derive(Debug, Clone)]
 pub enum Says {
-    /// It arrived at this instant (RFC 3339).
+    /// Delivered at this instant (RFC 3339).
     Delivered(&'static str),
-    /// It is in this state of InPost's.
+    /// In this InPost state.
     State(&'static str),
-    /// Nothing, ever.
+    /// No answer, ever.
     Silence,
-    /// 500.
+    /// Status 500.
     Failure,
 }
 
-/// The carrier. It ends with the runtime of its test.
+/// A running carrier. It stops with the runtime of its test.
 #[derive(Debug, Clone)]
 pub struct CarrierStub {
-    /// Where it listens.
+    /// The base URL.
     pub url: String,
     state: Arc<Mutex<State>>,
 }
@@ -37,7 +37,6 @@ struct State {
 }
 
 impl CarrierStub {
-    /// Starts one.
     pub async fn start() -> Self {
         let state = Arc::<Mutex<State>>::default();
         let serving = Arc::clone(&state);
@@ -49,12 +48,12 @@ impl CarrierStub {
         lock(&self.state)
     }
 
-    /// From now on this is said about a parcel.
+    /// Sets the answer about a parcel.
     pub fn says(&self, number: &str, answer: Says) {
         self.state().known.insert(number.to_owned(), answer);
     }
 
-    /// How often it was asked about a parcel.
+    /// The number of look-ups of a parcel so far.
     pub fn asked(&self, number: &str) -> usize {
         let state = self.state();
         let asked = state.asked.iter();
@@ -63,7 +62,7 @@ impl CarrierStub {
             .count()
     }
 
-    /// The value of a header of the first question about a parcel; names are in lower case.
+    /// A header of the first look-up of a parcel; `name` is in lower case.
     pub fn header(&self, number: &str, name: &str) -> Option<String> {
         let state = self.state();
         let mut asked = state.asked.iter();

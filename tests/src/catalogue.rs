@@ -1,4 +1,4 @@
-//! Offers to feed.
+//! Bodies of offers.
 
 use serde_json::{Value, json};
 
@@ -9,13 +9,13 @@ pub fn offer_id(n: usize) -> String {
     format!("01900000-0000-7000-8000-{n:012}")
 }
 
-/// The n of [`offer_id`].
+/// The inverse of [`offer_id`].
 pub fn number_of(id: &Value) -> usize {
     let digits = id.as_str().and_then(|id| id.rsplit('-').next());
     digits.expect("an id").parse().expect("an id of `offer_id`")
 }
 
-/// A whole offer with a value in every field, `changes` put over it.
+/// An offer with every field set; `changes` override its fields.
 pub fn offer_body(n: usize, changes: Value) -> Value {
     let offer = json!({
         "title": format!("Kettle {n}"),

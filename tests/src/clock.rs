@@ -1,29 +1,28 @@
-//! The database of a world in the hand of its test: its time, and what it waits for.
+//! Controls a world's database: its time, and locks that others wait for.
 
 use testkit::TestClock;
 
 use crate::{World, until};
 
-/// Something in the database that a test holds, so that others wait.
+/// An open transaction of a test, for which others wait.
 #[derive(Debug)]
 pub struct Held(tokio_postgres::Client);
 
 impl Held {
-    /// Lets it go: `commit` or `rollback`.
+    /// Ends the transaction with `how`: `commit` or `rollback`.
     pub async fn end(self, how: &str) {
         self.0.batch_execute(how).await.expect("the transaction ends");
     }
 }
 
 impl World {
-    /// Stops the clock of the database at an instant, as RFC 3339 writes it.
+    /// Freezes the database's clock at an instant in RFC 3339 format.
     pub async fn stop_clock(&self, at: &str) -> TestClock {
         let clock = self.database.control_clock().await;
         clock.freeze(at.parse().expect("an instant")).await;
         clock
     }
 
-    /// Executes statements in the database.
     pub async fn execute(&self, statements: &str) {
         let client = self.database.connect().await;
         client
@@ -32,7 +31,7 @@ impl World {
             .expect("the statements are fine");
     }
 
-    /// Executes a statement in a transaction that stays open.
+    /// Executes a statement in a transaction and leaves the transaction open.
     pub async fn hold(&self, statement: &str) -> Held {
         let client = self.database.connect().await;
         let statements = format!("begin; {statement}");
@@ -43,7 +42,7 @@ impl World {
         Held(client)
     }
 
-    /// Waits until so many statements on this database wait for a lock.
+    /// Waits until this number of statements on this database wait for a lock.
     pub async fn waiters(&self, count: i64) {
         let waiting = "select count(*) from pg_stat_activity where $1 = '' and datname = current_database() \
             and wait_event_type = 'Lock'";

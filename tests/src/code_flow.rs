@@ -1,4 +1,4 @@
-//! The authorization code flow, step by step, as an integrator's program and a seller's browser go it.
+//! The authorization code flow, step by step, for an integrator's program and a seller's browser.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use ring::digest::{SHA256, digest};
@@ -7,7 +7,7 @@ use testkit::{Answer, Request};
 
 use crate::{Application, Expect, Page, Seller, Visitor, World, documented, forms::encoded, text};
 
-/// The redirect address of [`World::partner`].
+/// The redirect URI of [`World::partner`].
 pub const CALLBACK: &str = "https://app.example/callback";
 /// The password of every [`Member`].
 pub const PASSWORD: &str = "correct horse battery";
@@ -15,43 +15,39 @@ pub const PASSWORD: &str = "correct horse battery";
 /// A seller who can sign in.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// The account.
     pub seller: Seller,
-    /// Its browser, signed in.
+    /// A browser in which the seller is signed in.
     pub browser: Visitor,
 }
 
-/// A request for authorization in the making.
+/// An authorization request, to be completed and sent.
 #[derive(Debug, Clone)]
 pub struct Asking {
-    /// The parameters, in their order.
+    /// The parameters in order.
     pub parameters: Vec<(String, String)>,
-    /// What its challenge was made from.
+    /// The PKCE verifier of its challenge.
     pub verifier: String,
 }
 
-/// What a seller's browser brought back to the application.
+/// The redirect to the application.
 #[derive(Debug, Clone)]
 pub struct Callback {
-    /// The whole address.
+    /// The whole URI.
     pub address: String,
-    /// The parameters of its query.
+    /// The query parameters.
     pub parameters: Vec<(String, String)>,
 }
 
-/// A pair of tokens.
+/// An access and a refresh token.
 #[derive(Debug, Clone)]
 pub struct Pair {
-    /// The access token.
     pub access: String,
-    /// The refresh token.
     pub refresh: String,
-    /// The scopes.
     pub scope: String,
 }
 
 impl Member {
-    /// The secret of its session.
+    /// The secret of the browser's session.
     pub fn session(&self) -> String {
         let mut values = self.browser.cookies.values();
         values
@@ -62,33 +58,32 @@ impl Member {
 }
 
 impl Asking {
-    /// Sets a parameter.
     #[must_use]
     pub fn with(self, name: &str, value: &str) -> Self {
         self.without(name).and(name, value)
     }
 
-    /// Adds a parameter, be it there already.
+    /// Adds a parameter, even if it is set already.
     #[must_use]
     pub fn and(mut self, name: &str, value: &str) -> Self {
         self.parameters.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Leaves a parameter out.
+    /// Removes a parameter.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.parameters.retain(|(other, _)| other != name);
         self
     }
 
-    /// What a parameter says.
+    /// The value of a parameter.
     pub fn get(&self, name: &str) -> &str {
         let found = self.parameters.iter().find(|(other, _)| other == name);
         &found.expect("it is there").1
     }
 
-    /// The fields of the exchange of a code that came of it.
+    /// The form fields that exchange the resulting code.
     pub fn exchanging<'a>(&'a self, code: &'a str) -> [(&'a str, &'a str); 4] {
         [
             ("grant_type", "authorization_code"),
@@ -98,14 +93,13 @@ impl Asking {
         ]
     }
 
-    /// The path with the query.
     pub fn path(&self) -> String {
         format!("/oauth/authorize?{}", encoded(&self.parameters))
     }
 }
 
 impl Callback {
-    /// Reads where an answer sends the browser, and notes the error with which it does.
+    /// Parses the redirect of an answer, and records its error if it has one.
     #[track_caller]
     pub fn of(answer: &Answer) -> Self {
         assert!(matches!(answer.status, 302 | 303), "{answer:?}");
@@ -122,7 +116,7 @@ impl Callback {
         callback
     }
 
-    /// A parameter that may be missing.
+    /// The value of a parameter; `None` if it is missing.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut named = self.parameters.iter().filter(|(other, _)| other == name);
         let found = named.next().map(|(_, value)| value.as_str());
@@ -130,7 +124,6 @@ impl Callback {
         found
     }
 
-    /// The code.
     #[track_caller]
     pub fn code(&self) -> String {
         self.get("code")
@@ -140,7 +133,7 @@ impl Callback {
 }
 
 impl Pair {
-    /// Reads the answer of the token endpoint.
+    /// Parses the answer of the token endpoint.
     #[track_caller]
     pub fn of(answer: Answer) -> Self {
         let json = answer.expect(200).json();
@@ -153,7 +146,7 @@ impl Pair {
     }
 }
 
-/// The fields of a refresh.
+/// The form fields of a refresh.
 pub fn refreshing(token: &str) -> [(&str, &str); 2] {
     [("grant_type", "refresh_token"), ("refresh_token", token)]
 }
@@ -164,12 +157,12 @@ pub fn challenge(verifier: &str) -> String {
 }
 
 impl World {
-    /// A browser of nobody's.
+    /// A fresh browser, not signed in.
     pub fn visitor(&self) -> Visitor {
         Visitor::new(&self.client, &self.server.base_url)
     }
 
-    /// Signs in from a fresh browser, which is answered so.
+    /// Signs in from a fresh browser; asserts the status.
     pub async fn sign_in(&self, email: &str, password: &str, status: u16) -> Page {
         self.visitor().sign_in(email, password).await.expect(status)
     }
@@ -188,20 +181,20 @@ impl World {
         Member { seller, browser }
     }
 
-    /// A browser of its own in which the seller, who is a member, signs in.
+    /// A fresh browser in which the seller, a member, is signed in.
     pub async fn browser_of(&self, seller: &Seller) -> Visitor {
         let mut browser = self.visitor();
         browser.sign_in(&seller.email, PASSWORD).await.expect(200);
         browser
     }
 
-    /// The path of a link that signs a seller in.
+    /// The path of a sign-in link for a seller.
     pub async fn sign_in_link(&self, seller: &Seller) -> String {
         let path = format!("/sellers/{}/sign-in-links", seller.id);
         self.path_of(&self.office_made(&path, &json!({})).await)
     }
 
-    /// The path of the `url` that was made for the public listener.
+    /// The path of the field `url`, which must point to the public listener.
     pub fn path_of(&self, made: &Value) -> String {
         let url = text(made, "url");
         url.strip_prefix(&self.server.base_url)
@@ -209,20 +202,20 @@ impl World {
             .to_owned()
     }
 
-    /// The path of a screen of consent that nobody has seen.
+    /// The path of a consent screen that nobody has opened yet.
     pub async fn unseen_screen(&self, asking: &Asking) -> String {
         let answer = self.visit(&asking.path()).await.expect(302);
         self.path_of(&json!({"url": answer.must("location")}))
     }
 
-    /// An active, confidential application for other sellers, with [`CALLBACK`].
+    /// An active confidential application for other sellers, with [`CALLBACK`].
     pub async fn partner(&self, owner: &Seller, scopes: &[&str]) -> Application {
         let of_others =
             json!({"purpose": "for_other_sellers", "redirect_uris": [CALLBACK], "scopes": scopes});
         self.accepted(owner, of_others).await
     }
 
-    /// The same as a public client.
+    /// Like [`Self::partner`], as a public client.
     pub async fn public_partner(&self, owner: &Seller, scopes: &[&str]) -> Application {
         let public = json!({
             "purpose": "for_other_sellers", "client_type": "public", "redirect_uris": [CALLBACK], "scopes": scopes,
@@ -236,7 +229,7 @@ impl World {
         application
     }
 
-    /// A proper request for authorization, with a verifier and a state of its own.
+    /// A valid authorization request with a unique verifier and state.
     pub fn asking(&self, application: &Application, scope: &str) -> Asking {
         let number = self.next_number();
         let verifier = format!("verifier-{number:0>40}");
@@ -257,7 +250,7 @@ impl World {
         }
     }
 
-    /// The screen that a request leads a signed-in seller to.
+    /// The consent screen that a signed-in seller gets for a request.
     pub async fn screen(&self, browser: &mut Visitor, asking: &Asking) -> Page {
         let page = browser.open(&asking.path()).await.expect(200);
         assert!(
@@ -269,19 +262,19 @@ impl World {
         page
     }
 
-    /// A request that the seller decides about: `approve` or `deny`.
+    /// Opens the consent screen and submits the seller's decision: `approve` or `deny`.
     pub async fn decided(&self, browser: &mut Visitor, asking: &Asking, decision: &str) -> Callback {
         let page = self.screen(browser, asking).await;
         let form = page.form("/panel/consent").press("decision", decision);
         Callback::of(&browser.post(&form).await)
     }
 
-    /// A code that the seller has approved of.
+    /// A code that the seller has approved.
     pub async fn code(&self, browser: &mut Visitor, asking: &Asking) -> String {
         self.decided(browser, asking, "approve").await.code()
     }
 
-    /// A form to an endpoint below `/oauth`, with the credentials of an application, in the making.
+    /// A form request to an endpoint below `/oauth`, with the application's credentials.
     pub fn oauth_request(
         &self,
         application: &Application,
@@ -291,7 +284,7 @@ impl World {
         self.oauth_request_at(&self.server.base_url, application, endpoint, fields)
     }
 
-    /// The same to a certain process.
+    /// Like [`Self::oauth_request`], to the process at `base_url`.
     pub fn oauth_request_at(
         &self,
         base_url: &str,
@@ -301,58 +294,55 @@ impl World {
     ) -> Request {
         let mut fields = fields.to_vec();
         fields.push(("client_id", &application.client_id));
-        // A parameter without a value counts as omitted: what a public client sends.
+        // A parameter without a value counts as omitted, which suits a public client.
         fields.push(("client_secret", &application.client_secret));
         let url = format!("{base_url}/oauth/{endpoint}");
         self.client.post(&url).form(&encoded(&fields))
     }
 
-    /// Posts a form to an endpoint below `/oauth`, with the credentials of an application.
+    /// Posts a form to an endpoint below `/oauth`, with the application's credentials.
     pub async fn oauth(&self, application: &Application, endpoint: &str, fields: &[(&str, &str)]) -> Answer {
         let request = self.oauth_request(application, endpoint, fields);
         request.send().await
     }
 
-    /// Exchanges a code.
     pub async fn exchange(&self, application: &Application, asking: &Asking, code: &str) -> Answer {
         self.oauth(application, "token", &asking.exchanging(code)).await
     }
 
-    /// Refreshes a pair.
     pub async fn refresh(&self, application: &Application, token: &str) -> Answer {
         self.oauth(application, "token", &refreshing(token)).await
     }
 
-    /// Refreshes a pair, which works.
+    /// Refreshes a pair; asserts success.
     pub async fn refreshed(&self, application: &Application, token: &str) -> Pair {
         Pair::of(self.refresh(application, token).await)
     }
 
-    /// Asserts that a refresh is refused.
+    /// Asserts that a refresh is rejected.
     pub async fn no_refresh(&self, application: &Application, token: &str, error: &str) {
         let answer = self.refresh(application, token).await;
         answer.oauth_error(if error == "invalid_client" { 401 } else { 400 }, error);
     }
 
-    /// Asserts that an exchange is refused.
+    /// Asserts that an exchange is rejected.
     pub async fn no_exchange(&self, application: &Application, asking: &Asking, code: &str, error: &str) {
         let answer = self.exchange(application, asking, code).await;
         answer.oauth_error(if error == "invalid_client" { 401 } else { 400 }, error);
     }
 
-    /// Revokes a token.
     pub async fn revoke(&self, application: &Application, token: &str) -> Answer {
         self.oauth(application, "revoke", &[("token", token)]).await
     }
 
-    /// The whole way from the request to a pair.
+    /// The whole flow from the authorization request to a pair.
     pub async fn pair(&self, browser: &mut Visitor, application: &Application, scope: &str) -> Pair {
         let asking = self.asking(application, scope);
         let code = self.code(browser, &asking).await;
         Pair::of(self.exchange(application, &asking, &code).await)
     }
 
-    /// Whether an access token works: 200 or 401 is expected.
+    /// Whether an access token works; asserts 200 or 401.
     pub async fn works(&self, access: &str) -> bool {
         match self.get(access, "/v1/me").await.status {
             200 => true,
@@ -360,7 +350,7 @@ impl World {
             other => panic!("{other} is neither"),
         }
     }
-    /// Asserts that neither token of a pair is worth anything.
+    /// Asserts that both tokens of a pair are invalid.
     pub async fn has_ended(&self, application: &Application, pair: &Pair) {
         self.refuses(&pair.access, "/v1/me", 401, "unauthorized").await;
         self.no_refresh(application, &pair.refresh, "invalid_grant").await;

@@ -1,5 +1,5 @@
-//! A collector of traces on the loopback: it takes OTLP over HTTP, decodes it, and keeps every byte for whoever looks for what
-//! must not be in there.
+//! An OTLP collector on a loopback address. It decodes spans, and keeps every byte so that a test can search it for data that must not
+//! be exported.
 
 use std::{
     collections::BTreeMap,
@@ -15,45 +15,43 @@ use prost::Message;
 
 use crate::{Received, eventually, receiver::serve};
 
-/// A span as it was exported.
+/// An exported span.
 #[derive(Debug, Clone)]
 pub struct Exported {
     /// 32 hexadecimal digits.
     pub trace: String,
     /// 16 hexadecimal digits.
     pub id: String,
-    /// The id of the span above it; empty where there is none.
+    /// The id of the parent span; empty if there is none.
     pub parent: String,
-    /// Its name.
     pub name: String,
-    /// What it is in the exchange with others.
     pub kind: SpanKind,
-    /// Whether it says that something went wrong.
+    /// Whether the span's status is an error.
     pub failed: bool,
-    /// Its attributes, as texts.
+    /// The attributes as text.
     pub attributes: BTreeMap<String, String>,
-    /// Its begin and its end, in nanoseconds since 1970.
+    /// Start and end in nanoseconds since 1970.
     pub times: (u64, u64),
 }
 
 impl Exported {
-    /// An attribute, which has to be there.
+    /// An attribute; panics if it is missing.
     #[track_caller]
     pub fn told(&self, attribute: &str) -> &str {
         let value = self.attributes.get(attribute);
         value.unwrap_or_else(|| panic!("no `{attribute}`: {self:?}"))
     }
 
-    /// Whether it is directly under another one.
+    /// Whether `other` is its parent.
     pub fn is_under(&self, other: &Self) -> bool {
         self.trace == other.trace && self.parent == other.id
     }
 }
 
-/// The collector. It ends with the runtime of its test.
+/// A running collector. It stops with the runtime of its test.
 #[derive(Debug, Clone)]
 pub struct Collector {
-    /// Where it listens, without a path.
+    /// The URL without a path.
     pub url: String,
     state: Arc<Mutex<State>>,
 }
@@ -61,12 +59,12 @@ pub struct Collector {
 #[derive(Debug)]
 struct State {
     requests: Vec<Received>,
-    /// The status of its answers; none where it never answers.
+    /// The status of its answers; `None` for no answer.
     answer: Option<u16>,
 }
 
 impl Collector {
-    /// Starts one that takes everything.
+    /// Starts a collector that accepts everything.
     pub async fn start() -> Self {
         let state = Arc::new(Mutex::new(State {
             requests: Vec::new(),
@@ -77,17 +75,17 @@ impl Collector {
         Self { url, state }
     }
 
-    /// From now on it answers with this status, or never.
+    /// Sets the status of all later answers; `None` for no answer.
     pub fn answers(&self, status: Option<u16>) {
         self.state().answer = status;
     }
 
-    /// What came, byte for byte.
+    /// The requests so far, byte for byte.
     pub fn requests(&self) -> Vec<Received> {
         self.state().requests.clone()
     }
 
-    /// The attributes of the programs that spans came from.
+    /// The resource attributes of the exporting programs.
     pub fn resources(&self) -> Vec<BTreeMap<String, String>> {
         let batches = self.batches();
         let resources = batches.iter().flat_map(|batch| &batch.resource_spans);
@@ -97,7 +95,7 @@ impl Collector {
             .collect()
     }
 
-    /// All spans that have come.
+    /// All spans so far.
     pub fn spans(&self) -> Vec<Exported> {
         let batches = self.batches();
         let scopes = batches
@@ -107,18 +105,18 @@ impl Collector {
         scopes.flat_map(|scope| &scope.spans).map(exported).collect()
     }
 
-    /// The first span of which this is true, once it has come.
+    /// Waits for the first span for which `is` returns true.
     pub async fn span(&self, what: &str, is: impl Fn(&Exported) -> bool) -> Exported {
         eventually(what, async || self.spans().into_iter().find(|span| is(span))).await
     }
 
-    /// The span of the request that was answered with this `X-Trace-Id`.
+    /// Waits for the span of the request that got this `X-Trace-Id`.
     pub async fn request(&self, trace_id: &str) -> Exported {
         let is_it = |span: &Exported| span.attributes.get("x_trace_id").is_some_and(|id| id == trace_id);
         self.span(&format!("the span of {trace_id}"), is_it).await
     }
 
-    /// All spans of a trace that have come.
+    /// All spans of a trace so far.
     pub fn of(&self, trace: &str) -> Vec<Exported> {
         let mut spans = self.spans();
         spans.retain(|span| span.trace == trace);

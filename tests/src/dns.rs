@@ -1,4 +1,4 @@
-//! A name server on the loopback that knows the names of a test and no others (RFC 1035 §4.1), may change its mind, and fail.
+//! A DNS server on a loopback address that knows a test's names only (RFC 1035 §4.1). Its answers can change or fail.
 
 use std::{
     collections::HashMap,
@@ -16,10 +16,10 @@ const TYPE_A: [u8; 2] = [0, 1];
 const NO_ERROR: u8 = 0;
 const SERVER_FAILURE: u8 = 2;
 const NO_SUCH_NAME: u8 = 3;
-/// Where the resolver of the machine asks.
+/// The port that the machine's resolver queries.
 const USUAL_PORT: u16 = 53;
 
-/// What is said about names; about any other, that there is none.
+/// Answers by name. Other names do not exist.
 type Names = HashMap<String, Says>;
 
 #[derive(Debug, Clone)]
@@ -29,23 +29,22 @@ enum Says {
     Nothing,
 }
 
-/// The server. It ends with the runtime of its test.
+/// A running server. It stops with the runtime of its test.
 #[derive(Debug)]
 pub struct NameServer {
-    /// Where it answers.
     pub address: SocketAddr,
     known: Arc<Mutex<Names>>,
 }
 
 impl NameServer {
-    /// Starts one that knows these names, each with its IPv4 addresses.
+    /// Starts a server that knows these names, each with its IPv4 addresses.
     pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
         Self::over(socket, names)
     }
 
-    /// Starts one on the port where the machine's own resolver asks, at an address of its own; none where the account may not,
-    /// or somebody has the port at every address.
+    /// Starts a server on the port that the machine's resolver queries, at a separate address. `None` if the account may not bind it, or
+    /// the port is taken at every address.
     pub async fn at_the_usual_port(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
         match on_own_loopback(async |address| UdpSocket::bind((address, USUAL_PORT)).await).await {
             Ok(socket) => Some(Self::over(socket?, names)),
@@ -80,23 +79,23 @@ impl NameServer {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on the name has these addresses.
+    /// Sets the addresses of a name.
     pub fn knows(&self, name: &str, addresses: &[Ipv4Addr]) {
         let addresses = Says::Addresses(addresses.to_vec());
         self.known().insert(name.to_owned(), addresses);
     }
 
-    /// From now on there is no such name.
+    /// Removes a name.
     pub fn forgets(&self, name: &str) {
         self.known().remove(name);
     }
 
-    /// From now on the server fails when it is asked for the name (SERVFAIL).
+    /// From now on queries for the name fail (SERVFAIL).
     pub fn fails_at(&self, name: &str) {
         self.known().insert(name.to_owned(), Says::Failure);
     }
 
-    /// From now on questions after the name are not answered.
+    /// From now on queries for the name get no answer.
     pub fn is_silent_about(&self, name: &str) {
         self.known().insert(name.to_owned(), Says::Nothing);
     }
@@ -127,7 +126,7 @@ fn answer(known: &Names, query: &[u8]) -> Option<Vec<u8>> {
     // An authoritative answer to one question.
     let mut answer = [&query[..2], &[0x84, code, 0, 1, 0, count, 0, 0, 0, 0], question].concat();
     for address in addresses {
-        // The name is the question's, the answer is good for no time at all.
+        // The name points to the question's; the TTL is zero.
         answer.extend([0xC0, 0x0C, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
         answer.extend(address.octets());
     }

@@ -1,5 +1,5 @@
-//! Every answer of `/v1` and `/oauth` that a test gets, and every delivery that a receiver gets, is judged by the committed OpenAPI
-//! document, and what was seen is written down, so that what no test has produced can be told (`tests/unseen`).
+//! Checks every answer of `/v1` and `/oauth` that a test gets, and every delivery that a receiver gets, against the committed OpenAPI
+//! document. Records what was seen, so that `tests/unseen` can find what no test has produced.
 
 mod document;
 #[cfg(test)]
@@ -22,10 +22,10 @@ use testkit::Answer;
 
 use crate::Received;
 
-/// Origins of public listeners: what others answer is not in the document.
+/// Origins of public listeners. Answers of other origins are not in the document.
 static PUBLIC: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// From now on the answers of this listener are judged, whichever client of this process gets them.
+/// From now on, checks the answers of this listener to any client of this process.
 pub(crate) fn watch(base_url: &str) {
     public().insert(base_url.to_owned());
     testkit::show_answers_to(|method, url, answer| {
@@ -37,7 +37,7 @@ pub(crate) fn watch(base_url: &str) {
     });
 }
 
-/// Judges the answer to a request that was sent byte for byte.
+/// Checks the answer to a raw request.
 pub(crate) fn sent_raw(base_url: &str, request: &[u8], answer: &Answer) {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let Ok(line) = std::str::from_utf8(line) else {
@@ -47,20 +47,20 @@ pub(crate) fn sent_raw(base_url: &str, request: &[u8], answer: &Answer) {
     let &[method, target, "HTTP/1.1"] = parts.as_slice() else {
         return;
     };
-    // What the HTTP library refuses before there is a request has no trace id.
+    // If the HTTP library rejects the bytes before there is a request, the answer has no trace id.
     if public().contains(base_url) && answer.headers.contains_key("x-trace-id") {
         look(method, target, answer);
     }
 }
 
-/// Judges a delivery that a receiver got.
+/// Checks a delivery that a receiver got.
 #[track_caller]
 pub(crate) fn received(delivery: &Received) {
     stand(judge::judge_delivery(Document::current(), delivery));
     seen::note(&promised::of_delivery(delivery));
 }
 
-/// Notes the error with which a browser came back to an application: it has to be in the document.
+/// Records the error of a redirect to an application. The document must list it.
 #[track_caller]
 pub(crate) fn returned(error: &str) {
     seen::note(&promised::of_return(error));

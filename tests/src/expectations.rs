@@ -1,11 +1,11 @@
-//! What answers have to look like, so that a test says in one line what it expects.
+//! Assertions on answers, so that a test states an expectation in one line.
 
 use serde_json::Value;
 use testkit::{Answer, Request};
 
 use crate::text;
 
-/// The codes about which a seller can do something: their entries, and no others, have a message for the seller.
+/// The error codes that a seller can act on: only their entries have a message for the seller.
 const FOR_SELLERS: [&str; 8] = [
     "already_shipped",
     "order_unpaid",
@@ -17,17 +17,17 @@ const FOR_SELLERS: [&str; 8] = [
     "webhook_limit_reached",
 ];
 
-/// An expected entry of an error: code and path.
+/// An expected error entry with a path.
 pub fn entry(code: &str, path: &str) -> (String, Option<String>) {
     (code.to_owned(), Some(path.to_owned()))
 }
 
-/// An expected entry of an error that speaks of the request as a whole.
+/// An expected error entry about the whole request.
 pub fn whole(code: &str) -> (String, Option<String>) {
     (code.to_owned(), None)
 }
 
-/// The cases of a table, one on each line: what is sent, `=>`, and what comes of it in words.
+/// The cases of a table, one per line: the input, `=>`, and the expected words.
 pub fn cases(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     let lines = table.lines().filter(|line| !line.trim().is_empty());
     lines.map(|line| {
@@ -36,7 +36,7 @@ pub fn cases(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     })
 }
 
-/// Sends each case of a table, and expects a 400 with one entry for each path beside it.
+/// Sends each case of a table and asserts a 400 with one entry per path.
 pub async fn all_invalid(table: &str, send: impl AsyncFn(&str) -> Answer) {
     for (sent, paths) in cases(table) {
         let answer = send(sent).await;
@@ -45,7 +45,7 @@ pub async fn all_invalid(table: &str, send: impl AsyncFn(&str) -> Answer) {
     }
 }
 
-/// Sends all requests at once, and gives their answers in the order of the requests.
+/// Sends all requests concurrently and returns their answers in the order of the requests.
 pub async fn at_once(requests: impl IntoIterator<Item = Request>) -> Vec<Answer> {
     let sent = requests.into_iter().map(|request| tokio::spawn(request.send()));
     let mut answers = Vec::new();
@@ -55,13 +55,13 @@ pub async fn at_once(requests: impl IntoIterator<Item = Request>) -> Vec<Answer>
     answers
 }
 
-/// How many of the answers have this status.
+/// The number of answers with this status.
 pub fn count_of(answers: &[Answer], status: u16) -> usize {
     let of_it = answers.iter().filter(|answer| answer.status == status);
     of_it.count()
 }
 
-/// The texts of a JSON array, sorted.
+/// The strings of a JSON array, sorted.
 pub fn sorted(texts: &Value) -> Vec<&str> {
     let texts = texts.as_array().expect("an array").iter();
     let mut texts: Vec<_> = texts.map(|text| text.as_str().expect("a text")).collect();
@@ -69,7 +69,6 @@ pub fn sorted(texts: &Value) -> Vec<&str> {
     texts
 }
 
-/// The items of a list.
 #[track_caller]
 pub fn items(list: &Value) -> &[Value] {
     list["items"]
@@ -77,35 +76,35 @@ pub fn items(list: &Value) -> &[Value] {
         .unwrap_or_else(|| panic!("no items in {list}"))
 }
 
-/// The ids of the items of a list.
+/// The ids of a list's items.
 #[track_caller]
 pub fn ids(list: &Value) -> Vec<String> {
     items(list).iter().map(|item| text(item, "id")).collect()
 }
 
-/// Expectations about a whole answer; each panics with the answer where it does not hold.
+/// Assertions on a whole answer. Each panics with the answer if it fails.
 pub trait Expect {
-    /// An error in the shape of `/v1` with this status and exactly these codes and paths, in this order.
+    /// Asserts a `/v1` error with this status and exactly these codes and paths, in this order.
     #[track_caller]
     fn is_problem(&self, status: u16, entries: &[(String, Option<String>)]);
 
-    /// An error in the shape of `/v1` with one entry of this code.
+    /// Asserts a `/v1` error with one entry with this code.
     #[track_caller]
     fn refused(&self, status: u16, code: &str);
 
-    /// A 400 `validation_error` with one entry for each of these paths, in this order.
+    /// Asserts a 400 `validation_error` with one entry for each of these paths, in this order.
     #[track_caller]
     fn invalid(&self, paths: &[&str]);
 
-    /// An error in the shape of `/oauth` (contract: Errors).
+    /// Asserts an `/oauth` error (contract: Errors).
     #[track_caller]
     fn oauth_error(&self, status: u16, error: &str);
 
-    /// A header that has to be there.
+    /// The value of a header; panics if it is missing.
     #[track_caller]
     fn must(&self, name: &str) -> &str;
 
-    /// A header that is a number.
+    /// The value of a header as a number.
     #[track_caller]
     fn number(&self, name: &str) -> i64;
 }

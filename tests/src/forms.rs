@@ -1,40 +1,39 @@
-//! Reading the forms of a page, as a browser without scripts would.
+//! Parses the forms of a page, as a browser without scripts does.
 
-/// A form with what it would send.
+/// A form with the values that it would submit.
 #[derive(Debug, Clone)]
 pub struct Form {
-    /// Where it goes.
     pub action: String,
     /// `get` or `post`.
     pub method: String,
-    /// What its fields hold, in their order.
+    /// Fields and values in document order.
     pub fields: Vec<(String, String)>,
-    /// Its buttons that carry a name, by name and value.
+    /// Named buttons: name and value.
     pub buttons: Vec<(String, String)>,
 }
 
 impl Form {
-    /// Fills a field in, or ticks one box alone: what the field held goes.
+    /// Sets a field, or checks one box only: replaces the field's values.
     #[must_use]
     pub fn with(self, name: &str, value: &str) -> Self {
         self.without(name).and(name, value)
     }
 
-    /// Ticks one more box, or repeats a field.
+    /// Adds a value: checks one more box, or repeats a field.
     #[must_use]
     pub fn and(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Leaves a field out.
+    /// Removes a field.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.fields.retain(|(other, _)| other != name);
         self
     }
 
-    /// Presses a button that the form has.
+    /// Presses a button of the form.
     #[must_use]
     pub fn press(self, name: &str, value: &str) -> Self {
         let button = (name.to_owned(), value.to_owned());
@@ -42,19 +41,18 @@ impl Form {
         self.and(name, value)
     }
 
-    /// What a field holds.
+    /// The value of a field.
     pub fn value(&self, name: &str) -> Option<&str> {
         let found = self.fields.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body, form-encoded.
     pub fn body(&self) -> String {
         encoded(&self.fields)
     }
 }
 
-/// Pairs as a form or a query carries them.
+/// Form-encodes pairs, as for a form or a query.
 pub fn encoded(pairs: &[(impl AsRef<str>, impl AsRef<str>)]) -> String {
     let mut body = url::form_urlencoded::Serializer::new(String::new());
     for (name, value) in pairs {
@@ -63,7 +61,7 @@ pub fn encoded(pairs: &[(impl AsRef<str>, impl AsRef<str>)]) -> String {
     body.finish()
 }
 
-/// All forms of a page, in their order.
+/// All forms of a page, in document order.
 pub(crate) fn forms(html: &str) -> Vec<Form> {
     let (mut found, mut area) = (Vec::<Form>::new(), None);
     for (start, _) in html.match_indices('<') {
@@ -95,13 +93,13 @@ pub(crate) fn forms(html: &str) -> Vec<Form> {
 struct Tag<'a> {
     name: &'a str,
     text: &'a str,
-    /// Where what follows begins.
+    /// The offset after the tag.
     end: usize,
 }
 
 impl<'a> Tag<'a> {
     fn at(html: &'a str, start: usize) -> Option<Self> {
-        // No `>` stands in a value: the templates escape it.
+        // Values contain no `>`: the templates escape it.
         let end = start + html[start..].find('>')?;
         let text = &html[start + 1..end];
         let name = text.split_ascii_whitespace().next()?;
@@ -117,7 +115,7 @@ impl<'a> Tag<'a> {
         Some(unescaped(after.split_once('"')?.0))
     }
 
-    /// What an input sends where nobody touches it.
+    /// Name and value that an untouched input submits.
     fn sent(&self) -> Option<(String, String)> {
         let box_like = matches!(self.attribute("type").as_deref(), Some("checkbox" | "radio"));
         let ticked = self.text.split_ascii_whitespace().any(|word| word == "checked");
@@ -132,7 +130,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Text without character references.
+/// Text with its character references resolved.
 pub(crate) fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Webhooks in a world: applications that subscribe, and what they are told of their deliveries.
+//! Webhooks in a world: subscriptions of applications, and their deliveries.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use testkit::{Answer, Request, ServerOptions};
 
 use crate::{Application, Receiver, Seller, Trader, World, eventually, items, text};
 
-/// The scopes of a program that trades and has webhooks.
+/// The scopes of an application that trades and has webhooks.
 pub const HOOK_SCOPES: [&str; 6] = [
     "offers:read",
     "offers:write",
@@ -16,7 +16,7 @@ pub const HOOK_SCOPES: [&str; 6] = [
     "settings:write",
 ];
 
-/// Every event that can be subscribed to, in the contract's order.
+/// Every event type, in the contract's order.
 pub const EVENTS: [&str; 6] = [
     "order.created",
     "order.paid",
@@ -26,34 +26,30 @@ pub const EVENTS: [&str; 6] = [
     "offer.rejected",
 ];
 
-/// An application at its owner, with a token for everything.
+/// An application of its owner, with a token for [`HOOK_SCOPES`].
 #[derive(Debug, Clone)]
 pub struct Integration {
-    /// The owner.
     pub seller: Seller,
-    /// The application.
     pub application: Application,
     /// An access token with [`HOOK_SCOPES`].
     pub token: String,
 }
 
-/// A subscription.
 #[derive(Debug, Clone)]
 pub struct Hook {
-    /// The id.
     pub id: String,
-    /// What deliveries are signed with.
+    /// Deliveries are signed with it.
     pub secret: String,
 }
 
-/// Settings under which deliveries reach a [`Receiver`], and a test may ask after them as often as it likes.
+/// Settings that allow deliveries to a [`Receiver`] and any number of API requests.
 pub fn local_receivers(options: ServerOptions) -> ServerOptions {
     options
         .set("SELLER_API__WEBHOOKS__ADDRESSES", "any")
         .set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)
 }
 
-/// Settings under which failed deliveries come again soon.
+/// Settings with a short retry delay for failed deliveries.
 pub fn soon_again(options: ServerOptions) -> ServerOptions {
     local_receivers(options).set(
         "SELLER_API__WEBHOOKS__RETRY_DELAYS",
@@ -68,7 +64,7 @@ impl AsRef<str> for Hook {
 }
 
 impl Integration {
-    /// As one who trades.
+    /// The owner with this token.
     pub fn trader(&self) -> Trader {
         Trader {
             seller: self.seller.clone(),
@@ -78,12 +74,12 @@ impl Integration {
 }
 
 impl World {
-    /// A new seller with an application that may do everything.
+    /// A new seller with an application that has all of [`HOOK_SCOPES`].
     pub async fn integration(&self) -> Integration {
         self.integration_of(self.seller().await).await
     }
 
-    /// One more application of a seller's that may do everything.
+    /// Another application of a seller that has all of [`HOOK_SCOPES`].
     pub async fn integration_of(&self, seller: Seller) -> Integration {
         let application = self.application(&seller, &HOOK_SCOPES).await;
         let token = self.token(&application).await;
@@ -94,27 +90,27 @@ impl World {
         }
     }
 
-    /// An application that may do everything, a receiver, and its subscription to every event.
+    /// An application with all of [`HOOK_SCOPES`], a receiver, and a subscription of the receiver to every event.
     pub async fn subscribed(&self) -> (Integration, Receiver, Hook) {
         let (own, receiver) = (self.integration().await, Receiver::start().await);
         let hook = self.hook(&own.token, &receiver).await;
         (own, receiver, hook)
     }
 
-    /// A subscription in the making.
+    /// The request that creates a subscription.
     pub fn subscribing(&self, token: &str, body: &Value) -> Request {
         let url = self.url("/v1/webhooks");
         self.client.post(&url).bearer(token).json(body)
     }
 
-    /// Subscribes, whatever the answer is.
+    /// Creates a subscription and returns the answer, of any status.
     pub async fn subscribe_to(&self, token: &str, url: &str, events: &[&str]) -> Answer {
         self.subscribing(token, &json!({"url": url, "events": events}))
             .send()
             .await
     }
 
-    /// Subscribes, and gives what was made.
+    /// Creates a subscription; asserts 201 and returns the body.
     pub async fn subscription(&self, token: &str, url: &str, events: &[&str]) -> Value {
         self.subscribe_to(token, url, events).await.expect(201).json()
     }
@@ -128,13 +124,13 @@ impl World {
         }
     }
 
-    /// The end of a subscription in the making.
+    /// The request that deletes a subscription.
     pub fn unsubscribing(&self, token: &str, id: &str) -> Request {
         let url = self.url(&format!("/v1/webhooks/{id}"));
         self.client.request(Method::DELETE, &url).bearer(token)
     }
 
-    /// Ends a subscription, whatever the answer is.
+    /// Deletes a subscription and returns the answer, of any status.
     pub async fn unsubscribe(&self, token: &str, id: &str) -> Answer {
         self.unsubscribing(token, id).send().await
     }
@@ -152,7 +148,7 @@ impl World {
         history[0].clone()
     }
 
-    /// The first delivery of a subscription, once so many attempts of it have ended.
+    /// The first delivery of a subscription, once this number of its attempts have ended.
     pub async fn attempted(&self, token: &str, hook: impl AsRef<str>, attempts: u8) -> Value {
         eventually(&format!("the end of attempt {attempts}"), async || {
             let delivery = self.history(token, hook.as_ref()).await.pop()?;
@@ -161,7 +157,7 @@ impl World {
         .await
     }
 
-    /// How many deliveries of a subscription wait to be sent.
+    /// The number of a subscription's deliveries that wait to be sent.
     pub async fn waiting(&self, id: &str) -> i64 {
         let waiting =
             "select count(*) from deliveries where subscription_id::text = $1 and due_at is not null";

@@ -1,6 +1,6 @@
-//! What the black-box tests share: a world to test in, requests byte for byte, expectations about answers.
+//! Shared by the black-box tests: the world of a test, raw requests, and assertions on answers.
 //!
-//! Everything here panics with a clear message where it cannot go on: that is a failed test.
+//! Everything here panics with a clear message when it fails: the test has failed then.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

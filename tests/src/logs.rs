@@ -1,8 +1,8 @@
-//! Reading the program's log: one JSON object on each line.
+//! Reads the program's log: one JSON object per line.
 
 use serde_json::Value;
 
-/// Every event of a JSON log. A line that is not JSON fails the test.
+/// All events of a JSON log. A line that is not JSON fails the test.
 pub fn events(log: &str) -> Vec<Value> {
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}): {line}"));
     log.lines()
@@ -11,7 +11,7 @@ pub fn events(log: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The fields of the events that tell of requests, in order.
+/// The fields of all request events, in order.
 pub fn requests(log: &str) -> Vec<Value> {
     let fields = |event: &Value| event["fields"].clone();
     events(log)
@@ -21,12 +21,12 @@ pub fn requests(log: &str) -> Vec<Value> {
         .collect()
 }
 
-/// True when the log tells of the request with this trace id.
+/// Whether the log has a request event with this trace id.
 pub fn tells_of(log: &str, trace_id: &str) -> bool {
     requests(log).iter().any(|line| line["trace_id"] == trace_id)
 }
 
-/// Panics where a text contains something that looks like one of the product's secrets, whoever's it is.
+/// Panics if a text contains anything that looks like one of the product's secrets.
 #[track_caller]
 pub fn assert_no_secret(text: &str) {
     for prefix in [

@@ -1,4 +1,4 @@
-//! The machine's way of finding names, as one process sees it: a name server of the test's own instead of the machine's.
+//! Gives one process a different system resolver: a test's name server instead of the machine's.
 
 use std::{
     fs,
@@ -12,23 +12,23 @@ use testkit::{ServerOptions, may_lack_mounts, mounts_are_refused};
 
 use crate::NameServer;
 
-/// What a process does before it becomes the program: in a mount namespace of its own, the files by which the C library finds
-/// names are those in the folder.
+/// Runs before the program in a separate mount namespace: mounts the folder's files over those that the C library's resolver
+/// reads.
 const SCRIPT: &str = "set -e
 for file in resolv.conf nsswitch.conf hosts; do mount --bind \"$0/$file\" \"/etc/$file\"; done
 exec \"$@\"";
 
-/// A name server, and the files that lead to it.
+/// A name server and the resolver files that point to it.
 #[derive(Debug)]
 pub struct MachineNames {
-    /// What the machine asks.
+    /// The name server that the process queries.
     pub server: NameServer,
     folder: TempDir,
 }
 
 impl MachineNames {
-    /// Starts a name server that knows these names. It takes root, a free port and mounts; elsewhere there is none, which is
-    /// told, or the test fails if it may not be left out ([`may_lack_mounts`]). No name is known from a file, `localhost` neither.
+    /// Starts a name server that knows these names; files define no names, not even `localhost`. Requires root, a free port and mounts.
+    /// `None` without them, after a message; if the test may not be skipped ([`may_lack_mounts`]), it fails.
     #[expect(clippy::print_stderr, reason = "what is skipped is told")]
     pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
         let server = if mounts_are_refused() {
@@ -49,7 +49,7 @@ impl MachineNames {
 
     fn over(server: NameServer) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        // The program may run under another account later.
+        // The program may later run under another account.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("the folder is opened");
         let nameserver = format!("nameserver {}\n", server.address.ip());
         for (file, text) in [
@@ -62,7 +62,7 @@ impl MachineNames {
         Self { server, folder }
     }
 
-    /// Whether a process can be given these files.
+    /// Whether a process can see these files.
     fn is_seen(&self) -> bool {
         let [unshare, words @ ..] = self.words();
         let mut probe = Command::new(unshare);
@@ -70,7 +70,7 @@ impl MachineNames {
         probe.status().is_ok_and(|status| status.success())
     }
 
-    /// The words before a program's name on the command line of a process that is to see these names.
+    /// The words before a program on the command line that make the process see these names.
     pub fn words(&self) -> [&str; 8] {
         let folder = self.folder.path().to_str().expect("a path in UTF-8");
         [
@@ -85,7 +85,7 @@ impl MachineNames {
         ]
     }
 
-    /// Settings under which the program sees these names.
+    /// Options under which the program sees these names.
     pub fn given_to(&self, options: ServerOptions) -> ServerOptions {
         options.by(&self.words())
     }

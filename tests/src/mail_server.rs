@@ -1,4 +1,4 @@
-//! A mail server on the loopback (RFC 5321), as far as a mail's way to it goes, with its answers in the hand of a test.
+//! A mail server on a loopback address (RFC 5321), with answers that a test sets.
 
 use std::{
     net::SocketAddr,
@@ -16,10 +16,10 @@ use crate::serving::on_own_loopback;
 
 const PORT: u16 = 2525;
 
-/// A point of the dialogue at which something may go wrong.
+/// A point of the dialogue at which a test can inject trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
-    /// The connection was made.
+    /// The connection was accepted.
     Greeting,
     /// `EHLO`.
     Hello,
@@ -29,42 +29,41 @@ pub enum Point {
     Recipient,
     /// `DATA`.
     Data,
-    /// The content has begun to come.
+    /// The content has started.
     Begun,
-    /// The content has come to its end.
+    /// The content has ended.
     Content,
 }
 
-/// What goes wrong.
 #[derive(Debug, Clone, Copy)]
 pub enum Trouble {
-    /// This is answered instead of a yes.
+    /// The server sends this instead of a positive reply.
     Says(&'static str),
-    /// The connection ends.
+    /// The server closes the connection.
     HangsUp,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Where, for which recipients (those whose line has this text in it), and what.
+    /// The point, a text that selects the recipients' lines, and the trouble.
     trouble: Vec<(Point, &'static str, Trouble)>,
-    /// Contents that came whole.
+    /// Contents that arrived completely.
     heard: Vec<String>,
-    /// Those of them that were answered with a yes.
+    /// Contents that got a positive reply.
     taken: Vec<String>,
 }
 
-/// The server. It ends with the runtime of its test.
+/// A running server. It stops with the runtime of its test.
 #[derive(Debug)]
 pub struct MailServer {
-    /// Where it listens; nobody else does while it is away.
+    /// Its address, which stays reserved while the server is away.
     pub address: SocketAddr,
     state: Arc<Mutex<State>>,
     listening: JoinHandle<()>,
 }
 
 impl MailServer {
-    /// Starts one that takes every mail, one on each connection.
+    /// Starts a server that accepts every mail, one per connection.
     pub async fn start() -> Self {
         let listener = on_own_loopback(async |address| TcpListener::bind((address, PORT)).await).await;
         let listener = match listener {
@@ -81,7 +80,7 @@ impl MailServer {
         }
     }
 
-    /// Settings under which mails go to it.
+    /// Settings that send mails to this server.
     pub fn given_to(&self, options: ServerOptions) -> ServerOptions {
         options
             .set("SELLER_API__MAIL__HOST", self.address.ip())
@@ -95,12 +94,12 @@ impl MailServer {
         lock(&self.state)
     }
 
-    /// From now on this goes wrong.
+    /// Injects trouble from now on.
     pub fn fails(&self, point: Point, trouble: Trouble) {
         self.fails_for("", point, trouble);
     }
 
-    /// From now on this goes wrong with mails to a recipient: at [`Point::Recipient`].
+    /// From now on refuses a recipient, at [`Point::Recipient`].
     pub fn refuses(&self, recipient: &'static str, words: &'static str) {
         self.fails_for(recipient, Point::Recipient, Trouble::Says(words));
     }
@@ -109,7 +108,7 @@ impl MailServer {
         self.state().trouble.push((point, recipient, trouble));
     }
 
-    /// Nothing goes wrong any more.
+    /// Ends all trouble.
     pub fn is_well(&self) {
         self.state().trouble.clear();
     }
@@ -117,11 +116,10 @@ impl MailServer {
     /// From now on connections are refused.
     pub async fn goes_away(&mut self) {
         self.listening.abort();
-        // Its end is what was asked for.
+        // The task was aborted, so it returns an error.
         drop((&mut self.listening).await);
     }
 
-    /// Listens again.
     pub async fn comes_back(&mut self) {
         let listener = TcpListener::bind(self.address)
             .await
@@ -129,12 +127,12 @@ impl MailServer {
         self.listening = listen(listener, Arc::clone(&self.state));
     }
 
-    /// The contents of the mails that it took charge of and that have this in them.
+    /// The contents of accepted mails that contain `text`.
     pub fn taken(&self, text: &str) -> Vec<String> {
         with(&self.state().taken, text)
     }
 
-    /// The contents that it heard to their end and that have this in them, whatever it said to them.
+    /// The complete contents that contain `text`, whatever the server replied.
     pub fn heard(&self, text: &str) -> Vec<String> {
         with(&self.state().heard, text)
     }
@@ -156,7 +154,7 @@ fn listen(listener: TcpListener, state: Arc<Mutex<State>>) -> JoinHandle<()> {
                 wire: BufReader::new(stream),
                 state: Arc::clone(&state),
             };
-            // How a dialogue ends is seen in what was taken.
+            // A test sees the result of a dialogue in `taken`.
             tokio::spawn(async move { guest.receive().await });
         }
     })
@@ -168,7 +166,7 @@ struct Guest {
 }
 
 impl Guest {
-    /// One dialogue, up to its end or to the mail that was taken.
+    /// One dialogue, until it ends or a mail is accepted.
     async fn receive(mut self) -> Option<()> {
         self.answer(Point::Greeting, "", "220 mail.example ESMTP").await?;
         loop {
@@ -205,7 +203,7 @@ impl Guest {
         }
         lock(&self.state).heard.push(content.clone());
         if self.trouble(Point::Content, "").is_none() {
-            // Before the answer, so that whoever has it finds the mail.
+            // Stored before the answer, so that the client's next step can rely on it.
             lock(&self.state).taken.push(content);
         }
         self.answer(Point::Content, "", "250 2.0.0 taken").await.map(drop)
@@ -218,7 +216,7 @@ impl Guest {
             .map(|(_, _, trouble)| *trouble)
     }
 
-    /// Tells whether it was the usual answer; nothing where the connection ends.
+    /// Sends the answer and returns whether it was the usual one; `None` if the connection ends.
     async fn answer(&mut self, point: Point, line: &str, usual: &str) -> Option<bool> {
         match self.trouble(point, line) {
             None => self.say(usual).await.map(|()| true),

@@ -1,4 +1,4 @@
-//! Commands of the program that run to their end, and figures of running processes.
+//! Runs commands of the program to their end, and reads figures of running processes.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -6,38 +6,36 @@ use tokio::process::Command;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Finished {
-    /// The exit code; none where a signal ended it.
+    /// The exit code; `None` if a signal ended the command.
     pub code: Option<i32>,
-    /// What it printed.
     pub stdout: String,
-    /// What it complained about.
     pub stderr: String,
 }
 
 impl Finished {
-    /// Both streams.
+    /// Standard output followed by standard error.
     pub fn output(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 
-    /// Asserts that the command succeeded, and shows what it printed where it did not.
+    /// Asserts that the command succeeded. A failure shows its output.
     #[track_caller]
     pub fn success(self) -> Self {
         assert_eq!(self.code, Some(0), "{}", self.output());
         self
     }
 
-    /// Asserts how the command ended.
+    /// Asserts the exit code.
     #[track_caller]
     pub fn ended(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}", self.output());
         self
     }
 
-    /// Asserts that the command refused.
+    /// Asserts that the command failed.
     #[track_caller]
     pub fn failure(self) -> Self {
         assert!(
@@ -49,12 +47,12 @@ impl Finished {
     }
 }
 
-/// Runs the program to its end, with these arguments and nothing in its environment but `PATH`, `HOME` and `environment`.
+/// Runs the program to its end, with these arguments and only `PATH`, `HOME` and `environment` as environment variables.
 pub async fn run(program: impl AsRef<Path>, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
     finished(arguments, command(program.as_ref(), arguments, environment)).await
 }
 
-/// As [`run`], with this on stdin.
+/// Like [`run`], with `input` on stdin.
 pub async fn run_fed(
     program: impl AsRef<Path>,
     arguments: &[&str],
@@ -62,7 +60,7 @@ pub async fn run_fed(
     input: &str,
 ) -> Finished {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
-    // Less than a pipe holds, so that nobody has to read meanwhile.
+    // Less than a pipe's capacity, so writing does not block.
     assert!(input.len() <= 4096);
     std::io::Write::write_all(&mut writer, input.as_bytes()).expect("the pipe takes it");
     drop(writer);
@@ -71,7 +69,7 @@ pub async fn run_fed(
     finished(arguments, command).await
 }
 
-/// As [`run`], with nobody left who reads stdout.
+/// Like [`run`], with a stdout pipe that has no reader.
 pub async fn run_unread(
     program: impl AsRef<Path>,
     arguments: &[&str],
@@ -103,7 +101,7 @@ fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> 
 
 async fn finished(arguments: &[&str], mut command: Command) -> Finished {
     let running = command.spawn().expect("the program starts");
-    // Whoever holds the command holds its ends of the pipes.
+    // The command holds the test's copies of its pipe ends.
     drop(command);
     let output = tokio::time::timeout(PATIENCE, running.wait_with_output()).await;
     let output = output
@@ -116,7 +114,7 @@ async fn finished(arguments: &[&str], mut command: Command) -> Finished {
     }
 }
 
-/// A memory figure of a process in KiB: `VmRSS` is what is resident now, `VmHWM` the most that ever was (proc(5)).
+/// A memory figure of a process in KiB: `VmRSS` is the current resident size, `VmHWM` its peak (proc(5)).
 pub fn resident_kib(process: u32, figure: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("the process lives");
     let line = status
@@ -128,7 +126,7 @@ pub fn resident_kib(process: u32, figure: &str) -> u64 {
         .unwrap_or_else(|| panic!("no {figure} in {status}"))
 }
 
-/// How many threads a process has now.
+/// The current number of a process's threads.
 pub fn threads_of(process: u32) -> usize {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("the process lives");
     threads.count()

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on the loopback: it notes what comes, byte for byte, and answers as a test tells it to.
+//! A webhook receiver on a loopback address. It records deliveries byte for byte and answers as a test tells it to.
 
 use std::{
     collections::VecDeque,
@@ -16,36 +16,36 @@ use tokio::{
 
 use crate::{documented, eventually};
 
-/// How a delivery is answered.
+/// The answer to a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// With this status and no body.
+    /// This status without a body.
     Status(u16),
-    /// With this status, after a while.
+    /// This status, after a delay.
     Late(u16, Duration),
-    /// With a redirect to the receiver itself, where it would be taken.
+    /// A redirect to the receiver itself, which would accept the delivery.
     Redirect,
-    /// Not at all; the connection stays open.
+    /// No answer; the connection stays open.
     Silence,
-    /// With the end of the connection.
+    /// Closes the connection.
     HangUp,
 }
 
-/// A delivery as it came.
+/// A delivery as it was received.
 #[derive(Debug, Clone)]
 pub struct Received {
-    /// When its last byte had come.
+    /// When its last byte arrived.
     pub at: Instant,
     /// Method, target and version.
     pub request_line: String,
-    /// Names in lower case, and values.
+    /// Names in lower case, with values.
     pub headers: Vec<(String, String)>,
-    /// The bytes that are signed.
+    /// The signed bytes.
     pub body: Vec<u8>,
 }
 
 impl Received {
-    /// The value of a header, of which there has to be one line.
+    /// The value of a header; panics unless there is exactly one line.
     #[track_caller]
     pub fn header(&self, name: &str) -> &str {
         let mut lines = self.headers.iter().filter(|(other, _)| other == name);
@@ -56,28 +56,26 @@ impl Received {
         &line.1
     }
 
-    /// The body.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("the body is JSON")
     }
 
-    /// The name of the event, by the body.
+    /// The event type in the body.
     pub fn event(&self) -> String {
         self.json()["event"].as_str().expect("an event").to_owned()
     }
 
-    /// The id of the delivery.
     pub fn delivery(&self) -> &str {
         self.header("x-delivery-id")
     }
 
-    /// Asserts that the signature over the received bytes is what OpenSSL makes of them and the secret.
+    /// Asserts that the signature is the one that OpenSSL computes for the received bytes and the secret.
     pub async fn is_signed_by(&self, secret: &str) {
         assert_eq!(self.header("x-signature"), signature(secret, &self.body).await);
     }
 }
 
-/// The signature of the contract, by `openssl dgst`.
+/// The contract's signature, by `openssl dgst`.
 pub async fn signature(secret: &str, body: &[u8]) -> String {
     let mut openssl = Command::new("openssl")
         .args(["dgst", "-sha256", "-hmac", secret, "-binary"])
@@ -94,10 +92,10 @@ pub async fn signature(secret: &str, body: &[u8]) -> String {
     format!("sha256={}", hex.collect::<String>())
 }
 
-/// The receiver. It ends with the runtime of its test.
+/// A running receiver. It stops with the runtime of its test.
 #[derive(Debug, Clone)]
 pub struct Receiver {
-    /// Where it listens.
+    /// The URL on which it listens.
     pub url: String,
     state: Arc<Mutex<State>>,
 }
@@ -105,18 +103,18 @@ pub struct Receiver {
 #[derive(Debug)]
 struct State {
     received: Vec<Received>,
-    /// How many of them were held against the document.
+    /// Number of deliveries that were checked against the document.
     judged: usize,
     first: VecDeque<Reply>,
     then: Reply,
-    /// Attempts that wait for their answer now, and the most that ever did.
+    /// Attempts that wait for their answer: now, and at most so far.
     open: (usize, usize),
-    /// Connections that were made, whatever came over them.
+    /// Accepted connections, with or without a request.
     connections: usize,
 }
 
 impl Receiver {
-    /// Starts one that takes everything with 204.
+    /// Starts a receiver that answers 204 to everything.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -146,17 +144,17 @@ impl Receiver {
         self.state.lock().expect("the state is whole")
     }
 
-    /// From now on this is answered.
+    /// Sets the answer from now on.
     pub fn answers(&self, reply: Reply) {
         self.state().then = reply;
     }
 
-    /// These are the next answers; then goes what was answered before.
+    /// Sets the next answers. After them, the earlier answer applies again.
     pub fn answers_first(&self, replies: &[Reply]) {
         self.state().first.extend(replies);
     }
 
-    /// What has come so far; a delivery that is not as documented fails the test.
+    /// The deliveries so far. Fails the test if one does not match the document.
     pub fn received(&self) -> Vec<Received> {
         let (received, judged) = {
             let mut state = self.state();
@@ -168,7 +166,7 @@ impl Receiver {
         received
     }
 
-    /// How much has come so far.
+    /// The number of deliveries so far.
     pub fn count(&self) -> usize {
         let (new, count) = {
             let mut state = self.state();
@@ -180,17 +178,17 @@ impl Receiver {
         count
     }
 
-    /// How many connections were made, whatever came over them.
+    /// The number of accepted connections, with or without a request.
     pub fn connections(&self) -> usize {
         self.state().connections
     }
 
-    /// The most attempts that ever waited for their answers at once.
+    /// The highest number of attempts that waited for their answers at the same time.
     pub fn most_at_once(&self) -> usize {
         self.state().open.1
     }
 
-    /// What has come, once it is at least so much.
+    /// Waits for at least this number of deliveries and returns all.
     pub async fn has(&self, deliveries: usize) -> Vec<Received> {
         eventually(&format!("{deliveries} deliveries"), async || {
             (self.count() >= deliveries).then(|| self.received())
@@ -198,7 +196,7 @@ impl Receiver {
         .await
     }
 
-    /// The first delivery of an event.
+    /// Waits for the first delivery of an event.
     pub async fn hears(&self, event: &str) -> Received {
         eventually(event, async || {
             self.received()
@@ -234,7 +232,7 @@ impl Receiver {
             }
             Reply::Redirect => (307, format!("location: {}\r\n", self.url)),
             Reply::Silence => {
-                // Until the other side gives up.
+                // Until the sender gives up.
                 drop(stream.read(&mut [0; 1]).await);
                 return None;
             }
@@ -250,7 +248,7 @@ impl Receiver {
     }
 }
 
-/// Serves HTTP on the loopback: one request on each connection, which ends without an answer where there is none. Gives the URL.
+/// Serves HTTP on a loopback port, one request per connection. `None` closes it without an answer. Returns the URL.
 pub(crate) async fn serve<F>(answer: impl Fn(Received) -> F + Clone + Send + Sync + 'static) -> String
 where
     F: Future<Output = Option<Vec<u8>>> + Send + 'static,
@@ -270,7 +268,7 @@ where
     url
 }
 
-/// The next request on a connection; nothing where it ends.
+/// Reads the next request of a connection; `None` if the connection ends.
 pub(crate) async fn read(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Received> {
     let end = loop {
         if let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {

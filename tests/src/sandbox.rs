@@ -1,4 +1,4 @@
-//! The sandbox as a process of its own over a data directory.
+//! The sandbox as a separate process over a data directory.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,17 +14,17 @@ use crate::{Finished, documented, run, text};
 
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A running sandbox. It is killed with the value, unless it was stopped before.
+/// A running sandbox. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Sandbox {
     child: Child,
     output: PathBuf,
-    /// What the sandbox wrote into `credentials.json`.
+    /// The content of `credentials.json`.
     pub credentials: Value,
 }
 
 impl Sandbox {
-    /// The arguments of a sandbox over this folder, on free ports.
+    /// The arguments of a sandbox with this data directory, on free ports.
     pub fn arguments(data_dir: &Path) -> [&str; 7] {
         let folder = data_dir.to_str().expect("a folder whose name is text");
         [
@@ -38,7 +38,7 @@ impl Sandbox {
         ]
     }
 
-    /// A start that must not come about: it ends with this exit code, and names its folder.
+    /// Asserts that a start fails: it exits with this code, and its output names the folder.
     pub async fn refused(program: &str, data_dir: &Path, code: i32) -> Finished {
         let arguments = Self::arguments(data_dir);
         let refused = run(program, &arguments, &[]).await.ended(code);
@@ -47,13 +47,13 @@ impl Sandbox {
         refused
     }
 
-    /// Starts one in a folder, which delivers to receivers on the loopback.
+    /// Starts a sandbox in a folder. It may deliver to receivers on loopback addresses.
     pub async fn open(program: &str, folder: &Path) -> Self {
         let arguments = ["--webhook-addresses", "any"];
         Self::start(program, &folder.join(".sandbox"), &arguments, &[]).await
     }
 
-    /// A text of the credentials.
+    /// A string of the credentials.
     #[track_caller]
     pub fn text(&self, name: &str) -> String {
         text(&self.credentials, name)
@@ -78,7 +78,7 @@ impl Sandbox {
             .stdin(Stdio::null())
             .stdout(file.try_clone().unwrap())
             .stderr(file);
-        // The file of an earlier start names ports on which somebody else may listen by now.
+        // The file of an earlier start names ports that another process may use by now.
         let credentials = data_dir.join("credentials.json");
         let before = read(&credentials);
         let child = command.spawn().expect("the program starts");
@@ -114,23 +114,21 @@ impl Sandbox {
         }
     }
 
-    /// Everything printed so far.
     pub fn output(&self) -> String {
         std::fs::read_to_string(&self.output).expect("the output is read")
     }
 
-    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id().expect("the sandbox runs")
     }
 
-    /// Reads something of the API.
+    /// Sends an authenticated GET to the API.
     pub async fn get(&self, token: &str, path: &str) -> Answer {
         let url = format!("{}{path}", self.text("base_url"));
         Client::new().get(&url).bearer(token).send().await
     }
 
-    /// Sends a signal and waits for the end; gives the exit code, none where the signal itself ended it.
+    /// Sends a signal, waits for the exit and returns the exit code; `None` if the signal killed the process.
     pub async fn end(mut self, signal: rustix::process::Signal) -> Option<i32> {
         let id = i32::try_from(self.id())
             .ok()

@@ -1,5 +1,5 @@
-//! Servers besides the one a world begins with; their answers are judged by the document like those of any. And where a test
-//! has a server of its own.
+//! Servers besides a world's first one, with their answers checked against the OpenAPI document too; and loopback addresses for a
+//! test's own servers.
 
 use std::{
     io::{self, ErrorKind},
@@ -12,22 +12,22 @@ use tokio::time::sleep;
 
 use crate::{World, documented};
 
-/// A server without a world, over the database at `url`, whatever state that is in; it listens, and need not be ready.
+/// Starts a server without a world over the database at `url`, in any state. The server listens but may not be ready.
 pub async fn listen(options: &ServerOptions, url: &str) -> TestServer {
     let server = TestServer::listen(options, url).await;
     documented::watch(&server.base_url);
     server
 }
 
-/// An address of the loopback on which a port stays a test's own while nobody listens there, and a port below 1024 is free.
+/// A loopback address for one test. Its ports stay the test's own while it does not listen, and ports below 1024 are free.
 pub fn own_loopback() -> Ipv4Addr {
-    // A free port is one that no other test is given at this moment.
+    // The address derives from a free port, which no other test is given at the same time.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let [high, low] = listener.local_addr().expect("an address").port().to_be_bytes();
     Ipv4Addr::new(127, 83, high, low)
 }
 
-/// Something bound to a port at an address of its own; nothing where the port is taken at every address that is tried.
+/// Binds a port at a test's own address. `None` if the port is taken at every address that was tried.
 pub(crate) async fn on_own_loopback<T>(
     mut bind: impl AsyncFnMut(Ipv4Addr) -> io::Result<T>,
 ) -> io::Result<Option<T>> {
@@ -41,7 +41,7 @@ pub(crate) async fn on_own_loopback<T>(
 }
 
 impl World {
-    /// A world whose server reaches its database over a link.
+    /// A world whose server connects to its database through a link.
     pub async fn over_a_link(
         program: &str,
         settings: impl FnOnce(ServerOptions) -> ServerOptions,
@@ -56,14 +56,14 @@ impl World {
         (world, link)
     }
 
-    /// A further process on the database, with settings of its own.
+    /// Starts another server on the database, with its own settings.
     pub async fn serving(&self, options: &ServerOptions) -> TestServer {
         let server = TestServer::start(options, &self.database).await;
         documented::watch(&server.base_url);
         server
     }
 
-    /// Ends the server and starts another one, with other settings.
+    /// Stops the server and starts another one with changed settings.
     pub async fn restart(&mut self, settings: impl FnOnce(ServerOptions) -> ServerOptions) {
         self.options = settings(self.options.clone());
         self.server.terminate();

@@ -1,8 +1,8 @@
-//! Programs of the machine that a test needs beside the product, and what becomes of it where one is missing.
+//! Programs that a test needs besides the product, and what happens if one is missing.
 
 use std::{io::Write as _, path::PathBuf};
 
-/// The program that a shell would run by this name; nothing where there is none.
+/// The path of the program that a shell would run by this name; `None` if there is none.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -10,10 +10,10 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// Says that a test is left out, and why; where `CI` is set it fails, since nothing may be left out there.
+/// Reports that a test is skipped because of `missing`. Fails if `CI` is set, since CI may skip nothing.
 #[track_caller]
 pub fn skipped(missing: &str) {
     assert!(std::env::var_os("CI").is_none(), "{missing}");
-    // On stderr itself: what tests print is shown only where they fail.
+    // Writes to stderr itself: the test harness shows `eprintln!` output only of failed tests.
     drop(writeln!(std::io::stderr(), "\n!!! SKIPPED: {missing}\n"));
 }

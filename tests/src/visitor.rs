@@ -1,4 +1,4 @@
-//! A browser without scripts: it keeps cookies, follows redirects on its own site and sends the forms it reads.
+//! A browser without scripts: it keeps cookies, follows redirects on its own site and submits the forms of a page.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,30 @@ use crate::{Form, forms::forms};
 
 const MOST_REDIRECTS: usize = 5;
 
-/// A browser with its cookies.
 #[derive(Debug, Clone)]
 pub struct Visitor {
     client: Client,
     base: String,
-    /// By name.
+    /// Cookies by name.
     pub cookies: BTreeMap<String, String>,
     headers: Vec<(String, String)>,
 }
 
-/// A page that a visitor came to.
+/// A page that the browser loaded.
 #[derive(Debug)]
 pub struct Page {
-    /// Its path with its query.
+    /// The path with the query.
     pub path: String,
-    /// As it was answered.
     pub answer: Answer,
-    /// Its text.
     pub html: String,
 }
 
 impl Page {
-    /// All its forms.
     pub fn forms(&self) -> Vec<Form> {
         forms(&self.html)
     }
 
-    /// The form that goes to this path.
+    /// The form with this action.
     #[track_caller]
     pub fn form(&self, action: &str) -> Form {
         let mut fitting = self.forms().into_iter().filter(|form| form.action == action);
@@ -45,7 +41,7 @@ impl Page {
             .unwrap_or_else(|| panic!("no form to {action} on {}: {}", self.path, self.html))
     }
 
-    /// Asserts that this stands on it.
+    /// Asserts that the page contains this text.
     #[track_caller]
     pub fn shows(&self, text: &str) {
         assert!(
@@ -56,7 +52,7 @@ impl Page {
         );
     }
 
-    /// Asserts that this does not stand on it.
+    /// Asserts that the page does not contain this text.
     #[track_caller]
     pub fn hides(&self, text: &str) {
         assert!(
@@ -67,14 +63,13 @@ impl Page {
         );
     }
 
-    /// Asserts the status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.answer.status, status, "{}: {}", self.path, self.html);
         self
     }
 
-    /// What stands in the element with this id; it holds text alone.
+    /// The text of the element with this id, which must have no child elements.
     #[track_caller]
     pub fn text_of(&self, id: &str) -> String {
         let mark = format!(" id=\"{id}\"");
@@ -90,7 +85,7 @@ impl Page {
 }
 
 impl Visitor {
-    /// A fresh browser at a listener's URL.
+    /// A fresh browser for a listener's URL.
     pub fn new(client: &Client, base_url: &str) -> Self {
         Self {
             client: client.clone(),
@@ -100,7 +95,7 @@ impl Visitor {
         }
     }
 
-    /// The same with another header on every request, in place of one of that name.
+    /// Sets a header for every request; it replaces one with the same name.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(other, _)| other != name);
@@ -108,7 +103,7 @@ impl Visitor {
         self
     }
 
-    /// A request as this browser sends it.
+    /// A request with this browser's headers and cookies.
     pub fn request(&self, method: Method, path: &str) -> Request {
         let url = format!("{}{path}", self.base);
         let mut request = self.client.request(method, &url);
@@ -126,7 +121,7 @@ impl Visitor {
         request.header("cookie", &pairs.join("; "))
     }
 
-    /// Sends a request and keeps the cookies of its answer.
+    /// Sends a request and stores the cookies of its answer.
     pub async fn send(&mut self, request: Request) -> Answer {
         let answer = request.send().await;
         for cookie in answer.headers.get_all("set-cookie") {
@@ -142,33 +137,33 @@ impl Visitor {
         answer
     }
 
-    /// One GET, no redirect followed.
+    /// Sends one GET without following a redirect.
     pub async fn get(&mut self, path: &str) -> Answer {
         self.send(self.request(Method::GET, path)).await
     }
 
-    /// One POST of a form, no redirect followed.
+    /// Submits a form without following a redirect.
     pub async fn post(&mut self, form: &Form) -> Answer {
         self.send(self.posting(form)).await
     }
 
-    /// The request that sends a form.
+    /// The request that submits a form.
     pub fn posting(&self, form: &Form) -> Request {
         self.request(Method::POST, &form.action).form(&form.body())
     }
 
-    /// Goes to a page, wherever its redirects on this site lead.
+    /// Opens a page and follows redirects on this site.
     pub async fn open(&mut self, path: &str) -> Page {
         let answer = self.get(path).await;
         self.follow(path, answer).await
     }
 
-    /// A page that is there, wherever the redirects on this site lead to it.
+    /// Like [`Self::open`]; asserts 200.
     pub async fn page(&mut self, path: &str) -> Page {
         self.open(path).await.expect(200)
     }
 
-    /// Sends a form, and comes to a page that is there.
+    /// Like [`Self::submit`]; asserts 200.
     pub async fn sent(&mut self, form: &Form) -> Page {
         self.submit(form).await.expect(200)
     }
@@ -178,12 +173,12 @@ impl Visitor {
         self.form(path).await.with(name, value)
     }
 
-    /// The form on a page of this path that goes to the page itself.
+    /// The form on the page `path` that submits to `path`.
     pub async fn form(&mut self, path: &str) -> Form {
         self.page(path).await.form(path)
     }
 
-    /// Sends a form and goes where that leads on this site.
+    /// Submits a form and follows redirects on this site.
     pub async fn submit(&mut self, form: &Form) -> Page {
         if form.method == "get" {
             return self.open(&form.action).await;
@@ -205,27 +200,27 @@ impl Visitor {
         panic!("redirects do not end at {path}");
     }
 
-    /// The path that a redirect on this site leads to.
+    /// The path of a redirect on this site.
     fn next(&self, answer: &Answer) -> Option<String> {
         let location = answer.header("location")?;
         let local = location.strip_prefix(&self.base).unwrap_or(location);
         local.starts_with('/').then(|| local.to_owned())
     }
 
-    /// Whether somebody is signed in.
+    /// Whether a seller is signed in.
     pub async fn is_in(&mut self) -> bool {
         let page = self.open("/panel/account").await.expect(200);
         !page.path.starts_with("/panel/sign-in")
     }
 
-    /// Signs in, and comes to where that leads.
+    /// Signs in and follows the redirects.
     pub async fn sign_in(&mut self, email: &str, password: &str) -> Page {
         let page = self.open("/panel/sign-in").await.expect(200);
         self.submit(&sign_in_form(&page, email, password)).await
     }
 }
 
-/// The form of the page to sign in on, filled in.
+/// The sign-in form of a page, filled in.
 #[track_caller]
 pub fn sign_in_form(page: &Page, email: &str, password: &str) -> Form {
     page.form("/panel/sign-in")

@@ -1,4 +1,4 @@
-//! A connection on which requests go out byte for byte, for what a tidy HTTP client would not send.
+//! A raw connection, for requests that a proper HTTP client would not send.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::documented;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A request's bytes without a body. `Host` is added.
+/// The bytes of a request without a body. Adds `Host`.
 pub fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> String {
     let mut text = format!("{method} {target} HTTP/1.1\r\nhost: tests.example\r\n");
     for (name, value) in headers {
@@ -22,14 +22,13 @@ pub fn request(method: &str, target: &str, headers: &[(&str, &str)]) -> String {
     text + "\r\n"
 }
 
-/// A request's bytes with a body and its length.
+/// The bytes of a request with a body and its `Content-Length`.
 pub fn request_with_body(method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> String {
     let length = body.len().to_string();
     let headers = [headers, &[("content-length", length.as_str())]].concat();
     request(method, target, &headers) + body
 }
 
-/// One connection.
 #[derive(Debug)]
 pub struct Wire {
     stream: TcpStream,
@@ -37,7 +36,6 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Connects to a listener by its URL.
     pub async fn connect(base_url: &str) -> Self {
         let address = base_url.strip_prefix("http://").expect("a plain URL");
         let stream = TcpStream::connect(address)
@@ -50,7 +48,7 @@ impl Wire {
         }
     }
 
-    /// Sends one request on a fresh connection and reads its answer.
+    /// Sends one request on a new connection and reads its answer.
     pub async fn exchange(base_url: &str, request: impl AsRef<[u8]>) -> Answer {
         let mut wire = Self::connect(base_url).await;
         wire.send(request.as_ref()).await;
@@ -59,7 +57,7 @@ impl Wire {
         answer
     }
 
-    /// Sends one request on a fresh connection, reads its answer, and asserts that this ends the connection.
+    /// Sends one request on a new connection, reads its answer, and asserts that the server then closes the connection.
     pub async fn last(base_url: &str, request: impl AsRef<[u8]>) -> Answer {
         let mut wire = Self::connect(base_url).await;
         wire.send(request).await;
@@ -68,21 +66,21 @@ impl Wire {
         answer
     }
 
-    /// Sends whatever bytes on a fresh connection and, once an answer begins or none seems to come, that these were all; none where
-    /// the connection ends without a whole answer.
+    /// Sends any bytes on a new connection, and closes the sending side once an answer starts or none arrives within half a second.
+    /// `None` if the connection ends without a complete answer.
     pub async fn tried(base_url: &str, bytes: &[u8]) -> Option<Answer> {
         let mut wire = Self::connect(base_url).await;
         wire.send(bytes).await;
-        // Who announces more than is sent is waited for. Whether anything has come is looked at below.
+        // The server waits if the bytes announce more than they contain. The answer is read below.
         drop(tokio::time::timeout(Duration::from_millis(500), wire.more()).await);
-        // The other side may be gone by now.
+        // The server may have closed already.
         drop(wire.stream.shutdown().await);
         let answer = wire.answer().await?;
         documented::sent_raw(base_url, bytes, &answer);
         Some(answer)
     }
 
-    /// A connection to the back office on which an import has begun: its lines follow as chunks.
+    /// Starts an import on a back office connection. Its lines follow as chunks.
     pub async fn importing(server: &TestServer, seller: &str) -> Self {
         let bearer = format!("Bearer {}", server.operator_token);
         let headers = [
@@ -101,13 +99,13 @@ impl Wire {
         self.send(format!("{:x}\r\n{text}\r\n", text.len())).await
     }
 
-    /// Sends bytes; false when the other side has closed.
+    /// Sends bytes; false if the server has closed.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         let sent = tokio::time::timeout(PATIENCE, self.stream.write_all(bytes.as_ref())).await;
         sent.expect("the bytes are taken in time").is_ok()
     }
 
-    /// The next answer; none where the connection ends before it is whole.
+    /// Reads the next answer; `None` if the connection ends before it is complete.
     pub async fn answer(&mut self) -> Option<Answer> {
         let (status, headers) = self.head().await?;
         let length = headers
@@ -127,7 +125,7 @@ impl Wire {
         })
     }
 
-    /// The next answer's head, after which no body follows whatever its headers say: the answer to HEAD.
+    /// Reads the head of the next answer, an answer to HEAD: no body follows, whatever its headers say.
     pub async fn bare_answer(&mut self) -> Option<Answer> {
         let (status, headers) = self.head().await?;
         Some(Answer {
@@ -137,7 +135,7 @@ impl Wire {
         })
     }
 
-    /// True when the other side closes without sending anything more.
+    /// Whether the server closes without sending anything more.
     pub async fn is_closed(&mut self) -> bool {
         self.unread.is_empty() && !self.more().await
     }

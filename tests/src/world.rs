@@ -1,4 +1,4 @@
-//! A world of one test's own: a database, a running server, and what a marketplace puts into it.
+//! The environment of one test: a database, a running server, and helpers that create a marketplace's data.
 
 use std::{
     path::PathBuf,
@@ -11,67 +11,58 @@ use testkit::{Answer, Client, Request, ServerOptions, TestDatabase, TestServer};
 
 use crate::{Expect, assert_no_secret, documented, offer_body, offer_id};
 
-/// A server over a database of its own.
+/// A server over a separate database.
 #[derive(Debug)]
 pub struct World {
-    /// The first process; dropped before its database.
+    /// The server, or the fleet's first process; dropped before its database.
     pub server: TestServer,
-    /// Sends requests.
     pub client: Client,
-    /// How the server was started, for more of them.
+    /// The options of the server, to start more servers with them.
     pub options: ServerOptions,
-    /// The program.
+    /// The path of the program.
     pub program: PathBuf,
-    /// The database.
     pub database: TestDatabase,
     numbers: AtomicU32,
 }
 
-/// A registered seller.
 #[derive(Debug, Clone)]
 pub struct Seller {
-    /// The id.
     pub id: String,
-    /// The number people use.
+    /// The number that people use.
     pub seller_no: i64,
-    /// The address it was registered with.
+    /// The email address at the registration.
     pub email: String,
 }
 
-/// A registered application.
 #[derive(Debug, Clone)]
 pub struct Application {
-    /// The client id.
     pub client_id: String,
     /// Empty for a public client.
     pub client_secret: String,
-    /// As the registration answered.
+    /// As in the answer to the registration.
     pub status: String,
-    /// The name.
     pub name: String,
 }
 
-/// A personal token.
 #[derive(Debug, Clone)]
 pub struct PersonalToken {
-    /// To revoke it by.
+    /// Needed to revoke the token.
     pub id: String,
-    /// The token.
     pub token: String,
 }
 
 impl World {
-    /// Starts the program with the contract's own limits.
+    /// Starts the program with the contract's limits.
     pub async fn start(program: &str) -> Self {
         Self::with(program, |options| options).await
     }
 
-    /// Starts the program with other settings.
+    /// Starts the program with changed settings.
     pub async fn with(program: &str, settings: impl FnOnce(ServerOptions) -> ServerOptions) -> Self {
         Self::over(program, TestDatabase::create().await, settings).await
     }
 
-    /// Starts the program over a database that was prepared.
+    /// Starts the program over a prepared database.
     pub async fn over(
         program: &str,
         database: TestDatabase,
@@ -91,50 +82,50 @@ impl World {
         }
     }
 
-    /// Another process on the same database, with the same settings.
+    /// Starts another process on the same database with the same settings.
     pub async fn another(&self) -> TestServer {
         let server = self.server.another(&self.options, &self.database).await;
         documented::watch(&server.base_url);
         server
     }
 
-    /// The address of something on the public listener.
+    /// The URL of a path on the public listener.
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server.base_url)
     }
 
-    /// Reads something of the API.
+    /// Sends an authenticated GET to the API.
     pub async fn get(&self, token: &str, path: &str) -> Answer {
         self.client.get(&self.url(path)).bearer(token).send().await
     }
 
-    /// A request to the public listener in the making.
+    /// A request to the public listener, to be completed and sent.
     pub fn at(&self, method: &str, path: &str) -> Request {
         let method = method.parse().expect("a method");
         self.client.request(method, &self.url(path))
     }
 
-    /// Reads something of the public listener without a token.
+    /// Sends a GET to the public listener without a token.
     pub async fn visit(&self, path: &str) -> Answer {
         self.at("GET", path).send().await
     }
 
-    /// Reads something of the API that is there.
+    /// Reads JSON from the API; asserts 200.
     pub async fn read(&self, token: &str, path: &str) -> Value {
         self.get(token, path).await.expect(200).json()
     }
 
-    /// Asserts that the API refuses to show something, with one entry of this code.
+    /// Asserts that the API rejects a GET with one error entry with this code.
     pub async fn refuses(&self, token: &str, path: &str, status: u16, code: &str) {
         self.get(token, path).await.refused(status, code);
     }
 
-    /// Asserts that a read is a 400 with one entry for each of these paths.
+    /// Asserts that a GET gets a 400 with one entry for each of these paths.
     pub async fn invalid(&self, token: &str, path: &str, paths: &[&str]) {
         self.get(token, path).await.invalid(paths);
     }
 
-    /// A call of the back office in the making.
+    /// A request to the back office, to be completed and sent.
     pub fn office(&self, method: Method, path: &str) -> Request {
         let url = format!("{}{path}", self.server.backoffice_url);
         self.client
@@ -142,47 +133,45 @@ impl World {
             .bearer(&self.server.operator_token)
     }
 
-    /// A POST of the back office with a body.
+    /// Sends a POST with a body to the back office.
     pub async fn office_post(&self, path: &str, body: &Value) -> Answer {
         self.office(Method::POST, path).json(body).send().await
     }
 
-    /// A GET of the back office.
+    /// Sends a GET to the back office.
     pub async fn office_get(&self, path: &str) -> Answer {
         self.office(Method::GET, path).send().await
     }
 
-    /// Something of the back office that is there.
+    /// Reads JSON from the back office; asserts 200.
     pub async fn office_read(&self, path: &str) -> Value {
         self.office_get(path).await.expect(200).json()
     }
 
-    /// Makes something by the back office (201).
+    /// Creates something through the back office; asserts 201.
     pub async fn office_made(&self, path: &str, body: &Value) -> Value {
         self.office_post(path, body).await.expect(201).json()
     }
 
-    /// A POST of the back office without a body, which is done (200).
+    /// Sends a POST without a body to the back office; asserts 200.
     pub async fn office_done(&self, path: &str) {
         self.office(Method::POST, path).send().await.expect(200);
     }
 
-    /// Deletes something by the back office.
+    /// Sends a DELETE to the back office.
     pub async fn office_delete(&self, path: &str) -> Answer {
         self.office(Method::DELETE, path).send().await
     }
 
-    /// Closes a seller's account.
     pub async fn close(&self, seller: &str) {
         self.office_done(&format!("/sellers/{seller}/closure")).await;
     }
 
-    /// A number that this world has not given before.
+    /// A number that is unique in this world.
     pub fn next_number(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Registers a seller.
     pub async fn seller(&self) -> Seller {
         let email = format!("seller-{}@shop.example", self.next_number());
         let body = json!({"name": "Kettles & Co", "email": email});
@@ -195,12 +184,12 @@ impl World {
         }
     }
 
-    /// Registers an active, confidential application for the seller's own use.
+    /// Registers an active confidential application for the seller's own use.
     pub async fn application(&self, seller: &Seller, scopes: &[&str]) -> Application {
         self.register(seller, json!({"scopes": scopes})).await
     }
 
-    /// Registers an application as [`Self::registration`] with `changes`.
+    /// Registers an application with the body [`Self::registration`] and `changes`.
     pub async fn register(&self, seller: &Seller, changes: Value) -> Application {
         let registration = self.registration(changes);
         let path = format!("/sellers/{}/applications", seller.id);
@@ -213,7 +202,7 @@ impl World {
         }
     }
 
-    /// A proper registration under a fresh name, `changes` put over it.
+    /// A valid registration with a unique name; `changes` override its fields.
     pub fn registration(&self, changes: Value) -> Value {
         let proper = json!({
             "name": format!("Stock Sync {}", self.next_number()),
@@ -227,7 +216,7 @@ impl World {
         merged(proper, changes)
     }
 
-    /// Asks for a token in the name of an application.
+    /// Requests a token with the application's credentials.
     pub async fn token_answer(&self, application: &Application) -> Answer {
         let body = json!({
             "grant_type": "client_credentials",
@@ -260,40 +249,38 @@ impl World {
         }
     }
 
-    /// A seller with a token that reads offers.
+    /// A seller with a token that may read offers.
     pub async fn reader(&self) -> (Seller, String) {
         let seller = self.seller().await;
         let token = self.personal_token(&seller, &["offers:read"]).await.token;
         (seller, token)
     }
 
-    /// An operator's move over an application, such as `suspension`.
+    /// An operator's transition of an application, such as `suspension`.
     pub async fn move_application(&self, client_id: &str, step: &str) -> Answer {
         self.office(Method::POST, &format!("/applications/{client_id}/{step}"))
             .send()
             .await
     }
 
-    /// A move of the operator's that is made.
+    /// Makes an operator's transition; asserts success.
     pub async fn moved(&self, application: &Application, step: &str) {
         let answer = self.move_application(&application.client_id, step).await;
         answer.expect(200);
     }
 
-    /// Deletes an application.
     pub async fn delete_application(&self, application: &Application) {
         let path = format!("/applications/{}", application.client_id);
         self.office_delete(&path).await.expect(204);
     }
 
-    /// Gives an application other scopes.
     pub async fn set_scopes(&self, application: &Application, scopes: &[&str]) {
         let changes = json!({"scopes": scopes});
         let answer = self.adjust(&application.client_id, &changes).await;
         answer.expect(200);
     }
 
-    /// Gives the application of a token another limit. Over its limit it cannot be asked after.
+    /// Sets the limit of a token's application. Fails if the application is over its limit, since that blocks the lookup of its id.
     pub async fn set_limit(&self, token: &str, limit: i64) {
         let me = self.read(token, "/v1/me").await;
         let client_id = text(&me["app"], "client_id");
@@ -301,13 +288,11 @@ impl World {
         answer.expect(200);
     }
 
-    /// Revokes a personal token.
     pub async fn revoke_personal(&self, seller: &Seller, token: &PersonalToken) {
         let path = format!("/sellers/{}/personal-tokens/{}", seller.id, token.id);
         self.office_delete(&path).await.expect(204);
     }
 
-    /// Changes an application's limit or scopes.
     pub async fn adjust(&self, client_id: &str, changes: &Value) -> Answer {
         self.office(Method::PATCH, &format!("/applications/{client_id}"))
             .json(changes)
@@ -315,7 +300,7 @@ impl World {
             .await
     }
 
-    /// Feeds one offer and returns the answer, whatever it is.
+    /// Feeds one offer and returns the answer, of any status.
     pub async fn put(&self, seller: &Seller, id: &str, body: &Value) -> Answer {
         let path = format!("/sellers/{}/offers/{id}", seller.id);
         self.office(Method::PUT, &path).json(body).send().await
@@ -328,7 +313,7 @@ impl World {
         offer_id(n)
     }
 
-    /// Feeds many offers as NDJSON.
+    /// Imports offers as NDJSON.
     pub async fn import(&self, seller: &Seller, lines: impl Into<Vec<u8>>) -> Answer {
         let path = format!("/sellers/{}/offers:import", seller.id);
         let request = self
@@ -339,7 +324,7 @@ impl World {
 }
 
 impl Drop for World {
-    /// Whatever a test does, no secret of anybody is ever logged.
+    /// Asserts that the log holds no secret, whatever the test did.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             assert_no_secret(&self.server.log());
@@ -347,7 +332,7 @@ impl Drop for World {
     }
 }
 
-/// One JSON object over another: fields of the second win.
+/// Merges two JSON objects: fields of the second one win.
 pub fn merged(mut under: Value, over: Value) -> Value {
     let (Some(fields), Value::Object(changes)) = (under.as_object_mut(), over) else {
         panic!("two objects are merged");
@@ -356,7 +341,7 @@ pub fn merged(mut under: Value, over: Value) -> Value {
     under
 }
 
-/// A text of a JSON object.
+/// A string field of a JSON object.
 #[track_caller]
 pub fn text(json: &Value, field: &str) -> String {
     json[field]

@@ -1,4 +1,4 @@
-//! The committed document, as tests need it.
+//! The committed OpenAPI document, prepared for tests.
 
 use std::sync::OnceLock;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::schemas::Schemas;
 
-/// The document, and its schemas ready to judge by.
+/// The document and its compiled schemas.
 #[derive(Debug)]
 pub struct Document {
     pub(super) json: Value,
@@ -14,21 +14,20 @@ pub struct Document {
     operations: Vec<Operation>,
 }
 
-/// An operation of the document.
 #[derive(Debug, Clone)]
 pub struct Operation {
     /// `operationId`.
     pub id: String,
-    /// In upper case.
+    /// The method in upper case.
     pub method: String,
-    /// With `{id}` where it has one.
+    /// The path template, such as `/v1/offers/{id}`.
     pub template: String,
-    /// As it stands in the document.
+    /// The operation in the document.
     pub json: Value,
 }
 
 impl Document {
-    /// The committed one.
+    /// The committed document.
     pub fn current() -> &'static Self {
         static DOCUMENT: OnceLock<Document> = OnceLock::new();
         DOCUMENT.get_or_init(|| {
@@ -37,7 +36,7 @@ impl Document {
         })
     }
 
-    /// A document as it is published.
+    /// Prepares a document as it is published.
     pub(super) fn of(json: Value) -> Self {
         let operations = operations(&json);
         let schemas = Schemas::of(&json);
@@ -48,12 +47,11 @@ impl Document {
         }
     }
 
-    /// All operations.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }
 
-    /// The operation that a request is for; HEAD stands for GET.
+    /// The operation of a request. HEAD is treated as GET.
     pub fn operation(&self, method: &str, path: &str) -> Option<&Operation> {
         let method = if method == "HEAD" { "GET" } else { method };
         self.operations
@@ -61,7 +59,7 @@ impl Document {
             .find(|operation| operation.method == method && matches(&operation.template, path))
     }
 
-    /// What a node is, or what it refers to.
+    /// The node, or the target of its `$ref`.
     pub fn resolved<'a>(&'a self, node: &'a Value) -> &'a Value {
         match node["$ref"].as_str() {
             Some(reference) => self
@@ -74,7 +72,7 @@ impl Document {
 }
 
 impl Operation {
-    /// Its documented responses: status and what stands there, references followed.
+    /// The documented responses: the status and the response, references resolved.
     pub fn responses<'a>(&'a self, document: &'a Document) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let responses = self.json["responses"].as_object().expect("responses");
         responses
@@ -82,13 +80,13 @@ impl Operation {
             .map(|(status, response)| (status.as_str(), document.resolved(response)))
     }
 
-    /// Whether requests may choose which fields they are answered.
+    /// Whether the operation has the parameter `fields`.
     pub(super) fn has_choice(&self) -> bool {
         let mut parameters = self.json["parameters"].as_array().into_iter().flatten();
         parameters.any(|parameter| parameter["name"] == "fields")
     }
 
-    /// What it is called in lists.
+    /// The name in lists.
     pub fn name(&self) -> String {
         format!("{} {}", self.method, self.template)
     }

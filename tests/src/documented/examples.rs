@@ -1,4 +1,4 @@
-//! Answers made of the document's own examples.
+//! Answers made from the document's examples.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use testkit::Answer;
 
 use super::{Document, Operation};
 
-/// An answer as the document shows it.
+/// An answer as an example shows it.
 pub(super) struct Example {
     pub(super) operation: &'static Operation,
     pub(super) answer: Answer,
 }
 
-/// One for each example of each response of each operation; one without a body where a response has none.
+/// One answer per example of each response; one without a body for responses without content.
 pub(super) fn all(document: &'static Document) -> Vec<Example> {
     let mut examples = Vec::new();
     for operation in document.operations() {
@@ -50,7 +50,7 @@ fn bodies(response: &Value) -> Vec<Vec<u8>> {
     examples.values().map(body).collect()
 }
 
-/// Every documented header but those of deprecation, with a value that fits.
+/// Every documented header with a valid value, except those about deprecation.
 fn headers(document: &Document, response: &Value) -> HeaderMap {
     let known: BTreeMap<&str, &str> = [
         ("X-Trace-Id", "an-order-000017"),

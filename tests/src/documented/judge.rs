@@ -1,4 +1,4 @@
-//! Whether an answer is what the document says: its status, its headers, its body.
+//! Checks answers and deliveries against the document: status, headers, body.
 
 #[cfg(test)]
 mod tests;
@@ -12,23 +12,23 @@ use testkit::Answer;
 use super::{Document, Operation, schemas::Members};
 use crate::Received;
 
-/// What answers have by HTTP itself, which the document does not repeat.
+/// Headers of answers that HTTP defines; the document does not list them.
 const OF_HTTP: [&str; 5] = [
     "connection",
     "content-length",
     "content-type",
     "date",
-    // Of every answer, for browsers.
+    // In every answer, for browsers.
     "x-content-type-options",
 ];
 
-/// What requests have by HTTP itself.
+/// Headers of requests that HTTP defines.
 const OF_HTTP_REQUESTS: [&str; 3] = ["host", "content-length", "content-type"];
 
-/// What is not as documented, in words.
+/// The error describes the difference from the document.
 pub(super) type Judgement = Result<(), String>;
 
-/// Judges the answer of an operation to a request with this method and query.
+/// Checks an operation's answer to a request with this method and query.
 pub(super) fn judge(
     document: &Document,
     operation: &Operation,
@@ -54,7 +54,7 @@ pub(super) fn judge(
     judging.body(response, method == "HEAD", &members, answer)
 }
 
-/// Judges an answer where there is no operation: 404, or what comes before it.
+/// Checks an answer on a path without an operation: 404, or an error of an earlier step.
 pub(super) fn judge_elsewhere(
     document: &Document,
     (method, path): (&str, &str),
@@ -81,7 +81,7 @@ pub(super) fn judge_elsewhere(
     judging.body(response, method == "HEAD", &Members::All, answer)
 }
 
-/// Judges a delivery: the headers and the body of its event.
+/// Checks a delivery: the headers and the body of its event.
 pub(super) fn judge_delivery(document: &Document, delivery: &Received) -> Judgement {
     let body = delivery.json();
     let event = body["event"].as_str().unwrap_or_default();
@@ -116,14 +116,14 @@ pub(super) fn judge_delivery(document: &Document, delivery: &Received) -> Judgem
     }
 }
 
-/// What is judged, and by what.
+/// A check against the document, with the name for its errors.
 struct Judging<'a> {
     document: &'a Document,
     name: &'a str,
 }
 
 impl Judging<'_> {
-    /// Each documented header is there where it has to be, once, and as documented; others are not.
+    /// Each header is documented and valid. Each documented one occurs exactly once; an optional one may be missing.
     fn headers(&self, response: &Value, headers: &HeaderMap, more: &[&str]) -> Judgement {
         let documented = || response["headers"].as_object().into_iter().flatten();
         for (header, stated) in documented() {
@@ -153,7 +153,7 @@ impl Judging<'_> {
         }
     }
 
-    /// The body is of the documented content type and schema, or there is none where none is documented.
+    /// The body has the documented content type and schema. Without a documented body, there is none.
     fn body(&self, response: &Value, is_head: bool, members: &Members, answer: &Answer) -> Judgement {
         let types: Vec<_> = answer.headers.get_all("content-type").iter().collect();
         let Some(content) = response.get("content") else {

@@ -1,5 +1,5 @@
-//! What the document promises, line by line, and which of these lines an answer or a delivery makes good: each code of each status
-//! of each operation, each header that is there at times, and each event.
+//! Lists what the document promises, one line per item: each code of each status of each operation, each optional header, and each
+//! event. Also lists which of these lines an answer or a delivery fulfils.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use testkit::Answer;
 use super::{Document, Operation};
 use crate::Received;
 
-/// Headers about what is deprecated, which nothing is: the adapter's own tests deprecate an operation.
+/// Headers about deprecation. Nothing is deprecated; the adapter's own tests cover them.
 const OF_DEPRECATION: [&str; 3] = ["Deprecation", "Sunset", "Link"];
 
-/// All that the document promises.
+/// All lines that the document promises.
 pub fn promised(document: &Document) -> BTreeSet<String> {
     let mut promised = BTreeSet::new();
     for operation in document.operations() {
@@ -29,7 +29,7 @@ pub fn promised(document: &Document) -> BTreeSet<String> {
     promised
 }
 
-/// The errors with which a browser may be sent back to an application.
+/// The errors that an OAuth redirect to an application may carry.
 pub fn documented_returns() -> BTreeSet<String> {
     let document = Document::current();
     let operation = document
@@ -41,7 +41,7 @@ pub fn documented_returns() -> BTreeSet<String> {
     texts(&document.resolved(&redirect["x-redirect-error"])["enum"]).collect()
 }
 
-/// What an error makes good with which a browser came back to an application.
+/// The line that an error in a redirect to an application fulfils.
 #[track_caller]
 pub(super) fn of_return(error: &str) -> String {
     assert!(
@@ -51,7 +51,7 @@ pub(super) fn of_return(error: &str) -> String {
     format!("returned {error}")
 }
 
-/// What an answer that was judged makes good.
+/// The lines that a checked answer fulfils.
 pub(super) fn of_answer(document: &Document, operation: &Operation, answer: &Answer) -> Vec<String> {
     let name = format!("{} {}", operation.name(), answer.status);
     let codes = codes(answer).into_iter().map(|code| format!("{name} {code}"));
@@ -63,7 +63,7 @@ pub(super) fn of_answer(document: &Document, operation: &Operation, answer: &Ans
     codes.chain(shown.map(|header| with(&name, header))).collect()
 }
 
-/// What a delivery that was judged makes good.
+/// The line that a checked delivery fulfils.
 pub(super) fn of_delivery(delivery: &Received) -> String {
     of_event(&delivery.event())
 }
@@ -76,7 +76,7 @@ fn with(name: &str, header: &str) -> String {
     format!("{name} with {header}")
 }
 
-/// The headers that a response has at times.
+/// The optional headers of a response.
 fn optional<'a>(document: &'a Document, response: &'a Value) -> impl Iterator<Item = &'a str> {
     let headers = response["headers"].as_object().into_iter().flatten();
     let optional = headers.filter(|(_, header)| document.resolved(header)["required"] != true);
@@ -85,7 +85,7 @@ fn optional<'a>(document: &'a Document, response: &'a Value) -> impl Iterator<It
         .filter(|name| !OF_DEPRECATION.contains(name))
 }
 
-/// The codes of a response, or `-` for a good one.
+/// The documented codes of a response; `-` for success.
 fn documented_codes(document: &Document, status: &str, response: &Value) -> Vec<String> {
     if !status.starts_with(['4', '5']) {
         return vec!["-".to_owned()];
@@ -104,7 +104,7 @@ fn texts(list: &Value) -> impl Iterator<Item = String> {
     list.map(|text| text.as_str().expect("a text").to_owned())
 }
 
-/// The codes of an answer: those of its errors, or `-` where it is a good one.
+/// The codes of an answer's errors; `-` for success.
 fn codes(answer: &Answer) -> Vec<String> {
     if answer.status < 400 {
         return vec!["-".to_owned()];
@@ -148,7 +148,7 @@ mod tests {
         assert!(promised.len() > statuses, "{} {statuses}", promised.len());
     }
 
-    /// Answers are counted in the words of the promises: an example of every answer makes good everything but events and returns.
+    /// Answers and promises use the same lines: the examples of all answers fulfil everything except events and redirects.
     #[test]
     fn the_examples_of_the_document_keep_its_promises() {
         let document = Document::current();

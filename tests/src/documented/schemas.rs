@@ -1,5 +1,5 @@
-//! The document's schemas, stricter than they are published: clients have to pass over members they do not know, and see that
-//! `fields` may leave any member out; a test is answered exactly what is documented.
+//! The document's schemas, made stricter: a published schema allows unknown members, and members that `fields` leaves out. A test
+//! must get exactly the documented members.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-/// What may be missing though no request left it out: the schema and its member.
+/// Members that may be missing although no request left them out: schema and member.
 pub(super) const MAY_LACK: [(&str, &str); 9] = [
     ("TokenResponse", "refresh_token"),
     ("BadRequestEntry", "path"),
@@ -24,17 +24,17 @@ pub(super) const MAY_LACK: [(&str, &str); 9] = [
     ("UpdateOfferUnprocessableEntry", "userMessage"),
 ];
 
-/// Which members the resource of an answer has.
+/// The expected members of an answer's resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Members {
-    /// All of them: nothing was chosen.
+    /// All members: the request had no `fields`.
     All,
-    /// Those that `fields` names, and those that always come.
+    /// The members in `fields`; the members that are always present are added.
     Chosen(BTreeSet<String>),
 }
 
 impl Members {
-    /// What a query asks for.
+    /// The members that a query selects.
     pub(super) fn asked_for(query: &str) -> Self {
         let mut query = form_urlencoded::parse(query.as_bytes());
         match query.find(|(name, _)| name == "fields") {
@@ -44,7 +44,7 @@ impl Members {
     }
 }
 
-/// The schemas by their names, as published and as strict as they are judged by.
+/// The schemas by name, as published and in the strict form.
 pub(super) struct Schemas {
     published: Map<String, Value>,
     strict: Map<String, Value>,
@@ -52,7 +52,7 @@ pub(super) struct Schemas {
 }
 
 impl Schemas {
-    /// Those of a document.
+    /// The schemas of a document.
     pub(super) fn of(document: &Value) -> Self {
         let published = document["components"]["schemas"].as_object().expect("schemas");
         let mut strict = published.clone();
@@ -67,7 +67,7 @@ impl Schemas {
         }
     }
 
-    /// What `value` has that a schema does not let it have, or lacks.
+    /// The errors of `value` against a schema, missing and unknown members included.
     pub(super) fn faults(&self, schema: &Value, members: &Members, value: &Value) -> Vec<String> {
         let validator = self.validator(schema, members);
         let faults = validator.iter_errors(value);
@@ -75,7 +75,7 @@ impl Schemas {
         told.collect()
     }
 
-    /// Made once for each schema and choice.
+    /// Compiles a validator once per schema and selection.
     fn validator(&self, schema: &Value, members: &Members) -> Arc<Validator> {
         let key = (schema.to_string(), members.clone());
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +93,7 @@ impl Schemas {
         }))
     }
 
-    /// The name of the schema of which `fields` chooses: the answered one, or that of a list's items.
+    /// The name of the schema that `fields` applies to: that of the answer, or of a list's items.
     fn resource<'a>(&'a self, answered: &'a Value) -> &'a str {
         let name = referred(answered);
         let schema = &self.published[name];
@@ -112,7 +112,7 @@ impl fmt::Debug for Schemas {
     }
 }
 
-/// Requires every member of the objects that a schema describes, and refuses any other.
+/// Requires every member of the objects in a schema and forbids all others.
 fn complete(schema: &mut Value, may_lack: &impl Fn(&str) -> bool) {
     for keyword in ["items", "additionalProperties"] {
         if let Some(inner) = schema.get_mut(keyword) {
@@ -142,7 +142,7 @@ fn complete(schema: &mut Value, may_lack: &impl Fn(&str) -> bool) {
     }
 }
 
-/// Leaves a resource the members that were chosen, and those that it has as published whatever is chosen.
+/// Reduces a resource's schema to the selected members and those that the published schema requires.
 fn choose(strict: &mut Value, published: &Value, names: &BTreeSet<String>) {
     let kept: BTreeSet<&str> = names
         .iter()

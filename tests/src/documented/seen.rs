@@ -1,4 +1,4 @@
-//! What was answered in the tests, written down across their processes, line by line.
+//! Records the lines that the tests of a run fulfil, in one file for all of the run's processes.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use std::{
     sync::{LazyLock, Mutex, PoisonError},
 };
 
-/// Notes a line, once for each process.
+/// Records a line, once per process.
 pub(super) fn note(line: &str) {
     static NOTED: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default);
     let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,7 +24,7 @@ pub(super) fn note(line: &str) {
     }
 }
 
-/// Everything that the tests of this run have produced, by any of its processes; the list ends with that.
+/// All lines that the processes of this run have recorded. Deletes the file.
 pub fn answered() -> BTreeSet<String> {
     let text = fs::read_to_string(file()).unwrap_or_default();
     drop(fs::remove_file(file()));
@@ -32,8 +32,8 @@ pub fn answered() -> BTreeSet<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Beside the tests' binaries. Cargo starts them all, so its process stands for the run: runs beside or before this one have lists
-/// of their own. Where numbers of processes come again, as in containers, the moment at which it began tells it from others.
+/// A file beside the test binaries. Cargo starts all of them, so its process id identifies the run: other runs have other files.
+/// Process ids repeat, as in containers, so the name also has the time at which cargo started.
 fn file() -> PathBuf {
     let cargo = parent_id().to_string();
     let began = began(&cargo).expect("the process that started this one runs");
@@ -47,15 +47,15 @@ fn folder() -> PathBuf {
     program.parent().expect("it lies in a folder").to_owned()
 }
 
-/// When a process began, in ticks since the machine did: the 22nd field of its `stat` (proc(5)), of which the second, a name in
-/// parentheses, may have spaces. Nothing where there is no such process.
+/// When a process started, in ticks since boot: field 22 of its `stat` (proc(5)). Field 2, a name in parentheses, may contain spaces.
+/// `None` if there is no such process.
 fn began(process: &str) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(')')?;
     after_name.split_whitespace().nth(19).map(str::to_owned)
 }
 
-/// Removes the lists of runs that have ended without being judged: those of single suites.
+/// Removes the files of finished runs that nobody has read: those of single suites.
 fn clear_away() {
     let files = fs::read_dir(folder()).expect("the folder can be read");
     for file in files.filter_map(Result::ok) {
