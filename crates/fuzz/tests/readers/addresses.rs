@@ -1,4 +1,4 @@
-//! Addresses that we send to or send browsers to lead where every reader of URLs says they lead, and never into a private network.
+//! URLs for our requests and redirects: they mean the same to every URL parser, and never point into a private network.
 
 use std::net::IpAddr;
 
@@ -41,7 +41,7 @@ const SHAPES: [[&str; 3]; 4] = [
     ["https://example.com/?", "%41", ""],
 ];
 
-/// Where a browser would go.
+/// Whether a browser would connect to the public internet.
 fn is_of_the_public_internet(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Ipv4(address)) => is_public(IpAddr::V4(address)),
@@ -54,7 +54,7 @@ fn is_of_the_public_internet(url: &Url) -> bool {
     }
 }
 
-/// Whether a resolver of the C library would take the name for an address.
+/// Whether the C library's resolver would parse the name as an address.
 fn looks_like_an_address(name: &str) -> bool {
     let last = name.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
     let is_hexadecimal = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -210,7 +210,7 @@ fn nobody_is_sent_to_an_address_that_is_not_registered() {
         let Ok(form) = Form::parse(bytes) else {
             return;
         };
-        // The value, if it was sent once.
+        // The value, if the form has it exactly once.
         let sent = |name: &str| {
             let mut values = form
                 .pairs()

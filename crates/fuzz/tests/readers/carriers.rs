@@ -1,4 +1,4 @@
-//! Carriers' answers are parsed, or refused, in the same way each time, and in few words.
+//! Carriers' answers: parsing succeeds or fails deterministically, and its errors are short.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use orders::{Carrier, Lookup, TrackingNumber};
 
 use crate::{always, in_proportion, is_printable};
 
-/// All seven, of which none is asked.
+/// Clients of all seven carriers; none sends a request.
 fn carriers() -> Carriers {
     let account = |carrier| Account::new(carrier, "login".into(), "secret".into());
     let settings = CarrierSettings {
@@ -19,7 +19,7 @@ fn carriers() -> Carriers {
     Carriers::new(&settings, Arc::new(SystemClock)).unwrap()
 }
 
-/// The bytes are a status, a space, and a body.
+/// The input is a status, a space, and a body.
 fn is_parsed(carrier: Carrier, samples: &[&str], shapes: &[[&str; 3]]) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _within = runtime.enter();

@@ -1,4 +1,4 @@
-//! The small words of the protocol: tokens, codes, secrets, ids, scopes, numbers. Each has one spelling, and reads as what was sent.
+//! The protocol's short values: tokens, codes, secrets, ids, scopes, numbers. Each has one spelling and survives a round trip.
 
 use accounts::Email;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};

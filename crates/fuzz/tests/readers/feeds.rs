@@ -1,4 +1,4 @@
-//! The import of offers: every line is accounted for, wherever the input is cut, and costs in proportion to its length.
+//! The import of offers: every line is counted, wherever the input is split, and the cost is proportional to its length.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use crate::{always, are_entries, in_proportion};
 
 type Saved = Arc<Mutex<Vec<OfferId>>>;
 
-/// Stores nothing, and notes which offers were saved.
+/// A unit of work that stores nothing and records the saved offers.
 fn units(saved: &Saved) -> MockUnitOfWork {
     let (mut units, saved) = (MockUnitOfWork::new(), Arc::clone(saved));
     units.expect_begin().returning(move || {
@@ -33,7 +33,7 @@ fn units(saved: &Saved) -> MockUnitOfWork {
     units
 }
 
-/// What an import in pieces of this size reports, how many lines it read, and which offers it saved.
+/// Imports `bytes` in pieces of this size: the report, the number of lines read, and the saved offers.
 fn imported(runtime: &Runtime, bytes: &[u8], size: usize) -> (ImportReport, u64, Vec<OfferId>) {
     let saved = Saved::default();
     let tasks = Tasks::new(runtime.handle().clone());
@@ -42,7 +42,7 @@ fn imported(runtime: &Runtime, bytes: &[u8], size: usize) -> (ImportReport, u64,
         for piece in bytes.chunks(size) {
             import.feed(piece).await.unwrap();
         }
-        // The last line counts once it has ended.
+        // The last line counts only if a line break ends it.
         let unended = !bytes.is_empty() && !bytes.ends_with(b"\n");
         let read = import.lines_read() + u64::from(unended);
         (import.finish().await.unwrap(), read)

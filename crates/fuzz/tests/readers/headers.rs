@@ -1,4 +1,4 @@
-//! Headers that decide something: who speaks for whom, ids of traces, media types, idempotency keys, credentials of clients.
+//! Headers that control behaviour: forwarded addresses, trace ids, media types, idempotency keys, client credentials.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use web::{TraceId, TrustedProxies, idempotency, traceparent};
 
 use crate::{always, always_text, are_entries, in_proportion};
 
-/// Headers by lines, without those that HTTP itself refuses.
+/// Parses headers line by line, without those that HTTP itself rejects.
 fn headers_of(bytes: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -83,7 +83,7 @@ fn ids_keys_and_media_types_that_are_taken_have_their_form() {
         assert!(is_proposed || id == TraceId::from_random([7; 16]));
         if let (Some(context), Some(given)) = (traceparent::of(&headers), headers.get("traceparent")) {
             assert!(context.is_valid() && context.is_remote());
-            // A later version may add more behind the ids.
+            // A later version may append fields after the ids.
             let ids = format!("{}-{}", context.trace_id(), context.span_id());
             assert_eq!(given.as_bytes().get(3..52), Some(ids.as_bytes()));
         }
@@ -125,7 +125,7 @@ fn basic_credentials_are_what_a_browser_decodes_from_the_header() {
         let sent = String::from_utf8(STANDARD.decode(encoded.trim_start()).unwrap()).unwrap();
         for (part, read) in sent.splitn(2, ':').zip([&found.client_id, &found.secret]) {
             assert!(!read.contains('\0'));
-            // As the value of a form, in which the ampersand separates.
+            // As a form value, in which the ampersand is a separator.
             let value = format!("v={}", part.replace('&', "%26"));
             assert_eq!(
                 url::form_urlencoded::parse(value.as_bytes()).next().unwrap().1,
@@ -137,7 +137,7 @@ fn basic_credentials_are_what_a_browser_decodes_from_the_header() {
         if let Some(found) = basic(text) {
             holds(text, &found);
         }
-        // Mutated base64 is seldom base64, so what it encodes is mutated too.
+        // Mutated base64 is seldom valid, so the decoded content is mutated too.
         let header = header_of(text);
         match basic(&header) {
             Some(found) => holds(&header, &found),

@@ -1,7 +1,7 @@
-//! Whatever reads bytes that strangers send: what must hold of it, whatever comes, and that nothing costs more than in proportion to its
-//! length. Whole requests are in `tests/process/any_bytes.rs`.
+//! All parsers of untrusted bytes: invariants that hold for any input, and costs that are at most proportional to its length. Whole
+//! requests are in `tests/process/any_bytes.rs`.
 //!
-//! Every run makes the same inputs. For a longer one with others: `PROPTEST_CASES=100000 PROPTEST_RNG_SEED=$RANDOM cargo test -p fuzz`.
+//! Every run uses the same inputs. For a longer run with others: `PROPTEST_CASES=100000 PROPTEST_RNG_SEED=$RANDOM cargo test -p fuzz`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -23,7 +23,7 @@ use fuzz::{mutated, runner};
 use proptest::test_runner::TestError;
 use web::{Code, Entry};
 
-/// Checks each sample, and what mutations make of them.
+/// Checks each sample and mutations of the samples.
 #[track_caller]
 fn always<S: AsRef<[u8]>>(samples: &[S], check: impl Fn(&[u8])) {
     for sample in samples {
@@ -40,7 +40,7 @@ fn always<S: AsRef<[u8]>>(samples: &[S], check: impl Fn(&[u8])) {
     }
 }
 
-/// As [`always`], for readers of text.
+/// Like [`always`], for text parsers.
 #[track_caller]
 fn always_text(samples: &[&str], check: impl Fn(&str)) {
     always(samples, |bytes| {
@@ -50,8 +50,8 @@ fn always_text(samples: &[&str], check: impl Fn(&str)) {
     });
 }
 
-/// Reads inputs that repeat a part, 16 KiB and eight times as long: what comes before, the part (a `#` in it counts on), what comes
-/// after. Three times the proportion is allowed for noise; what grows by the square costs 64 times as much.
+/// Times inputs of 16 KiB and of eight times as much: a prefix, a repeated part (with `#` replaced by a counter), a suffix. Allows
+/// three times the proportional cost for noise; a quadratic cost is 64 times as high.
 #[track_caller]
 fn in_proportion<T>(shapes: &[[&str; 3]], read: impl Fn(&[u8]) -> T) {
     for [before, part, after] in shapes {
@@ -73,7 +73,7 @@ fn in_proportion<T>(shapes: &[[&str; 3]], read: impl Fn(&[u8]) -> T) {
         let (short, long) = (input(16 * 1024), input(128 * 1024));
         let (mut least, mut most) = (time(&long), time(&short));
         let is_dear = |least: Duration, most: Duration| least > most * 24 + Duration::from_millis(50);
-        // A busy machine holds a run up.
+        // Retries, since a busy machine may delay a run.
         for _ in 0..4 {
             if is_dear(least, most) {
                 (least, most) = (least.min(time(&long)), most.max(time(&short)));
@@ -86,7 +86,7 @@ fn in_proportion<T>(shapes: &[[&str; 3]], read: impl Fn(&[u8]) -> T) {
     }
 }
 
-/// A text of ours may stand in a log or a terminal, and is short unless it quotes what was sent.
+/// Our text must be safe for logs and terminals, and short unless it quotes the input.
 #[track_caller]
 fn is_printable(text: &str, sent: usize) {
     assert!(
@@ -100,7 +100,7 @@ fn is_printable(text: &str, sent: usize) {
     );
 }
 
-/// A refusal has few entries, all of them words.
+/// A rejection has few entries, all of them printable.
 #[track_caller]
 fn are_entries(entries: &[Entry], sent: usize) {
     assert!((1..=20).contains(&entries.len()), "{} entries", entries.len());

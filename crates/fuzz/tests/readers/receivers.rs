@@ -1,4 +1,4 @@
-//! What receivers of webhooks answer, byte for byte: every answer ends the attempt in time, in a status or a failure.
+//! Answers of webhook receivers: whatever the bytes, the attempt ends in time with a status or a failure.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use crate::{always, in_proportion, is_printable};
 const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(500);
 const BODY: &[u8] = br#"{"id":"x","event":"order.paid"}"#;
 
-/// Reads the request, answers these bytes and closes.
+/// Reads the request, sends these bytes and closes.
 fn answer(mut stream: TcpStream, bytes: &[u8]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(ATTEMPT_TIMEOUT))?;
     stream.set_write_timeout(Some(ATTEMPT_TIMEOUT))?;

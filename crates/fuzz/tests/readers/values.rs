@@ -31,7 +31,7 @@ fn strict_json_reads_what_serde_json_reads_and_refuses_nothing_else_for_its_gram
         let lenient = serde_json::from_slice::<Value>(bytes);
         match (Json::parse(bytes), lenient) {
             (Ok(json), Ok(lenient)) => is_the_same(&json, &lenient, MOST_DEPTH),
-            // Here, numbers beyond f64 are read without their value.
+            // Our parser accepts numbers beyond f64, without their value.
             (Ok(_), Err(error)) => assert!(error.to_string().starts_with("number out of range"), "{error}"),
             (Err(error), lenient) => {
                 is_printable(&error.to_string(), bytes.len());
@@ -65,7 +65,7 @@ fn is_the_same(json: &Json, lenient: &Value, levels: usize) {
     match (json, lenient) {
         (Json::Null, Value::Null) | (Json::Fraction | Json::HugeInteger, Value::Number(_)) => {}
         (Json::Bool(one), Value::Bool(other)) => assert_eq!(one, other),
-        // `-0` is an integer here and -0.0 there.
+        // `-0` is an integer in our parser and -0.0 in the other.
         (Json::Integer(one), Value::Number(other)) => assert!(other.as_i64() == Some(*one) || *one == 0),
         (Json::String(one), Value::String(other)) => {
             assert_eq!(one, other);

@@ -1,4 +1,4 @@
-//! A cluster's life with an owner that behaves: data, settings, places, refusals.
+//! Clusters with an owner that ends properly: data, settings, places, errors.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -1,4 +1,4 @@
-//! What happens when an owner, a guard or both are killed.
+//! Clusters whose owner, guard or both are killed.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use private_postgres::{Cluster, Options};
 
 use crate::{eventually, folder, kill, kill_guard, lives, ps, sql, start};
 
-/// Another process of this test program that owns a cluster with a table `kept`.
+/// Another process of this test program. It owns a cluster with a table `kept`.
 struct Owner {
     process: Child,
     server: u32,

@@ -1,4 +1,4 @@
-//! Clusters in use: with owners that behave, and with owners that die.
+//! Running clusters, with owners that end properly and owners that are killed.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,7 +30,7 @@ fn start(folder: &Path) -> Cluster {
     Cluster::start(Options::new(folder)).unwrap()
 }
 
-/// The answer to `query`, columns separated by `|`.
+/// The result of `query`, columns separated by `|`.
 fn sql(cluster: &Cluster, query: &str) -> String {
     let mut psql = Command::new(Binaries::find().unwrap().program("psql"));
     psql.args([
@@ -55,7 +55,7 @@ fn eventually(what: &str, mut has_happened: impl FnMut() -> bool) {
     }
 }
 
-/// What `ps` says of a process, without spaces around it.
+/// A column of `ps` for a process, trimmed.
 fn ps(column: &str, process: u32) -> String {
     let output = Command::new("ps")
         .args(["-o", &format!("{column}="), "-p", &process.to_string()])
@@ -64,7 +64,7 @@ fn ps(column: &str, process: u32) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Whether the process lives. A zombie does not.
+/// Whether the process is alive. A zombie is not.
 fn lives(process: u32) -> bool {
     let state = ps("stat", process);
     !state.is_empty() && !state.starts_with('Z')
@@ -75,7 +75,7 @@ fn kill(process: u32) {
     kill_process(pid, Signal::KILL).unwrap();
 }
 
-/// Kills the shells of a server's guard, which is its parent, but not the server.
+/// Kills the shells of a server's guard, which is the server's parent, but not the server.
 fn kill_guard(server: u32) {
     let guard = ps("ppid", server);
     let output = Command::new("ps")

@@ -1,4 +1,4 @@
-//! A carrier in trouble is left alone: the stub sees no request.
+//! An open breaker: the stub gets no request.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     world::{self, CARRIERS, World, found, number, reason},
 };
 
-/// Asserts that the carrier is left alone for exactly so many seconds.
+/// Asserts that the breaker stays open for exactly this number of seconds.
 async fn is_left_alone(world: &World, seconds: i64) {
     let asked = world.asked();
     for wait in [0, seconds - 1] {
@@ -83,12 +83,12 @@ async fn dhl_is_left_alone_until_midnight_once_the_quota_is_used_up() {
     let world = World::new(Carrier::Dhl).await;
     world.fails(Reply::new(429, "{}")).await;
     is_left_alone(&world, 60).await;
-    // It is 22:01:00.
+    // The clock is at 22:01:00.
     world
         .stub
         .says([fixtures::delivered(Carrier::Dhl), Reply::new(429, "{}")]);
     is_left_alone(&world, 2 * 3_600 - 60).await;
-    // On the next day it begins anew.
+    // On the next day the first pause applies again.
     world.ask().await;
     is_left_alone(&world, 60).await;
 }

@@ -13,7 +13,7 @@ use crate::{
     world::{self, CARRIERS, World, at, found},
 };
 
-/// A carrier, a status, and codes that mean it; at least one code for each wildcard.
+/// A carrier, a status, and codes with this status; at least one code for each wildcard.
 const CELLS: &str = "\
 inpost registered created offers_prepared offer_selected confirmed
 inpost in_transit dispatched_by_sender dispatched_by_sender_to_pok collected_from_sender taken_by_courier
@@ -70,7 +70,7 @@ fedex exception DE SE DD CD
 fedex returning RS
 fedex cancelled CA";
 
-/// Near misses of listed codes, and words in no table, for each carrier.
+/// Near misses of listed codes and unlisted words, for each carrier.
 const UNLISTED: [(Carrier, &str); 7] = [
     (
         Inpost,

@@ -1,11 +1,11 @@
-//! Bodies as the carriers send them, written by hand.
+//! Handwritten bodies in the carriers' formats.
 
 use orders::Carrier;
 use serde_json::{Value, json};
 
 use crate::{stub::Reply, world::NUMBER};
 
-/// A parcel with the given code, reached on 5 January 2026 at 11:30 UTC.
+/// A parcel with this code since 5 January 2026, 11:30 UTC.
 pub(crate) fn parcel(carrier: Carrier, code: &str) -> Reply {
     let body = match carrier {
         Carrier::Inpost => inpost(code),
@@ -47,7 +47,7 @@ pub(crate) fn delivered(carrier: Carrier) -> Reply {
     parcel(carrier, delivered_code(carrier))
 }
 
-/// The carrier's own way of saying that it does not know the number.
+/// The carrier's answer for an unknown number.
 pub(crate) fn not_known(carrier: Carrier) -> Reply {
     let (status, body) = match carrier {
         Carrier::Inpost => (
@@ -87,7 +87,7 @@ pub(crate) fn not_known(carrier: Carrier) -> Reply {
     Reply::new(status, body.to_string())
 }
 
-/// The `n`th token, good for an hour where the carrier tells.
+/// The `n`th token, valid for an hour if the carrier states it.
 pub(crate) fn token(carrier: Carrier, n: usize) -> Reply {
     match carrier {
         Carrier::PocztaPolska => Reply::new(200, format!("access3token-{n}")),
@@ -95,7 +95,7 @@ pub(crate) fn token(carrier: Carrier, n: usize) -> Reply {
     }
 }
 
-/// An OAuth token that is good for so many seconds.
+/// An OAuth token that is valid for `seconds`.
 pub(crate) fn token_for(n: usize, seconds: u32) -> Reply {
     let token = format!("access3token-{n}");
     Reply::new(
@@ -124,7 +124,7 @@ pub(crate) fn dhl(code: &str) -> Value {
     }]})
 }
 
-/// An answer of Poczta Polska with the given events, the oldest first.
+/// Poczta Polska's answer with these events, oldest first.
 pub(crate) fn poczta(events: &Value) -> Value {
     json!({
         "number": NUMBER, "mailStatus": 0,
@@ -132,7 +132,7 @@ pub(crate) fn poczta(events: &Value) -> Value {
     })
 }
 
-/// An envelope of DPD with the given codes and times, the newest first.
+/// DPD's envelope with these codes and times, newest first.
 pub(crate) fn dpd(events: &[(&str, &str)]) -> String {
     let mut listed = String::new();
     for (code, time) in events {
@@ -154,7 +154,7 @@ pub(crate) fn dpd(events: &[(&str, &str)]) -> String {
     )
 }
 
-/// A SOAP fault of DPD.
+/// A SOAP fault from DPD.
 pub(crate) fn fault(words: &str) -> String {
     format!(
         "<S:Envelope xmlns:S=\"http://schemas.xmlsoap.org/soap/envelope/\"><S:Body><S:Fault>\

@@ -1,4 +1,4 @@
-//! What the clients log, and what they never do.
+//! The clients' logs: what they contain, and what they never contain.
 
 use std::{
     io,
@@ -38,7 +38,7 @@ impl MakeWriter<'_> for Log {
 }
 
 impl Log {
-    /// Everything that this thread logs while the guard lives, down to the HTTP client's traces.
+    /// Captures everything that this thread logs while the guard exists, including the HTTP client's traces.
     fn begin() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
@@ -68,7 +68,7 @@ async fn an_unlisted_code_is_one_line() {
         let world = World::new(carrier).await;
         found(world.ask().await);
         assert_eq!(log.own_lines(), [""; 0], "{carrier:?}");
-        // XML has no way to write an escape character.
+        // XML cannot contain an escape character.
         let code = if carrier == Carrier::Dpd {
             "N0T-LISTED"
         } else {

@@ -1,4 +1,4 @@
-//! Every carrier's client against a stub on loopback that plays the carrier.
+//! Tests of every carrier's client against a stub of the carrier on a loopback address.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

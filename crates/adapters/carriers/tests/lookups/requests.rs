@@ -1,4 +1,4 @@
-//! What the carriers receive.
+//! The requests that carriers receive.
 
 use adapter_carriers::{Carriers, DEADLINE};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -13,7 +13,7 @@ use crate::{
 
 const TOKEN: &str = "access3token-1";
 
-/// The one request for a parcel, and that for the token.
+/// The single request for a parcel, and the one for its token.
 async fn requests(carrier: Carrier) -> (Seen, Option<Seen>) {
     let world = World::new(carrier).await;
     found(world.ask().await);
@@ -22,7 +22,7 @@ async fn requests(carrier: Carrier) -> (Seen, Option<Seen>) {
     (asked.remove(0), tokens.pop())
 }
 
-/// Carrier, method, target, and the header with its key.
+/// Carrier, method, target, and the authentication header.
 const REQUESTS: &str = "\
 inpost GET /v1/tracking/{number} authorization: Bearer {secret}
 dhl GET /track/shipments?trackingNumber={number}&language=en&service=parcel-pl dhl-api-key: {secret}

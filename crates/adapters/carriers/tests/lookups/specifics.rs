@@ -1,4 +1,4 @@
-//! What only one carrier does.
+//! Behaviour of single carriers.
 
 use orders::{
     Carrier, Lookup, Sighting,
@@ -20,13 +20,13 @@ async fn sees(world: &World, body: impl ToString) -> Sighting {
     found(hears(world, body).await)
 }
 
-/// Asserts status and instant of a body.
+/// Asserts status and instant that the client reads from a body.
 async fn reads(world: &World, body: impl ToString, status: TrackingStatus, instant: &str) {
     let sighting = sees(world, body).await;
     assert_eq!((sighting.status, sighting.at), (status, Some(at(instant))));
 }
 
-/// `body` with what stands at `pointer` replaced.
+/// `body` with another value at `pointer`.
 fn with(mut body: Value, pointer: &str, value: Value) -> Value {
     *body.pointer_mut(pointer).unwrap() = value;
     body
@@ -107,7 +107,7 @@ async fn a_finished_poczta_parcel_may_be_a_return() {
     assert_eq!(sees(&world, &under_way).await.status, Returning);
     let finished = |body| with(body, "/mailInfo/finished", json!(true));
     assert_eq!(sees(&world, finished(under_way)).await.status, Returned);
-    // What is handed over on the way back goes to the sender, whatever its code.
+    // A delivery on the way back goes to the sender, whatever its code.
     for state in ["DO", "ZW"] {
         let last = event("P_D", "2026-01-07T09:00:00", state);
         let body = finished(poczta(&json!([turn, last])));
@@ -139,7 +139,7 @@ async fn a_dpd_fault_comes_with_200_and_with_500() {
         assert_eq!(world.fails(denied).await, "the carrier refuses the credentials");
         assert!(reason(world.ask().await).starts_with("not asked"));
     }
-    // A failed answer is a failure, even if it reads like an answer.
+    // An error status is a failure, even with the body of a success.
     let world = World::new(Carrier::Dpd).await;
     let failed = Reply::new(500, dpd(&[("190101", "2026-01-05T12:30:00")]));
     assert_eq!(world.fails(failed).await, "HTTP status 500");

@@ -1,4 +1,4 @@
-//! A small HTTP server that says what it is told to, including what no server should say.
+//! A small HTTP server whose answers a test sets, invalid ones included.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,7 +13,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// A request as the stub saw it.
+/// A request that the stub received.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) method: String,
@@ -24,7 +24,6 @@ pub(crate) struct Seen {
     pub(crate) body: String,
 }
 
-/// What the stub answers.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     Http {
@@ -32,9 +31,9 @@ pub(crate) enum Reply {
         headers: Vec<(&'static str, String)>,
         body: String,
     },
-    /// Announces more than it sends.
+    /// Announces more bytes than it sends.
     Truncated(String),
-    /// Takes the request and stays silent.
+    /// Reads the request and never answers.
     Silence,
 }
 
@@ -66,7 +65,7 @@ impl Reply {
     }
 }
 
-/// Where tokens are had at the stub; everything else is tracking.
+/// The path of token requests; all other paths are tracking.
 pub(crate) const TOKEN_PATH: &str = "/token";
 
 #[derive(Default)]
@@ -77,12 +76,12 @@ struct Script {
     most_busy: usize,
 }
 
-/// A listener on a port of its own that lives as long as this value.
+/// A listener on a separate port. Dropping it stops it.
 pub(crate) struct Stub {
     pub(crate) address: SocketAddr,
     tracking: Arc<Mutex<Script>>,
     tokens: Arc<Mutex<Script>>,
-    /// Each answer about a parcel takes one.
+    /// Each tracking answer needs a permit.
     gate: Arc<Semaphore>,
     listening: JoinHandle<()>,
 }
@@ -117,33 +116,33 @@ impl Stub {
         }
     }
 
-    /// What is answered about parcels from now on, one after the other; the last is repeated.
+    /// Sets the tracking answers, in order. The last one is repeated.
     pub(crate) fn says(&self, replies: impl IntoIterator<Item = Reply>) {
         self.tracking.lock().unwrap().replies = replies.into_iter().collect();
     }
 
-    /// The same for requests for tokens.
+    /// Sets the answers to token requests, in order. The last one is repeated.
     pub(crate) fn gives(&self, replies: impl IntoIterator<Item = Reply>) {
         self.tokens.lock().unwrap().replies = replies.into_iter().collect();
     }
 
-    /// The questions about parcels so far.
+    /// The tracking requests so far.
     pub(crate) fn asked(&self) -> Vec<Seen> {
         self.tracking.lock().unwrap().seen.clone()
     }
 
-    /// The requests for tokens so far.
+    /// The token requests so far.
     pub(crate) fn token_requests(&self) -> Vec<Seen> {
         self.tokens.lock().unwrap().seen.clone()
     }
 
-    /// Begins to count anew.
+    /// Clears the recorded requests.
     pub(crate) fn forget(&self) {
         self.tracking.lock().unwrap().seen.clear();
         self.tokens.lock().unwrap().seen.clear();
     }
 
-    /// Lets nothing out until [`Stub::open`].
+    /// Delays all tracking answers until [`Stub::open`].
     pub(crate) fn hold(&self) {
         self.gate.forget_permits(Semaphore::MAX_PERMITS);
     }
@@ -152,7 +151,7 @@ impl Stub {
         self.gate.add_permits(Semaphore::MAX_PERMITS);
     }
 
-    /// The most questions about parcels that were open at one time.
+    /// The highest number of concurrent tracking requests.
     pub(crate) fn most_at_a_time(&self) -> usize {
         self.tracking.lock().unwrap().most_busy
     }
@@ -201,7 +200,7 @@ async fn serve(stream: TcpStream, tracking: &Mutex<Script>, tokens: &Mutex<Scrip
         }
         Reply::Silence => std::future::pending().await,
     };
-    // A client that has gone away is part of some tests.
+    // In some tests the client disconnects.
     let _ = stream.write_all(bytes.as_bytes()).await;
     let _ = stream.shutdown().await;
 }

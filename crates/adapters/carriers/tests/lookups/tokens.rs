@@ -1,4 +1,4 @@
-//! Tokens: one request for all look-ups, renewed in time, replaced once when rejected.
+//! Tokens: one request for all look-ups, renewed before expiry, replaced once if rejected.
 
 use std::time::Duration;
 
@@ -120,7 +120,7 @@ async fn rejected_credentials_end_the_asking_until_the_next_start() {
 async fn an_unreadable_token_answer_is_a_failure() {
     for carrier in WITH_TOKENS {
         let world = World::new(carrier).await;
-        // One less than opens the breaker.
+        // One failure fewer than would open the breaker.
         for body in [
             "",
             "<html>Maintenance</html>",
@@ -147,7 +147,7 @@ async fn a_token_is_renewed_five_minutes_before_its_expiry_and_nobody_waits() {
         world.ask().await;
         assert_eq!(token_of(&world, 2), "access3token-1");
         until(|| world.requests().1 == 2).await;
-        // The stub has seen the request; the answer is on its way.
+        // The stub has got the request; its answer is still in transit.
         for n in 3.. {
             world.ask().await;
             if token_of(&world, n) == "access3token-2" {
@@ -223,7 +223,7 @@ async fn token_requests_have_the_deadline_and_the_retry_of_look_ups() {
 #[tokio::test]
 async fn the_life_of_a_ups_token_counts_from_its_issue() {
     let world = World::new(Carrier::Ups).await;
-    // Issued half an hour before the clock's 22:00, valid for an hour, and written as text.
+    // Issued half an hour before the clock's 22:00, valid for an hour, with the number as text.
     let issued = world::at("2026-01-06T21:30:00Z").timestamp_millis().to_string();
     let token = json!({"access_token": "old", "issued_at": issued, "expires_in": "3600"});
     world.stub.gives([

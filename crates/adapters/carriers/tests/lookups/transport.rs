@@ -1,4 +1,4 @@
-//! Every carrier when the connection or the answer is not as it should be.
+//! Failures of the connection and invalid answers, for every carrier.
 
 use std::time::{Duration, Instant};
 
@@ -107,7 +107,7 @@ async fn a_failing_gateway_is_asked_once_more() {
 
 #[tokio::test]
 async fn a_closed_port_is_a_failure_that_does_not_show_the_address() {
-    // Bound for as long as the test runs, and never listened to: nobody else gets the port.
+    // Bound but not listening during the test, so that no other process gets the port.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let url = Url::parse(&format!("http://{}/", socket.local_addr().unwrap())).unwrap();
@@ -124,7 +124,7 @@ async fn a_closed_port_is_a_failure_that_does_not_show_the_address() {
 
 #[tokio::test]
 async fn connecting_is_tried_twice_for_a_second() {
-    // A listener that accepts nobody, with a full queue.
+    // A listener with a full queue that never accepts.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(1).unwrap();
@@ -149,7 +149,7 @@ async fn one_carrier_gets_four_requests_at_a_time() {
         world.stub.hold();
         let opening = async {
             until(|| world.asked() == 4).await;
-            // A fifth would come at once.
+            // A fifth request would arrive at once.
             tokio::time::sleep(Duration::from_millis(50)).await;
             world.stub.open();
         };

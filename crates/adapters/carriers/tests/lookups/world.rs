@@ -17,7 +17,7 @@ use crate::{
     stub::{Reply, Stub, TOKEN_PATH},
 };
 
-/// The carriers that can be asked.
+/// The carriers with a client.
 pub(crate) const CARRIERS: [Carrier; 7] = [
     Carrier::Inpost,
     Carrier::Dhl,
@@ -28,7 +28,7 @@ pub(crate) const CARRIERS: [Carrier; 7] = [
     Carrier::Fedex,
 ];
 
-/// Those with tokens.
+/// The carriers with access tokens.
 pub(crate) const WITH_TOKENS: [Carrier; 4] =
     [Carrier::PocztaPolska, Carrier::Gls, Carrier::Ups, Carrier::Fedex];
 
@@ -88,7 +88,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The carrier reports the parcel as delivered, and gives tokens.
+    /// A world in which the carrier reports the parcel as delivered and issues tokens.
     pub(crate) async fn new(carrier: Carrier) -> Self {
         Self::within(carrier, adapter_carriers::DEADLINE).await
     }
@@ -116,13 +116,13 @@ impl World {
         self.carriers.look_up(self.carrier, &number()).await
     }
 
-    /// The look-up when the carrier replies this.
+    /// Looks the parcel up while the carrier sends this reply.
     pub(crate) async fn hears(&self, reply: Reply) -> Lookup {
         self.stub.says([reply]);
         self.ask().await
     }
 
-    /// Why a look-up has no answer when the carrier replies this.
+    /// The reason for which a look-up has no answer if the carrier sends this reply.
     pub(crate) async fn fails(&self, reply: Reply) -> String {
         reason(self.hears(reply).await)
     }
@@ -135,7 +135,7 @@ impl World {
         self.stub.forget();
     }
 
-    /// Look-ups and token requests that the stub has seen.
+    /// The number of tracking and of token requests that the stub has got.
     pub(crate) fn requests(&self) -> (usize, usize) {
         (self.stub.asked().len(), self.stub.token_requests().len())
     }

@@ -1,4 +1,4 @@
-//! What a seller reads of a link to the account.
+//! The text of a mail with a link to an account.
 
 use accounts::{AccountMail, LinkKind};
 use adapter_mail::SmtpMailer;

@@ -1,4 +1,4 @@
-//! Connections are kept, shared, replaced, and never out of step.
+//! Connections: reused, shared, replaced, never out of step.
 
 use std::{
     num::NonZeroU16,
@@ -14,7 +14,7 @@ use crate::{
     support::{another, impatient, is_permanent, mail, mailer, read, send_at_once, settings},
 };
 
-/// Which mails have arrived, by their ids.
+/// The ids of the mails that have arrived.
 fn arrived(stub: &Stub) -> Vec<u128> {
     let id = |content: &String| {
         let line = content
@@ -61,7 +61,7 @@ async fn waiting_for_a_connection_counts_as_time() {
             .iter()
             .all(|outcome| !is_permanent(outcome))
     );
-    // One after the other, each with a time of its own, they would take thirty times as long as one.
+    // If each mail had a separate timeout one after the other, this would take thirty times as long.
     assert!(began.elapsed() < settings.timeout * 15);
 }
 
@@ -102,7 +102,7 @@ async fn fifty_mails_share_a_connection_and_the_next_has_another() {
 async fn an_answer_that_came_too_late_is_not_taken_for_the_next_mails() {
     let stub = Stub::start(Script::default().once("CONTENT", Act::Hush)).await;
     let mut settings = impatient(stub.port());
-    // The second mail goes through within it, on a busy machine, too.
+    // Long enough for the second mail, even on a busy machine.
     settings.timeout = Duration::from_secs(1);
     let mailer = mailer(&settings);
     assert!(!is_permanent(&mailer.send(&another(1)).await));

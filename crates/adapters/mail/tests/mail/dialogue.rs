@@ -1,4 +1,4 @@
-//! A mail's whole way into a server.
+//! A mail's complete dialogue with a server.
 
 use adapter_mail::{Credentials, SenderSettings, SmtpMailer, SmtpSettings};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -22,7 +22,7 @@ async fn a_mail_is_handed_over() {
     ];
     assert_eq!(stub.commands(), said);
     let [arrived] = stub.contents().try_into().unwrap();
-    // The dialogue ends the content with a line's end of its own (RFC 5321 §4.1.1.4).
+    // The dialogue adds a line break at the end of the content (RFC 5321 §4.1.1.4).
     let file = String::from_utf8(rendered(&sender(), &mail()).await.unwrap()).unwrap();
     assert_eq!(arrived.trim_end(), file.trim_end(), "a folder is given the same");
 }

@@ -1,4 +1,4 @@
-//! Refusals, silence and broken connections: what is tried again, what is not, and what is told.
+//! Refusals, silence and broken connections: which are retried, and how they are reported.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ async fn what_a_server_says_of_recipient_and_content_for_good_is_final_and_all_e
         (false, "DATA", "451 4.3.0 later"),
         (false, "CONTENT", "421 4.3.2 going down"),
         (false, "CONTENT", "452 4.3.1 disk full"),
-        // Answers that make no sense.
+        // Invalid replies.
         (false, "RCPT", "what, zaneta@example.com?"),
         (false, "DATA", "250 fine"),
         (false, "CONTENT", "354 go on"),
@@ -86,7 +86,7 @@ async fn a_refusal_counts_although_the_server_never_says_good_bye() {
 
 #[tokio::test]
 async fn a_closed_port_is_tried_again() {
-    // Bound and released: nobody listens there now.
+    // Bound and released, so nothing listens on the port.
     let port = TcpListener::bind(("127.0.0.1", 0))
         .await
         .unwrap()
@@ -103,7 +103,7 @@ async fn a_connection_that_breaks_anywhere_is_tried_again() {
         let stub = Stub::start(Script::default().once(point, Act::Close)).await;
         let mailer = mailer(&settings(stub.port()));
         assert!(!is_permanent(&mailer.send(&mail()).await), "{point}");
-        // `BODY` has no usual answer; the others recover.
+        // `BODY` has no default reply; after the other points the next mail succeeds.
         if point != "BODY" {
             mailer.send(&mail()).await.unwrap();
             assert_eq!(stub.connections(), 2, "{point}");

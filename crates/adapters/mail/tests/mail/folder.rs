@@ -67,12 +67,12 @@ async fn many_sendings_at_once_leave_one_file_each() {
 #[tokio::test]
 async fn a_folder_that_cannot_be_written_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
-    // A file in the folder's place stops root, too.
+    // A file in place of the folder stops even root.
     let blocked = folder.path().join("mail");
     fs::write(&blocked, "").unwrap();
     assert!(!is_permanent(&mailer(&blocked).send(&mail()).await));
 
-    // So does a folder in the file's place; and no temporary file is left behind.
+    // A folder in place of the file fails too, and leaves no temporary file behind.
     let open = folder.path().join("open");
     fs::create_dir_all(open.join(format!("{}.eml", mail().id))).unwrap();
     assert!(!is_permanent(&mailer(&open).send(&mail()).await));

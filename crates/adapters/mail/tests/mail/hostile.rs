@@ -1,4 +1,4 @@
-//! Buyers choose their names and addresses; neither reaches beyond its place.
+//! Buyers choose their names and addresses. Neither may inject anything into headers or commands.
 
 use adapter_mail::{FolderMailer, SenderSettings};
 use orders::{OrderNumber, ShipmentMail};

@@ -1,4 +1,4 @@
-//! Mails through the public interface: rendered, laid into a folder, handed to a scripted SMTP server.
+//! Tests of the public interface: rendering, the folder, and a scripted SMTP server.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

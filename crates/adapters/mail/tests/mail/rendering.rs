@@ -1,4 +1,4 @@
-//! What a buyer reads.
+//! The text of a buyer's mail.
 
 use accounts::LinkKind;
 use orders::{Carrier, ShipmentMail};

@@ -1,4 +1,4 @@
-//! An SMTP server on a free port that follows a script, and keeps what it hears.
+//! An SMTP server on a free port that follows a script and records what it receives.
 
 use std::{
     collections::HashMap,
@@ -14,19 +14,19 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// What the server does at a point of the dialogue.
+/// The server's action at a point of the dialogue.
 #[derive(Clone)]
 pub(crate) enum Act {
-    /// Writes this and a line's end.
+    /// Sends this line.
     Say(&'static str),
-    /// Ends the connection.
+    /// Closes the connection.
     Close,
-    /// Says nothing more, and keeps the connection.
+    /// Sends nothing more and keeps the connection open.
     Hush,
 }
 
-/// What the server says. Points are verbs, and: `CONNECT` (the greeting), `BODY` (the content's first line has come),
-/// `CONTENT` (its end has come).
+/// The server's behaviour. Points are verbs, and: `CONNECT` (the greeting), `BODY` (after the content's first line), `CONTENT`
+/// (after its end).
 #[derive(Clone, Default)]
 pub(crate) struct Script {
     acts: HashMap<&'static str, Vec<Act>>,
@@ -36,37 +36,37 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// What happens at `point`, each time.
+    /// Sets the action at `point`, for every time.
     pub(crate) fn at(mut self, point: &'static str, act: Act) -> Self {
         self.acts.insert(point, vec![act]);
         self
     }
 
-    /// What happens at `point` at first; afterwards the usual.
+    /// Sets the first action at `point`; afterwards the default applies.
     pub(crate) fn once(mut self, point: &'static str, act: Act) -> Self {
         self.acts.insert(point, vec![act, Act::Say(usual(point))]);
         self
     }
 
-    /// An extension named in the answer to `EHLO`.
+    /// Adds an extension to the answer to `EHLO`.
     pub(crate) fn offers(mut self, extension: &'static str) -> Self {
         self.extensions.push(extension);
         self
     }
 
-    /// What encrypts after `STARTTLS`.
+    /// Sets the TLS acceptor for `STARTTLS`.
     pub(crate) fn tls(mut self, acceptor: TlsAcceptor) -> Self {
         self.tls = Some(acceptor);
         self
     }
 
-    /// What encrypts from the first byte.
+    /// Sets the TLS acceptor for TLS from the first byte.
     pub(crate) fn tls_first(mut self, acceptor: TlsAcceptor) -> Self {
         self.tls_first = true;
         self.tls(acceptor)
     }
 
-    /// What happens at `point` now; none where a greeting with the extensions is due.
+    /// Takes the next action at `point`; `None` for the default answer to `EHLO` with the extensions.
     fn next(&mut self, point: &str) -> Option<Act> {
         match self.acts.get_mut(point) {
             Some(acts) if acts.len() > 1 => Some(acts.remove(0)),
@@ -99,7 +99,7 @@ fn usual(point: &str) -> &'static str {
     }
 }
 
-/// What the server has heard.
+/// Commands and contents that the server has received.
 #[derive(Default)]
 struct Heard {
     commands: Vec<String>,
@@ -107,7 +107,7 @@ struct Heard {
     connections: usize,
 }
 
-/// A running server; ends with its owner.
+/// A running server. Dropping it stops it.
 pub(crate) struct Stub {
     port: u16,
     heard: Arc<Mutex<Heard>>,
@@ -137,7 +137,7 @@ impl Stub {
                     heard: Arc::clone(&ears),
                     tell: tell.clone(),
                 };
-                // How a connection ends is seen in what was heard.
+                // Tests see the result of a dialogue in what was received.
                 tokio::spawn(async move { guest.receive(Box::new(stream)).await.ok() });
             }
         });
@@ -153,12 +153,12 @@ impl Stub {
         self.port
     }
 
-    /// All commands, in the order of their coming.
+    /// All commands, in the order of arrival.
     pub(crate) fn commands(&self) -> Vec<String> {
         self.heard.lock().unwrap().commands.clone()
     }
 
-    /// The contents that came whole, dots unstuffed.
+    /// The contents that arrived completely, with dots unstuffed.
     pub(crate) fn contents(&self) -> Vec<String> {
         self.heard.lock().unwrap().contents.clone()
     }
@@ -167,7 +167,7 @@ impl Stub {
         self.heard.lock().unwrap().connections
     }
 
-    /// Waits until a dialogue comes to `point`.
+    /// Waits until a dialogue reaches `point`.
     pub(crate) async fn reaches(&mut self, point: &str) {
         while self.points.recv().await.expect("the server runs") != point {}
     }

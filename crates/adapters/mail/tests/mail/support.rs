@@ -1,4 +1,4 @@
-//! A mail, a sender, a clock, and mails read back.
+//! Mails, a sender, a clock, and a parser of mails.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ pub(crate) fn sender() -> SenderSettings {
     }
 }
 
-/// A mail of its own id.
+/// A mail with a fixed id.
 pub(crate) fn mail() -> ShipmentMail {
     ShipmentMail {
         id: MailId::from(Uuid::from_u128(0x0197_a5c4_8b1e_7c3a_9d2f_4e5b_6a7c_8d9e)),
@@ -44,7 +44,7 @@ pub(crate) fn mail() -> ShipmentMail {
     }
 }
 
-/// The same mail as another one in the queue.
+/// The same mail with another id.
 pub(crate) fn another(number: u128) -> ShipmentMail {
     ShipmentMail {
         id: MailId::from(Uuid::from_u128(number)),
@@ -52,7 +52,7 @@ pub(crate) fn another(number: u128) -> ShipmentMail {
     }
 }
 
-/// A mail about an account, with a link that cannot be overlooked.
+/// A mail about an account, with a conspicuous link.
 pub(crate) fn account_mail(kind: LinkKind) -> AccountMail {
     AccountMail {
         id: MailId::from(Uuid::from_u128(0x0197_a5c4_8b1e_7c3a_9d2f_4e5b_6a7c_8d9f)),
@@ -65,7 +65,7 @@ pub(crate) fn account_mail(kind: LinkKind) -> AccountMail {
     }
 }
 
-/// Plain SMTP to a stub; time-outs that end a test before anybody waits for it.
+/// Plain SMTP to a stub, with timeouts short enough for a test.
 pub(crate) fn settings(port: u16) -> SmtpSettings {
     SmtpSettings {
         port: Some(port),
@@ -76,7 +76,7 @@ pub(crate) fn settings(port: u16) -> SmtpSettings {
     }
 }
 
-/// As `settings`, for servers that keep silent.
+/// Like `settings`, with shorter timeouts, for servers that stay silent.
 pub(crate) fn impatient(port: u16) -> SmtpSettings {
     SmtpSettings {
         timeout: Duration::from_millis(150),
@@ -92,7 +92,7 @@ pub(crate) async fn send_to(stub: &Stub, mail: &ShipmentMail) -> Result<(), Send
     mailer(&settings(stub.port())).send(mail).await
 }
 
-/// Sends mails of these ids, all at the same time.
+/// Sends mails with these ids concurrently.
 pub(crate) async fn send_at_once(mailer: &impl Mailer<ShipmentMail>, ids: [u128; 4]) {
     let mails = ids.map(another);
     let sendings = mails.iter().map(|mail| mailer.send(mail));
@@ -101,7 +101,7 @@ pub(crate) async fn send_at_once(mailer: &impl Mailer<ShipmentMail>, ids: [u128;
     }
 }
 
-/// The bytes of a mail, by way of a folder.
+/// The bytes of a mail, written through a folder.
 pub(crate) async fn rendered<M: Mail>(sender: &SenderSettings, mail: &M) -> Result<Vec<u8>, SendError>
 where
     FolderMailer: Mailer<M>,
@@ -153,7 +153,7 @@ fn kind(message: &Message<'_>) -> String {
     format!("{}/{}", kind.ctype(), kind.subtype().unwrap())
 }
 
-/// An error and its causes, as a log would show them.
+/// An error and its causes, as in a log.
 pub(crate) fn error_text(error: &SendError) -> String {
     let mut text = format!("{error:?}");
     let mut next: Option<&dyn std::error::Error> = Some(error);

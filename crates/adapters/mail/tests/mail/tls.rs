@@ -1,4 +1,4 @@
-//! Protected connections, and servers that would do without.
+//! TLS connections, and servers that offer none.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     support::{clock, error_text, is_permanent, mail, mailer, read, sender, settings},
 };
 
-/// A server's side of TLS for `name`, and the certificate to be trusted.
+/// A TLS acceptor for `name`, and its certificate, which the client must trust.
 fn server_for(name: &str) -> (TlsAcceptor, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();

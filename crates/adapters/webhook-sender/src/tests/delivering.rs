@@ -1,4 +1,4 @@
-//! Requests on the wire, and how answers count.
+//! The bytes of requests, and the outcome of each answer.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ async fn the_status_is_reported_unchanged() {
         (b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n", 410),
         (b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\n\r\n", 503),
         (b"HTTP/1.1 999 ?\r\ncontent-length: 0\r\n\r\n", 999),
-        // Nothing is decompressed, so that a broken encoding does no harm.
+        // Nothing is decompressed, so an invalid encoding does not matter.
         (
             b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nzip",
             200,

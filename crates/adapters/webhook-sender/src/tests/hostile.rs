@@ -22,10 +22,10 @@ use super::{
 };
 use crate::read_limit::HEAD_MAX;
 
-/// More than the kernel buffers of an answer that nobody reads.
+/// More than the kernel buffers of an answer that is not read.
 const BUFFERED: usize = 24 << 20;
 
-/// Writes the same bytes until the connection takes no more, or until `enough`. Returns how many were taken.
+/// Writes the same bytes until the connection accepts no more, or `enough` bytes. Returns how many it accepted.
 async fn pour(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8], enough: usize) -> usize {
     let mut taken = 0;
     while taken < enough {
@@ -37,7 +37,7 @@ async fn pour(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8], enough: usiz
     taken
 }
 
-/// A receiver that sends `head` and then `rest` over and over, up to 100 MB, and how much of it was taken.
+/// A receiver that sends `head` and then `rest` repeatedly, up to 100 MB, and the number of bytes that were accepted.
 async fn pouring(head: &'static [u8], rest: &'static [u8]) -> (Receiver, Arc<AtomicUsize>) {
     let taken = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&taken);
@@ -77,7 +77,7 @@ async fn a_dripping_body_is_not_awaited() {
     let begin = Instant::now();
     let attempted = send(&sender, &receiver.url()).await;
     assert_eq!(attempted.outcome, Outcome::Answered(200));
-    // The attempt ends with the head; the rest gets a second.
+    // The attempt ends with the head; reading the rest takes at most a second.
     assert!(attempted.duration < Duration::from_secs(1) && begin.elapsed() < LONG);
     delivers(&sender, &receiver.url(), 1).await;
     assert_eq!(receiver.taken(), 2);
@@ -151,7 +151,7 @@ async fn an_answer_that_is_not_http_is_a_protocol_failure() {
     }
 }
 
-/// Sends an answer, then closes the connection: by a reset, or in order.
+/// Sends an answer, then closes the connection, by a reset or normally.
 async fn ending(answer: &'static [u8], reset: bool) -> Receiver {
     Receiver::start(move |mut stream, _| async move {
         read_request(&mut stream).await;
@@ -244,6 +244,6 @@ async fn many_hostile_receivers_need_little_memory() {
     for attempt in attempts.collect::<Vec<_>>() {
         attempt.await.unwrap();
     }
-    // 40 GB were offered; other tests run beside this one.
+    // The receivers offered 40 GB. Other tests run in the same process.
     assert!(resident().saturating_sub(before) < 64 * 1024);
 }

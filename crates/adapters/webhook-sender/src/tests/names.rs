@@ -1,4 +1,4 @@
-//! DNS servers on loopback, and what becomes of their answers.
+//! DNS servers on loopback addresses, and the results of their answers.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -19,10 +19,10 @@ use super::{
 };
 use crate::{HttpSender, SenderSettings};
 
-/// Addresses of both families, an error, or no answer at all.
+/// Addresses of both families, an error, or no answer.
 type Answer = Option<Result<Vec<IpAddr>, ResponseCode>>;
 
-/// A DNS server that answers from a function of the number of queries of that record type so far.
+/// A DNS server with a function that maps the number of earlier queries of a record type to an answer.
 struct Names {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<(String, RecordType)>>>,
@@ -102,7 +102,7 @@ fn parsed(addresses: &[&str]) -> Vec<IpAddr> {
     addresses.iter().map(|address| address.parse().unwrap()).collect()
 }
 
-/// Names that begin with `alias.` lead to their addresses by a CNAME.
+/// Names that start with `alias.` resolve to their addresses through a CNAME.
 fn message(query: &Message, answer: Result<Vec<IpAddr>, ResponseCode>) -> Vec<u8> {
     let question = query.queries[0].clone();
     let mut message = Message::response(query.metadata.id, OpCode::Query);
@@ -125,12 +125,12 @@ fn message(query: &Message, answer: Result<Vec<IpAddr>, ResponseCode>) -> Vec<u8
     message.to_vec().unwrap()
 }
 
-/// The hook of the given name at a listener's port.
+/// A webhook URL with this name and a listener's port.
 fn at(name: &str, scheme: &str, listener: &Receiver) -> String {
     format!("{scheme}://{name}:{}/hook", listener.address.port())
 }
 
-/// Nobody connects, neither at a delivery nor when a subscription is made.
+/// Asserts that no connection is made, neither by a delivery nor by the check of a new subscription.
 async fn is_refused(sender: &HttpSender, hook: &str) {
     assert_eq!(
         outcome(sender, hook).await,
@@ -212,7 +212,7 @@ async fn a_name_that_is_public_when_checked_and_private_when_sent_to_gets_no_con
     assert_eq!(listener.taken(), 0);
 }
 
-/// The first answer is the one that is checked, so that a connection to the second would show that names are resolved twice.
+/// Only the first answer is checked, so a connection to the second one would show that names are resolved twice.
 #[tokio::test]
 async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
     let denied = Receiver::answering(OK).await;
@@ -317,7 +317,7 @@ fn asking(servers: &[&Names]) -> HttpSender {
     HttpSender::new(&settings).unwrap()
 }
 
-/// One that knows the name answers later than one that fails.
+/// The server that knows the name answers later than the one that fails.
 #[tokio::test]
 async fn a_server_that_fails_first_does_not_hide_anothers_answer() {
     let listener = Receiver::answering(OK).await;

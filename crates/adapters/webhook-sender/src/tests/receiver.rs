@@ -1,4 +1,4 @@
-//! Scripted receivers on loopback.
+//! Scripted receivers on loopback addresses.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -24,7 +24,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// `behave` handles each connection, and gets its number, from 0.
+    /// `behave` handles each connection; its argument is the connection's number, from 0.
     pub(super) async fn start<B, F>(behave: B) -> Self
     where
         B: Fn(TcpStream, usize) -> F + Send + 'static,
@@ -55,12 +55,12 @@ impl Receiver {
         }
     }
 
-    /// Gives the same answer to every request.
+    /// Sends the same answer to every request.
     pub(super) async fn answering(answer: &'static [u8]) -> Self {
         Self::start(move |stream, _| serve(stream, answer)).await
     }
 
-    /// Reads one request, writes the given bytes, and then neither reads, writes nor closes.
+    /// Reads one request, sends these bytes, and then neither reads, writes nor closes.
     pub(super) async fn stalling_after(answer: impl Into<Arc<[u8]>>) -> Self {
         let answer = answer.into();
         Self::start(move |mut stream, _| {
@@ -98,7 +98,7 @@ pub(super) async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, answe
     }
 }
 
-/// One request, head and body. None once the connection is closed.
+/// Reads one request, head and body. None once the connection is closed.
 pub(super) async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<Vec<u8>> {
     let mut request = Vec::new();
     loop {

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::read_limit::{BODY_MAX, HEAD_MAX};
 
-/// Answers the first request of each connection, and does with the second what `then` says; counts requests.
+/// Answers the first request of each connection 200 and sends `then` for the second. Counts requests.
 async fn twofold(then: &'static [u8]) -> (Receiver, Arc<AtomicUsize>) {
     let requests = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&requests);

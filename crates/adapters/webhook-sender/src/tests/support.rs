@@ -59,7 +59,7 @@ pub(super) async fn send(sender: &HttpSender, text: &str) -> Attempted {
     attempted
 }
 
-/// Sends so many messages, which are all answered 200.
+/// Sends this number of messages and asserts that each gets 200.
 pub(super) async fn delivers(sender: &HttpSender, text: &str, times: usize) {
     for _ in 0..times {
         assert_eq!(outcome(sender, text).await, Outcome::Answered(200), "{text}");
@@ -74,8 +74,8 @@ pub(super) fn is_protocol(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(Failure::Protocol(_)))
 }
 
-/// More than anything takes that is not awaited.
+/// Longer than anything in these tests takes.
 pub(super) const LONG: Duration = Duration::from_secs(8);
 
-/// A timeout that a test waits for.
+/// A timeout that a test waits out.
 pub(super) const SHORT: Duration = Duration::from_millis(300);

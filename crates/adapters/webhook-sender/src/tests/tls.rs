@@ -185,7 +185,7 @@ async fn plain_http_on_a_port_for_tls_and_the_reverse() {
     ));
 }
 
-/// Forwards bytes one by one, with a pause before each.
+/// Forwards single bytes with a pause before each.
 async fn drip(mut from: TcpStream, to: u16) -> io::Result<()> {
     let mut to = TcpStream::connect((Ipv4Addr::LOCALHOST, to)).await?;
     let (mut said, mut answered) = from.split();
