@@ -6,12 +6,12 @@ use testkit::{ServerOptions, TestServer};
 
 use crate::{PROGRAM, cli, world};
 
-/// A command of `admin` over a world's database.
+/// Runs an `admin` command over a world's database.
 pub(crate) async fn admin(world: &World, words: &str) -> Finished {
     cli(world, &format!("admin {words}")).await
 }
 
-/// What a command of `admin` prints for programs.
+/// The JSON output of an `admin` command.
 pub(crate) async fn told(world: &World, words: &str) -> Vec<Value> {
     json_lines(&admin(world, &format!("{words} --json")).await.success())
 }
@@ -21,12 +21,12 @@ fn json_lines(finished: &Finished) -> Vec<Value> {
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The audit log by the command line, newest first.
+/// The audit log from the command line, newest first.
 pub(crate) async fn audit(world: &World, options: &str) -> Vec<Value> {
     told(world, &format!("audit list {options}")).await
 }
 
-/// Asserts what the newest entry of the log about something says that the command line did.
+/// Asserts the newest audit entry about a subject, made by the command line.
 async fn is_noted(world: &World, subject: &str, action: &str) {
     let entry = audit(world, &format!("--about {subject} --limit 1"))
         .await
@@ -40,7 +40,7 @@ fn actions(entries: &[Value]) -> Vec<&str> {
     actions.map(Option::unwrap).collect()
 }
 
-/// The status with which the back office answers a token.
+/// The status with which the back office answers a request with this token.
 async fn office(world: &World, token: &str) -> u16 {
     let url = format!("{}/sellers", world.server.backoffice_url);
     world.client.get(&url).bearer(token).send().await.status
@@ -126,7 +126,7 @@ async fn what_operators_do_stands_in_the_audit_log() {
     let mut world = world().await;
     let made = admin(&world, "operator-tokens create shop").await.success();
     let entries = audit(&world, "").await;
-    // The world's own token came first.
+    // The first entry is the world's own token.
     assert_eq!(actions(&entries), ["operator_token.made", "operator_token.made"]);
     assert_eq!(entries[0]["actor"], json!({"kind": "command_line", "id": null}));
     assert_eq!(entries[0]["address"], Value::Null);
@@ -174,7 +174,7 @@ async fn what_operators_do_stands_in_the_audit_log() {
     );
     assert!(!table.output().contains("ps_op_") && !table.output().contains("shop.example"));
 
-    // It may be there, and nobody has touched it; or it is none at all.
+    // A subject without entries is not an error; a malformed one is.
     admin(&world, &format!("audit list --about {}", offer_id(9)))
         .await
         .success();
@@ -231,7 +231,7 @@ async fn tokens_from_stdin_are_revoked_line_by_line_and_never_repeated() {
     assert!(lines.eq([(json!(1), json!(true)), (json!(3), json!(true))]));
     assert!(!world.works(&first).await && !world.works(&second).await);
 
-    // What is wrong comes first, and what is revoked already is no failure.
+    // Invalid values are rejected first. A token that is already revoked is no error.
     let unknown = format!("ps_at_{}", "A".repeat(64));
     for (wrong, code) in [("nonsense", 2), (unknown.as_str(), 3)] {
         let notes = audit(&world, "").await.len();

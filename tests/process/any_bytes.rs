@@ -1,7 +1,7 @@
-//! Requests of every kind, mutated and sent to the running program: it answers as documented or hangs up; nothing stalls, fails or alarms.
-//! `World` judges every answer of `/v1` and `/oauth` by the OpenAPI document.
+//! Sends mutated requests of every kind to the running program. It answers as documented or closes the connection; nothing stalls, fails
+//! or logs an error. `World` checks every answer of `/v1` and `/oauth` against the OpenAPI document.
 //!
-//! `FUZZ_SECONDS` says for how long (five without it), `PROPTEST_RNG_SEED` which bytes are sent (the same in every run without it).
+//! `FUZZ_SECONDS` sets the duration (default five), `PROPTEST_RNG_SEED` the seed of the inputs (fixed by default).
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const SCOPES: &[&str] = &[
     "settings:write",
 ];
 
-/// No request: pieces of it get into others.
+/// Not a request: mutations insert pieces of it.
 const WORDS: &str = "HEAD PUT HTTP/1.0\r\n\r\n\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n1\r\nx\r\nexpect: 100-continue\r\n\
     connection: close\r\nhost: a\r\n?limit=&after=&fields=id%2F%3Cfuzz%3E&lang=pl&next=javascript:<fuzz>&request=<fuzz>";
 
@@ -152,7 +152,7 @@ struct Answered {
     not: usize,
 }
 
-/// Sends good requests as they are, and then mutated ones until the end.
+/// Sends valid requests unchanged, and then mutated ones until `end`.
 async fn send(base_url: &str, good: Vec<String>, end: Instant, check: impl Fn(&Answer)) -> Answered {
     let inputs = mutated(good.clone().into_iter().chain([WORDS.to_owned()]));
     let mut good = good.into_iter();
@@ -175,7 +175,7 @@ async fn send(base_url: &str, good: Vec<String>, end: Instant, check: impl Fn(&A
             None => answered.not += 1,
             Some(answer) => {
                 assert!(answer.status < 500, "{answer:?} to b\"{shown}\"");
-                // JSON need not escape DEL: it comes back only in what quotes a request.
+                // JSON does not require DEL to be escaped, so it may occur in answers that quote the request.
                 let del = [&b"\x7f"[..], b"%7f", b"\\u007f"];
                 let sent_del = del.iter().any(|del| {
                     bytes
@@ -199,7 +199,7 @@ async fn send(base_url: &str, good: Vec<String>, end: Instant, check: impl Fn(&A
     answered
 }
 
-/// Mostly the body is as long as its request says, so that it is read.
+/// Usually sets the body's length to the one in the request, so that the body is read.
 fn with_its_length(bytes: Vec<u8>) -> Vec<u8> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
         return bytes;
@@ -220,7 +220,7 @@ fn with_its_length(bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Redirects lead to the panel or to the registered address.
+/// Asserts that redirects lead to the panel or to the registered URI.
 fn goes_nowhere_else(world: &World, answer: &Answer) {
     if let Some(location) = answer.header("location") {
         let own = location.strip_prefix(&world.server.base_url).unwrap_or(location);
@@ -229,7 +229,7 @@ fn goes_nowhere_else(world: &World, answer: &Answer) {
     }
 }
 
-/// Nothing that was sent has become markup.
+/// Asserts that no input has become markup.
 fn is_a_page(answer: &Answer) {
     let is_html = answer
         .header("content-type")
@@ -242,7 +242,7 @@ fn is_a_page(answer: &Answer) {
     }
 }
 
-/// The back office is not in the document: an error of it has the same form.
+/// Back office answers are not in the document, but their errors have the same form.
 fn is_of_the_back_office(answer: &Answer) {
     let trace_id = answer.header("x-trace-id");
     if answer.status >= 400 && trace_id.is_some() {
@@ -287,7 +287,7 @@ async fn whatever_bytes_come_the_program_answers_or_hangs_up() {
         send(office_url, office, end, is_of_the_back_office),
     );
     println!("{api:?} {panel:?} {office:?}");
-    // The good ones were, and most of the mutated ones are still requests.
+    // The valid requests succeeded, and most mutated ones still got an answer.
     for answered in [api, panel, office] {
         assert!(answered.all > answered.not && answered.well > 2, "{answered:?}");
     }

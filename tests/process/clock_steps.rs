@@ -1,4 +1,4 @@
-//! The clock of a process is hours away from the database's, and steps while it runs: what is compared is the database's time.
+//! A process's clock is hours off the database's and steps while the process runs. All comparisons use the database's time.
 
 use std::{
     collections::BTreeSet,
@@ -13,14 +13,14 @@ use testkit::{OwnPostgres, ServerOptions};
 
 use crate::{PROGRAM, ledger::Ledger, served_by};
 
-/// Where Debian puts the library that gives one process another clock: into the folder of the machine's architecture, whose name
-/// is made like this for those that the program is built for.
+/// The path of Debian's libfaketime, in the folder of the machine's architecture. This form is right for the architectures that the
+/// program is built for.
 fn library() -> String {
     format!("/usr/lib/{ARCH}-linux-gnu/faketime/libfaketimeMT.so.1")
 }
 
-/// The settings under which a process has the clock that a file names. The clock by which it waits stays as it is, as it does
-/// when a machine's time is set.
+/// Options that give a process the clock in `file`. Its monotonic clock stays unchanged, as when a machine's time is
+/// set.
 pub(crate) fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
     options
         .set("LD_PRELOAD", library())
@@ -29,14 +29,14 @@ pub(crate) fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
         .set("DONT_FAKE_MONOTONIC", 1)
 }
 
-/// Sets that clock, which is never read half-written.
+/// Sets that clock atomically.
 pub(crate) fn set_clock(file: &Path, step: &str) {
     let next = file.with_extension("next");
     fs::write(&next, step).unwrap();
     fs::rename(&next, file).unwrap();
 }
 
-/// True where the library is there; without it the test is skipped, which is told, and under `CI` fails.
+/// Whether libfaketime is installed. If not, the test reports that and is skipped; under `CI` it fails.
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
 pub(crate) fn can_step() -> bool {
     let library = library();
@@ -77,11 +77,11 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     let mut deliveries = 0;
     for step in ["+0s", "+6h", "-6h", "+400d", "+0s"] {
         set_clock(&file, step);
-        // Tokens: one from before the step, and one from after it, which lives twelve hours from now.
+        // Tokens from before and after the step; the latter lives twelve hours from now.
         world.get(&own.token, "/v1/me").await.expect(200);
         let token = world.token(&own.application).await;
         let me = world.get(&token, "/v1/me").await.expect(200);
-        // The window of the limit is the database's, and ends within a minute from now.
+        // The rate limit's window uses the database's time, and ends within a minute from now.
         let reset: i64 = me.header("x-ratelimit-reset").unwrap().parse().unwrap();
         assert!(
             (0..=60).contains(&(reset - Utc::now().timestamp())),
@@ -91,7 +91,7 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
         let expires: chrono::DateTime<Utc> = expires.as_str().unwrap().parse().unwrap();
         let left = (expires - Utc::now()).num_seconds();
         assert!((43_100..=43_200).contains(&left), "{step}: {left} s");
-        // Keys: what was done is remembered, and not for longer or shorter.
+        // Idempotency keys are stored for the right time.
         assert_eq!(ledger.write(&world, 4).await, 4, "{step}");
         // Deliveries are due by the database's time, and signed.
         let order = world.any_order(&own.seller).await;
@@ -100,7 +100,7 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
         arrived[deliveries - 1].is_signed_by(&hook.secret).await;
         assert_eq!(arrived[deliveries - 1].json()["data"]["order_id"], order.id);
     }
-    // That the clock had really been another one is told by the log.
+    // The log proves that the process had another clock.
     let log = world.server.log();
     let hours: BTreeSet<_> = log
         .lines()

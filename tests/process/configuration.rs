@@ -1,4 +1,4 @@
-//! `config`, and how commands explain themselves. Each refusal has its test beside the configuration.
+//! `config`, and the help texts of commands. Tests of single configuration errors are beside the configuration.
 
 use blackbox::run;
 use testkit::sealing_key;

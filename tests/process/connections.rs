@@ -1,8 +1,8 @@
-//! Many connections at a time cost little memory.
+//! Many concurrent connections need little memory.
 //!
-//! What a process has resident is its own memory and the pages of its program. Those of a program that was built for tests are four
-//! times as many as of the one that is shipped, and no connection adds to them: they are not counted here. The shipped
-//! one as a whole is measured by the bench (`docs/development/performance.md`).
+//! A process's resident memory includes the pages of its executable. A test build has four times as many of them as the shipped
+//! one, and connections do not add to them, so they are not counted here. The bench measures the whole shipped process
+//! (`docs/development/performance.md`).
 
 use blackbox::{Wire, resident_kib};
 use serde_json::json;

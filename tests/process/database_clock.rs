@@ -1,5 +1,5 @@
-//! The database's clock itself steps by hours, forwards and back, while the service runs. It is the one by which processes
-//! compare, so what ends by time ends early or late; nothing is lost, doubled or refused for it.
+//! The database's clock steps by hours, forwards and back, while the service runs. Processes compare times with this clock, so timeouts
+//! end early or late; nothing is lost, duplicated or rejected because of that.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use tokio_postgres::Client;
 
 use crate::{PROGRAM, deliveries::without_workers, world};
 
-/// Orders that are under way at each step, and asked for once more after it: few enough for each to have a connection.
+/// Concurrent orders at each step, each repeated after it: few enough that each gets a connection.
 const AT_ONCE: usize = 4;
 
 fn instant(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
 
-/// One seller whose orders are placed under keys.
+/// A seller whose orders are placed with idempotency keys.
 struct Shop {
     own: Integration,
     offer: String,
@@ -43,7 +43,7 @@ impl Shop {
         request.header("idempotency-key", sku)
     }
 
-    /// Keeps all orders of the offer waiting, for less than the 2 s that each may wait.
+    /// Locks the offer, so that all orders of it wait: for less than 2 s, their limit.
     async fn held(&self, world: &World) -> Client {
         let client = world.database.connect().await;
         let hold = format!("begin; select from offers where id = '{}' for update", self.offer);
@@ -51,7 +51,7 @@ impl Shop {
         client
     }
 
-    /// Pays the order and ships it.
+    /// Pays and ships the order.
     async fn settle(&self, world: &World, order: &str) {
         world.settle(order, "payment").await.expect(200);
         let body = parcel(&format!("P{}", &order[order.len() - 12..]));
@@ -60,7 +60,7 @@ impl Shop {
     }
 }
 
-/// The order's id, where it was placed; its key may be taken by the request's twin, and by nothing else.
+/// The order's id if it was placed. Otherwise asserts that the concurrent repeat holds its key.
 fn placed(answer: &Answer) -> Option<String> {
     if answer.status == 201 {
         return Some(answer.json()["order_id"].as_str().unwrap().to_owned());
@@ -69,7 +69,7 @@ fn placed(answer: &Answer) -> Option<String> {
     None
 }
 
-/// Follows the feed from where it was left.
+/// Reads the feed from the last cursor.
 async fn follow(world: &World, after: &mut String, told: &mut Vec<Value>) {
     let page = world
         .office_get(&format!("/changes?limit=1000{after}"))
@@ -91,7 +91,7 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
     let (mut after, mut told) = (String::new(), Vec::new());
     for (round, hours) in [1, -1, -1, 2, -1].into_iter().enumerate() {
         let skus: Vec<_> = (0..AT_ONCE).map(|n| format!("SKU-{round}-{n}")).collect();
-        // All of them wait for their offer when the clock steps, and are asked for again before they go on.
+        // All orders wait for the offer while the clock steps, and are repeated before they continue.
         let held = shop.held(&world).await;
         let ask = |sku: &String| tokio::spawn(shop.ordering(&world, sku).send());
         let firsts: Vec<_> = skus.iter().map(ask).collect();
@@ -106,8 +106,8 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
         .await;
         clock.advance(TimeDelta::hours(hours)).await;
         follow(&world, &mut after, &mut told).await;
-        // A step forward has ended those claims: who comes now takes the key over from one that still works. A step back lets
-        // them last longer: who comes now is told that somebody works.
+        // A step forward expires the claims: a repeat takes the key over from a request that is still in progress. A step back prolongs
+        // them: a repeat gets the answer that the key is in progress.
         let stepped = clock.now().await;
         let seconds: Vec<_> = skus.iter().map(ask).collect();
         eventually("the claims or refusals of those who repeat", async || {
@@ -129,7 +129,7 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
             assert_eq!(good.len(), 1, "{both:?}");
             orders.insert(sku.clone(), good[0].clone());
         }
-        // From memory, whatever the clock says now, and an order of another hour goes on.
+        // The stored answers are returned, whatever the clock says now; an order of another hour continues.
         for (sku, answer) in &orders {
             let again = shop.ordering(&world, sku).send().await.expect(201);
             assert_eq!(again.bytes, answer.bytes, "{sku}");
@@ -146,7 +146,7 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
         let there = "select count(*) from seller_orders where items->0->>'sku' = $1";
         assert_eq!(world.count(there, sku).await, 1, "{sku}");
     }
-    // What is due at a time that is yet to come again is due at the latest when it has come.
+    // A delivery that is due at a time which comes again is due at that time at the latest.
     clock.advance(TimeDelta::hours(1)).await;
     eventually("the end of the deliveries", async || {
         (world.waiting(&hook.id).await == 0).then_some(())
@@ -154,11 +154,11 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
     .await;
     let mut ids = BTreeMap::new();
     for delivery in receiver.received() {
-        // A step forward may end a worker's claim on what it sends, which is then sent again as the same.
+        // A step forward may expire a worker's lease on a delivery; the same delivery is then sent again.
         let told = ids.insert(delivery.delivery().to_owned(), delivery.body.clone());
         assert!(told.is_none_or(|told| told == delivery.body));
     }
-    // One for each order that was placed, and two more for each that was paid and shipped.
+    // One for each placed order, and two more for each order that was paid and shipped.
     assert_eq!(ids.len(), orders.len() + 2 * 6);
     world.caught_up_feed().await;
     follow(&world, &mut after, &mut told).await;
@@ -196,11 +196,11 @@ async fn a_minute_that_comes_twice_has_one_window_and_others_have_theirs() {
         uses_up(at).await;
         is_refused(at, "30").await;
     }
-    // An hour back nothing of that counts, and a minute of its own does.
+    // An hour earlier none of that counts; that minute has a separate count.
     uses_up("2040-01-01T11:00:30Z").await;
     is_refused("2040-01-01T11:00:30Z", "30").await;
     uses_up("2040-01-01T11:01:00Z").await;
-    // The minutes that were used up are so when they come again: each until its end, as its answer says.
+    // Used-up minutes are still used up when they come again, each until its end, as `Retry-After` says.
     is_refused("2040-01-01T12:00:00Z", "60").await;
     is_refused("2040-01-01T12:01:00Z", "60").await;
     uses_up("2040-01-01T12:02:00Z").await;

@@ -1,4 +1,4 @@
-//! The name of the database's host cannot be resolved: at the start, and when connections are lost.
+//! The database's host name cannot be resolved: at the start, and after connections are lost.
 
 use std::{
     path::PathBuf,
@@ -22,7 +22,7 @@ use crate::{
 const NAME: &str = "db.example";
 const PASSWORD: &str = "neverToBeTold";
 
-/// Makes the database, which listens on a unix socket alone, reachable over TCP; gives its URL there.
+/// Makes the database, which listens only on a unix socket, reachable over TCP. Returns its URL.
 async fn over_tcp(database: &TestDatabase) -> String {
     let config: tokio_postgres::Config = database.url().parse().unwrap();
     let Some(tokio_postgres::config::Host::Unix(folder)) = config.get_hosts().first() else {
@@ -68,7 +68,7 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
         world.get(&token, "/v1/offers").await.expect(200);
     }
 
-    // What is connected needs no names.
+    // Open connections need no name resolution.
     connect_every_thread(&world, &token).await;
     machine.server.is_silent_about(NAME);
     for _ in 0..20 {
@@ -82,7 +82,7 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
         where datname = current_database() and pid <> pg_backend_pid()";
     admin.query(others, &[]).await.unwrap();
     holds_out(&world, &token, &seller.id).await;
-    // Each name that is looked for occupies a thread for ten seconds; however many ask, there is an end to it.
+    // Each name resolution blocks a thread for ten seconds. The number of such threads is limited, however many requests come.
     for _ in 0..2 {
         let crowd = (0..100).map(|_| {
             let request = world.client.get(&world.url("/v1/offers")).bearer(&token);
@@ -94,7 +94,7 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
     }
     let more = threads_of(world.server.id()).saturating_sub(before);
     assert!(more <= 64, "{more} threads more");
-    // A process that waits for names can be stopped.
+    // A process that waits for name resolution can be stopped.
     let another = listen(&options, &url).await;
     another.not_ready().await;
     another.terminate();
@@ -128,7 +128,7 @@ async fn a_host_whose_name_fails_is_passed_by_for_the_next() {
             in_time(read.bearer(&token)).await.expect(200);
         }
     }
-    // The last one says nothing, and leaves time for the other.
+    // The last one does not answer, which leaves time for the other.
     let words = machine.words();
     let (program, before) = words.split_first().unwrap();
     let migrate = [before, &[PROGRAM, "migrate"]].concat();
@@ -153,7 +153,7 @@ async fn commands_say_which_name_they_cannot_find() {
             let begun = Instant::now();
             let refused = run(program, &arguments, &[("DATABASE_URL", url.as_str())]).await;
             let refused = refused.ended(4);
-            // They do not wait for as long as the library of the system does.
+            // Commands do not wait for as long as the system's resolver does.
             assert!(
                 begun.elapsed() < Duration::from_secs(5),
                 "{command:?}: {:?}",

@@ -1,4 +1,4 @@
-//! Deliveries and the processes that make them: killed, stopped, several at once, and what is said at the start.
+//! Deliveries and their worker processes: killed, stopped, several at once, and the logs of a start.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -9,22 +9,22 @@ use testkit::{ServerOptions, TestClock, TestDatabase, TestWorker};
 
 use crate::PROGRAM;
 
-/// Longer than a worker's claim on what it was given.
+/// Longer than a worker's lease.
 const LEASE: TimeDelta = TimeDelta::seconds(31);
 
 pub(crate) fn without_workers(options: ServerOptions) -> ServerOptions {
     local_receivers(options).set("SELLER_API__SERVER__WORKERS", "none")
 }
 
-/// A worker that is going to be killed, known to the database by its name.
+/// A worker that will be killed. Its name identifies it in the database.
 fn doomed(world: &World) -> TestWorker {
     let url = format!("{}?application_name=doomed", world.database.url());
     let options = world.options.clone().set("SELLER_API__DATABASE__URL", url);
     TestWorker::start(&options, &world.database)
 }
 
-/// Kills a worker in the midst of an attempt, and lets its claims run out. What it had asked the database for at that moment
-/// must not be carried out at a time that only comes afterwards.
+/// Kills a worker during an attempt and lets its leases expire. Statements that it had sent by then must not run
+/// after the clock has advanced.
 async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     worker.kill();
     eventually("the end of the dead one's connections", async || {

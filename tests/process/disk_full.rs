@@ -1,5 +1,5 @@
-//! PostgreSQL's disk is full: what cannot be written is refused cleanly, what was answered stays, and once there is space again
-//! all goes on without a restart of the program.
+//! PostgreSQL's disk is full: failed writes are rejected cleanly, acknowledged writes stay. Once there is space again, everything
+//! continues without a restart of the program.
 
 use std::os::unix::fs::{MetadataExt as _, chown};
 
@@ -14,7 +14,7 @@ use crate::{
     paused::OUTCOME_WITHIN,
 };
 
-/// A small disk, or the word that the test is skipped for want of one.
+/// A small disk; `None` after the report that the test is skipped without one.
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
 pub(crate) fn small_disk(megabytes: u32) -> Option<SmallDisk> {
     let disk = SmallDisk::mount(megabytes);
@@ -47,12 +47,12 @@ async fn tables_that_cannot_grow_refuse_writes_and_lose_nothing() {
     assert_eq!(ledger.write(&world, 8).await, 8);
 
     disk.fill();
-    // Pages that are there have room for a while.
+    // Existing pages still have room for a while.
     eventually("the end of the space", async || {
         (ledger.write(&world, 8).await == 0).then_some(())
     })
     .await;
-    // What needs no space goes on.
+    // Requests that need no space succeed.
     for _ in 0..20 {
         in_time(world.client.get(&world.url("/v1/offers")).bearer(&token))
             .await
@@ -77,7 +77,7 @@ async fn tables_that_cannot_grow_refuse_writes_and_lose_nothing() {
 async fn a_log_that_cannot_grow_ends_the_server_and_loses_nothing() {
     let Some(disk) = small_disk(256) else { return };
     let postgres = OwnPostgres::start_on(disk.path(), |options| {
-        // A server that ends by itself is to find its data again.
+        // The server must find its data again after it has crashed.
         options
             .throw_away(false)
             .setting("min_wal_size", "32MB")
@@ -92,7 +92,7 @@ async fn a_log_that_cannot_grow_ends_the_server_and_loses_nothing() {
     let admin = postgres.database().connect().await;
 
     disk.fill();
-    // On to the next file of the log until there is none to be had, which ends the server.
+    // Switches to new WAL files until there is no space for one, which stops the server.
     while admin.batch_execute("select pg_switch_wal()").await.is_ok() {
         ledger.write(&world, 4).await;
     }
@@ -104,7 +104,7 @@ async fn a_log_that_cannot_grow_ends_the_server_and_loses_nothing() {
     assert_eq!(ledger.write(&world, 8).await, 0);
 
     disk.free();
-    // What an init system does.
+    // As an init system does.
     let postgres = tokio::task::spawn_blocking(move || {
         assert!(postgres.cluster().restart_if_dead().unwrap());
         postgres
@@ -112,7 +112,7 @@ async fn a_log_that_cannot_grow_ends_the_server_and_loses_nothing() {
     let postgres = postgres.await.unwrap();
     world.server.ready().await;
     ledger.holds(&world).await;
-    // The server may end at a COMMIT, whose outcome is looked up for longer.
+    // The server may crash at a COMMIT; the look-up of its outcome takes longer.
     in_time_but_for(&world, "PATCH", OUTCOME_WITHIN);
     drop(world);
     drop(postgres);

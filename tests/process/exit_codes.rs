@@ -1,4 +1,4 @@
-//! How commands end, and what they do when nobody reads them.
+//! Exit codes of commands, and commands whose output nobody reads.
 
 use std::{os::unix::process::ExitStatusExt as _, process::Stdio, time::Duration};
 
@@ -34,15 +34,15 @@ async fn failures_have_codes_of_their_own() {
     assert!(tokens[0]["revoked_at"].is_null() && tokens[0]["name"].is_string());
 }
 
-/// A program for which Ctrl-C means what it usually does: where the tests run in the background it is ignored, and whatever they
-/// start would inherit that.
+/// A command for which Ctrl-C has its default effect. Tests that run in the background ignore it, and their child processes
+/// would inherit that.
 fn interruptible(program: &str) -> Command {
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", program]);
     command
 }
 
-/// Starts a command that is fed by the test.
+/// Starts a command with a stdin that the test writes to.
 pub(crate) fn started(arguments: &[&str], environment: &[(&str, &str)]) -> Child {
     let mut command = interruptible(PROGRAM);
     command.args(arguments).envs(environment.iter().copied());
@@ -54,7 +54,7 @@ pub(crate) fn started(arguments: &[&str], environment: &[(&str, &str)]) -> Child
     command.spawn().expect("the program starts")
 }
 
-/// Ends a command as Ctrl-C does: at once, and so that a shell sees it.
+/// Interrupts a command as Ctrl-C does: it ends at once, by the signal, so that a shell sees the interrupt.
 pub(crate) async fn interrupted(mut child: Child) {
     let id = i32::try_from(child.id().expect("it runs")).unwrap();
     kill_process(Pid::from_raw(id).unwrap(), Signal::INT).unwrap();
@@ -63,7 +63,7 @@ pub(crate) async fn interrupted(mut child: Child) {
     assert_eq!(status.signal(), Some(Signal::INT.as_raw()), "{status}");
 }
 
-/// Types at a terminal of its own what a question of the command is answered with; gives what is shown, and how the command ends.
+/// Types the answer to a command's question at a terminal. Returns what is shown and the exit code.
 async fn typed(world: &World, command: &str, keys: &str) -> (String, Option<i32>) {
     let typed = format!("'{PROGRAM}' {command}");
     let mut script = interruptible("script");
@@ -152,7 +152,7 @@ async fn completions_know_the_commands_and_shells_take_them() {
     };
     let bash = script("bash").await;
     let zsh = script("zsh").await;
-    // In fish the flags of the innermost commands are not completed.
+    // In fish, the flags of the innermost commands are not completed.
     script("fish").await;
     assert!([&bash, &zsh].iter().all(|script| script.contains("--yes")));
     run(PROGRAM, &["completions", "tcsh"], &[]).await.ended(2);

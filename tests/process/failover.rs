@@ -1,5 +1,5 @@
-//! The primary is killed under writing load and its synchronous standby is promoted: every process finds it by itself, and all
-//! that was answered is there.
+//! The primary is killed under write load and its synchronous standby is promoted. Every process finds the new primary by itself, and
+//! all acknowledged writes are there.
 
 use std::{sync::Arc, time::Instant};
 
@@ -18,7 +18,6 @@ use crate::{
 
 const WRITERS: i32 = 4;
 
-/// A primary and its standby.
 struct Pair {
     primary: Cluster,
     standby: Cluster,
@@ -39,7 +38,7 @@ impl Pair {
         }
     }
 
-    /// The URL that names both.
+    /// A URL with both hosts.
     fn url(&self) -> String {
         let [first, second] = [&self.primary, &self.standby].map(|cluster| {
             let connection = cluster.connection();
@@ -49,7 +48,7 @@ impl Pair {
         format!("postgres://postgres@{first},{second}/postgres?target_session_attrs=read-write")
     }
 
-    /// From now on no commit is answered that the standby has not written down.
+    /// From now on a commit is acknowledged only after the standby has written it to disk.
     async fn synchronise(&self) {
         let url = self.primary.url("postgres");
         let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls)
@@ -71,7 +70,7 @@ impl Pair {
     }
 }
 
-/// Kills a server's first process as a machine's sudden end does. Its children end when they see it.
+/// Kills a server's postmaster, as in a sudden crash of the machine. Its child processes exit when they notice.
 pub(crate) fn kill_postmaster(cluster: &Cluster) {
     let process = i32::try_from(cluster.server_process().unwrap()).unwrap();
     kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
@@ -95,7 +94,7 @@ async fn a_promoted_standby_is_found_and_nothing_that_was_answered_is_lost() {
     let writers = Writers::start(&world, ledgers);
     moment(&writers.answers).await;
 
-    // These are the last that the primary answers.
+    // The last requests that the primary answers.
     let token = world.token(&own.application).await;
     let order = world.paid_order(&own.trader()).await;
     kill_postmaster(&pair.primary);

@@ -1,4 +1,4 @@
-//! Receivers that mean harm, through the whole product: it lives, it stays small, and others hear of what happens.
+//! Hostile webhook receivers against the whole product: it survives, its memory stays small, and other receivers get their deliveries.
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +12,18 @@ use tokio::{
 
 use crate::PROGRAM;
 
-/// What a hostile receiver does once it has heard something. Each kind of harm has its test beside the sender.
+/// A hostile receiver's reaction to a request. The sender's own tests cover each of them.
 #[derive(Debug, Clone, Copy)]
 enum Harm {
     EndlessBody,
     EndlessHead,
     DrippingHead,
-    /// To another port of this machine.
+    /// A redirect to another port of this machine.
     Redirect(u16),
 }
 
 impl Harm {
-    /// Starts one that does so to whoever comes, and returns its address.
+    /// Starts a receiver that reacts like this to every connection. Returns its address.
     async fn waits(self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -35,7 +35,7 @@ impl Harm {
         format!("http://{address}/")
     }
 
-    /// The status that is noted of it, where there is one.
+    /// The recorded response status, if there is one.
     fn noted(self) -> Option<u16> {
         match self {
             Self::EndlessBody => Some(200),
@@ -44,7 +44,7 @@ impl Harm {
         }
     }
 
-    /// Ends when the other side has had enough.
+    /// Ends when the other side closes.
     async fn is_done(self, mut stream: TcpStream) {
         let mut request = [0; 4096];
         if stream.read(&mut request).await.is_err() {
@@ -107,7 +107,7 @@ async fn hostile_receivers_harm_nobody() {
         hooks.push((harm, made["id"].as_str().unwrap().to_owned()));
     }
 
-    // What a first round takes for good is not counted.
+    // A warm-up: memory that the first round allocates for good is not counted.
     world.any_order(&victim.seller).await;
     world.any_order(&other.seller).await;
     healthy.has(1).await;

@@ -1,4 +1,4 @@
-//! `import offers`: the same rules as the back office's import, from a file or stdin.
+//! `import offers` from a file or stdin, with the rules of the back office's import.
 
 use blackbox::{World, offer_line, run_fed};
 use serde_json::json;
@@ -69,7 +69,7 @@ async fn what_was_interrupted_may_be_repeated_from_its_start() {
     let stdin = importing.stdin.as_mut().unwrap();
     stdin.write_all(lines.as_bytes()).await.unwrap();
     stdin.flush().await.unwrap();
-    // As many as go in one transaction; the rest waits for more, and is lost with the command.
+    // One full transaction. The rest waits for more input and is lost when the command is interrupted.
     let fed = "select count(*) from offers where seller_id::text = $1";
     blackbox::eventually("the first transaction", async || {
         (world.count(fed, &seller).await == 5_000).then_some(())

@@ -1,4 +1,4 @@
-//! An import of any size takes the same memory.
+//! Imports of any size use the same amount of memory.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world;
 
-/// Streams `lines` lines, over and over the same thousand offers, and gives the report.
+/// Imports `lines` lines, the same thousand offers repeatedly, and returns the report.
 async fn stream(world: &World, seller: &Seller, lines: usize) -> Value {
     let bearer = format!("Bearer {}", world.server.operator_token);
     let headers = [

@@ -1,4 +1,4 @@
-//! A key that seals is replaced: nothing that was sealed is lost, and nothing stays under the old one.
+//! Rotation of the sealing key: no sealed value is lost, and none stays sealed with the old key.
 
 use blackbox::{EVENTS, Expect, Finished, Receiver, Visitor, World, local_receivers, offer_line, run};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::{
 };
 
 const KEYS: &str = "SELLER_API__KEYS__SEALING";
-/// Every column of sealed values.
+/// Every column with sealed values.
 const COLUMNS: [&str; 4] = [
     "subscriptions.secret",
     "idempotency.body",
@@ -38,7 +38,7 @@ async fn serving(world: &World, keys: &str) -> TestServer {
     TestServer::listen(&options, world.database.url()).await
 }
 
-/// Two keys, and a world with everything sealed by the first.
+/// Two keys, and a world in which the first one has sealed everything.
 async fn sealed_world() -> (String, String, World, Sealed) {
     let (old, new) = (sealing_key(), sealing_key());
     let world = World::with(PROGRAM, |options| local_receivers(options).set(KEYS, &old)).await;
@@ -46,7 +46,7 @@ async fn sealed_world() -> (String, String, World, Sealed) {
     (old, new, world, sealed)
 }
 
-/// How many values of each column a key seals, by `admin keys status`, and what it is to the keys given.
+/// How many values of each column a key has sealed, by `admin keys status`, and the key's role among `keys`.
 async fn sealed_by(world: &World, keys: &str, key: &str) -> (Vec<u64>, String) {
     let told = admin(world, keys, "status --json").await.success().stdout;
     let lines = told
@@ -59,7 +59,7 @@ async fn sealed_by(world: &World, keys: &str, key: &str) -> (Vec<u64>, String) {
     (values.collect(), lines[0]["state"].as_str().unwrap().to_owned())
 }
 
-/// Something sealed of every kind, and what it is worth.
+/// One sealed value of every kind, and the means to check it.
 struct Sealed {
     token: String,
     body: Value,
@@ -106,7 +106,7 @@ impl Sealed {
         }
     }
 
-    /// All that lies in the database is worth what it was.
+    /// Asserts that every sealed value in the database still works.
     async fn is_whole(&self, world: &World) {
         let request = world.subscribing(&self.token, &self.body);
         let again = request.header("idempotency-key", "once").send().await.expect(201);
@@ -115,7 +115,7 @@ impl Sealed {
         self.delivers(world).await;
     }
 
-    /// Deliveries are signed as ever.
+    /// Asserts that deliveries are still signed correctly.
     async fn delivers(&self, world: &World) {
         let secret = self.made.json()["secret"].as_str().unwrap().to_owned();
         let before = self.receiver.count();
@@ -163,7 +163,7 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     assert_eq!(noted.len(), 1, "{noted:?}");
     assert_eq!(noted[0]["action"], "keys.resealing_begun");
     assert!(told.contains("subscriptions.secret: 1 sealed anew"), "{told}");
-    // What else is sealed ends by itself.
+    // Other sealed values expire by themselves.
     let left = sealed_by(&world, &both, &old).await.0;
     assert_eq!(left, [&[0], &counts[1..]].concat());
     assert_eq!(sealed_by(&world, &both, &new).await.0[0], 1);
@@ -204,18 +204,18 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
         .await
         .expect(200);
 
-    // Without the old key what it sealed for webhooks goes on, and nothing else.
+    // Without the old key, webhooks still work; nothing else that it sealed does.
     world.restart(|options| options.set(KEYS, &new)).await;
     sealed.delivers(&world).await;
     sealed.next_page(&world).await.invalid(&["after"]);
 }
 
-/// Another key under the id of this one.
+/// A different key with the same id.
 fn forged(key: &str) -> String {
     format!("{}:{}", id(key), sealing_key().split_once(':').unwrap().1)
 }
 
-/// Sealing anew must not come about; what is told of it.
+/// Asserts that resealing fails with this output.
 async fn is_refused(world: &World, keys: &str, told: &str) {
     for command in ["reseal", "reseal --dry-run"] {
         let refused = admin(world, keys, command).await.failure();
@@ -229,7 +229,7 @@ async fn what_does_not_open_is_told_and_left_alone() {
     let both = format!("{new},{old}");
     let before = sealed_by(&world, &old, &old).await.0;
 
-    // The key is missing, which stops no server.
+    // The key is missing, which does not stop the server.
     let missing = (before.clone(), "missing".to_owned());
     assert_eq!(sealed_by(&world, &new, &old).await, missing);
     let told = format!("do not open under the key \"{}\", which is not in", id(&old));
@@ -245,7 +245,7 @@ async fn what_does_not_open_is_told_and_left_alone() {
     let without = admin(&world, "", "status").await.failure();
     assert!(without.stderr.contains("keys.sealing"), "{}", without.output());
 
-    // Another one stands under its id: it serves nothing.
+    // A different key has its id: nothing can be opened with it.
     let wrong = forged(&old);
     let is_wrong = (before.clone(), "wrong".to_owned());
     let server = serving(&world, &wrong).await;
@@ -257,7 +257,7 @@ async fn what_does_not_open_is_told_and_left_alone() {
         .await;
     assert_eq!(sealed_by(&world, &wrong, &old).await, is_wrong);
     is_refused(&world, &wrong, &format!("under its id \"{}\"", id(&old))).await;
-    // Behind a right one it seals nothing, and is told of.
+    // Behind a right key it seals nothing, and it is reported.
     let behind = format!("{new},{wrong}");
     let server = serving(&world, &behind).await;
     server.ready().await;
@@ -268,7 +268,7 @@ async fn what_does_not_open_is_told_and_left_alone() {
     is_refused(&world, &behind, "though it is in").await;
     assert_eq!(sealed_by(&world, &old, &old).await, (before, "seals".to_owned()));
 
-    // A single value that was changed makes no other key.
+    // One changed value does not count as a different key.
     let changed = "update subscriptions set secret = \
         set_byte(secret, length(secret) - 1, 255 - get_byte(secret, length(secret) - 1))";
     world

@@ -1,4 +1,4 @@
-//! Writes under a fault, and what each of them came to: what was answered is there once, what was not is decided by a repeat.
+//! Writes during a fault, and their outcomes: an acknowledged write exists exactly once; a repeat decides every other one.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio_postgres::Client;
 
 use crate::outage::comes_again;
 
-/// On by more than a request holds its key.
+/// Advances the clock by more than the lease of an idempotency key.
 const LEASE_ENDS: &str = "update test_clock set shift = shift + interval '61 s'";
 
-/// One seller's changes of one offer's stock, each to a number of its own and under a key of its own.
+/// One seller's changes of one offer's stock, each with a unique value and idempotency key.
 pub(crate) struct Ledger {
     trader: Trader,
     offer: String,
@@ -22,12 +22,12 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A new seller's offer. The clock of the database is in the ledger's hand from now on.
+    /// Creates a seller with an offer. From now on the database's clock is controlled.
     pub(crate) async fn open(world: &World) -> Self {
         Self::several(world, 1).await.remove(0)
     }
 
-    /// So many of them, each with a seller and with numbers of its own.
+    /// This number of ledgers, each with a separate seller and separate values.
     pub(crate) async fn several(world: &World, count: i32) -> Vec<Self> {
         drop(world.database.control_clock().await);
         let mut ledgers = Vec::new();
@@ -54,7 +54,7 @@ impl Ledger {
         request.header("idempotency-key", &stock.to_string())
     }
 
-    /// So many writes at once; each is done, or fails with the word that it may come again. Gives how many were done.
+    /// Sends concurrent writes. Each succeeds or fails with an error that allows a repeat. Returns the number of successes.
     pub(crate) async fn write(&mut self, world: &World, count: usize) -> usize {
         let mut asked = Vec::new();
         for _ in 0..count {
@@ -77,7 +77,7 @@ impl Ledger {
         done
     }
 
-    /// Repeats what is open, until each is done or its key is still taken by what has failed.
+    /// Repeats the open writes until each has succeeded, or the failed request still holds its key.
     pub(crate) async fn repeat(&mut self, world: &World) {
         for stock in std::mem::take(&mut self.open) {
             let answer = loop {
@@ -96,21 +96,21 @@ impl Ledger {
         }
     }
 
-    /// Holds the offer to having what the last good answer said.
+    /// Asserts that the offer has the stock of the last successful write.
     pub(crate) async fn ends_with_the_last(&self, world: &World) {
         let (stock, _) = self.acknowledged.last().unwrap();
         let offer = world.fed_offer(&self.trader.seller, &self.offer).await;
         assert_eq!(offer["stock"], *stock);
     }
 
-    /// How much was answered well, and how much was not.
+    /// The numbers of acknowledged and of open writes.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.acknowledged.len(), self.open.len())
     }
 
-    /// When all is well again: what was answered is there once and is answered alike, and what was not can be had.
+    /// After recovery: every acknowledged write exists once and its repeat gets the same answer; every open write can be repeated.
     pub(crate) async fn holds(&self, world: &World) {
-        // Not over the clock's own connection, which may have been lost.
+        // The clock's own connection may be lost.
         let database = world.database.connect().await;
         database.batch_execute(LEASE_ENDS).await.unwrap();
         for (stock, answer) in &self.acknowledged {
@@ -130,21 +130,21 @@ impl Ledger {
     }
 }
 
-/// How often a change to this stock was made.
+/// The number of changes to this stock.
 async fn times(database: &Client, stock: i32) -> i64 {
     let told = "select count(*) from changes where stock = $1";
     database.query_one(told, &[&stock]).await.unwrap().get(0)
 }
 
-/// How long an answer may take.
+/// Maximum duration of a request.
 const PROMISED: Duration = Duration::from_secs(3);
 
-/// By its own log the server has answered everything within the time that is promised.
+/// Asserts by the server's log that all requests ended within the maximum duration.
 pub(crate) fn in_time(world: &World) {
     in_time_but_for(world, "", Duration::ZERO);
 }
 
-/// The same where requests of one method have more time.
+/// Like [`in_time`], with a longer maximum for requests of one method.
 pub(crate) fn in_time_but_for(world: &World, method: &str, longer: Duration) {
     for request in requests(&world.server.log()) {
         let took = request["duration_ms"].as_f64().unwrap();

@@ -1,5 +1,5 @@
-//! The connection breaks in the very moment of a COMMIT, and the database cannot be asked for a while: the answer tells what really
-//! happened, or the key stays taken. Where it can be asked, crash points tell.
+//! The connection breaks at a COMMIT and the database is unreachable for a while: the answer states the real outcome, or the key stays
+//! taken. Crash points test the case with a reachable database.
 
 use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel};
 use chrono::TimeDelta;
@@ -8,7 +8,7 @@ use testkit::{Answer, Link, LostCommit, Request};
 
 use crate::PROGRAM;
 
-/// A world whose server reaches its database over a link, and which commits nothing of its own accord.
+/// A world whose server connects through a link and sends no commits by itself.
 async fn prepared() -> (World, Link, Trader, String) {
     let alone = |options: testkit::ServerOptions| options.set("SELLER_API__SERVER__WORKERS", "none");
     let (world, link) = World::over_a_link(PROGRAM, alone).await;
@@ -28,7 +28,7 @@ async fn stock(world: &World, offer: &str) -> i64 {
         .await
 }
 
-/// Repeats until the claim of the first is decided.
+/// Repeats until the claim of the first request is decided.
 async fn settled(request: impl Fn() -> Request) -> Answer {
     eventually("an answer that settles it", async || {
         let answer = request().send().await;
@@ -71,7 +71,7 @@ async fn without_a_key_nothing_is_done_twice_and_nothing_is_claimed_that_was_not
     }
 }
 
-/// The way is blocked in the moment of the COMMIT, so that the request has to be answered without knowing.
+/// The link is blocked at the COMMIT, so the request is answered while its outcome is unknown.
 async fn nobody_can_know(loss: LostCommit) {
     let (world, link, trader, offer) = prepared().await;
     let clock = world.database.control_clock().await;
@@ -83,7 +83,7 @@ async fn nobody_can_know(loss: LostCommit) {
     world.server.ready().await;
     let repeat = || patch(&world, &trader, &offer);
     if loss == LostCommit::Done {
-        // What was done is found as soon as the database is.
+        // A commit that succeeded is found as soon as the database is back.
         let found = settled(repeat).await.expect(200);
         assert_eq!(found.must("idempotent-replayed"), "true");
     } else {
@@ -97,7 +97,7 @@ async fn nobody_can_know(loss: LostCommit) {
             clock.advance(TimeDelta::seconds(61)).await;
             settled(repeat).await.expect(200);
         } else {
-            // Released meanwhile behind the row's lock, which is as good.
+            // The claim was released meanwhile, after the row's lock, which is fine too.
             held.expect(200);
         }
     }
@@ -131,7 +131,7 @@ async fn a_family_stays_alive_while_nobody_can_know() {
         link.unblock();
     };
     let (answer, ()) = tokio::join!(world.refresh(&partner, &pair.refresh), unblocked);
-    // As soon as the database can be asked, the truth is told.
+    // The real outcome is reported once the database is reachable.
     let next = Pair::of(answer);
     assert!(world.works(&pair.access).await && world.works(&next.access).await);
     Pair::of(world.refresh(&partner, &next.refresh).await);

@@ -1,4 +1,4 @@
-//! Mail servers that refuse, break off and are away: no mail is lost, none comes twice, and none holds up another.
+//! Mail servers that refuse, disconnect or are down: no mail is lost, sent twice or delayed by another.
 
 use blackbox::{
     MachineNames, MailServer, Point,
@@ -11,12 +11,12 @@ use testkit::TestClock;
 
 use crate::{PROGRAM, name_servers::FAULTS};
 
-/// What passes, and where.
+/// Temporary trouble, and where it occurs.
 const PASSING: [(Point, Trouble); 9] = [
     (Point::Greeting, Says("421 4.3.2 too busy")),
     (Point::Hello, Says("451 4.3.0 not now")),
     (Point::Sender, Says("451 4.3.0 not now")),
-    // A server that wants what the settings lack; that they are mended is for the operator.
+    // The settings lack credentials that the server requires; the operator can fix that.
     (Point::Sender, Says("530 5.7.0 sign in first")),
     (Point::Recipient, Says("450 4.2.1 greylisted")),
     (Point::Data, Says("451 4.3.0 not now")),
@@ -25,15 +25,15 @@ const PASSING: [(Point, Trouble); 9] = [
     (Point::Data, HangsUp),
 ];
 
-/// The wait after the first failure.
+/// The delay after the first failure.
 const WAIT: TimeDelta = TimeDelta::seconds(61);
 
-/// Where a mail of an order stands.
+/// Matches a mail that waits for its second attempt.
 const PUT_OFF: &str = "fence is null and attempts = 1 and due_at > api_now() + interval '50 s'";
 const SENT_THEN: &str = "sent_at is not null and attempts = 2";
 const GIVEN_UP: &str = "dead_at is not null and attempts = 1";
 
-/// The number of an order that was shipped, with a mail to that address; and its id.
+/// Ships an order with a mail to this address. Returns the order's number and id.
 async fn shipped(world: &World, address: &str) -> (String, String) {
     let trader = world.trader().await;
     let offer = world.any_offer(&trader.seller, json!({})).await;
@@ -52,7 +52,7 @@ async fn stands(world: &World, order: &str, where_: &str) {
     .await;
 }
 
-/// A mail meets what passes, and is sent once that has passed.
+/// A mail meets temporary trouble and is sent once that is over.
 async fn passes(
     world: &World,
     clock: &TestClock,
@@ -85,7 +85,7 @@ async fn what_a_server_refuses_for_now_is_sent_later_and_once() {
     server.comes_back().await;
     passes(&world, &clock, &server, order, async || {}).await;
 
-    // Whether this one was taken nobody can know: it is repeated, and recognised by its name.
+    // It is unknown whether this mail was accepted: it is sent again, with the same `Message-ID`.
     server.fails(Point::Content, HangsUp);
     let order = shipped(&world, "ewa@buyer.example").await;
     let number = order.0.clone();
@@ -120,7 +120,7 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     stands(&world, &spam_id, GIVEN_UP).await;
     server.is_well();
 
-    // They stay given up.
+    // Mails that were given up are not tried again.
     clock.advance(TimeDelta::days(2)).await;
     let (last, last_id) = shipped(&world, "here@buyer.example").await;
     stands(&world, &last_id, "sent_at is not null").await;

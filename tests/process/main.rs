@@ -1,4 +1,4 @@
-//! How the program starts, stops, fails, recovers, and what it prints.
+//! Start, stop, failure, recovery and output of the program.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -64,20 +64,20 @@ async fn world() -> World {
     World::start(PROGRAM).await
 }
 
-/// Runs the program to its end over a world's database; no word has a space in it.
+/// Runs the program to its end over a world's database. Words must not contain spaces.
 async fn cli(world: &World, words: &str) -> Finished {
     let words: Vec<_> = words.split_whitespace().collect();
     run(PROGRAM, &words, &[("DATABASE_URL", world.database.url())]).await
 }
 
-/// `GET /v1/me` with a token, byte for byte.
+/// The bytes of `GET /v1/me` with a token.
 fn me(token: &str) -> String {
     let bearer = format!("Bearer {token}");
     let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
     blackbox::request("GET", "/v1/me", &headers)
 }
 
-/// Puts a server with these settings, which reaches the database at `url`, into the place of the world's own.
+/// Replaces the world's server by one with these options that connects to the database at `url`.
 async fn served_by(world: &mut World, options: &ServerOptions, url: &str) {
     let operator_token = world.server.operator_token.clone();
     world.server = blackbox::listen(options, url).await;

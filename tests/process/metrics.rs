@@ -1,4 +1,4 @@
-//! What `/metrics` shows: nothing but what the table of metrics tells, whatever clients send.
+//! `/metrics` shows exactly the metrics in the table, whatever clients send.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use testkit::{Client, TestDatabase, TestServer};
 
 use crate::PROGRAM;
 
-/// One value, by name and labels.
+/// One value's name and labels.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Series {
     name: String,
     labels: BTreeMap<String, String>,
 }
 
-/// Every value that the text tells, and the names that it tells the kind of.
+/// Parses every value; asserts that its name has a type.
 fn read(text: &str) -> BTreeMap<Series, f64> {
     let mut found = BTreeMap::new();
     for line in text
@@ -48,7 +48,7 @@ async fn scraped(server: &TestServer) -> BTreeMap<Series, f64> {
     read(std::str::from_utf8(&answer.bytes).unwrap())
 }
 
-/// Holds what was scraped to the table.
+/// Asserts that the scraped values match the table.
 fn is_told(found: &BTreeMap<Series, f64>) {
     for series in found.keys() {
         let meter = table().iter().find(|meter| match meter.kind {
@@ -66,7 +66,7 @@ fn is_told(found: &BTreeMap<Series, f64>) {
     }
 }
 
-/// Whether a label may have this value. Those whose values are not listed have rules of their own.
+/// Whether a label may have this value. Labels without listed values have separate rules.
 fn allows(label: &Label, value: &str) -> bool {
     match (&label.values, label.name) {
         (Some(values), _) => values.contains(&value),
@@ -174,7 +174,7 @@ async fn a_thousand_odd_requests_make_no_labels() {
     let mut wires = Vec::new();
     for base in bases {
         let mut wire = Wire::connect(base).await;
-        // The first of its kind makes the labels that all others share.
+        // The first request creates the labels that the others share.
         odd(&mut wire, "ODD", "/odd").await;
         odd(&mut wire, "ODD", "/v1/odd").await;
         odd(&mut wire, "GET", "/odd").await;

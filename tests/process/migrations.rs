@@ -1,4 +1,4 @@
-//! `migrate`: harmless to repeat, and at the same time as itself.
+//! `migrate` may be repeated, and may run concurrently.
 
 use blackbox::{Finished, run};
 use testkit::{ServerOptions, TestDatabase, TestServer};
@@ -63,7 +63,7 @@ async fn a_database_that_takes_no_writes_is_refused_as_one_that_is_away() {
 async fn what_was_interrupted_is_run_again() {
     let database = TestDatabase::empty().await;
     let client = database.connect().await;
-    // What everybody who migrates waits for.
+    // The lock that every migration waits for.
     let lock = "select pg_advisory_lock(x'73656c6c65726170'::bigint)";
     client.batch_execute(lock).await.unwrap();
     let environment = [("DATABASE_URL", database.url())];

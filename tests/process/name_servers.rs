@@ -1,4 +1,4 @@
-//! Name servers that know a name no more, fail or are silent, when receivers and carriers are looked up.
+//! Name servers that lose a name, fail or do not answer, for receivers and carriers.
 
 use std::{
     net::Ipv4Addr,
@@ -27,16 +27,16 @@ pub(crate) const FAULTS: [fn(&NameServer, &str); 3] = [
 const FAILING: [&str; 3] = ["absent.example", "broken.example", "silent.example"];
 const SOUND: &str = "sound.example";
 
-/// How long the addresses of a name are looked for, and what goes along with it.
+/// Time for resolving a name, with a margin.
 const LOOK_UP: Duration = Duration::from_secs(3);
-/// How long a carrier may take, and what goes along with it.
+/// Time for a carrier's look-up, with a margin.
 const WITH_CARRIER: Duration = Duration::from_secs(4);
-/// The same of many at once, and how long others may take meanwhile. Who waited for the library of the system would take its ten
+/// The same for many look-ups at once, and the time for other requests meanwhile. Waiting for the system's resolver would take ten
 /// seconds.
 const MANY_WITH_CARRIER: Duration = Duration::from_secs(6);
 const OTHERS: Duration = Duration::from_secs(3);
 
-/// A receiver's address by another name for this machine.
+/// A receiver's URL with another host name for this machine.
 fn by_name(receiver: &Receiver, name: &str) -> String {
     receiver.url.replace("127.0.0.1", name)
 }
@@ -91,7 +91,7 @@ async fn receivers_whose_names_fail_are_tried_again_and_hold_up_nobody() {
     }
     let took = "select count(*) from deliveries where attempt = 2 and duration_ms < 3000 and failure = $1";
     assert_eq!(world.count(took, "dns").await, 6);
-    // Threads that idle end after a while.
+    // Idle threads exit after a while.
     let threads = threads_of(world.server.id());
     assert!(
         threads <= before,
@@ -102,7 +102,7 @@ async fn receivers_whose_names_fail_are_tried_again_and_hold_up_nobody() {
     for name in FAILING {
         names.knows(name, HERE);
     }
-    // A little is added to each delay.
+    // Each delay has some jitter.
     clock.advance(TimeDelta::minutes(67)).await;
     let arrived = lost.has(6).await;
     let mut ids: Vec<_> = arrived.iter().map(|one| one.delivery().to_owned()).collect();
@@ -128,7 +128,7 @@ async fn a_carrier_whose_name_fails_hinders_no_shipment() {
     })
     .await;
     let trader = world.trader().await;
-    // Whether the carrier was asked, which says of each parcel that it has arrived.
+    // Whether the carrier was queried; it reports every parcel as delivered.
     let ship = async |number: String| {
         carrier.says(&number, Says::Delivered("2015-09-17T11:28:00.000+02:00"));
         let order = world.paid_order(&trader).await;
@@ -148,7 +148,7 @@ async fn a_carrier_whose_name_fails_hinders_no_shipment() {
         assert!(ship(format!("FOUND-{n}")).await, "as soon as the name is known");
     }
 
-    // The library of the system waits for ten seconds in a thread, so that it must not be asked without end.
+    // The system's resolver blocks a thread for ten seconds, so its use must be limited.
     machine.server.is_silent_about(NAME);
     let before = threads_of(world.server.id());
     let mut waiting = Vec::new();

@@ -1,8 +1,8 @@
-//! The tests that docs/development/reliability.md names.
+//! The tests that docs/development/reliability.md refers to exist.
 
 use std::{fs, path::Path};
 
-/// A promise whose test was renamed or taken out would be one that nobody holds.
+/// If a test is renamed or removed, its promise in the table is untested.
 #[test]
 fn every_test_that_the_table_of_faults_names_is_there() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -12,7 +12,7 @@ fn every_test_that_the_table_of_faults_names_is_there() {
     let mut number = 0;
     for row in rows {
         let (_, cell) = row.strip_suffix(" |").unwrap().rsplit_once(" | ").unwrap();
-        // What stands between backticks is every other piece.
+        // Every other piece is between backticks.
         let named: Vec<_> = cell.split('`').skip(1).step_by(2).collect();
         assert!(!named.is_empty(), "no test is named: {row}");
         for name in named {

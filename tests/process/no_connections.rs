@@ -1,5 +1,5 @@
-//! A PostgreSQL that has no connections left: what has one goes on, what has none is answered in time, and all is well again
-//! by itself.
+//! PostgreSQL has no free connections: open connections keep working, other requests are answered in time, and everything recovers by
+//! itself.
 
 use blackbox::{World, listen};
 use testkit::OwnPostgres;
@@ -12,14 +12,14 @@ use crate::{
     served_by,
 };
 
-/// An account that is no superuser, as the program has one in production: the places that are reserved are not for it.
+/// A role without superuser rights, as in production: reserved connections are not available to it.
 const ACCOUNT: &str = "
     create role shop login;
     grant all on all tables in schema public to shop;
     grant all on all sequences in schema public to shop;
     alter default privileges in schema public grant all on tables to shop;";
 
-/// The name of the test's own connections.
+/// The application name of the test's own connections.
 const MINE: &str = "taken";
 
 async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
@@ -29,7 +29,7 @@ async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     Ok(client)
 }
 
-/// Every place that the server has to give away.
+/// Takes all free connections of the server.
 async fn take_the_rest(url: &str, into: &mut Vec<Client>) {
     loop {
         match connect(url).await {
@@ -55,7 +55,7 @@ async fn a_server_without_free_connections_is_survived() {
 
     connect_every_thread(&world, &token).await;
 
-    // All other places are occupied: what the program has it keeps, and works with.
+    // All other connections are taken: the program keeps its own and works with them.
     let mut occupied = Vec::new();
     take_the_rest(&url, &mut occupied).await;
     assert!(!occupied.is_empty());
@@ -68,11 +68,11 @@ async fn a_server_without_free_connections_is_survived() {
         .await
         .expect(200);
 
-    // A start meanwhile waits.
+    // A server that starts meanwhile waits.
     let another = listen(&world.options, &url).await;
     another.not_ready().await;
 
-    // The program loses what it has, and gets nothing in its stead.
+    // The program loses its connections and gets no new ones.
     admin
         .batch_execute("alter role shop connection limit 0")
         .await
@@ -90,7 +90,7 @@ async fn a_server_without_free_connections_is_survived() {
         .batch_execute("alter role shop connection limit -1")
         .await
         .unwrap();
-    // As soon as some places are free.
+    // Recovery starts as soon as some connections are free.
     drop(occupied);
     world.server.ready().await;
     another.ready().await;

@@ -1,4 +1,4 @@
-//! The database goes away: every request is answered in time, and all is well again by itself.
+//! The database is unreachable: every request is answered in time, and everything recovers by itself.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub(crate) async fn in_time(request: Request) -> Answer {
     answer
 }
 
-/// Every thread has a connection of its own for reads from its first one on.
+/// Opens the read connection of every thread: each thread opens one at its first read.
 pub(crate) async fn connect_every_thread(world: &World, token: &str) {
     let reads =
         (0..20).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/offers")).bearer(token))));
@@ -35,7 +35,7 @@ pub(crate) fn comes_again(answer: &Answer) {
     assert!((1..=60).contains(&answer.number("retry-after")), "{answer:?}");
 }
 
-/// A request of every kind that needs the database.
+/// One request of every kind that needs the database.
 fn requests(world: &World, token: &str, seller: &str) -> Vec<Request> {
     let get = |path: &str| world.client.get(&world.url(path)).bearer(token);
     let offer = format!("/sellers/{seller}/offers/{}", offer_id(1));
@@ -54,7 +54,7 @@ fn requests(world: &World, token: &str, seller: &str) -> Vec<Request> {
     ]
 }
 
-/// What has to hold while the database cannot be used.
+/// Assertions that hold while the database is unusable.
 pub(crate) async fn holds_out(world: &World, token: &str, seller: &str) {
     world.server.not_ready().await;
     assert_eq!(in_time(world.office(Method::GET, "/healthz")).await.status, 200);
@@ -71,7 +71,7 @@ pub(crate) async fn holds_out(world: &World, token: &str, seller: &str) {
     let answer = in_time(world.client.post(&world.url("/oauth/token")).form(form)).await;
     answer.oauth_error(500, "server_error");
     comes_again(&answer);
-    // What needs no database is answered as ever.
+    // Requests without the database work as usual.
     world
         .client
         .get(&world.url("/v1/me"))
@@ -120,7 +120,7 @@ async fn a_database_that_falls_silent_is_survived() {
     world.get(&token, "/v1/offers").await.expect(200);
     link.block();
     holds_out(&world, &token, &seller.id).await;
-    // However many ask, everybody is answered in time.
+    // Every request is answered in time, however many there are.
     let crowd =
         (0..100).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/me")).bearer(&token))));
     for answer in crowd.collect::<Vec<_>>() {

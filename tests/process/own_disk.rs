@@ -1,4 +1,4 @@
-//! The disk of the program itself is full: its log cannot be written, and everything else goes on.
+//! The disk of the program's log is full: the log cannot be written, everything else works.
 
 use std::{
     fs::{self, File},
@@ -12,10 +12,10 @@ use tokio::process::Command;
 
 use crate::{PROGRAM, disk_full::small_disk};
 
-/// So many requests have longer lines than what is left of a block, and come while lines are gathered and written several times.
+/// Enough requests that their log lines exceed the rest of a block and are written in several batches.
 const REQUESTS: usize = 100;
 
-/// How many lines tell of requests of this name.
+/// The number of log lines about requests with this name.
 fn lines_of(log: &str, name: &str) -> usize {
     let name = format!("\"{name}\"");
     log.lines().filter(|line| line.contains(&name)).count()
@@ -59,7 +59,7 @@ async fn a_log_that_cannot_be_written_stops_nobody_and_goes_on_with_whole_lines(
     let ask_often = async |name: &str| {
         for _ in 0..REQUESTS {
             ask(name).await.expect(200);
-            // Not all of them while lines are gathered for once.
+            // A pause, so that the lines are not all in one batch.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
@@ -80,7 +80,7 @@ async fn a_log_that_cannot_be_written_stops_nobody_and_goes_on_with_whole_lines(
     .await;
     let meanwhile = lines_of(&log, "log-meanwhile");
     assert!(meanwhile < REQUESTS, "the disk had space for all of them");
-    // A line may have been cut by the end of the disk; none of the later ones is spoiled by it.
+    // The end of the disk may have cut one line. No later line is damaged.
     let spoiled = log
         .lines()
         .filter(|line| serde_json::from_str::<Value>(line).is_err());

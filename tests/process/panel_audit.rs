@@ -1,11 +1,11 @@
-//! What sellers do in the panel stands in the audit log: who, what, about what, from where; and no secret.
+//! Sellers' actions in the panel are in the audit log: actor, action, subject and source, but no secret.
 
 use blackbox::{PASSWORD, World};
 use serde_json::{Value, json};
 
 use crate::{admin::audit, world};
 
-/// What the log says of one seller, oldest first: action and subject.
+/// A seller's audit entries, oldest first: action and subject.
 async fn told(world: &World, seller: &str) -> Vec<(String, String)> {
     let text = |entry: &Value, name: &str| entry[name].as_str().unwrap().to_owned();
     let mut entries = audit(world, &format!("--about {seller} --limit 100")).await;
@@ -109,7 +109,7 @@ async fn what_sellers_do_in_the_panel_stands_in_the_audit_log() {
     ]
     .map(|(action, subject)| (action.to_owned(), subject.to_owned()));
     let mut found = told;
-    // A wrong password is noted beside the answer, so that it takes no longer than with an unknown account.
+    // A wrong password is recorded concurrently with the answer, so that the time does not reveal whether the account exists.
     found.sort();
     expected.sort();
     assert_eq!(found, expected);

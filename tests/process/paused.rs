@@ -1,4 +1,4 @@
-//! Processes that are stopped in their tracks for longer than anybody waits for them, and then go on as if nothing had been.
+//! Processes that are paused for longer than any timeout and then continue.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::{
     outage::holds_out,
 };
 
-/// How long it is asked what became of a transaction, and a last statement besides.
+/// Time for looking up a transaction's outcome, plus one last statement.
 pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(18);
 
-/// How long a transaction in which nobody asks for anything is left open.
+/// PostgreSQL's timeout for an idle transaction.
 const LEFT_OPEN: Duration = Duration::from_secs(10);
 
-/// When its locks are free at the latest: it may have waited for one for two seconds, and the machine is busy.
+/// Maximum time until its locks are free: it may have waited for a lock for two seconds, and the machine is busy.
 const FREE_WITHIN: Duration = Duration::from_secs(13);
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn a_database_that_was_paused_goes_on_and_nothing_is_done_twice() {
     let mut ledger = Ledger::open(&world).await;
     assert_eq!(ledger.write(&world, 8).await, 8);
     for pause in [0, 30, 100] {
-        // In the midst of writes, earlier and later ones.
+        // During writes, at different moments.
         let (_, ()) = tokio::join!(ledger.write(&world, 8), async {
             tokio::time::sleep(Duration::from_millis(pause)).await;
             postgres.pause();
@@ -45,7 +45,7 @@ async fn a_database_that_was_paused_goes_on_and_nothing_is_done_twice() {
         world.server.ready().await;
     }
     ledger.holds(&world).await;
-    // Whoever waits for the outcome of a COMMIT waits for as long as that may come: those are the keyed changes alone.
+    // A request may wait for a COMMIT's outcome for its maximum time; only keyed changes do.
     in_time_but_for(&world, "PATCH", OUTCOME_WITHIN);
 }
 
@@ -66,7 +66,7 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
             .bearer(&trader.token);
         request.header("idempotency-key", "k").json(&json!({"stock": 3}))
     };
-    // The row is held, so that the transaction waits in its middle.
+    // The row is locked, so that the transaction waits in its middle.
     let mut holder = world.database.connect().await;
     let held = holder.transaction().await.unwrap();
     let row = "select 1 from offers where id::text = $1 for update";
@@ -86,7 +86,7 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     })
     .await;
     clock.advance(TimeDelta::seconds(61)).await;
-    // Until the server ends the sleeper's transaction, its lock is there.
+    // The lock is held until the server ends the paused process's transaction.
     let free = async {
         holder.execute(row, &[&offer]).await.unwrap();
         paused.elapsed()

@@ -9,11 +9,11 @@ use tokio::task::JoinSet;
 
 use crate::PROGRAM;
 
-/// Connections that the pooler has to the database.
+/// The pooler's connections to the database.
 const CONNECTIONS: u32 = 3;
-/// Who trade at once: each process has more connections to the pooler than that has to the database.
+/// Concurrent sellers: each process has more connections to the pooler than the pooler has to the database.
 const SELLERS: usize = 12;
-/// Prepared statements that it keeps for each.
+/// Prepared statements that the pooler keeps per connection.
 const STATEMENTS: u32 = 100;
 
 fn settings(options: ServerOptions) -> ServerOptions {
@@ -22,7 +22,7 @@ fn settings(options: ServerOptions) -> ServerOptions {
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 1_000_000)
 }
 
-/// What a new seller and its application do, all of which succeeds.
+/// Actions of a new seller and its application; all succeed.
 async fn trade(world: Arc<World>) {
     let trader = world.trader().await;
     let application = world.application(&trader.seller, &["offers:read"]).await;
@@ -37,14 +37,14 @@ async fn trade(world: Arc<World>) {
     }
 }
 
-/// What a session has that its connection did not begin with.
+/// Session state that a connection did not start with.
 const LEFT: &str = "\
     select name || ' = ' || setting from pg_settings where source = 'session' and name <> all($1) \
     union all select 'a lock: ' || mode from pg_locks where pid = pg_backend_pid() and locktype = 'advisory' \
     union all select 'listens: ' || pg_listening_channels() \
     union all select 'a table: ' || relname from pg_class where relpersistence = 't'";
 
-/// What the pooler itself sets for each of its clients.
+/// Parameters that the pooler itself sets for each client.
 const TRACKED: [&str; 6] = [
     "application_name",
     "client_encoding",
@@ -69,7 +69,7 @@ async fn connections_are_shared_and_nothing_of_one_client_is_left_to_the_next() 
     }
     sellers.join_all().await;
 
-    // Whoever holds all of the server's connections sees what was left on each.
+    // With all of the pooler's connections taken, the test sees what was left on each.
     let (mut holders, mut processes) = (Vec::new(), HashSet::new());
     for _ in 0..CONNECTIONS {
         let holder = world.database.connect().await;

@@ -1,5 +1,5 @@
-//! PostgreSQL is killed with all its processes in the midst of keyed writes, and recovers on the same data. Claims on keys are
-//! committed without waiting for the disk, so that some may be lost; what they guard is not done twice for that.
+//! All PostgreSQL processes are killed during keyed writes, and the server recovers on the same data. Claims on idempotency keys are
+//! committed asynchronously, so some may be lost; no write is executed twice because of that.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -22,27 +22,27 @@ use crate::{
     paused::OUTCOME_WITHIN,
 };
 
-/// How many writes are answered before a kill, at most.
+/// Maximum number of answered writes before a kill.
 const MOST_ANSWERS: u64 = 120;
-/// How soon the service answers again.
+/// Time until the service answers again.
 pub(crate) const BACK_WITHIN: Duration = Duration::from_secs(10);
 const CLIENTS: i32 = 6;
 const KILLS: usize = 3;
-/// How long a writer has for its last write, once all is well.
+/// Time for a writer's last write after the recovery.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
-/// Both are what PostgreSQL has by itself, and what this test is about.
+/// PostgreSQL's defaults, which this test is about.
 const DURABLE: &str = "select count(*) from pg_settings
     where name in ('fsync', 'synchronous_commit') and setting = 'on' and $1 = ''";
 
-/// Several who write until they are told to end.
+/// Several clients that write until `end`.
 pub(crate) struct Writers {
     running: Vec<JoinHandle<Writer>>,
     pub(crate) answers: Arc<AtomicUsize>,
     ends: Arc<AtomicBool>,
 }
 
-/// Writes one change after the other, and repeats what failed once the service is ready again.
+/// Writes one change after another, and repeats failed ones once the service is ready again.
 struct Writer {
     world: Arc<World>,
     ledger: Ledger,
@@ -66,7 +66,7 @@ impl Writers {
         }
     }
 
-    /// Waits until each has ended with a good answer, and holds all to what they were answered.
+    /// Waits until each writer has ended with a success, and checks all of their acknowledged writes.
     pub(crate) async fn end(self, world: &World) {
         self.ends.store(true, Ordering::Relaxed);
         for writer in self.running {
@@ -94,7 +94,7 @@ impl Writer {
     }
 }
 
-/// A point in time that nobody chose: after some answers, and a little while.
+/// Waits for a random moment: after some answers and a short time.
 pub(crate) async fn moment(answers: &AtomicUsize) {
     let chance = RandomState::new().build_hasher().finish();
     let enough = answers.load(Ordering::Relaxed) + usize::try_from(chance % MOST_ANSWERS).unwrap();
@@ -105,7 +105,7 @@ pub(crate) async fn moment(answers: &AtomicUsize) {
     tokio::time::sleep(Duration::from_micros(chance / MOST_ANSWERS % 20_000)).await;
 }
 
-/// The feed's reader sees each change that is there, and each stock once.
+/// Asserts that a reader of the feed gets every change, and each stock once.
 async fn fed_once(world: &World) {
     let feed = eventually("the feed", async || {
         let feed = world.caught_up_feed().await;
@@ -120,7 +120,7 @@ async fn fed_once(world: &World) {
     assert_eq!(stocks.len(), distinct.len());
 }
 
-/// Kills the server and every process of its, at once.
+/// Kills the server and all of its processes at once.
 async fn kill_all(postgres: &OwnPostgres) {
     let admin = postgres.database().connect().await;
     let others = admin
@@ -129,7 +129,7 @@ async fn kill_all(postgres: &OwnPostgres) {
         .unwrap();
     kill_postmaster(postgres.cluster());
     for other in others {
-        // It may have ended by itself meanwhile.
+        // The process may have exited meanwhile.
         kill_process(Pid::from_raw(other.get(0)).unwrap(), Signal::KILL).unwrap_or_default();
     }
     eventually("the end of the server", async || {
@@ -140,7 +140,7 @@ async fn kill_all(postgres: &OwnPostgres) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answered() {
-    // Its data are to be there when it has died.
+    // The data must survive the crash.
     let postgres = OwnPostgres::start(|options| options.throw_away(false)).await;
     let world = Arc::new(
         World::over(PROGRAM, postgres.database(), |options| {
@@ -156,7 +156,7 @@ async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answer
     for kill in 0..KILLS {
         moment(&writers.answers).await;
         kill_all(&postgres).await;
-        // For the first time the outage is noticed, then the server is back sooner than that.
+        // The first time, the test waits until the outage is noticed; later the server is back sooner than that.
         if kill == 0 {
             world.server.not_ready().await;
             assert_eq!(probe.write(&world, 1).await, 0);
@@ -174,6 +174,6 @@ async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answer
     writers.end(&world).await;
     probe.holds(&world).await;
     fed_once(&world).await;
-    // Whoever waits for the outcome of a COMMIT waits for as long as that may come.
+    // A request may wait for a COMMIT's outcome for its maximum time.
     in_time_but_for(&world, "PATCH", OUTCOME_WITHIN);
 }

@@ -1,4 +1,4 @@
-//! Every process is replaced, one after another, behind a balancer and under load: no request fails.
+//! Every process is replaced, one after another, behind a balancer under load: no request fails.
 
 use std::{
     sync::{
@@ -18,21 +18,21 @@ use crate::PROGRAM;
 
 const SERVERS: usize = 3;
 const CLIENTS: u32 = 16;
-/// What all clients ask together, in requests a second.
+/// Load of all clients together, in requests a second.
 const RATE: u32 = 200;
-/// Fewer answers than this, on however slow a machine, would tell of no load.
+/// Minimum number of answers, even on a slow machine, for the test to be meaningful.
 const AT_LEAST: usize = 1_000;
 
 fn settings(options: ServerOptions) -> ServerOptions {
     options
-        // Longer than the balancer takes to notice, and than any client is idle.
+        // Longer than the balancer needs to notice, and than any client is idle.
         .set("SELLER_API__SERVER__DRAIN", "1s")
         .set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 1_000_000)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 1_000_000)
 }
 
-/// One who asks, always on one connection for as long as that lasts.
+/// A client that reuses one connection as long as possible.
 struct Asking {
     client: Client,
     base_url: String,
@@ -42,17 +42,17 @@ struct Asking {
     ends: Arc<AtomicBool>,
 }
 
-/// How it went.
+/// A client's results.
 #[derive(Default)]
 struct Asked {
     answered: usize,
     failed: Vec<String>,
-    /// The stock that was written last.
+    /// The stock of the last write.
     stock: u64,
 }
 
 impl Asking {
-    /// Reads, writes and asks for tokens in turn.
+    /// Alternates reads, writes and token requests.
     fn request(&self, n: u64) -> Request {
         let offer = format!("{}/v1/offers/{}", self.base_url, self.offer);
         match n % 3 {
@@ -96,7 +96,7 @@ impl Asking {
     }
 }
 
-/// The processes and what leads to them.
+/// The processes and the balancer.
 struct Fleet {
     world: World,
     balancer: Balancer,
@@ -138,7 +138,7 @@ impl Fleet {
     }
 }
 
-/// Clients, each with an offer of its own.
+/// Starts clients, each with a separate offer.
 async fn clients(fleet: &Fleet, ends: &Arc<AtomicBool>) -> Vec<(String, JoinHandle<Asked>)> {
     let trader = fleet.world.trader().await;
     let application = fleet.world.application(&trader.seller, &["offers:read"]).await;
@@ -164,7 +164,7 @@ async fn no_request_fails_while_every_process_is_replaced_twice() {
     let ends = Arc::new(AtomicBool::new(false));
     let began = Instant::now();
     let clients = clients(&fleet, &ends).await;
-    // With one more for the time of the change, and with one less.
+    // With one additional server during the replacement, and with one server fewer.
     for _ in 0..SERVERS {
         fleet.grow().await;
         fleet.stop_the_oldest().await;

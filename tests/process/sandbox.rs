@@ -1,4 +1,4 @@
-//! The sandbox: what it is seeded with, trade in it, and its life over a folder or a database that somebody names.
+//! The sandbox: its seed data, trade in it, and its life over a folder or a given database.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,7 +42,7 @@ fn has_keys(value: &Value, names: &str) {
     assert!(keys.map(String::as_str).eq(names.split(' ')), "{value}");
 }
 
-/// It keeps no secret, and goes through consent alone.
+/// A public client: it has no secret, and gets tokens by consent only.
 fn is_public(application: &Value) -> bool {
     application["client_secret"].is_null()
 }
@@ -86,7 +86,7 @@ fn has_the_shape(credentials: &Value) {
     }
 }
 
-/// A sandbox, seen by its first seller.
+/// A sandbox from its first seller's view.
 pub(crate) struct Trade {
     pub(crate) sandbox: Sandbox,
     first: Value,
@@ -119,7 +119,7 @@ impl Trade {
         self.read(&format!("/v1/orders/{order}")).await
     }
 
-    /// A request about the example's offer.
+    /// A request about the example offer.
     pub(crate) fn offer(&self, method: Method) -> Request {
         let base = text(&self.sandbox.credentials["base_url"]);
         let url = format!("{base}/v1/offers/{}", self.example("offer"));
@@ -131,7 +131,7 @@ impl Trade {
         Client::new().get(&url).send().await.status == 200
     }
 
-    /// How many orders of each status the seller is shown, and under which numbers.
+    /// The number of the seller's orders by status, and their numbers.
     async fn orders(&self) -> (BTreeMap<String, usize>, Vec<String>) {
         let page = self.read("/v1/orders?limit=200").await;
         let (mut statuses, mut numbers) = (BTreeMap::new(), Vec::new());
@@ -142,7 +142,7 @@ impl Trade {
         (statuses, numbers)
     }
 
-    /// A POST with a body: to the API, or with the operator's token.
+    /// Sends a POST with a body, to the API or, with the operator's token, to the back office.
     async fn post(&self, base: &str, token: &str, path: &str, body: &Value) -> Answer {
         let url = format!("{}{path}", text(&self.sandbox.credentials[base]));
         let request = Client::new().post(&url).json(body);
@@ -159,7 +159,7 @@ impl Trade {
         self.post("backoffice_url", token, path, body).await
     }
 
-    /// A new paid order of the seller's.
+    /// A new paid order of the seller.
     async fn paid(&self) -> String {
         let seller = Seller {
             id: text(&self.first["id"]).to_owned(),
@@ -182,7 +182,7 @@ impl Trade {
         request.json(&json!({"carrier": carrier, "tracking_number": number}))
     }
 
-    /// The mails that hold a text. They are their owner's alone.
+    /// The mails that contain a text. Asserts that only their owner can read them.
     fn mails(&self, part: &str) -> Vec<String> {
         let files = std::fs::read_dir(&self.mail).into_iter().flatten();
         let paths = files.map(|file| file.unwrap().path());
@@ -197,7 +197,7 @@ impl Trade {
             .collect()
     }
 
-    /// Connects to its database.
+    /// Connects to the sandbox's database.
     pub(crate) async fn database(&self) -> Option<tokio_postgres::Client> {
         let url = text(&self.sandbox.credentials["database_url"]);
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.ok()?;
@@ -205,7 +205,7 @@ impl Trade {
         Some(client)
     }
 
-    /// The process id of its PostgreSQL, which may live where its command line does not tell; none while it is down.
+    /// The process id of the sandbox's PostgreSQL; `None` while it is down. Its command line may not show its folder.
     async fn postmaster(&self) -> Option<i32> {
         let asked = "select pg_read_file('postmaster.pid')";
         let row = self.database().await?.query_one(asked, &[]).await.ok()?;
@@ -305,7 +305,7 @@ async fn orders_are_of_every_kind_and_history_stays_as_it_was(trade: &Trade) {
     assert!(test["is_test"] == true && !numbers.contains(&text(&test["order_number"]).to_owned()));
     let several = trade.shipping(trade.example("multi_seller_order"), "inpost", "1234");
     assert_eq!(several.send().await.expect(409).code(), "multi_seller_order");
-    // The example is an order that the guide's calls can ship.
+    // The guide's requests can ship the example order.
     let test = trade.example("test_order");
     trade.shipping(test, "dhl", "AA-DELIVERED-1").send().await;
     assert_ne!(
@@ -339,7 +339,7 @@ async fn carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(trade: &
         ("ups", "AA-ERROR-1", false, "shipped"),
         ("fedex", "AA-TIMEOUT-1", false, "shipped"),
         ("dpd", "AA-NOBODYS-1", false, "shipped"),
-        // It is never asked, in the sandbox too.
+        // `other` is never queried, not even in the sandbox.
         ("other", "AA-DELIVERED-3", false, "shipped"),
     ] {
         let order = trade.paid().await;
@@ -402,7 +402,7 @@ async fn an_empty_database_becomes_a_sandbox_in_which_one_trades() {
     orders_are_of_every_kind_and_history_stays_as_it_was(&trade).await;
     carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(&trade).await;
 
-    // Deliveries go to this machine where it is told so, and loudly.
+    // Deliveries go to this machine only if configured, with a warning.
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "events": ["order.shipped"]});
     assert_eq!(
@@ -442,7 +442,7 @@ async fn an_empty_database_becomes_a_sandbox_in_which_one_trades() {
     assert!(says_why, "{}", refused.output());
 }
 
-/// What a dump holds; a line of it is other each time.
+/// The content of a dump, without the line that differs each time.
 async fn contents(database: &TestDatabase) -> Vec<String> {
     let dump = database.dump().await;
     let lines = dump.lines().filter(|line| !line.contains("restrict "));
@@ -467,7 +467,7 @@ async fn a_database_with_anything_else_in_it_is_refused_and_left_as_it_was() {
     }
 }
 
-/// Processes that work in a folder or name it on their command line.
+/// Processes that work in a folder or have it on their command line.
 fn processes_of(folder: &Path) -> Vec<String> {
     let folder = folder.canonicalize().unwrap().to_str().unwrap().to_owned();
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -480,7 +480,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
     told.collect()
 }
 
-/// True while the process lives; a zombie does not.
+/// Whether the process is alive. A zombie is not.
 fn lives(process: i32) -> bool {
     std::fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
@@ -516,7 +516,7 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_deaths() {
     assert!(!lives(postgres));
     assert_eq!(processes_of(&data), Vec::<String>::new());
 
-    // It is killed itself, then its PostgreSQL is.
+    // The sandbox is killed, then its PostgreSQL.
     let again = Trade::start(&data, &[], &[]).await;
     assert_eq!(
         (again.token(), again.orders().await),

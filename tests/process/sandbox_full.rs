@@ -1,4 +1,4 @@
-//! The disk under the sandbox's folder is full: what is wrong is told, and once there is space nothing is lost.
+//! The disk of the sandbox's folder is full: errors say so, and once there is space nothing is lost.
 
 use std::time::{Duration, Instant};
 
@@ -10,24 +10,24 @@ use testkit::SmallDisk;
 
 use crate::{PROGRAM, disk_full::small_disk, outage::comes_again, sandbox::Trade};
 
-/// What has to be read where there is no space.
+/// The expected text if there is no space.
 const NO_SPACE: &str = "No space left on device";
-/// The same where there is a PostgreSQL already, whose log may have no room for it.
+/// The expected text if PostgreSQL exists already: its log may have no room for the error.
 const FULL: &str = "its disk is full";
 
-/// A start that must not come about; gives what it complains of.
+/// Asserts that a start fails. Returns the errors.
 async fn refused(disk: &SmallDisk) -> String {
     Sandbox::refused(PROGRAM, disk.path(), 1).await.stderr
 }
 
-/// The stock of the example that was acknowledged last, and the one that was tried last.
+/// The example's stock: the last acknowledged value and the last one that was sent.
 struct Stock {
     acknowledged: i64,
     tried: i64,
 }
 
 impl Stock {
-    /// True where the change was acknowledged; else it may come again.
+    /// Whether the change was acknowledged. Otherwise asserts that it may be repeated.
     async fn is_written(&mut self, trade: &Trade) -> bool {
         self.tried += 1;
         let begun = Instant::now();
@@ -46,7 +46,7 @@ impl Stock {
         false
     }
 
-    /// What was acknowledged is there, or what was tried after it: such a change may have come through although its answer was 500.
+    /// Asserts that the stock is the acknowledged one or the one sent after it: a change may succeed although its answer was 500.
     async fn is_kept(&self, trade: &Trade) {
         let stock = trade.offer(Method::GET).send().await.expect(200).json()["stock"].as_i64();
         let possible = self.acknowledged..=self.tried;
@@ -57,7 +57,7 @@ impl Stock {
     }
 }
 
-/// On to the next file of PostgreSQL's log until there is none to be had, which ends the server.
+/// Switches to new WAL files until there is no space for one, which stops the server.
 async fn use_up_the_log(trade: &Trade, stock: &mut Stock) {
     let client = trade.database().await.unwrap();
     while client.batch_execute("select pg_switch_wal()").await.is_ok() {
@@ -71,7 +71,7 @@ async fn without_space_it_says_so_and_what_it_has_it_keeps() {
     disk.fill();
     let told = refused(&disk).await;
     assert!(told.contains(NO_SPACE), "{told}");
-    // Enough for some files, and not for a PostgreSQL.
+    // Enough for some files, but not for a PostgreSQL.
     disk.free();
     disk.fill_but_for(8);
     let told = refused(&disk).await;
@@ -84,7 +84,7 @@ async fn without_space_it_says_so_and_what_it_has_it_keeps() {
     };
     assert!(stock.is_written(&trade).await);
 
-    // It runs while there is no space, and goes on by itself.
+    // The sandbox runs while there is no space, and recovers by itself.
     disk.fill();
     use_up_the_log(&trade, &mut stock).await;
     eventually("the word of it", async || {
@@ -99,7 +99,7 @@ async fn without_space_it_says_so_and_what_it_has_it_keeps() {
     stock.is_kept(&trade).await;
     assert!(stock.is_written(&trade).await);
 
-    // It ends while there is no space, and does not start.
+    // It stops while there is no space, and does not start.
     disk.fill();
     use_up_the_log(&trade, &mut stock).await;
     trade.end(Signal::INT).await;

@@ -1,4 +1,4 @@
-//! Clients that take their time are cut off; imports that go on are not.
+//! Slow clients are disconnected; imports in progress are not.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::{PROGRAM, me};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
-/// Short time-outs; the rules are the same as with long ones.
+/// Short timeouts; the rules are the same as with long ones.
 async fn hasty_world() -> World {
     World::with(PROGRAM, |options| {
         options
@@ -20,7 +20,7 @@ async fn hasty_world() -> World {
     .await
 }
 
-/// Sends byte after byte until the other side closes, and says how long that took.
+/// Sends single bytes until the server closes. Returns the time that took.
 async fn drip(wire: &mut Wire, byte: &str) -> Duration {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(20) {
@@ -129,7 +129,7 @@ async fn who_is_in_time_is_not_cut_off() {
         let mut wire = Wire::connect(base).await;
         wire.send(request("GET", "/healthz", &[])).await;
         wire.answer().await.expect("the first request is answered");
-        // Idling is not slow.
+        // An idle import is not a slow client.
         tokio::time::sleep(Duration::from_millis(2_500)).await;
         for _ in 0..3 {
             for part in ["GET /heal", "thz HTTP/1.1\r\nhost: tests", ".example\r\n\r\n"] {

@@ -1,5 +1,5 @@
-//! A network between program and database that is slow, but not silent: below the deadlines everything goes on, only slower;
-//! above them the same holds as for a database that is silent.
+//! A slow but working network between program and database. Below the deadlines everything works, only slower; above them the
+//! effect is the same as with a database that does not answer.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn pace(delay: u64, jitter: u64, bandwidth: Option<u32>) -> Pace {
     }
 }
 
-/// A carrier that takes all the time that it has leaves the database all of its own.
+/// A carrier that uses up its whole deadline does not shorten the database's.
 #[tokio::test]
 async fn the_time_of_a_carrier_is_not_the_stores() {
     let carrier = CarrierStub::start().await;
@@ -38,7 +38,7 @@ async fn the_time_of_a_carrier_is_not_the_stores() {
     let began = Instant::now();
     let silent = json!({"carrier": "inpost", "tracking_number": "SILENT-1"});
     world.ship(&trader.token, &order.id, &silent).await.expect(201);
-    // Together they take longer than the database alone may.
+    // Together they take longer than the database alone is allowed to.
     assert!(began.elapsed() > Duration::from_secs(3), "{:?}", began.elapsed());
 }
 
@@ -50,7 +50,7 @@ async fn a_slow_way_to_the_database_slows_and_breaks_nothing() {
     let offer = world.any_offer(&trader.seller, json!({"stock": 100})).await;
     for slow in [
         pace(10, 0, None),
-        // Across a continent, over a bad line.
+        // Like a bad line across a continent.
         pace(30, 30, Some(200_000)),
     ] {
         link.slow_down(slow);
@@ -62,7 +62,7 @@ async fn a_slow_way_to_the_database_slows_and_breaks_nothing() {
         world.server.ready().await;
     }
 
-    // Each statement takes longer than one may.
+    // Each statement takes longer than its timeout.
     link.slow_down(pace(1_600, 0, None));
     assert_eq!(ledger.write(&world, 8).await, 0);
     world.server.not_ready().await;

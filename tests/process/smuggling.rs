@@ -1,5 +1,5 @@
-//! Requests that two readers could read differently, on every listener: one request is answered once or its connection ends,
-//! and nothing of a body is ever carried out.
+//! Requests that two parsers could read differently, on every listener. Each gets one answer or its connection ends, and no part of a
+//! body is executed as a request.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use tokio::{
 
 use crate::PROGRAM;
 
-/// What lies where a body is; it has a path that nobody else asks for.
+/// A request inside a body, with a path that nothing else requests.
 const INNER: &str = "GET /smuggled HTTP/1.1\r\nhost: inner\r\n\r\n";
 
-/// Requests, and what each listener does with them; how they are written stands at the top of the file.
+/// Requests and the expected result of each listener. The file explains its format at the top.
 const CASES: &str = include_str!("smuggling.txt");
 
-/// A listener, a path that it answers with 200, and the headers that this needs.
+/// A listener, a path that it answers with 200, and the headers that the path needs.
 struct Listener {
     base: String,
     path: &'static str,
     headers: String,
 }
 
-/// What a connection said before it ended.
+/// Everything that a connection sent before it ended.
 #[derive(Debug)]
 struct Said {
     statuses: Vec<u16>,
@@ -39,7 +39,7 @@ impl Said {
         self.text.to_lowercase().contains("connection: close")
     }
 
-    /// Whether this is what a word of the table says.
+    /// Whether a word of the table matches.
     fn is(&self, word: &str) -> bool {
         match word {
             "refused" => matches!(self.statuses[..], [] | [400]),
@@ -59,7 +59,7 @@ impl Said {
 }
 
 impl Listener {
-    /// Sends bytes on a connection of their own and reads all that comes of it.
+    /// Sends bytes on a new connection and reads everything until it closes.
     async fn hears(&self, template: &str) -> Said {
         let bytes = template
             .replace("{path}", self.path)
@@ -68,7 +68,7 @@ impl Listener {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(bytes.as_bytes()).await.unwrap();
         let mut heard = Vec::new();
-        // An answer that may be waiting for the rest of a body comes after the body's time; idle connections end later.
+        // If the server waits for the rest of a body, it answers after the body timeout. Idle connections end later.
         let end = timeout(Duration::from_secs(10), stream.read_to_end(&mut heard)).await;
         let text = String::from_utf8_lossy(&heard).into_owned();
         let statuses = text.match_indices("HTTP/1.").map(|(at, _)| {
@@ -83,7 +83,7 @@ impl Listener {
     }
 }
 
-/// The cases of the table: what has to come of them, and the request.
+/// The table's cases: the expected results and the request.
 fn cases() -> impl Iterator<Item = (&'static str, String)> {
     let lines = CASES
         .lines()
@@ -136,7 +136,7 @@ fn cases() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
-/// The text with its escapes, as JSON has them.
+/// Resolves the text's escapes, which are those of JSON.
 fn unescaped(text: &str) -> String {
     let quoted = format!("\"{}\"", text.replace('"', "\\\"").replace("\r\n", "\\r\\n"));
     serde_json::from_str(&quoted).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -196,7 +196,7 @@ async fn a_request_is_answered_once_or_its_connection_ends_and_no_body_is_carrie
     assert!(!log.contains("\"ERROR\"") && !log.contains("actix_http"), "{log}");
 }
 
-/// `POST` with a body in chunks to a listener, which asks for this credential.
+/// A `POST` with a chunked body and this bearer token.
 fn chunked(path: &str, token: &str) -> String {
     let bearer = format!("Bearer {token}");
     let headers = [
@@ -225,7 +225,7 @@ async fn a_chunk_that_breaks_while_the_body_is_awaited_is_answered() {
     ] {
         let mut wire = Wire::connect(base).await;
         wire.send(asked + "1\r\na\r\n").await;
-        // The body is what is waited for once the token has been looked up.
+        // After the look-up of the token, the server waits for the body.
         eventually("the look-up", async || {
             (world.count(looked_up, "").await > 0).then_some(())
         })
@@ -264,7 +264,7 @@ async fn a_head_and_its_body_may_come_in_any_pieces() {
         (&chunked, 4_000),
     ] {
         let mut wire = Wire::connect(&world.server.base_url).await;
-        // Twice, so that the next request's beginning comes along with the end of the one before it.
+        // Sent twice, so that the start of the second request arrives with the end of the first.
         for piece in whole.repeat(2).as_bytes().chunks(piece) {
             assert!(wire.send(piece).await);
         }

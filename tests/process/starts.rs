@@ -1,4 +1,4 @@
-//! `serve` starts whatever state the database is in, and says what it waits for.
+//! `serve` starts with the database in any state, and reports what it waits for.
 
 use std::{
     net::TcpListener,
@@ -62,7 +62,7 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
     server.log_with(|log| log.contains("seller-api migrate")).await;
 }
 
-/// Why a server that runs is not ready.
+/// The reason for which a running server is not ready.
 pub(crate) async fn reason(server: &TestServer) -> String {
     let answer = Client::new()
         .get(&format!("{}/readyz", server.backoffice_url))
@@ -72,7 +72,7 @@ pub(crate) async fn reason(server: &TestServer) -> String {
     answer.json()["reason"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Where it is refused: by commands, and by a server that waits.
+/// Asserts that commands fail, and that a server waits, with this reason.
 async fn refused_everywhere(url: &str, commands: &[&[&str]], words: &[&str]) {
     for command in commands {
         let refused = run(PROGRAM, command, &[("DATABASE_URL", url)]).await.ended(4);
@@ -113,7 +113,7 @@ async fn a_database_that_cannot_hold_every_name_is_refused() {
 #[tokio::test]
 async fn a_role_without_rights_is_told_what_it_lacks() {
     let database = TestDatabase::create().await;
-    // A role that every server has, and that owns nothing.
+    // A role that every server has and that owns nothing.
     let url = |database: &TestDatabase| format!("{}?options=-c%20role%3Dpg_monitor", database.url());
     let commands: [&[&str]; 2] = [&["migrate"], &["admin", "audit", "list"]];
     refused_everywhere(&url(&database), &commands, &["the role may not read", "grant"]).await;
@@ -152,7 +152,7 @@ async fn without_a_database_it_waits_and_goes_on_once_that_is_there() {
 async fn on_a_migrated_database_it_is_ready_within_a_second() {
     let database = TestDatabase::create().await;
     let mut quickest = Duration::MAX;
-    // Other tests share the machine: the quickest start is the one that tells.
+    // Other tests share the machine, so the fastest start counts.
     for _ in 0..3 {
         let began = Instant::now();
         let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
@@ -179,7 +179,7 @@ async fn a_schema_for_newer_programs_alone_is_refused() {
     ];
     let refused = run(PROGRAM, &["serve"], &environment).await.failure();
     assert!(refused.output().contains("999.1.2"), "{}", refused.output());
-    // There is nothing to migrate, but all is not well either.
+    // There is nothing to migrate, but the schema is not valid either.
     let refused = run(PROGRAM, &["migrate"], &environment).await.failure();
     assert!(refused.output().contains("999.1.2"), "{}", refused.output());
     for command in [
@@ -193,7 +193,7 @@ async fn a_schema_for_newer_programs_alone_is_refused() {
             refused.output()
         );
     }
-    // What already runs may finish its work, but is given no more.
+    // Requests in progress may finish, but the server reports that it is not ready.
     running.not_ready().await;
     assert_eq!(probe(&running, "/healthz").await, 200);
     let undone = "delete from __diesel_schema_migrations where version = '9999'";

@@ -1,4 +1,4 @@
-//! Statements and round trips that requests cost PostgreSQL, counted on the wire: one more is seen here before it is felt.
+//! Counts the statements and round trips to PostgreSQL per request, on the wire, so that an additional one is noticed.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use tokio_postgres::config::Host;
 
 use crate::PROGRAM;
 
-/// Statements and round trips of one request when no other is in flight.
+/// Statements and round trips of one request without concurrent requests.
 const ASKED: [(&str, usize, usize); 9] = [
     ("GET /v1/me", 1, 1),
     ("GET /v1/offers/{id}", 2, 2),
@@ -26,7 +26,7 @@ const ASKED: [(&str, usize, usize); 9] = [
     ("POST /oauth/token, client_credentials", 4, 4),
     ("POST /oauth/token, refresh_token", 11, 7),
 ];
-/// Each is sent this often, and the fewest count: connecting, preparing a statement and what happens beside requests only add.
+/// Repetitions of each request; the minimum counts, since connecting, preparing and background work only add.
 const REPEATS: usize = 12;
 
 #[tokio::test]
@@ -101,15 +101,15 @@ async fn no_request_asks_more_than_it_did() {
     assert_eq!(found, ASKED);
 }
 
-/// What was asked of PostgreSQL.
+/// The statements and round trips of a request.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     statements: usize,
-    /// How often a connection waited for an answer with nothing else under way.
+    /// How often a connection waited for an answer with nothing else in flight.
     round_trips: usize,
 }
 
-/// A socket that passes everything on to a database and counts.
+/// A socket that forwards everything to a database and counts.
 struct Tap {
     url: String,
     asked: Arc<Mutex<Asked>>,
@@ -140,7 +140,7 @@ impl Tap {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 
-    /// Sends a request several times, and returns the fewest statements and round trips.
+    /// Sends a request several times and returns the minimum of statements and round trips.
     async fn fewest(&self, mut request: impl AsyncFnMut(usize)) -> Asked {
         let mut fewest = Asked {
             statements: usize::MAX,
@@ -166,16 +166,16 @@ async fn accept(listener: UnixListener, target: PathBuf, asked: Arc<Mutex<Asked>
 async fn pass_on(mut client: UnixStream, target: PathBuf, asked: Arc<Mutex<Asked>>) -> std::io::Result<()> {
     let mut server = UnixStream::connect(target).await?;
     let (mut from_client, mut from_server) = ([0; 16 * 1024], [0; 16 * 1024]);
-    // A client's first message has no type.
+    // A client's first message has no type byte.
     let (mut questions, mut answers) = (Messages::after_untyped(true), Messages::after_untyped(false));
     let mut unanswered: u64 = 0;
     loop {
         tokio::select! {
-            // An answer counts before the question that follows it.
+            // Answers are counted before the questions that follow them.
             biased;
             read = server.read(&mut from_server) => {
                 let bytes = &from_server[..read?];
-                // ReadyForQuery. The first one follows no question.
+                // ReadyForQuery. The first one does not follow a query.
                 answers.feed(bytes, |kind, _| unanswered = unanswered.saturating_sub(u64::from(kind == b'Z')));
                 client.write_all(bytes).await?;
                 if bytes.is_empty() {
@@ -189,7 +189,7 @@ async fn pass_on(mut client: UnixStream, target: PathBuf, asked: Arc<Mutex<Asked
                     asked.statements += match kind {
                         // Execute.
                         b'E' => 1,
-                        // A simple query of one statement or several.
+                        // A simple query with one or more statements.
                         b'Q' => String::from_utf8_lossy(content).split(';').filter(|sql| sql.len() > 1).count(),
                         _ => 0,
                     };
@@ -208,7 +208,7 @@ async fn pass_on(mut client: UnixStream, target: PathBuf, asked: Arc<Mutex<Asked
     }
 }
 
-/// Cuts one direction's bytes into messages (PostgreSQL documentation, "Message Formats").
+/// Splits one direction's bytes into messages (PostgreSQL documentation, "Message Formats").
 struct Messages {
     buffer: Vec<u8>,
     typed: bool,
@@ -223,7 +223,7 @@ impl Messages {
         }
     }
 
-    /// Calls `each` with type and content of every message that `bytes` complete.
+    /// Calls `each` with type and content of every message that `bytes` completes.
     fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(u8, &[u8])) {
         self.buffer.extend_from_slice(bytes);
         loop {

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: what runs is finished, then the program ends well.
+//! SIGTERM and SIGINT: requests in progress are finished, then the program exits with success.
 
 use std::time::{Duration, Instant};
 
@@ -10,18 +10,18 @@ use tokio::net::TcpStream;
 
 use crate::{PROGRAM, me, world};
 
-/// An import whose body has begun but not ended.
+/// An import whose body has started but not ended.
 async fn begun_import(world: &World) -> Wire {
     let seller = world.seller().await;
     let mut wire = Wire::importing(&world.server, &seller.id).await;
     let line = offer_line(1, json!({})) + "\n";
     wire.send_chunk(&line).await;
-    // The server has begun with it once it answers what came after it on another connection.
+    // The import has started once a later request on another connection is answered.
     world.office_get("/sellers").await.expect(200);
     wire
 }
 
-/// Takes the server out of its world, which keeps the database.
+/// Takes the server out of its world. The world keeps the database.
 async fn replaced(world: &mut World) -> TestServer {
     let another = world.another().await;
     std::mem::replace(&mut world.server, another)
@@ -112,7 +112,7 @@ async fn it_stops_while_the_database_is_away() {
     world.server.ready().await;
 }
 
-/// Asks again and again on one connection, up to the answer that says it was the last one.
+/// Repeats requests on one connection until an answer announces its end.
 async fn busy(base_url: String, token: String) -> u32 {
     let ask = me(&token);
     let mut wire = Wire::connect(&base_url).await;

@@ -1,4 +1,4 @@
-//! What systemd is told, by a socket in its place.
+//! Notifications to systemd, received on a socket in its place.
 
 use std::{path::Path, time::Duration};
 
@@ -7,10 +7,10 @@ use tokio::{net::UnixDatagram, time::timeout};
 
 use crate::PROGRAM;
 
-/// Longest wait for anything that has to come.
+/// Maximum wait for an expected message.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What listens in systemd's place.
+/// The socket in systemd's place.
 struct Supervisor(UnixDatagram);
 
 impl Supervisor {
@@ -18,7 +18,7 @@ impl Supervisor {
         Self(UnixDatagram::bind(path).unwrap())
     }
 
-    /// The next message with these words in it; those before it are dropped.
+    /// Waits for the next message that contains these words; drops those before it.
     async fn told(&self, words: &str) -> String {
         let mut buffer = [0; 4_096];
         let mut heard = String::new();
@@ -77,7 +77,7 @@ async fn what_is_waited_for_is_logged_once_and_not_at_each_look() {
         .set("WATCHDOG_USEC", 1_000_000);
     let server = blackbox::listen(&options, database.url()).await;
     supervisor.told("STATUS=waiting").await;
-    // Three looks and more, one a second.
+    // Longer than three checks, which run once a second.
     for _ in 0..8 {
         supervisor.told("WATCHDOG=1\n").await;
     }

@@ -1,4 +1,4 @@
-//! TLS of the listeners' own: handshakes, certificates that are replaced, and clients that do not shake hands.
+//! TLS of the listeners: handshakes, replaced certificates, and clients that do not complete a handshake.
 
 use std::{
     fs,
@@ -40,7 +40,7 @@ impl Files {
         self.0.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Puts a new certificate and its key in the place of those before.
+    /// Replaces the certificate and its key by new ones.
     fn renew(&self) -> CertificateDer<'static> {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(vec!["api.example".to_owned()]).unwrap();
@@ -89,7 +89,7 @@ async fn connected(base_url: &str, trusted: &CertificateDer<'static>) -> TlsStre
     shaken(base_url, connector).await.expect("a handshake")
 }
 
-/// Asks for a path; answers the status, once the whole head has come. The answers asked for here are short.
+/// Requests a path and returns the status once the whole head has arrived. These answers are short.
 async fn status(stream: &mut TlsStream<TcpStream>, path: &str) -> u16 {
     stream
         .write_all(request("GET", path, &[("user-agent", "Tests/1.0")]).as_bytes())
@@ -110,12 +110,12 @@ async fn status(stream: &mut TlsStream<TcpStream>, path: &str) -> u16 {
     }
 }
 
-/// How long the other side takes to close a connection on which nothing more is sent.
+/// The time until the server closes a connection on which nothing more is sent.
 async fn closed(stream: &mut TcpStream) -> Duration {
     let began = Instant::now();
     let mut rest = Vec::new();
     let end = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut rest));
-    // A reset is an end too.
+    // A reset counts as closed.
     drop(end.await.expect("the connection ends"));
     began.elapsed()
 }
@@ -144,7 +144,7 @@ async fn clients_of_both_versions_are_served_and_agree_on_http_1_1() {
             assert_eq!(status(&mut stream, "/openapi.json/none").await, 404);
         }
     }
-    // Without a word about protocols it is HTTP/1.1 too; with another one alone there is nothing to speak.
+    // Without ALPN the protocol is HTTP/1.1 too. With only an unknown protocol the handshake fails.
     let mut silent = shaken(base, connector(&certificate, &[&TLS13], &[]))
         .await
         .unwrap();
@@ -152,7 +152,7 @@ async fn clients_of_both_versions_are_served_and_agree_on_http_1_1() {
     shaken(base, connector(&certificate, &[&TLS13], &["h2"]))
         .await
         .unwrap_err();
-    // What the service says of itself goes by it.
+    // URLs in the service's own documents use https.
     let (base, metadata) = (
         base.replace("http://", "https://"),
         "/.well-known/oauth-authorization-server",
@@ -194,7 +194,7 @@ async fn a_certificate_is_replaced_while_connections_are_open() {
     shaken(base, trusts_the_first).await.unwrap_err();
     assert_eq!(status(&mut open, "/v1/me").await, 401, "it goes on");
 
-    // The key of another one.
+    // The key of a different certificate.
     let key = fs::read(files.path("key.pem")).unwrap();
     files.renew();
     fs::write(files.path("key.pem"), key).unwrap();
@@ -227,12 +227,12 @@ async fn who_does_not_shake_hands_is_cut_off() {
     let base = &world.server.base_url;
     let mut plain = Wire::connect(base).await;
     plain.send(request("GET", "/v1/me", &[])).await;
-    // An alert of TLS is no answer of HTTP.
+    // A TLS alert is not an HTTP answer.
     let mut garbage = tcp(base).await;
     garbage.write_all(&[0x47; 2_000]).await.unwrap();
     let mut silent = tcp(base).await;
     let mut slow = tcp(base).await;
-    // The beginning of a record with a handshake of 512 bytes.
+    // The start of a record with a handshake of 512 bytes.
     slow.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
         .await
         .unwrap();
@@ -240,7 +240,7 @@ async fn who_does_not_shake_hands_is_cut_off() {
     for stream in [&mut silent, &mut slow] {
         assert!(closed(stream).await < Duration::from_secs(6));
     }
-    // A head that stays away has its own limit.
+    // A missing request head has a separate timeout.
     let mut idle = connected(base, &certificate).await;
     let mut answer = Vec::new();
     let end = tokio::time::timeout(Duration::from_secs(30), idle.read_to_end(&mut answer));
@@ -320,7 +320,7 @@ async fn what_cannot_be_served_stops_the_start_with_what_is_wrong() {
         if !key.is_empty() {
             environment.push(("SELLER_API__SERVER__TLS__KEY", key));
         }
-        // What refuses the start is found before it, too.
+        // `config` finds everything that makes `serve` fail.
         for command in ["serve", "config"] {
             let refused = run(PROGRAM, &[command], &environment).await.ended(1);
             assert!(refused.stderr.contains(told), "{told}: {}", refused.output());

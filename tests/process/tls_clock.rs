@@ -1,4 +1,4 @@
-//! A process's clock is beyond the time of its database's certificate. It says so, and all is well again once the clock is.
+//! A process's clock is outside the validity of its database's certificate. The process reports that, and recovers with the clock.
 
 use std::{
     fs,
@@ -20,12 +20,12 @@ use crate::{
 };
 
 const RIGHT: &str = "+0s";
-/// Thirty years on.
+/// Thirty years ahead.
 const LATE: &str = "+11000d";
 /// More than eight years back.
 const EARLY: &str = "-3000d";
 
-/// A certificate from 2020 to 2050 that is its own signer, its key, and the clock of a process.
+/// A self-signed certificate valid from 2020 to 2050, its key, and a process's clock.
 struct Files {
     folder: TempDir,
     certificate: String,
@@ -58,7 +58,7 @@ impl Files {
     }
 }
 
-/// Lays a file among a server's data, as their owner's.
+/// Writes a file into a server's data folder, with the folder's owner.
 fn place(data: &Path, name: &str, content: &str) {
     let (path, owner) = (data.join(name), fs::metadata(data).unwrap());
     fs::write(&path, content).unwrap();
@@ -102,7 +102,7 @@ async fn a_databases_certificate_out_of_its_time_is_told_and_survived() {
     ] {
         connect_every_thread(&world, &token).await;
         files.clock(step);
-        // Connections that are there go on.
+        // Open connections keep working.
         world.get(&token, "/v1/offers").await.expect(200);
         let others = "select count(pg_terminate_backend(pid)) from pg_stat_activity
             where datname = current_database() and pid <> pg_backend_pid()";

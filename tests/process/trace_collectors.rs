@@ -1,4 +1,4 @@
-//! Collectors of traces: who decides what they get, and that they harm nobody when they fail.
+//! Trace collectors: what controls the data they get, and that their failures do not affect requests.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::{
     world,
 };
 
-/// The same without the flag that asks for the trace to be recorded.
+/// The same header without the sampled flag.
 const UNSAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
-/// Ends the world's server and waits until it is gone.
+/// Stops the world's server and waits for its exit.
 async fn stopped(mut world: World) -> World {
     let another = world.another().await;
     let server = std::mem::replace(&mut world.server, another);
@@ -103,7 +103,7 @@ async fn a_collector_that_never_answers_delays_no_request_and_no_stop() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let begun = Instant::now();
     drop(stopped(world).await);
-    // `server.drain`, and the three seconds that the last spans have.
+    // `server.drain`, plus three seconds for the last spans.
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }
 

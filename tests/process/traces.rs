@@ -1,4 +1,4 @@
-//! Traces: what a collector sees of requests and of what is done for them, and what it is never told.
+//! Traces: the spans of requests and of background work, and the data that they must not contain.
 
 use std::path::Path;
 
@@ -22,12 +22,12 @@ pub(crate) fn traced(options: ServerOptions, collector: &Collector) -> ServerOpt
         .set("SELLER_API__TRACING__SAMPLE_RATIO", 1)
 }
 
-/// A world of which everything is recorded.
+/// A world with full sampling.
 pub(crate) async fn watched(collector: &Collector) -> World {
     World::with(PROGRAM, |options| traced(local_receivers(options), collector)).await
 }
 
-/// Reads offers under a trace id, with a `traceparent`.
+/// Reads offers with a trace id and a `traceparent`.
 pub(crate) async fn read(world: &World, token: &str, trace_id: &str, traceparent: &str) {
     let request = world.client.get(&world.url("/v1/offers")).bearer(token);
     let request = request.header("x-request-id", trace_id);
@@ -148,7 +148,7 @@ async fn whoever_names_no_trace_or_a_malformed_one_gets_one_of_its_own() {
     assert!(!request.attributes.contains_key("http.route"));
 }
 
-/// A world that asks this carrier, and whose mails lie in this folder.
+/// A world with this carrier, which writes its mails into this folder.
 async fn trading(collector: &Collector, carrier: &CarrierStub, mails: &Path) -> World {
     carrier.says("TRACED-1", Says::State("adopted_at_source_branch"));
     World::with(PROGRAM, |options| {
@@ -170,7 +170,7 @@ async fn trading(collector: &Collector, carrier: &CarrierStub, mails: &Path) -> 
     .await
 }
 
-/// Reports a shipment by the carrier, in the caller's trace.
+/// Reports a shipment with the carrier, in the caller's trace.
 async fn shipped(world: &World, trader: &Trader) {
     let order = world.paid_order(trader).await;
     let parcel = json!({"carrier": "inpost", "tracking_number": "TRACED-1"});
@@ -267,7 +267,7 @@ async fn what_workers_send_are_traces_of_their_own_and_nothing_private_is_in_any
     tells_none_of(&collector, &private);
 }
 
-/// Searches every byte that was exported.
+/// Asserts that no exported byte contains private data.
 fn tells_none_of(collector: &Collector, private: &[String]) {
     for request in collector.requests() {
         let bytes = String::from_utf8_lossy(&request.body);

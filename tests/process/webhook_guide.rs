@@ -1,4 +1,4 @@
-//! The receivers of the guide, each run as it is printed there, where its language is on the machine.
+//! Runs the guide's example receivers as printed, if their language is installed.
 
 use std::{
     net::TcpListener,
@@ -16,7 +16,7 @@ use crate::PROGRAM;
 /// Where the guide is.
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/webhooks.md");
 
-/// A language of the guide: what its block of code is marked with, the file's name, and how it is run and asked for.
+/// A language of the guide: the tag of its code block, the file's name, and the commands to run and to detect it.
 struct Language {
     mark: &'static str,
     file: &'static str,
@@ -56,7 +56,7 @@ impl Language {
         probe.status().is_ok_and(|status| status.success())
     }
 
-    /// The block of code in the guide.
+    /// The guide's code block in this language.
     fn code(&self, guide: &str) -> String {
         let begin = format!("```{}\n", self.mark);
         let mut blocks = guide.split(&begin).skip(1);
@@ -75,7 +75,7 @@ impl Language {
         }
     }
 
-    /// Runs the receiver and has a real delivery and two forged ones brought to it.
+    /// Runs the receiver and sends it one real and two forged deliveries.
     async fn is_proved(&self, world: &World, folder: &Path, guide: &str) {
         std::fs::write(folder.join(self.file), self.code(guide)).unwrap();
         let port = TcpListener::bind("127.0.0.1:0")

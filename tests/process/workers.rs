@@ -1,4 +1,4 @@
-//! How workers start, are watched and end.
+//! How workers start, are monitored and stop.
 
 use std::time::{Duration, Instant};
 
