@@ -1,4 +1,4 @@
-//! Chromium and its driver as processes of a test's own.
+//! Runs Chromium and its driver as processes of one test.
 
 use std::{
     io::{BufRead, BufReader},
@@ -16,7 +16,7 @@ use crate::driver::Session;
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const DRIVERS: [&str; 2] = ["chromedriver", "chromium.chromedriver"];
 
-/// A running browser. It ends with the value.
+/// A running browser. Dropping it closes it.
 #[derive(Debug)]
 pub(crate) struct Browser {
     session: Session,
@@ -24,7 +24,7 @@ pub(crate) struct Browser {
     _profile: TempDir,
 }
 
-/// The driver's process. It is killed with the value.
+/// The driver's process. Dropping it kills the process.
 #[derive(Debug)]
 struct Driver(Child);
 
@@ -35,17 +35,17 @@ impl Drop for Driver {
     }
 }
 
-/// How a browser is started.
+/// Options of a browser.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
     /// Whether pages may run scripts.
     pub(crate) scripts: bool,
-    /// Where `https://app.example` is served.
+    /// The address that serves `https://app.example`.
     pub(crate) other_origin: Option<SocketAddr>,
 }
 
 impl Browser {
-    /// Starts a browser; nothing where none is installed, which is said loudly, and fails the test where `CI` is set.
+    /// Starts a browser. `None` if none is installed, after a report; the test fails if `CI` is set.
     pub(crate) async fn start(options: Options) -> Option<Self> {
         let (Some(browser), Some(driver)) = (installed(&BROWSERS), installed(&DRIVERS)) else {
             skipped("Chromium and its driver are not installed (apt install chromium chromium-driver)");
@@ -78,7 +78,7 @@ impl Deref for Browser {
 }
 
 impl Drop for Browser {
-    /// Closing waits on the driver, so a thread of its own does it: the test may be in the middle of a runtime.
+    /// Closing waits for the driver, so it runs in a separate thread: the test may be inside a runtime.
     fn drop(&mut self) {
         let session = self.session.clone();
         let closed = std::thread::spawn(move || {
@@ -107,7 +107,7 @@ fn capabilities(browser: &str, profile: &TempDir, options: Options) -> serde_jso
         arguments.push(format!("--host-resolver-rules=MAP app.example:443 {address}"));
         arguments.push("--ignore-certificate-errors".to_owned());
     }
-    // 2 blocks what 1 allows.
+    // 1 allows scripts, 2 blocks them.
     let scripts = if options.scripts { 1 } else { 2 };
     json!({
         "browserName": "chrome",
@@ -124,13 +124,12 @@ fn capabilities(browser: &str, profile: &TempDir, options: Options) -> serde_jso
     })
 }
 
-/// The first of these programs that is installed.
 fn installed(names: &[&str]) -> Option<String> {
     let program = names.iter().find_map(|name| on_path(name))?;
     Some(program.display().to_string())
 }
 
-/// Where the driver says that it listens; the rest of what it says is read and dropped.
+/// The URL on which the driver listens. The rest of its output is read and dropped.
 fn url_of(driver: &mut Child) -> String {
     let mut lines = BufReader::new(driver.stdout.take().expect("stdout is piped")).lines();
     let port = lines.by_ref().map_while(Result::ok).find_map(|line| {

@@ -1,4 +1,4 @@
-//! Consent in a browser: the way to another origin and back, under our Content-Security-Policy.
+//! Consent in a browser: to another origin and back, under the product's Content-Security-Policy.
 
 use blackbox::{Asking, Pair, Seller, World};
 
@@ -37,7 +37,7 @@ fn parameter<'a>(parameters: &'a [(String, String)], name: &str) -> Option<&'a s
     found.map(|(_, value)| value.as_str())
 }
 
-/// The whole way of an integrator's seller, once with each decision.
+/// The whole flow of an integrator's seller, once with each decision.
 async fn the_whole_way(browser: &Session, world: &World, seller: &Seller, site: &OtherOrigin) {
     let application = world
         .partner(&world.seller().await, &["offers:read", "orders:read"])
@@ -71,7 +71,7 @@ async fn the_whole_way(browser: &Session, world: &World, seller: &Seller, site: 
         );
     }
 
-    // The way back in history shows no screen that could be decided once more.
+    // The browser's history shows no screen with which the seller could decide again.
     browser.go(&world.url("/panel/connections")).await;
     assert!(browser.text("main").await.contains(&application.name));
     browser.follow("main form[action$='/disconnect'] button").await;

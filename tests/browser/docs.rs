@@ -1,5 +1,5 @@
-//! The documentation in a browser: read, searched, copied from, tried; nothing is asked of another origin, and the browser has
-//! nothing to complain of.
+//! The documentation in a browser: read, searched, copied from, tried. It loads nothing from other origins, and the browser's console has
+//! no errors.
 
 use serde_json::{Value, json};
 
@@ -15,11 +15,11 @@ const WITH_SCRIPTS: Options = Options {
     other_origin: None,
 };
 
-/// What the page has loaded from anywhere, itself included.
+/// URLs of everything that the page has loaded, itself included.
 const LOADED: &str =
     "return performance.getEntries().filter((one) => one.name.includes('://')).map((one) => one.name)";
 
-/// Asserts that the page has what it needs from its own origin, and that the browser did not complain.
+/// Asserts that the page loaded everything from its own origin, without messages on the console.
 async fn is_content(browser: &Session, origin: &str) {
     let loaded = browser.run(LOADED).await;
     let loaded = loaded.as_array().unwrap();
@@ -28,7 +28,7 @@ async fn is_content(browser: &Session, origin: &str) {
         assert!(name.as_str().unwrap().starts_with(origin), "{name}");
     }
     let mut complaints = browser.complaints().await;
-    // Scalar writes to the console which schemas it types more narrowly than JSON Schema does.
+    // Scalar logs which schemas it types more narrowly than JSON Schema does.
     complaints.retain(|one| {
         let is_scalar = one["message"].as_str().unwrap().contains("/docs/assets/scalar-");
         !(is_scalar && one["source"] == "console-api" && one["level"] == "WARNING")
@@ -48,7 +48,7 @@ async fn a_reader_searches_copies_and_reads_on() {
     browser.go(&world.url("/docs")).await;
     is_content(&browser, &origin).await;
 
-    // The key for the search, then the search itself.
+    // First the keyboard shortcut, then the search itself.
     browser
         .run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))")
         .await;
@@ -102,9 +102,9 @@ async fn everything_but_the_reference_works_without_scripts() {
     assert!(browser.text("main").await.contains("needs JavaScript"));
 }
 
-/// Opens the dialog in which `GET /v1/me` is tried, at this origin.
+/// Opens the dialog that tries `GET /v1/me` at this origin.
 async fn try_get_me(browser: &Session, origin: &str) {
-    // The query chooses nothing.
+    // The query cannot select another document.
     let query = "?url=https://evil.example/openapi.json";
     browser.go("about:blank").await;
     browser
@@ -118,7 +118,7 @@ async fn try_get_me(browser: &Session, origin: &str) {
 
 const DIALOG: &str = "[role=dialog]";
 
-/// Presses the button of the dialog that has these words.
+/// Presses the dialog's button with this text.
 async fn press(browser: &Session, words: &str) {
     let press = "
         const words = arguments[0];
@@ -136,12 +136,12 @@ async fn a_request_is_tried_in_the_reference_at_any_origin() {
     let (world, seller) = world_and_seller().await;
     let token = world.personal_token(&seller, &["offers:read"]).await.token;
     let public = world.url("/");
-    // The second is an origin that the service does not know of.
+    // The second is an origin that is not configured.
     let origins = [public.clone(), public.replace("127.0.0.1", "localhost")];
     assert_ne!(origins[0], origins[1]);
     for origin in origins {
         try_get_me(&browser, &origin).await;
-        // Pasted: Scalar renders all examples again after each key.
+        // Pasted, since Scalar renders all examples again after each key.
         browser.click("[role=dialog] input[placeholder=Token]").await;
         let paste = json!({ "text": token });
         browser.devtools("Input.insertText", paste).await;
@@ -153,7 +153,7 @@ async fn a_request_is_tried_in_the_reference_at_any_origin() {
     }
 }
 
-/// What of the page goes beyond it on a narrow screen.
+/// Elements that overflow the page on a narrow screen.
 const MISFITS: &str = "
     const root = document.documentElement;
     const beyond = (one) => one.getBoundingClientRect().right > root.clientWidth;
@@ -200,7 +200,7 @@ async fn pages_fit_and_can_be_read() {
     ] {
         browser.go(&world.url(path)).await;
         let faults = look(&browser, &format!("docs-{name}")).await;
-        // What Scalar looks like is its own.
+        // Scalar's appearance is not ours.
         found.extend(faults.into_iter().filter(|_| name != "reference"));
     }
     assert!(found.is_empty(), "{found:#?}");

@@ -1,7 +1,7 @@
-//! Driving a browser by `WebDriver` (W3C), as far as the tests need it.
+//! Controls a browser through `WebDriver` (W3C), with the commands that the tests need.
 //!
-//! It is spoken here directly, over the HTTP client that all tests use: the crates that speak it bring licences that the
-//! product does not take, or switch on features of crates that the product shares.
+//! It uses the tests' HTTP client directly: the crates for this protocol have licences that the product does not accept, or enable
+//! features of crates that the product shares.
 
 use std::time::Duration;
 
@@ -10,12 +10,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Client, Request};
 
-/// The key under which an element is named (`WebDriver` §12).
+/// The key of an element's id (`WebDriver` §12).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A session of a browser.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     http: Client,
@@ -23,7 +22,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens a session at a driver's URL.
+    /// Opens a session with the driver at this URL.
     pub(crate) async fn open(driver: &str, capabilities: Value) -> Self {
         let http = Client::new();
         let body = json!({"capabilities": {"alwaysMatch": capabilities}});
@@ -35,8 +34,8 @@ impl Session {
         }
     }
 
-    /// Ends the session, and the browser with it; on a connection of its own, since the others may belong to a runtime that
-    /// waits for this.
+    /// Ends the session and closes the browser. Uses a separate connection, since the others may belong to a runtime that waits for
+    /// this call.
     pub(crate) async fn close(&self) {
         call(Client::new().request(Method::DELETE, &self.url)).await;
     }
@@ -50,22 +49,21 @@ impl Session {
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Goes to an address and waits until the page is loaded.
+    /// Opens a URL and waits until the page is loaded.
     pub(crate) async fn go(&self, url: &str) {
         self.post("url", json!({ "url": url })).await;
     }
 
-    /// Where the browser is.
+    /// The URL of the current page.
     pub(crate) async fn address(&self) -> String {
         self.read("url").await
     }
 
-    /// The title of the page.
     pub(crate) async fn title(&self) -> String {
         self.read("title").await
     }
 
-    /// The page as the browser has it.
+    /// The page's current HTML.
     pub(crate) async fn source(&self) -> String {
         self.read("source").await
     }
@@ -76,24 +74,24 @@ impl Session {
         found[ELEMENT].as_str().expect("an element's id").to_owned()
     }
 
-    /// How many elements there are.
+    /// The number of matching elements.
     pub(crate) async fn count(&self, css: &str) -> usize {
         let query = json!({"using": "css selector", "value": css});
         self.post("elements", query).await.as_array().map_or(0, Vec::len)
     }
 
-    /// Clicks on the first element that fits, which stays on the page.
+    /// Clicks on the first matching element. The page stays.
     pub(crate) async fn click(&self, css: &str) {
         let element = self.find(css).await;
         self.post(&format!("element/{element}/click"), json!({})).await;
     }
 
-    /// Clicks on the first element that fits, and waits for the page that this leads to.
+    /// Clicks on the first matching element and waits for the next page.
     pub(crate) async fn follow(&self, css: &str) {
         let page = self.find("html").await;
         self.click(css).await;
         let arrived = async {
-            // An element of a page that is gone cannot be asked for its name.
+            // Once the page has gone, the command for the name of its element fails.
             let name = format!("{}/element/{page}/name", self.url);
             while self.http.get(&name).send().await.status == 200 {
                 tokio::time::sleep(PAUSE).await;
@@ -106,7 +104,7 @@ impl Session {
         assert!(arrived.is_ok(), "{css} leads to no other page");
     }
 
-    /// Types into the first field that fits, in place of what it holds.
+    /// Replaces the content of the first matching field.
     pub(crate) async fn fill(&self, css: &str, text: &str) {
         let element = self.find(css).await;
         self.post(&format!("element/{element}/clear"), json!({})).await;
@@ -114,24 +112,24 @@ impl Session {
             .await;
     }
 
-    /// The text of the first element that fits, as it is seen.
+    /// The visible text of the first matching element.
     pub(crate) async fn text(&self, css: &str) -> String {
         let element = self.find(css).await;
         self.read(&format!("element/{element}/text")).await
     }
 
-    /// Runs a script in the page and gives what it returns.
+    /// Runs a script in the page and returns its result.
     pub(crate) async fn run(&self, script: &str) -> Value {
         self.call(script, json!([])).await
     }
 
-    /// The same with a list of arguments.
+    /// Like [`Self::run`], with a list of arguments.
     pub(crate) async fn call(&self, script: &str, arguments: Value) -> Value {
         self.post("execute/sync", json!({"script": script, "args": arguments}))
             .await
     }
 
-    /// Waits until an element that fits is there and shows this text.
+    /// Waits until a matching element shows this text.
     pub(crate) async fn wait_for(&self, css: &str, text: &str) {
         let script = "const one = document.querySelector(arguments[0]); return one && one.innerText.includes(arguments[1])";
         let shown = async {
@@ -148,22 +146,22 @@ impl Session {
         );
     }
 
-    /// What the console has been told since the last look at it: errors, warnings, breaches of the page's policy.
+    /// The console's new messages since the last call: errors, warnings, policy violations.
     pub(crate) async fn complaints(&self) -> Vec<Value> {
         let told = self.post("se/log", json!({"type": "browser"})).await;
         let mut told = told.as_array().cloned().unwrap_or_default();
-        // What is below are hints to developers.
+        // Lower levels are hints for developers.
         told.retain(|one| one["level"] == "SEVERE" || one["level"] == "WARNING");
         told
     }
 
-    /// A command of the browser's own protocol.
+    /// Sends a Chrome `DevTools` command.
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
         self.post("goog/cdp/execute", body).await
     }
 
-    /// A picture of the whole page (PNG).
+    /// A screenshot of the whole page (PNG).
     pub(crate) async fn picture(&self) -> Vec<u8> {
         let parameters = json!({"format": "png", "captureBeyondViewport": true});
         let taken = self.devtools("Page.captureScreenshot", parameters).await;
@@ -172,7 +170,7 @@ impl Session {
     }
 }
 
-/// Sends a command; its failure is the test's.
+/// Sends a command; panics if it fails.
 async fn call(request: Request) -> Value {
     let answer = tokio::time::timeout(PATIENCE, request.send()).await;
     let answer = answer.expect("the driver answers");

@@ -1,13 +1,13 @@
-//! The keyboard alone: the tabulator comes to everything on a page, in its order, and one sees where it is.
+//! Keyboard operation: Tab reaches everything on a page in order, and the focus is visible.
 
 use serde_json::json;
 
 use crate::driver::Session;
 
 const WALK: &str = concat!(include_str!("colours.js"), include_str!("keyboard.js"));
-/// The most stops within one field: those of a date.
+/// The most tab stops within one field: those of a date.
 const WITHIN: usize = 6;
-/// The least contrast of a ring with what is behind it (WCAG 2.2 §1.4.11).
+/// Minimum contrast of a focus ring with its background (WCAG 2.2 §1.4.11).
 const RING: f64 = 3.0;
 
 async fn press_tab(browser: &Session, backwards: bool) {
@@ -20,7 +20,7 @@ async fn press_tab(browser: &Session, backwards: bool) {
     }
 }
 
-/// Goes on to the next stop and says what is wrong with it.
+/// Goes to the next tab stop and returns its faults.
 async fn step(browser: &Session, from: i64, backwards: bool) -> Vec<String> {
     let to = if backwards { from - 1 } else { from + 1 };
     for _ in 0..WITHIN {
@@ -47,12 +47,12 @@ async fn step(browser: &Session, from: i64, backwards: bool) -> Vec<String> {
     vec![format!("the tabulator does not lead on from {from}")]
 }
 
-/// Walks through the page and says what is wrong.
+/// Tabs through the page and returns all faults.
 pub(crate) async fn walk(browser: &Session) -> Vec<String> {
     let stops = browser.call(WALK, json!(["begin"])).await.as_i64().unwrap();
     assert!(stops > 1, "{}", browser.source().await);
     let mut faults = step(browser, 0, false).await;
-    // The first stop, which the script has focused, is come to by keyboard as well.
+    // The script has focused the first stop; the keyboard must reach it too.
     faults.extend(step(browser, 1, true).await);
     for from in 0..stops - 1 {
         faults.extend(step(browser, from, false).await);

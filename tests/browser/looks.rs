@@ -1,5 +1,5 @@
-//! How pages look, in both languages: nothing sticks out at 360 pixels, everything can be read, named and reached by keyboard,
-//! and there are pictures of it all beneath the target folder.
+//! The appearance of pages in both languages: nothing overflows at 360 pixels, everything is readable, named and reachable by keyboard.
+//! Screenshots of all pages are below the target folder.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// A browser that looks at pages in one language, and what it has found wrong.
+/// A browser that checks pages in one language, and the faults it has found.
 struct Viewer<'a> {
     browser: &'a Session,
     world: &'a World,
@@ -46,13 +46,13 @@ impl Viewer<'_> {
         self.browser.go(&self.world.url(path)).await;
     }
 
-    /// Goes to a page and looks at it.
+    /// Opens a page and checks it.
     async fn see(&mut self, name: &str, path: &str) {
         self.go(path).await;
         self.look(name).await;
     }
 
-    /// Looks at the page that the browser shows, and walks through it.
+    /// Checks the current page, including its keyboard operation.
     async fn look(&mut self, name: &str) {
         let name = format!("{name}-{}", self.language);
         self.faults.extend(look(self.browser, &name).await);
@@ -77,7 +77,7 @@ async fn emulate(browser: &Session, width: u32, scheme: &str) {
     browser.devtools("Emulation.setEmulatedMedia", media).await;
 }
 
-/// Looks at the page that the browser shows, in every width and scheme, and says what is wrong with it.
+/// Checks the current page in every width and color scheme and returns the faults.
 pub(crate) async fn look(browser: &Session, name: &str) -> Vec<String> {
     let mut faults = Vec::new();
     for width in WIDTHS {
@@ -94,7 +94,7 @@ pub(crate) async fn look(browser: &Session, name: &str) -> Vec<String> {
     faults
 }
 
-/// A seller with one of everything: an application that was used, a personal token, and deliveries that went well and badly.
+/// A seller with one of everything: a used application, a personal token, successful and failed deliveries.
 struct Furnished {
     world: World,
     seller: Seller,
@@ -145,7 +145,7 @@ async fn furnished() -> Furnished {
     }
 }
 
-/// Everything that somebody sees who has not signed in.
+/// All pages for visitors who are not signed in.
 async fn outside(viewer: &mut Viewer<'_>, seller: &Seller) {
     viewer.see("sign-in", "/panel/sign-in").await;
     viewer
@@ -174,7 +174,7 @@ async fn outside(viewer: &mut Viewer<'_>, seller: &Seller) {
     viewer.see("link-dead", "/panel/invitation/ps_ln_x").await;
 }
 
-/// Everything that a seller sees who has signed in.
+/// All pages for a signed-in seller.
 async fn inside(viewer: &mut Viewer<'_>, own: &Application) {
     let of_it = format!("/panel/applications/{}", own.client_id);
     for (name, path) in [

@@ -1,4 +1,4 @@
-//! The panel, the screen of consent and the documentation in a real browser, with scripts and without.
+//! The panel, the consent screen and the documentation in a real browser, with and without scripts.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -36,7 +36,7 @@ async fn world_and_seller() -> (World, Seller) {
     (world, seller)
 }
 
-/// Signs in on the page that the browser shows.
+/// Signs in on the current page.
 async fn sign_in(browser: &Session, seller: &Seller) {
     browser.fill("input[name=email]", &seller.email).await;
     browser.fill("input[name=password]", PASSWORD).await;

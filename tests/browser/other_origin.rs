@@ -1,4 +1,4 @@
-//! An integrator's own site: another origin, by https with a certificate of its own making.
+//! An integrator's site: another origin, over HTTPS with a self-signed certificate.
 
 use std::{
     net::SocketAddr,
@@ -15,10 +15,9 @@ use tokio_rustls::TlsAcceptor;
 
 const PAGE: &str = "<!doctype html><title>Back at the application</title><p id=arrived>arrived</p>";
 
-/// A running site.
 #[derive(Debug)]
 pub(crate) struct OtherOrigin {
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
 }
@@ -32,7 +31,7 @@ impl OtherOrigin {
         Self { address, heads }
     }
 
-    /// The heads of the requests for its callback.
+    /// The heads of the requests to its callback.
     pub(crate) fn callbacks(&self) -> Vec<String> {
         let heads = self.heads.lock().unwrap();
         let of_callback = heads.iter().filter(|head| head.starts_with("GET /callback?"));
@@ -55,7 +54,7 @@ fn acceptor() -> TlsAcceptor {
 
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor, heads: Arc<Mutex<Vec<String>>>) {
     while let Ok((stream, _)) = listener.accept().await {
-        // A browser opens connections that it does not use.
+        // Browsers open connections that they do not use.
         tokio::spawn(serve(stream, acceptor.clone(), Arc::clone(&heads)));
     }
 }

@@ -1,4 +1,4 @@
-//! The panel in a browser: signing in, registering, rotating, signing out.
+//! The panel in a browser: signs in, registers, rotates, signs out.
 
 use blackbox::{Application, PASSWORD};
 
@@ -29,7 +29,7 @@ async fn registers_and_rotates(scripts: bool) {
         browser.source().await
     );
 
-    // Sent empty, then with what was missing.
+    // Submitted empty, then with the missing values.
     browser.follow("main form button.primary").await;
     assert!(browser.count(".error").await >= 5, "{}", browser.source().await);
     assert!(

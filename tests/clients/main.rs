@@ -1,7 +1,7 @@
-//! OAuth libraries as they are, in other languages, against the running program.
+//! Unmodified OAuth libraries of other languages against the running program.
 //!
-//! What they need is installed beneath the target folder (`.ci/run` does it, `tests/clients/install` alone as well). Where it
-//! is missing the tests say so and are skipped, unless `CI` is set.
+//! `.ci/run` or `tests/clients/install` installs them below the target folder. Without them the tests report that and are skipped,
+//! unless `CI` is set.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::{
@@ -20,7 +20,7 @@ use tokio::{
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Where the libraries are installed.
+/// The folder in which the libraries are installed.
 fn installed() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
@@ -28,7 +28,7 @@ fn installed() -> PathBuf {
         .join("clients")
 }
 
-/// Authlib's flow; nothing where it is not installed.
+/// Authlib's flow; `None` if it is not installed.
 fn python() -> Option<Command> {
     let interpreter = installed().join("python/bin/python");
     if !interpreter.exists() {
@@ -39,13 +39,13 @@ fn python() -> Option<Command> {
     Some(command)
 }
 
-/// openid-client's flow; nothing where it is not installed.
+/// openid-client's flow; `None` if it is not installed.
 fn node() -> Option<Command> {
     let folder = installed().join("node");
     if !folder.join("node_modules/openid-client").exists() {
         return missing("openid-client");
     }
-    // Modules are looked for beside the file that imports them.
+    // Node looks for modules beside the file that imports them.
     let (program, copy) = (
         Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/node/flow.mjs"),
         folder.join(format!("flow-{}.mjs", std::process::id())),
@@ -63,7 +63,7 @@ fn missing(library: &str) -> Option<Command> {
     None
 }
 
-/// Lets a library's program go its flows: a seller approves its first request and refuses the second.
+/// Runs a library's flows: a seller approves its first request and denies the second.
 async fn goes_the_flows(world: &World, member: &mut Member, application: &Application, mut command: Command) {
     command
         .stdin(Stdio::piped())

@@ -1,6 +1,6 @@
-//! What workers do: deliveries, parcels and mails. A worker that something happens to is followed by one that nothing does.
+//! Background work: deliveries, parcels and mails. A worker with a fault is followed by a worker without one.
 //!
-//! It takes longest, and is the first by its name.
+//! This module takes longest. Its name puts it first in the run.
 
 use std::{
     collections::BTreeMap,
@@ -21,48 +21,47 @@ use crate::{
     trade::{Trade, asks, pays},
 };
 
-/// The faults of a worker; nobody waits for its answers, so the others are like one of these.
+/// The faults of a worker. Nothing waits for its answers, so the other faults have the same effect as one of these.
 const FAULTS: [Fault; 4] = [
     Fault::FailsBefore,
     Fault::AnswerLost,
     Fault::ProcessDies,
     Fault::Waits,
 ];
-/// A worker looks for work again and again: what finds something is among the first of its kind.
+/// Workers poll: the statement that finds the work is among the first of its kind.
 const LOOKS: usize = 3;
-/// How long a worker that has heard of a failure may take to go on by itself.
+/// Time for a worker to continue by itself after a failure.
 const GOES_ON: Duration = Duration::from_millis(400);
-/// After so long without an end the clock goes on, this often at most.
+/// Advance the clock if the work has not ended after this time, at most this often.
 const PUT_OFF: Duration = Duration::from_secs(3);
 const TRIES: usize = 8;
-/// Within this a worker has come to each of its statements.
+/// Time for a worker to reach each of its statements.
 const REACHED: Duration = Duration::from_secs(2);
-/// How long the other worker goes on at most while a statement's answer waits.
+/// Maximum time for the other worker while a statement's answer waits.
 const OVERTAKING: Duration = Duration::from_secs(1);
-/// Longer than any lease of work.
+/// Longer than any lease of background work.
 const WORK_LEASE: TimeDelta = TimeDelta::minutes(6);
 
-/// Work that is due, and what tells that it is done.
+/// Due work, and how to tell that it is done.
 pub(crate) trait Work {
-    /// Each statement of it contains one of these.
+    /// Each of the work's statements contains one of these.
     const STATEMENTS: &'static [&'static str];
-    /// Counts what is still to be done.
+    /// Counts the work that is not done.
     const OPEN: &'static str;
-    /// Lists what a worker has in hand, under its claim.
+    /// Lists the work that a worker has leased.
     const IN_HAND: &'static str = "select '' where false";
 
-    /// Makes something due.
+    /// Makes work due.
     async fn prepare(&self, world: &World);
 
-    /// What has to hold beside the footprint.
+    /// Checks what the footprint does not cover.
     async fn judge(&self, world: &World) -> Held;
 }
 
-/// Workers over a rig's database.
 pub(crate) struct Workers {
     rig: Rig,
     flaws: Vec<Flaw>,
-    /// The one that nothing happens to; it is stopped while another one works.
+    /// The worker without faults; paused while another one works.
     other: TestWorker,
     planted: AtomicBool,
 }
@@ -78,7 +77,7 @@ impl Workers {
         }
     }
 
-    /// Whether the flaw has passed.
+    /// Whether a statement with the flaw has passed.
     pub(crate) fn is_flawed(&self) -> bool {
         self.planted.load(Ordering::Relaxed)
     }
@@ -138,13 +137,13 @@ impl Workers {
         held?;
         work.judge(&self.rig.world).await?;
         self.rig.leaves(&before, expected).await?;
-        // What a worker asks when nothing is left to do need not come again.
+        // Polls that find no work need not come again.
         Ok(reached || statement.nth > 0)
     }
 
-    /// Follows the work from the fault to its end.
+    /// Follows the work from the fault until it is done.
     async fn follow<W: Work>(&self, fault: Fault, proxy: &StatementProxy, reached: bool) -> Held {
-        // A worker that has heard of a failure goes on by itself.
+        // After an error the worker continues by itself.
         let goes_on = matches!(fault, Fault::FailsBefore | Fault::AnswerLost);
         if reached && !(goes_on && timeout(GOES_ON, self.done::<W>()).await.is_ok()) {
             let before = self.rig.list(W::IN_HAND).await;
@@ -157,7 +156,7 @@ impl Workers {
         self.comes_to_its_end::<W>().await
     }
 
-    /// What has been put off is due soon by the database's clock.
+    /// Waits until the work is done. Advances the database's clock, so that postponed work becomes due.
     async fn comes_to_its_end<W: Work>(&self) -> Held {
         for _ in 0..TRIES {
             if timeout(PUT_OFF, self.done::<W>()).await.is_ok() {
@@ -168,7 +167,7 @@ impl Workers {
         Err("it does not come to its end".to_owned())
     }
 
-    /// Lets a statement go on that waits, once another worker has the work in hand, which has to be left to it.
+    /// Resumes a waiting statement after another worker has leased the work. The first worker must leave the work to it.
     async fn overtaken<W: Work>(&self, proxy: &StatementProxy, before: &[String]) -> Held {
         let is_in_others_hand = async || {
             let now = self.rig.list(W::IN_HAND).await;
@@ -199,7 +198,7 @@ impl Workers {
     }
 }
 
-/// Two deliveries of a queue. The receiver refuses the first attempt, and takes its time for each further one.
+/// Two deliveries of one queue. The receiver refuses the first attempt and is slow to answer each further one.
 pub(crate) struct Deliveries {
     own: Integration,
     receiver: Receiver,
@@ -226,7 +225,7 @@ impl Work for Deliveries {
         world.settle(&order.id, "payment").await.expect(200);
     }
 
-    /// Every attempt that is recorded was made, and all but the one that was lost are recorded.
+    /// Every recorded attempt was made. Every attempt is recorded, except the one whose record was lost.
     async fn judge(&self, world: &World) -> Held {
         let mut arrived = BTreeMap::<String, i64>::new();
         for one in self.receiver.received() {
@@ -244,7 +243,7 @@ impl Work for Deliveries {
     }
 }
 
-/// Pays orders while a worker has the queue in hand that the payments are told by, and gives it back.
+/// Pays orders while a worker has leased the queue of their deliveries and releases it.
 pub(crate) async fn queues_while_a_worker_gives_back(rig: &mut Rig) -> Held {
     let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
     rig.world.hook(&own.token, &receiver).await;
@@ -265,7 +264,7 @@ pub(crate) async fn queues_while_a_worker_gives_back(rig: &mut Rig) -> Held {
     rig.hold_meanwhile(&case, given_back, async |_, _| Ok(())).await
 }
 
-/// A parcel that has arrived.
+/// A delivered parcel.
 struct Parcels {
     own: Integration,
     carrier: CarrierStub,
@@ -300,7 +299,6 @@ impl Work for Parcels {
     }
 }
 
-/// A mail to a buyer.
 struct Mails {
     own: Integration,
     folder: PathBuf,
@@ -316,7 +314,7 @@ impl Work for Mails {
         world.ship(&self.own.token, &order.id, &parcel).await.expect(201);
     }
 
-    /// A mail that is sent again has the same id, and so the same file.
+    /// A mail that is sent again has the same id and so the same file.
     async fn judge(&self, world: &World) -> Held {
         let sent = "select count(*) from mails where sent_at is not null and $1 = ''";
         let sent = usize::try_from(world.count(sent, "").await).unwrap();
@@ -362,7 +360,7 @@ async fn mails() -> Held {
     Workers::new(rig, &[]).hold(&work, &FAULTS).await
 }
 
-/// Side by side, since each waits for its workers most of the time.
+/// Concurrently, since each spends most of its time waiting for workers.
 #[tokio::test]
 async fn a_delivery_a_parcel_and_a_mail_are_done_once() {
     let (deliveries, parcels, mails) = tokio::join!(deliveries(), parcels(), mails());

@@ -1,4 +1,4 @@
-//! What the crash points find: each of these flaws shows. They are planted into what passes between the program and PostgreSQL.
+//! Tests the crash points themselves: each of these flaws, planted between the program and PostgreSQL, is detected.
 
 use testkit::{Fault, Flaw};
 
@@ -9,14 +9,14 @@ use crate::{
     trade::{case, changes_an_offer, follows_the_feed, orders_one_of_many, orders_the_last},
 };
 
-/// The lock of one offer.
+/// Part of the statement that locks one offer.
 const LOCK_OFFER: &str = "from offers where seller_id = $1 and id = $2 for no key update";
-/// The lock of a family.
+/// Part of the statement that locks a family.
 const LOCK_FAMILY: &str = "from families where id = $1 for no key update), ";
-/// The gate's statement.
+/// Part of the gate's statement.
 const GATE: &str = "sum(times)::bigint as times from live group by client_id";
 
-/// Asserts that a flaw was planted and shows as this violation.
+/// Asserts that a flaw was planted and is detected as this violation.
 #[track_caller]
 fn shows(rig: &Rig, held: Held, as_this: &str) {
     assert!(rig.is_flawed(), "no statement has the flaw");

@@ -1,7 +1,7 @@
-//! Every crash point over the real PostgreSQL: what a request or a worker does is played once for each of its statements and
-//! each kind of fault, the client repeats it, and what is left has to be what an undisturbed run leaves.
+//! Crash points over a real PostgreSQL. A request or a worker runs once for each of its statements and each kind of fault, and the client
+//! repeats it. The result must be the same as without a fault.
 //!
-//! That this finds what it is for is shown by planted flaws, in `flaws`.
+//! `flaws` proves with planted flaws that these tests detect errors.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Plays a case at each statement with each fault, and judges what it leaves.
+//! Runs a case with each fault at each of its statements and checks the result.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::PROGRAM;
 
-/// The faults of a request. What is done within them by others is [`Fault::Waits`].
+/// The faults of a request. [`Fault::Waits`] lets others act in the middle of the request.
 pub(crate) const FAULTS: [Fault; 6] = [
     Fault::FailsBefore,
     Fault::FailsAfter,
@@ -27,26 +27,26 @@ pub(crate) const FAULTS: [Fault; 6] = [
     Fault::ProcessDies,
     Fault::Waits,
 ];
-/// Longer than any lease.
+/// Longer than the lease of an idempotency key.
 pub(crate) const LEASE: TimeDelta = TimeDelta::seconds(61);
-/// How long somebody else goes on at most while a statement's answer waits.
+/// Maximum time for the other request while a statement's answer waits.
 const OVERTAKING: Duration = Duration::from_secs(2);
-/// Within this a request has come to each of its statements.
+/// Time for a request to reach each of its statements.
 const REACHED: Duration = Duration::from_secs(5);
-/// How often a play is tried whose statement does not come.
+/// Number of tries for a run whose statement does not come.
 const TRIES: usize = 3;
-/// The readiness probe reads this beside every request.
+/// The readiness probe reads this table, independently of requests.
 const PROBED: &str = "__diesel_schema_migrations";
-/// How often a client repeats a request.
+/// Maximum number of times that a client sends a request.
 const REPEATS: usize = 8;
 
-/// What a violation is told as.
+/// The error describes the violation.
 pub(crate) type Held = Result<(), String>;
 
-/// How often there is what, by name.
+/// Counts by name.
 pub(crate) type Footprint = BTreeMap<String, i64>;
 
-/// Everything that a change leaves behind, counted.
+/// Counts everything that a change leaves behind.
 const FOOTPRINT: &str = "
     select 'changes ' || kind, count(*) from changes group by kind
     union all select 'deliveries of ' || event, count(*) from deliveries group by event
@@ -60,7 +60,7 @@ const FOOTPRINT: &str = "
     union all select 'subscriptions', count(*) from subscriptions where active
     union all select 'places', coalesce(sum(used), 0)::bigint from subscription_quota";
 
-/// What never is, whatever happens.
+/// States that must never occur: a description and a query that counts them.
 const NEVER: [(&str, &str); 3] = [
     (
         "a delivery is due in a queue that sleeps",
@@ -78,9 +78,9 @@ const NEVER: [(&str, &str); 3] = [
     ),
 ];
 
-/// A request with what has to hold after it.
+/// A request and its invariants.
 pub(crate) trait Case {
-    /// What the request is about, fresh for each play.
+    /// The request's data, fresh for each run.
     type Subject;
 
     /// Whether the request has an idempotency key.
@@ -90,10 +90,10 @@ pub(crate) trait Case {
 
     async fn prepare(&self, world: &World) -> Self::Subject;
 
-    /// The request to the world's server. A client sends it again until it has an answer.
+    /// The request to the world's server. A client repeats it until it gets an answer.
     fn request(&self, world: &World, subject: &Self::Subject) -> Request;
 
-    /// What has to hold beside the footprint.
+    /// Checks what the footprint does not cover.
     async fn judge(&self, world: &World, played: &Played<'_, Self::Subject>) -> Held {
         let _ = world;
         match played.answer.status {
@@ -103,18 +103,18 @@ pub(crate) trait Case {
     }
 }
 
-/// What was played.
+/// The result of a run.
 pub(crate) struct Played<'a, S> {
     pub(crate) subject: &'a S,
-    /// None in a run without.
+    /// `None` in a run without a fault.
     pub(crate) fault: Option<Fault>,
-    /// The answer at which the client was content.
+    /// The answer with which the client stopped.
     pub(crate) answer: Answer,
-    /// How often the request was sent until then.
+    /// How often the client had sent the request by then.
     pub(crate) sent: usize,
 }
 
-/// A request in the making, with the key that it has.
+/// A request's data and its idempotency key.
 struct Run<S> {
     subject: S,
     key: Option<String>,
@@ -129,21 +129,21 @@ impl<S> Run<S> {
     }
 }
 
-/// A process that things happen to.
+/// A server that is given faults, and the proxy to its database.
 pub(crate) struct Doomed {
     pub(crate) proxy: StatementProxy,
     pub(crate) server: TestServer,
 }
 
-/// Two servers over one database: one that things happen to, and the world's own.
+/// Two servers over one database: one with faults, and the world's own.
 pub(crate) struct Rig {
     pub(crate) world: World,
     pub(crate) clock: TestClock,
     doomed: Doomed,
-    /// Takes the doomed one's place.
+    /// Replaces the server with faults after it was killed.
     spare: JoinHandle<Doomed>,
     flaws: Vec<Flaw>,
-    /// The way of the world's own server.
+    /// The proxy of the world's own server. Used only with flaws.
     pub(crate) aside: StatementProxy,
     looking: tokio_postgres::Client,
     keys: AtomicU32,
@@ -184,17 +184,17 @@ impl Rig {
         }
     }
 
-    /// Whether a flaw has passed on either way.
+    /// Whether a statement with a flaw has passed either proxy.
     pub(crate) fn is_flawed(&self) -> bool {
         self.doomed.proxy.is_planted() || self.aside.is_planted()
     }
 
-    /// Plays a case at each of its statements with each fault.
+    /// Runs a case with each fault at each of its statements.
     pub(crate) async fn hold<C: Case>(&mut self, case: &C) -> Held {
         self.hold_against(case, &FAULTS).await
     }
 
-    /// Plays a case at each of its statements with these faults.
+    /// Runs a case with these faults at each of its statements.
     pub(crate) async fn hold_against<C: Case>(&mut self, case: &C, faults: &[Fault]) -> Held {
         let (footprint, statements) = self.statements(case).await?;
         at_each(&statements, faults, async |statement, fault| {
@@ -203,13 +203,13 @@ impl Rig {
         .await
     }
 
-    /// What a run without a fault leaves, and its statements.
+    /// The footprint of a run without a fault, and its statements.
     async fn statements<C: Case>(&mut self, case: &C) -> Result<(Footprint, Vec<Statement>), String> {
-        // The first run prepares statements and opens connections.
+        // The first run also prepares statements and opens connections.
         self.undisturbed(case).await?;
         let (footprint, once) = self.undisturbed(case).await?;
         let (_, again) = self.undisturbed(case).await?;
-        // What the process does beside the request is not of the case.
+        // Statements that the process sends independently of the request are left out.
         let is_of_it = |one: &Statement| again.contains(one) && !one.sql.contains(PROBED);
         let statements: Vec<_> = once.into_iter().filter(is_of_it).collect();
         assert!(!statements.is_empty(), "the case asks nothing of the database");
@@ -231,7 +231,7 @@ impl Rig {
         Ok((difference(&before, &self.footprint().await), statements))
     }
 
-    /// Plays a case once; false where the statement did not come.
+    /// Runs a case once; false if the statement did not come.
     async fn play<C: Case>(
         &mut self,
         case: &C,
@@ -259,7 +259,7 @@ impl Rig {
         Ok(true)
     }
 
-    /// Plays a case, and something else while each of its statements waits for its answer.
+    /// Runs a case, and `meanwhile` while each of its statements waits for its answer.
     pub(crate) async fn hold_meanwhile<C: Case, T>(
         &mut self,
         case: &C,
@@ -292,7 +292,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Plays a case with a process that is killed at a moment that is none of a statement.
+    /// Runs a case and kills its process at a moment between statements.
     pub(crate) async fn hold_when_killed<C: Case>(&mut self, case: &C, moment: impl AsyncFnOnce()) -> Held {
         let (expected, _) = self.undisturbed(case).await?;
         let (run, before) = (self.run(case).await, self.footprint().await);
@@ -313,7 +313,7 @@ impl Rig {
         }
     }
 
-    /// Repeats a request until the client is content, and judges its answers.
+    /// Repeats a request until the client gets a final answer, and checks the answers.
     async fn content<C: Case>(
         &self,
         case: &C,
@@ -334,7 +334,7 @@ impl Rig {
             answers.push(again().send().await);
         }
         answers.retain(is_final);
-        // A refusal is not remembered: one who was late may be refused what was done meanwhile.
+        // Refusals are not stored: a late repeat may be refused because of what happened meanwhile.
         let good: Vec<_> = answers.iter().filter(|answer| answer.status < 400).collect();
         if run.key.is_some() && good.windows(2).any(|two| two[0].bytes != two[1].bytes) {
             return Err(format!("several answers to one key: {good:?}"));
@@ -350,7 +350,7 @@ impl Rig {
         case.judge(&self.world, &played).await
     }
 
-    /// Plays a case against its rival, which comes in at each of the statements: one of the two gets what both want.
+    /// Runs a case with a rival request at each of its statements: exactly one of the two succeeds.
     pub(crate) async fn hold_against_rivals<C: Case>(&mut self, case: &C) -> Held {
         let (expected, statements) = self.statements(case).await?;
         for statement in &statements {
@@ -372,7 +372,7 @@ impl Rig {
         Ok(())
     }
 
-    /// The request to the doomed server.
+    /// The request to the server with faults.
     fn request<C: Case>(&mut self, case: &C, subject: &C::Subject) -> Request {
         std::mem::swap(&mut self.world.server, &mut self.doomed.server);
         let request = case.request(&self.world, subject);
@@ -380,7 +380,7 @@ impl Rig {
         request
     }
 
-    /// Sends a request whose statement waits, and meanwhile, when so much time has passed, another one elsewhere.
+    /// Sends a request with a waiting statement. Meanwhile advances the clock by `later` and sends another request elsewhere.
     async fn overtaken(&self, first: Request, other: Request, later: TimeDelta) -> Vec<Answer> {
         let mut first = tokio::spawn(first.try_send());
         tokio::select! {
@@ -389,7 +389,7 @@ impl Rig {
         }
         self.clock.advance(later).await;
         let other = tokio::spawn(other.try_send());
-        // It has its answer, or waits for a lock.
+        // The other request has its answer or waits for a lock.
         eventually_or(OVERTAKING, async || {
             other.is_finished() || self.is_blocked().await
         })
@@ -399,32 +399,31 @@ impl Rig {
         answers.into_iter().flatten().collect()
     }
 
-    /// Whether somebody waits for a lock.
+    /// Whether a connection waits for a lock.
     async fn is_blocked(&self) -> bool {
         let waiting = "select exists (select from pg_stat_activity where wait_event_type = 'Lock' \
             and datname = current_database())";
         self.looking.query_one(waiting, &[]).await.unwrap().get(0)
     }
 
-    /// Puts the spare process into the place of the one that has died.
+    /// Replaces the killed server by the spare one.
     async fn revive(&mut self) {
         let next = doomed(&self.world, &self.flaws);
         self.doomed = std::mem::replace(&mut self.spare, next).await.unwrap();
     }
 
-    /// The texts that a statement finds.
+    /// The first column of a query's rows.
     pub(crate) async fn list(&self, statement: &str) -> Vec<String> {
         let rows = self.looking.query(statement, &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect()
     }
 
-    /// What there is.
     pub(crate) async fn footprint(&self) -> Footprint {
         let rows = self.looking.query(FOOTPRINT, &[]).await.unwrap();
         rows.iter().map(|row| (row.get(0), row.get(1))).collect()
     }
 
-    /// Looks whether there is as much more as there has to be, and nothing that never is.
+    /// Checks that the footprint has grown as expected and that no forbidden state has occurred.
     pub(crate) async fn leaves(&self, before: &Footprint, expected: &Footprint) -> Held {
         let left = difference(before, &self.footprint().await);
         if left != *expected {
@@ -444,7 +443,7 @@ impl Rig {
     }
 }
 
-/// Plays something at each of these statements with each fault. A play says whether its statement came.
+/// Calls `play` for each of these statements and each fault. `play` returns whether its statement came.
 pub(crate) async fn at_each(
     statements: &[Statement],
     faults: &[Fault],
@@ -452,12 +451,12 @@ pub(crate) async fn at_each(
 ) -> Held {
     for statement in statements {
         for fault in faults {
-            // Outside of a transaction, what was carried out cannot fail any more.
+            // Outside of a transaction, an executed statement cannot fail afterwards.
             if *fault == Fault::FailsAfter && !statement.in_transaction {
                 continue;
             }
             let mut came = false;
-            // A machine that is busy elsewhere may fail a request before its statement.
+            // On a busy machine a request may fail before its statement.
             for _ in 0..TRIES {
                 let played = play(statement, *fault).await;
                 came =
@@ -476,7 +475,7 @@ pub(crate) async fn at_each(
 
 #[expect(clippy::print_stderr, reason = "of a test that has failed")]
 impl Drop for Rig {
-    /// A request that fails without a fault is explained by the log.
+    /// Prints the log's errors if the test has failed: they explain a request that failed without a fault.
     fn drop(&mut self) {
         if std::thread::panicking() {
             let log = self.world.server.log();
@@ -486,7 +485,7 @@ impl Drop for Rig {
     }
 }
 
-/// One more process on its own way to the world's database.
+/// Starts another server with a separate proxy to the world's database.
 pub(crate) fn doomed(world: &World, flaws: &[Flaw]) -> JoinHandle<Doomed> {
     let proxy = StatementProxy::to(&world.database, flaws);
     let (options, operator_token) = (world.options.clone(), world.server.operator_token.clone());
@@ -499,12 +498,12 @@ pub(crate) fn doomed(world: &World, flaws: &[Flaw]) -> JoinHandle<Doomed> {
     })
 }
 
-/// Whether the request of the same key still runs.
+/// Whether the request with this key is still in progress.
 fn is_undecided(answer: &Answer) -> bool {
     answer.status == 409 && answer.code() == "idempotency_in_progress"
 }
 
-/// Whether the client need not ask again.
+/// Whether the client can stop repeating.
 fn is_final(answer: &Answer) -> bool {
     answer.status < 500 && !is_undecided(answer)
 }
@@ -518,7 +517,7 @@ pub(crate) fn difference(before: &Footprint, after: &Footprint) -> Footprint {
     difference
 }
 
-/// Whether something comes about within a time.
+/// Waits until `look` returns true; false after `limit`.
 pub(crate) async fn eventually_or(limit: Duration, mut look: impl AsyncFnMut() -> bool) -> bool {
     let waiting = async {
         while !look().await {

@@ -1,4 +1,4 @@
-//! Tokens: what is issued, used up and revoked, and what the gate counts. Nothing here has a key.
+//! Tokens: issued, used and revoked; and the gate's count of requests. No request here has an idempotency key.
 
 use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, World, encoded};
 use reqwest::Method;
@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use crate::rig::{Case, Held, Played, Rig};
 
-/// A seller and an application of somebody else's.
+/// A seller and an application of another owner.
 pub(crate) struct Connected {
     member: Mutex<Member>,
     application: Application,
@@ -35,13 +35,13 @@ impl Connected {
     }
 }
 
-/// Somebody else has used up what was presented: an earlier request of the same client, whose process has died or which was
-/// overtaken. Only then may a client that presents nothing twice on purpose lose its family.
+/// Whether the presented token was used already: by an earlier request of the same client whose process was killed or which was
+/// overtaken. Only then may a client lose its family although it presents nothing twice on purpose.
 fn was_used<S>(played: &Played<'_, S>) -> bool {
     played.answer.status == 400 && matches!(played.fault, Some(Fault::ProcessDies | Fault::Waits))
 }
 
-/// The pair of an answer works, where nobody else has used up what it was given for.
+/// Checks that the pair in an answer works, unless another request has used the presented token.
 async fn pair_works<S>(world: &World, played: &Played<'_, S>) -> Held {
     if was_used(played) || played.fault == Some(Fault::Waits) {
         return Ok(());
@@ -91,7 +91,7 @@ impl Case for Refresh {
 
     async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Held {
         if was_used(played) {
-            // Used up twice, it has ended its family.
+            // The second use has revoked the family.
             works(world, &played.subject.access, false).await?;
         }
         pair_works(world, played).await
@@ -128,7 +128,7 @@ impl Case for Exchange {
     }
 }
 
-/// A decision about an application that asks.
+/// A seller's decision about an application's request.
 struct Consent(Connected, &'static str);
 
 impl Case for Consent {
@@ -158,7 +158,7 @@ impl Case for Consent {
     async fn judge(&self, world: &World, played: &Played<'_, (Asking, Form, Member)>) -> Held {
         let died = matches!(played.fault, Some(Fault::ProcessDies | Fault::Waits));
         if played.answer.status == 410 && died {
-            // The first decision stands; the code went with the process.
+            // The first decision counts; its code was lost with the process.
             return Ok(());
         }
         let back = Callback::of(&played.answer);
@@ -178,7 +178,7 @@ impl Case for Consent {
     }
 }
 
-/// The end of an access token that has been used before.
+/// The revocation of an access token that has been used.
 pub(crate) struct Revocation(Connected);
 
 impl Revocation {
@@ -249,10 +249,10 @@ impl Case for ClientToken {
     }
 }
 
-/// Requests of an application that nobody else counts for.
+/// Requests of an application that gets no other requests.
 pub(crate) struct Counting;
 
-/// A token of its own, the application, and how many requests it has had counted.
+/// A separate token, the application, and the number of its requests that were counted.
 pub(crate) struct Counted {
     token: String,
     application: Application,

@@ -14,17 +14,17 @@ use testkit::{Request, ServerOptions};
 
 use crate::rig::{Case, Held, Rig, eventually_or};
 
-/// Within this the feed has caught up.
+/// Time for the feed to catch up.
 const FEED: Duration = Duration::from_secs(10);
 
-/// Makes a request to the world's server.
+/// Builds a request to the world's server.
 pub(crate) type Call = Box<dyn Fn(&World) -> Request>;
 
 fn call(request: impl Fn(&World) -> Request + 'static) -> Call {
     Box::new(request)
 }
 
-/// A request of an integration that subscribes to every event.
+/// A request of an integration that has a subscription to every event.
 pub(crate) struct Trade<F> {
     own: Integration,
     prepare: F,
@@ -48,7 +48,7 @@ impl<F: AsyncFn(&World, &Integration) -> Call> Case for Trade<F> {
 }
 
 impl<F: AsyncFn(&World, &Integration) -> Call> Trade<F> {
-    /// A request with a key.
+    /// A request with an idempotency key.
     pub(crate) const fn of(own: Integration, prepare: F) -> Self {
         Self {
             own,
@@ -58,7 +58,7 @@ impl<F: AsyncFn(&World, &Integration) -> Call> Trade<F> {
     }
 }
 
-/// An integration with so many subscriptions, the first of them to every event.
+/// An integration with this number of subscriptions. The first one is to every event.
 async fn integration(rig: &Rig, subscriptions: usize) -> Integration {
     let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
     for _ in 0..subscriptions {
@@ -151,7 +151,7 @@ async fn a_buyer_is_erased_once() {
     rig.hold(&case.await).await.unwrap();
 }
 
-/// Settings under which InPost is asked at this address.
+/// Options under which the program queries InPost at this address.
 pub(crate) fn asks(carrier: &CarrierStub, options: ServerOptions) -> ServerOptions {
     options
         .set("SELLER_API__CARRIERS__INPOST__ENABLED", true)
@@ -218,7 +218,7 @@ async fn a_subscription_ends_once() {
     rig.hold(&case.await).await.unwrap();
 }
 
-/// Without a key: a line that is imported again changes nothing.
+/// No idempotency key: importing a line again changes nothing.
 #[tokio::test]
 async fn a_line_of_an_import_counts_once() {
     let mut rig = Rig::new(&[]).await;
@@ -245,7 +245,7 @@ async fn a_line_of_an_import_counts_once() {
     rig.hold(&case).await.unwrap();
 }
 
-/// Follows the feed while a change waits: what a reader has not seen comes behind its cursor.
+/// Reads the feed while a change waits: changes that the reader has not seen come after its cursor.
 pub(crate) async fn follows_the_feed(rig: &mut Rig) -> Held {
     let case = case(rig, changes_an_offer).await;
     let other = rig.world.trader().await;
@@ -278,7 +278,7 @@ pub(crate) async fn follows_the_feed(rig: &mut Rig) -> Held {
                 .await,
         )
         .unwrap();
-        // The feed waits for the transactions of other tests, too.
+        // The feed also waits for transactions of other tests.
         let seen = seen.load(Ordering::Relaxed);
         let all = eventually_or(FEED, async || seen + read(world, &next).await.0 == there).await;
         all.then_some(())
