@@ -1,4 +1,4 @@
-//! Three generated clients, each in its language, each going a whole trade over a sandbox of its own.
+//! Three generated clients, one per language. Each makes a complete trade in a separate sandbox.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use crate::{
     tools::{committed, installed, of_machine, of_node, of_python, run},
 };
 
-/// A sandbox, and what a client of its needs.
+/// A sandbox, and its data for a client.
 struct Market {
     folder: TempDir,
     _sandbox: Sandbox,
-    /// The document as it is served.
+    /// The document that the sandbox serves.
     document: PathBuf,
-    /// Where the API is, and an application of the first seller's.
+    /// The API's URL, and an application of the first seller.
     asked: String,
 }
 
@@ -49,7 +49,7 @@ impl Market {
     }
 }
 
-/// Copies the files of a folder that the repository has.
+/// Copies the committed files of a folder.
 fn copy(from: &str, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for file in std::fs::read_dir(committed(from)).unwrap() {
@@ -68,7 +68,7 @@ async fn a_typescript_client_trades() {
         return;
     };
     let market = Market::open().await;
-    // Modules are looked for beside the file that imports them.
+    // Node looks for modules beside the file that imports them.
     let folder = tempfile::tempdir_in(installed().join("node")).unwrap();
     copy("typescript", folder.path());
     generator
@@ -121,7 +121,7 @@ async fn a_rust_client_of_openapi_generator_trades() {
         return;
     };
     let market = Market::open().await;
-    // Always the same folder: what does not change is not built again.
+    // Always the same folder, so that unchanged crates are not built again.
     let folder = installed().join("rust");
     copy("rust", &folder);
     copy("rust/src", &folder.join("src"));

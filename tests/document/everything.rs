@@ -1,7 +1,6 @@
-//! Everything that the document says, tried by schemathesis: what fits is taken, what does not is refused, and every answer is one of
-//! those that stand there.
+//! Tests the whole document with schemathesis: valid requests are accepted, invalid ones are rejected, and every answer is documented.
 //!
-//! `EXAMPLES` and `SEED` make a longer run of it, for instance
+//! `EXAMPLES` and `SEED` make a longer run:
 //! `EXAMPLES=2000 SEED=7 cargo test -p blackbox --test document -- all_that_the_document_says`.
 
 use blackbox::{Document, Sandbox, documented_returns};
@@ -12,11 +11,11 @@ use crate::{
     tools::{committed, of_python, run},
 };
 
-/// Examples for each operation and kind of test; the whole takes less than a minute.
+/// Examples per operation and test phase; a run takes less than a minute.
 const EXAMPLES: &str = "30";
 const SEED: &str = "1";
 
-/// What would make it a test of the limits: they have tests of their own. And nobody is sent what it makes up.
+/// Lifts rate limits, which have separate tests, and runs no workers, so that nothing is sent to generated addresses.
 const ENVIRONMENT: [(&str, &str); 5] = [
     ("SELLER_API__RATE_LIMIT__DEFAULT", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "10000000"),
@@ -65,7 +64,7 @@ async fn all_that_the_document_says_is_so() {
     was_sent_on(&std::fs::read_to_string(exchanges).unwrap(), base);
 }
 
-/// Asserts that browsers were sent to the consent screen, and back to the application with errors.
+/// Asserts that there were redirects to the consent screen, and to the application with errors.
 fn was_sent_on(exchanges: &str, base: &str) {
     let exchanges: Value = serde_json::from_str(exchanges).unwrap();
     let entries = exchanges["log"]["entries"].as_array().unwrap();

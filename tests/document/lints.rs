@@ -1,8 +1,8 @@
-//! The committed document under two linters, without an error and without a warning.
+//! Lints the committed document with two linters, without errors or warnings.
 
 use crate::tools::{committed, of_node, run};
 
-/// Where the document is.
+/// The path of the document.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
 
 #[tokio::test]

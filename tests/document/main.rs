@@ -1,9 +1,8 @@
-//! The OpenAPI document as others read it: linters, generators of clients, and a tool that tries everything it says.
+//! The OpenAPI document in other tools: linters, client generators, and a property-based tester.
 //!
-//! Every client is generated from what a sandbox serves, type-checked, and goes a whole trade with it: token, offers by pages, a
-//! change with an idempotency key, a subscription, an order that is shipped, and refusals by their types. What is needed is installed
-//! beneath the target folder (`.ci/run` does it, `tests/document/install` alone as well). Where it is missing the tests say so and are
-//! skipped, unless `CI` is set.
+//! Clients are generated from the document that a sandbox serves, type-checked, and make a complete trade: token, paged offers, a change
+//! with an idempotency key, a subscription, a shipped order, typed errors. `.ci/run` or `tests/document/install` installs the tools
+//! below the target folder. Without them the tests report that and are skipped, unless `CI` is set.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use comparison::breaks;
 
-/// How long ahead an incompatible change is announced.
+/// Notice period of an incompatible change.
 const NOTICE: TimeDelta = TimeDelta::days(180);
 
 fn docs() -> PathBuf {
@@ -22,7 +22,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The document that was released last, with its version.
+/// The version and the content of the last released document.
 fn last_released() -> (String, Value) {
     let files = fs::read_dir(docs().join("released")).unwrap();
     let documents = files.map(|file| {
@@ -167,7 +167,7 @@ fn an_announcement_needs_its_dates_notice_and_changes() {
     }
 }
 
-/// A small document, and edits of it: pointer, value and what is found. Null takes away what is there; `-` is the end of an array.
+/// A small document and edits of it: pointer, value and the expected breaks. Null removes a value; `-` is the end of an array.
 const SAMPLE: &str = include_str!("released/sample.json");
 const EDITS: &str = include_str!("released/edits.txt");
 

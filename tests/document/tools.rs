@@ -1,4 +1,4 @@
-//! The tools: where they are installed, and how they are run.
+//! The external tools: where they are installed and how they are run.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,10 +9,10 @@ use std::{
 use blackbox::{on_path, skipped};
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
-/// A build from nothing is among it.
+/// Includes a build from scratch.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Where everything is installed.
+/// The folder in which everything is installed.
 pub(crate) fn installed() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
@@ -20,22 +20,22 @@ pub(crate) fn installed() -> PathBuf {
         .join("document")
 }
 
-/// What the repository has of the suite.
+/// A committed file of this suite.
 pub(crate) fn committed(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("document").join(path)
 }
 
-/// A program that pip has installed; nothing where it is missing.
+/// A program that pip has installed; `None` if it is missing.
 pub(crate) fn of_python(name: &str) -> Option<Command> {
     there(installed().join("python/bin").join(name))
 }
 
-/// A program that npm has installed; nothing where it is missing.
+/// A program that npm has installed; `None` if it is missing.
 pub(crate) fn of_node(name: &str) -> Option<Command> {
     there(installed().join("node/node_modules/.bin").join(name))
 }
 
-/// A program of the machine; nothing where it is missing.
+/// A program of the machine; `None` if it is missing.
 pub(crate) fn of_machine(name: &str) -> Option<Command> {
     there(on_path(name).unwrap_or_else(|| name.into()))
 }
@@ -52,7 +52,7 @@ fn there(program: PathBuf) -> Option<Command> {
     None
 }
 
-/// Runs a program to its good end, with this on its standard input, and gives what it printed.
+/// Runs a program with this input, asserts success and returns its output.
 pub(crate) async fn run(command: &mut Command, input: &str) -> String {
     command
         .stdin(Stdio::piped())
@@ -61,7 +61,7 @@ pub(crate) async fn run(command: &mut Command, input: &str) -> String {
         .kill_on_drop(true);
     let mut program = command.spawn().expect("the program starts");
     let mut standard_input = program.stdin.take().unwrap();
-    // A program may end without having read it.
+    // A program may exit without reading its input.
     drop(standard_input.write_all(input.as_bytes()).await);
     drop(standard_input);
     let ended = tokio::time::timeout(PATIENCE, program.wait_with_output()).await;

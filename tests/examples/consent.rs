@@ -1,4 +1,4 @@
-//! A seller lets the example in, and what becomes of the refresh token that this gives.
+//! A seller's consent to the example, and the use of the resulting refresh token.
 
 use blackbox::{Callback, Visitor, challenge};
 
@@ -6,7 +6,7 @@ use crate::shop::Shop;
 
 const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
 
-/// The refresh token of a consent that was just given by the first seller.
+/// The refresh token of a new consent by the first seller.
 pub(crate) async fn refresh_token(shop: &Shop) -> String {
     let text = |name: &str| shop.seller()[name].as_str().unwrap();
     let application = shop.partner();
@@ -48,7 +48,7 @@ pub(crate) async fn refresh_token(shop: &Shop) -> String {
     pair["refresh_token"].as_str().unwrap().to_owned()
 }
 
-/// Each refresh has used the token that the one before gave.
+/// Asserts that each refresh used the token of the previous one.
 pub(crate) fn each_was_used_once(shop: &Shop, first: &str) {
     let refreshes = shop.calls.said("POST", "/oauth/token");
     assert!(refreshes.len() >= 3, "{refreshes:?}");

@@ -1,4 +1,4 @@
-//! What befalls an example, one thing after the other; each ends with its order shipped, or rightly not.
+//! Events that an example has to handle, one after another. After each, its order is shipped, or rightly not shipped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::{program::Example, shop::Shop};
 
-/// The orders that waited before the example came: its own are shipped, and the one that it may not ship is left (409).
+/// Orders from before the example's start: it ships its own and leaves the one that it may not ship (409).
 pub(crate) async fn what_was_there(shop: &Shop, example: &Example) {
     let others = shop.seller()["examples"]["multi_seller_order"].as_str().unwrap();
     let reading = shop.calls.has(1, "GET", "/v1/orders?").await;
@@ -23,7 +23,7 @@ pub(crate) async fn what_was_there(shop: &Shop, example: &Example) {
     }
     let refused = shop.calls.has(1, "POST", &format!("{others}/shipments")).await;
     assert_eq!(refused[0].answered().code(), "multi_seller_order");
-    // It reads the order again before it decides.
+    // The example reads the order again before it decides.
     shop.calls.has(2, "GET", &format!("/v1/orders/{others}")).await;
     has_said(example, "holds other sellers' items too").await;
     assert_eq!(shop.status(others).await, "processing");
@@ -33,7 +33,7 @@ async fn has_said(example: &Example, words: &str) {
     eventually(words, async || example.output().contains(words).then_some(())).await;
 }
 
-/// Waits until the example has shipped an order and is done with it.
+/// Waits until the example has shipped an order and is idle.
 async fn is_done(example: &Example, order: &str) {
     has_said(example, &format!("order {order} is shipped: Other PARCEL-")).await;
 }
@@ -50,7 +50,7 @@ async fn told(shop: &Shop, order: &str) -> Said {
     .await
 }
 
-/// A webhook leads to a shipment, the same one again to nothing, and a forged one is refused.
+/// A webhook leads to a shipment, its repetition to nothing, and a forged one is rejected.
 pub(crate) async fn what_is_told(shop: &Shop, example: &Example) {
     let order = shop.paid_order().await;
     let delivery = told(shop, &order).await;
@@ -68,7 +68,7 @@ pub(crate) async fn what_is_told(shop: &Shop, example: &Example) {
     assert_eq!(again.status, 204);
     let forged = shop.events.repeat(&delivery, |body| body.push(b' ')).await;
     assert_eq!(forged.status, 401);
-    // When a later order is shipped, the repeated delivery would have led to something.
+    // By the time a later order is shipped, the repeated delivery would have had its effect.
     let later = shop.paid_order().await;
     is_done(example, &later).await;
     let after = (
@@ -83,7 +83,7 @@ fn error(code: &str) -> serde_json::Value {
     json!({"traceId": "0000000000000000", "errors": [{"code": code, "message": "made up by a test"}]})
 }
 
-/// 429 on a read and on a write: both wait as long as they are told, and go on.
+/// 429 for a read and a write: both wait as long as requested, and continue.
 pub(crate) async fn too_many_requests(shop: &Shop, example: &Example) {
     for (method, part) in [("GET", "/v1/orders/"), ("POST", "/shipments")] {
         let limited = Disturbance::Instead(429, 1, error("rate_limited"));
@@ -97,7 +97,7 @@ pub(crate) async fn too_many_requests(shop: &Shop, example: &Example) {
     }
 }
 
-/// The requests that were sent to ship an order: all of them the same.
+/// The requests that report the order's shipment. Asserts that they are equal.
 fn shipments(shop: &Shop, order: &str) -> Vec<Said> {
     let said = shop.calls.said("POST", &format!("{order}/shipments"));
     for again in &said {
@@ -114,7 +114,7 @@ fn is_replay(answer: &Answer) -> bool {
     answer.status == 201 && answer.header("idempotent-replayed") == Some("true")
 }
 
-/// 500: the same request again, when the service says.
+/// 500: the same request again after `Retry-After`.
 pub(crate) async fn a_failure(shop: &Shop, example: &Example) {
     let failure = Disturbance::Instead(500, 1, error("internal_error"));
     shop.calls.disturb("POST", "/shipments", failure);
@@ -125,7 +125,7 @@ pub(crate) async fn a_failure(shop: &Shop, example: &Example) {
     assert!(sent[1].request.at - sent[0].request.at >= Duration::from_secs(1));
 }
 
-/// The connection ends when the parcel is shipped already: the repeat is answered as the first one would have been.
+/// The connection closes after the shipment was recorded: the repeat gets the first request's answer.
 pub(crate) async fn a_lost_answer(shop: &Shop, example: &Example) {
     shop.calls.disturb("POST", "/shipments", Disturbance::Lost);
     let order = shop.paid_order().await;
@@ -135,7 +135,7 @@ pub(crate) async fn a_lost_answer(shop: &Shop, example: &Example) {
     is_done(example, &order).await;
 }
 
-/// The token is revoked: the example gets another one, once, and goes on.
+/// The token is revoked: the example gets another one, once, and continues.
 pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str) {
     let calls = shop.calls.said("GET", "/v1/");
     let authorized = |said: &Said| said.request.header("authorization").to_owned();
@@ -160,7 +160,7 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
     assert!(form.contains(&format!("grant_type={grant}")));
 }
 
-/// The buyer calls the order off in the moment of its shipment (409): the parcel is kept back, and the next order goes on.
+/// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next order continues.
 pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
     let gate = Arc::new(Notify::new());
     let held = Disturbance::Held(Arc::clone(&gate));
@@ -183,7 +183,7 @@ pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
     assert_eq!(shop.status(&order).await, "cancelled");
 }
 
-/// The example ends while it waits for the answer: its next run sends the very same request, and nothing is shipped twice.
+/// The example is killed while it waits for an answer: its next run sends the same request, and nothing is shipped twice.
 pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     shop.calls.disturb("POST", "/shipments", Disturbance::Silence);
     let order = shop.paid_order().await;
@@ -201,7 +201,7 @@ pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     );
 }
 
-/// An order is paid while the example is not there: its next run finds it, long before the delivery comes again.
+/// An order is paid while the example is down: its next run finds the order long before the next delivery.
 pub(crate) async fn a_missed_event(shop: &Shop, example: &mut Example) {
     let readings = shop.calls.said("GET", "/v1/orders?").len();
     example.crash();

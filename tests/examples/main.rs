@@ -1,8 +1,7 @@
-//! The programs of `docs/examples`, each as it is there, in trade with a sandbox: what is paid gets shipped, whatever goes wrong on the
-//! way.
+//! The unmodified programs of `docs/examples` trade with a sandbox: every paid order gets shipped, whatever goes wrong on the way.
 //!
-//! What they need is installed beneath the target folder (`.ci/run` does it, `tests/examples/install` alone as well). Where it is
-//! missing the tests say so and are skipped, unless `CI` is set.
+//! `.ci/run` or `tests/examples/install` installs their dependencies below the target folder. Without them the tests report that and
+//! are skipped, unless `CI` is set.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,7 +19,7 @@ use shop::Shop;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
-/// The example works for the seller who owns its application, through everything that can go wrong.
+/// The example works for its application's owner and meets every kind of failure.
 async fn for_its_owner(language: Language) {
     if !language.is_here() {
         return;
@@ -38,7 +37,7 @@ async fn for_its_owner(language: Language) {
     journey::a_missed_event(&shop, &mut example).await;
 }
 
-/// The example works for a seller who let it in, and its refresh token is always the last one.
+/// The example works for another seller who has consented, and always uses its latest refresh token.
 async fn for_another_seller(language: Language) {
     if !language.is_here() {
         return;

@@ -1,4 +1,4 @@
-//! An example as a process.
+//! Runs an example as a process.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,7 +10,6 @@ use std::{
 
 use blackbox::{on_path, skipped};
 
-/// What an example is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Python,
@@ -23,7 +22,7 @@ fn sources(language: &str) -> PathBuf {
         .join(language)
 }
 
-/// Where the compiler is installed.
+/// The folder in which the compiler is installed.
 fn installed() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
@@ -32,7 +31,7 @@ fn installed() -> PathBuf {
 }
 
 impl Language {
-    /// Whether it can be run here; says so where it cannot, and fails in CI.
+    /// Whether the language can run here. Reports it if not, and fails under `CI`.
     pub(crate) fn is_here(self) -> bool {
         let missing = match self {
             Self::Python if on_path("python3").is_none() => "python3 is not installed",
@@ -65,7 +64,7 @@ impl Language {
     }
 }
 
-/// The compiled example, beside a copy of its `package.json`, which tells Node what kind of modules they are.
+/// The compiled example, beside a copy of its `package.json`, in which Node finds the type of its modules.
 fn compiled() -> PathBuf {
     let (source, into) = (
         sources("typescript"),
@@ -88,7 +87,7 @@ fn compiled() -> PathBuf {
     into
 }
 
-/// A running example. It is killed with the value.
+/// An example. Dropping it kills its process.
 #[derive(Debug)]
 pub(crate) struct Example {
     language: Language,
@@ -98,7 +97,7 @@ pub(crate) struct Example {
 }
 
 impl Example {
-    /// One that is yet to be started; `folder` keeps its state and its output.
+    /// An example that is not started yet; `folder` keeps its state and its output.
     pub(crate) fn new(
         language: Language,
         folder: &Path,
@@ -113,7 +112,7 @@ impl Example {
         }
     }
 
-    /// Starts it over what its earlier runs have left.
+    /// Starts it with the state of its earlier runs.
     pub(crate) fn start(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let log = OpenOptions::new().create(true).append(true).open(&self.output);
@@ -129,14 +128,14 @@ impl Example {
         self.child = Some(command.spawn().unwrap());
     }
 
-    /// Ends it where it stands.
+    /// Kills the process.
     pub(crate) fn crash(&mut self) {
         let mut child = self.child.take().expect("it runs");
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// What it has printed.
+    /// Its output so far.
     pub(crate) fn output(&self) -> String {
         fs::read_to_string(&self.output).unwrap()
     }

@@ -1,4 +1,4 @@
-//! A sandbox with the marketplace's side of it, and what stands between it and an example, in both directions.
+//! A sandbox with the marketplace's actions, and recording proxies between it and an example in both directions.
 
 use blackbox::{Between, Sandbox, text, until};
 use reqwest::Method;
@@ -11,17 +11,16 @@ use crate::{
     program::{Example, Language},
 };
 
-/// The sandbox's application that works for its owner, and the one that works for others.
+/// The index of the sandbox's application for its owner, and of the one for other sellers.
 const OWN: usize = 0;
 const FOR_OTHERS: usize = 1;
 
-/// The sandbox.
 #[derive(Debug)]
 pub(crate) struct Shop {
     pub sandbox: Sandbox,
-    /// What the example says to the service.
+    /// The example's requests to the service.
     pub calls: Between,
-    /// What the service says to the example.
+    /// The service's requests to the example.
     pub events: Between,
     port: u16,
     pub client: Client,
@@ -44,7 +43,7 @@ impl Shop {
         }
     }
 
-    /// Starts an example: for its owner, or with a refresh token for the seller who gave it.
+    /// Starts an example: for its owner, or with the refresh token of another seller.
     pub(crate) async fn example(&self, language: Language, refresh_token: Option<&str>) -> Example {
         let application = self.application(if refresh_token.is_some() { FOR_OTHERS } else { OWN });
         let text = |name: &str| application[name].as_str().unwrap().to_owned();
@@ -80,26 +79,26 @@ impl Shop {
         self.sandbox.credentials["base_url"].as_str().unwrap()
     }
 
-    /// Starts the example again, and waits until it has caught up.
+    /// Starts the example again and waits until it has caught up.
     pub(crate) async fn start_again(&self, example: &mut Example) {
         let readings = self.calls.said("GET", "/v1/orders?").len();
         example.start();
         self.calls.has(readings + 1, "GET", "/v1/orders?").await;
     }
 
-    /// A request to the marketplace's own side, which has no rate limit.
+    /// A request to the back office, which has no rate limit.
     fn at_the_office(&self, method: Method, path: &str) -> Request {
         let url = format!("{}{path}", self.sandbox.text("backoffice_url"));
         let request = self.client.request(method, &url);
         request.bearer(&self.sandbox.text("backoffice_token"))
     }
 
-    /// Something that the marketplace does.
+    /// An action of the marketplace.
     pub(crate) async fn office(&self, path: &str, body: &Value) -> Answer {
         self.at_the_office(Method::POST, path).json(body).send().await
     }
 
-    /// A buyer orders and pays; gives the order's id.
+    /// Places and pays an order; returns its id.
     pub(crate) async fn paid_order(&self) -> String {
         let items = json!([{
             "seller_id": self.seller()["id"], "offer_id": self.seller()["examples"]["offer"], "quantity": 1,
@@ -111,7 +110,7 @@ impl Shop {
         order
     }
 
-    /// The status of an order as a whole.
+    /// The status of a whole order.
     pub(crate) async fn status(&self, order: &str) -> String {
         let request = self.at_the_office(Method::GET, &format!("/orders/{order}"));
         text(&request.send().await.expect(200).json(), "status")

@@ -1,8 +1,7 @@
-//! Whether what came is what the page shows.
+//! Compares the output of commands with what a page shows.
 //!
-//! What a page shows is meant: the same fields, the same values. Only what differs from one run to the next by its nature is
-//! compared by its kind: UUIDs, times, and durations in fields named `…_ms`. In a text `…` stands for anything; as the last item of a
-//! list, for any further ones.
+//! The output must have the same fields and values. Values that differ between runs are compared by kind only: UUIDs, times, and
+//! durations in fields named `…_ms`. `…` in a text matches anything; as the last item of a list it matches any further items.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use crate::page::Shown;
 const ANYTHING: &str = "…";
 
 impl Shown {
-    /// What is different in `printed`; nothing where it is as shown.
+    /// The difference between `printed` and the page; `None` if they match.
     pub(crate) fn differs_from(&self, printed: &str) -> Option<String> {
         let difference = match self {
             Self::Json(shown) => json(shown, printed),
@@ -110,7 +109,7 @@ fn is_uuid(text: &str) -> bool {
     has_form(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 }
 
-/// A time as the API writes it.
+/// Whether the text is a time in the API's format.
 fn is_time(text: &str) -> bool {
     has_form(text, "dddd-dd-ddTdd:dd:dd.ddddddZ")
 }

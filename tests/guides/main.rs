@@ -1,12 +1,11 @@
-//! The pages do what they say: every command of every page with a `curl` is executed, in its order, against a sandbox that no other
-//! page has touched.
+//! Executes every command of every page that contains `curl`, in order, each page against a fresh sandbox.
 //!
-//! The convention, for those who write pages:
+//! The convention for authors of pages:
 //!
-//! - A block marked `sh` is run, with `bash -eu`, after all the earlier ones of its page. The pages name the sandbox's default ports.
+//! - A block marked `sh` is run with `bash -eu`, after all earlier blocks of its page. Pages use the sandbox's default ports.
 //! - A block that cannot be run is marked `sh no-run: <why>`.
-//! - A `json` or `text` block right after it is what it prints; `answer.rs` tells how they are compared.
-//! - A call is answered 2xx or 3xx, unless the page shows the answer.
+//! - A `json` or `text` block right after it is its expected output; `answer.rs` explains the comparison.
+//! - Requests are answered 2xx or 3xx, unless the page shows the answer.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -27,7 +26,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 const TOOLS: [&str; 5] = ["bash", "curl", "jq", "openssl", "python3"];
-/// So many sandboxes run at a time.
+/// Maximum number of concurrent sandboxes.
 const AT_ONCE: usize = 3;
 
 fn root() -> &'static Path {
@@ -50,7 +49,7 @@ async fn every_page_can_be_copied() {
         skipped(&format!("{missing:?} are not installed"));
         return;
     }
-    // One page alone, for its writer.
+    // Selects a single page, for its author.
     let only = std::env::var("PAGE").unwrap_or_default();
     let pages = page::all_pages(root()).unwrap();
     let pages = pages
@@ -69,7 +68,7 @@ async fn every_page_can_be_copied() {
     assert!(faults.is_empty(), "{faults}");
 }
 
-/// What is wrong with a page, in words; nothing where it is as it says.
+/// The faults of a page as text; empty if there are none.
 fn faults(page: &Page, (ran, succeeded): (Vec<Ran>, bool)) -> String {
     let mut faults = String::new();
     for (block, ran) in page.blocks.iter().zip(&ran) {

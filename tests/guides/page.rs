@@ -1,4 +1,4 @@
-//! What a page of Markdown asks its reader to run, and what it says the answer is.
+//! Parses the commands of a Markdown page and their expected output.
 
 use std::{
     fs, io,
@@ -8,38 +8,38 @@ use std::{
 /// A fenced block of code (`CommonMark` §4.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Fence {
-    /// The line of its opening, from 1.
+    /// The line of its opening fence, from 1.
     line: usize,
-    /// What stands behind the opening backticks.
+    /// The info string after the opening backticks.
     info: String,
     text: String,
-    /// Nothing but blank lines lies between it and the block before.
+    /// Whether only blank lines separate it from the previous block.
     follows: bool,
 }
 
-/// Commands to copy.
+/// A block of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Where the page has them, from 1.
+    /// Its line in the page, from 1.
     pub line: usize,
     pub commands: String,
     pub shown: Option<Shown>,
 }
 
-/// What the page says the commands print.
+/// The expected output of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shown {
     Json(String),
     Text(String),
 }
 
-/// A page and its commands, in their order.
+/// A page and its commands in order.
 #[derive(Debug)]
 pub(crate) struct Page {
     /// Relative to the top of the repository.
     pub name: String,
     pub blocks: Vec<Block>,
-    /// Where the page breaks the convention.
+    /// Breaches of the convention.
     pub faults: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Page {
         page
     }
 
-    /// Whether it is a page of calls; commands of the other pages are about machines of their readers.
+    /// Whether the page has API requests. Commands of other pages are for the readers' machines.
     pub(crate) fn has_calls(&self) -> bool {
         self.blocks.iter().any(|block| calls_curl(&block.commands))
     }
@@ -140,13 +140,13 @@ fn fences(markdown: &str) -> Vec<Fence> {
     found
 }
 
-/// The README and all pages of `docs`, by name.
+/// The README and all pages of `docs`, sorted by name.
 pub(crate) fn all_pages(root: &Path) -> io::Result<Vec<Page>> {
     let (mut files, mut folders) = (vec![root.join("README.md")], vec![root.join("docs")]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            // What the examples have installed for themselves.
+            // The examples' installed dependencies.
             if path.is_dir() && !path.ends_with("node_modules") {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "md") {

@@ -1,4 +1,4 @@
-//! A shell into which a stranger copies the commands of one page, over a sandbox of its own.
+//! A shell that runs the commands of one page against a separate sandbox.
 
 use std::{
     fmt::Write as _,
@@ -18,20 +18,20 @@ use tokio::process::Command;
 use crate::{PROGRAM, page::Page};
 
 const PATIENCE: Duration = Duration::from_mins(3);
-/// Where the pages have a receiver of the reader's own.
+/// The port of the reader's own receiver on the pages.
 const OWN_RECEIVER: &str = "9000";
 
-/// What became of the commands of one block.
+/// The results of one block's commands.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub printed: String,
     pub complaints: String,
-    /// The status of the last answer to each `curl`, in no order; none where there was no answer.
+    /// The status of the last answer to each `curl`, in no particular order; `None` if there was no answer.
     pub statuses: Vec<Option<u16>>,
 }
 
-/// Runs all blocks of a page in one shell, up to the first command that fails; gives what the blocks that were begun have done, and
-/// whether the last command succeeded.
+/// Runs all blocks of a page in one shell, up to the first command that fails. Returns the results of the blocks that were started,
+/// and whether the last command succeeded.
 pub(crate) async fn run(root: &Path, page: &Page) -> (Vec<Ran>, bool) {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
@@ -48,7 +48,7 @@ pub(crate) async fn run(root: &Path, page: &Page) -> (Vec<Ran>, bool) {
     (begun.map(|block| ran(notes.path(), block)).collect(), succeeded)
 }
 
-/// The commands as they are, but for the ports: the pages name the default ones.
+/// The commands with the sandbox's actual ports in place of the default ones.
 fn script_of(page: &Page, sandbox: &Sandbox, notes: &Path) -> String {
     let own = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut script = "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n".to_owned();
@@ -69,7 +69,7 @@ fn script_of(page: &Page, sandbox: &Sandbox, notes: &Path) -> String {
     script
 }
 
-/// A folder with a `curl` that notes what it is answered, besides what the page has it print.
+/// A folder with a `curl` that records its answers in addition to its normal output.
 fn watched_curl(notes: &TempDir) -> PathBuf {
     let folder = notes.path().join("bin");
     fs::create_dir(&folder).unwrap();
@@ -101,7 +101,7 @@ async fn bash(script: &Path, folder: &Path, before: &Path) -> bool {
     let group = shell.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let ended = tokio::time::timeout(PATIENCE, shell.wait()).await;
     if ended.is_err() {
-        // Whatever it was waiting for goes with it.
+        // Kills the processes that it was waiting for too.
         kill_process_group(group.expect("a process"), Signal::KILL).unwrap();
     }
     ended.is_ok_and(|ended| ended.unwrap().success())
@@ -126,7 +126,7 @@ fn ran(notes: &Path, block: usize) -> Ran {
     }
 }
 
-/// The status line that came last.
+/// The last status line.
 fn status(trace: &str) -> Option<u16> {
     let lines = trace.lines().rev();
     lines

@@ -1,4 +1,4 @@
-//! The alert rules and the configurations of Prometheus, read and tried by its own tool.
+//! Checks the alert rules and the configurations of Prometheus with Prometheus's own tool.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -25,7 +25,7 @@ fn alerts() -> BTreeSet<String> {
         .collect()
 }
 
-/// The alerts that some case expects to fire.
+/// The alerts that at least one case expects to fire.
 fn fired() -> BTreeSet<String> {
     let cases = cases();
     let cases = cases["tests"].as_vec().unwrap().iter();
@@ -36,7 +36,7 @@ fn fired() -> BTreeSet<String> {
         .collect()
 }
 
-/// The cases as another program's: all of their series under its job, beside one process of ours that is well.
+/// The cases with all of their series under another program's job, beside one healthy process of ours.
 fn as_strangers(text: &str) -> String {
     let mut document = YamlLoader::load_from_str(&text.replace("job=\"seller-api\"", "job=\"another\""))
         .unwrap()
@@ -121,7 +121,7 @@ fn what_collects_is_configured_soundly_and_calls_the_job_what_the_rules_do() {
     }
 }
 
-/// Debian's tool is built without what asks Kubernetes: the rest is read with a place in its stead.
+/// Debian's build of the tool lacks Kubernetes service discovery: a static target replaces it.
 fn without_kubernetes(config: &str, rules: &Path) -> String {
     let config = config.replace("../alerts.yml", &rules.display().to_string());
     let Some((before, rest)) = config.split_once("    kubernetes_sd_configs:\n") else {

@@ -1,10 +1,10 @@
-//! The table of capacity in `docs/operations/README.md` against the figures of `docs/development/performance.md`.
+//! Compares the capacity table of `docs/operations/README.md` with the figures of `docs/development/performance.md`.
 
 use std::fs;
 
 use crate::root;
 
-/// The rows of a table that have at least `count` numbers: the first cell, and those numbers. Brackets are left out.
+/// The rows of a table with at least `count` numbers: the first cell and the numbers. Ignores brackets.
 fn rows(page: &str, heading: &str, count: usize) -> Vec<(String, Vec<f64>)> {
     let page = fs::read_to_string(root().join("docs").join(page)).unwrap();
     let (_, section) = page.split_once(&format!("\n{heading}\n")).unwrap();
@@ -33,7 +33,7 @@ fn capacity_is_as_measured() {
     assert_eq!(planned.len(), 9, "{planned:?}");
     for (name, planned) in planned {
         let (_, figures) = measured.iter().find(|(other, _)| *other == name).expect(&name);
-        // The rate, PostgreSQL's CPU time and the program's.
+        // Rate, PostgreSQL's CPU time and the program's CPU time.
         for (planned, measured) in planned.into_iter().zip([figures[0], figures[4], figures[5]]) {
             let near = (planned / measured - 1.0).abs() < 0.1;
             assert!(near, "{name}: {planned} is planned with, {measured} was measured");

@@ -1,5 +1,5 @@
-//! The commands of `docs/operations/README.md` for the first start and for each kind of deployment, executed: the program stands in for what
-//! is installed, and shell functions for what leads to it.
+//! Executes the commands of `docs/operations/README.md` for the first start and for each kind of deployment. The tested program replaces
+//! the installed one, and shell functions replace the commands that run it.
 
 use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -13,7 +13,7 @@ fn page() -> String {
     std::fs::read_to_string(root().join("docs/operations/README.md")).unwrap()
 }
 
-/// For each kind of deployment what runs the migrations, and what runs any other command.
+/// For each kind of deployment: what runs the migrations, and what runs any other command.
 fn deployments() -> Vec<(String, String, String)> {
     let page = page();
     let (_, table) = page.split_once("### Where commands run\n").unwrap();
@@ -27,7 +27,7 @@ fn deployments() -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// What leads to the program drops its own words and runs it.
+/// These functions drop their own arguments and run the program.
 const WAYS: &str = r#"
 program() { while [ "$1" != seller-api ]; do shift; done; shift; "$PROGRAM" "$@"; }
 sudo() { program "$@"; }
@@ -100,7 +100,7 @@ async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
     let (_, rest) = page.split_once("```sql\nCREATE ROLE").unwrap();
     let (statements, _) = rest.split_once("```").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    // The account that PostgreSQL runs under passes through.
+    // PostgreSQL's account has to pass through this folder.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let options = Options::new(folder.path().join("cluster"));
     let starting = tokio::task::spawn_blocking(|| Cluster::start(options)).await;
@@ -109,7 +109,7 @@ async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
         .unwrap_or_else(|error| panic!("PostgreSQL: {error}"));
     let administrator = TestDatabase::elsewhere(&cluster.url("postgres"));
     let administrator = administrator.connect().await;
-    // One by one: a database is made in no transaction.
+    // One at a time: a database cannot be created in a transaction.
     for statement in format!("CREATE ROLE{statements}").split_inclusive(";\n") {
         administrator.batch_execute(statement).await.unwrap();
     }

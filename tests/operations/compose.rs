@@ -1,4 +1,4 @@
-//! Everything on one machine, by Compose.
+//! The Compose deployment on one machine.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ use crate::{
 
 const PROGRAMS: [&str; 3] = ["migrate", "api", "worker"];
 
-/// The file, with what services take over by a merge as fields of their own.
+/// The Compose file with merge keys resolved.
 fn compose() -> Value {
     let mut compose = yaml("docker/compose.yaml").remove(0);
     for service in compose["services"].as_object_mut().unwrap().values_mut() {
@@ -40,7 +40,7 @@ fn compose() -> Value {
     compose
 }
 
-/// What is in a list or an object; nothing where neither is there.
+/// The names in a list or an object; empty if there is neither.
 fn names(of: &Value) -> Vec<&str> {
     match of {
         Value::Object(fields) => fields.keys().map(String::as_str).collect(),
@@ -49,8 +49,8 @@ fn names(of: &Value) -> Vec<&str> {
     }
 }
 
-/// Executes what the first lines of the file say is done once, as somebody whose files nobody else may read; gives the folder of
-/// secrets. The program stands in for its image.
+/// Executes the setup commands from the file's first lines, with a umask that hides files from others. Returns the folder of
+/// secrets. The program replaces its image.
 fn secrets() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(
@@ -71,7 +71,7 @@ fn secrets() -> (TempDir, PathBuf) {
     (folder, secrets)
 }
 
-/// Its configuration, as it comes of that.
+/// The resulting configuration.
 fn config() -> ConfigFile {
     let (_folder, secrets) = secrets();
     ConfigFile::of(&fs::read_to_string(secrets.join("config.toml")).unwrap())

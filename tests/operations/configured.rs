@@ -1,11 +1,11 @@
-//! What a configuration comes to: a file and an environment, read as the program reads them.
+//! Parses a file and an environment as the program does.
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use seller_api::config::{Config, Sources, reference};
 use tempfile::TempDir;
 
-/// A configuration file of a deployment, lying somewhere as a file of its own.
+/// A deployment's configuration, stored in a separate file.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
     _folder: TempDir,
@@ -23,7 +23,7 @@ impl ConfigFile {
         }
     }
 
-    /// What the program makes of it and of an environment. Unknown keys and impossible values are refused.
+    /// The configuration from the file and an environment. Panics on unknown keys and invalid values.
     #[track_caller]
     pub(crate) fn with(&self, environment: &[(String, String)]) -> Config {
         let sources = Sources {
@@ -38,12 +38,12 @@ impl ConfigFile {
     }
 }
 
-/// The longest that a process with this configuration takes to stop.
+/// The maximum time that a process with this configuration takes to stop.
 pub(crate) fn stop(config: &Config) -> Duration {
     config.server.drain.0 + config.server.shutdown_timeout.0
 }
 
-/// Every variable that sets something.
+/// All configuration variables.
 pub(crate) fn variables() -> BTreeSet<String> {
     let sections = reference::sections();
     let keys = sections.iter().flat_map(|section| &section.keys);

@@ -1,6 +1,6 @@
-//! A Dockerfile, read.
+//! Parses a Dockerfile.
 
-/// One instruction: its name in capitals, and the rest of it.
+/// One instruction: its name in capitals, and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instruction {
     pub(crate) name: String,
@@ -8,26 +8,26 @@ pub(crate) struct Instruction {
 }
 
 impl Instruction {
-    /// Its words without its flags.
+    /// Its words without flags.
     pub(crate) fn operands(&self) -> Vec<&str> {
         let words = self.rest.split_whitespace();
         words.filter(|word| !word.starts_with("--")).collect()
     }
 
-    /// The value of one of its flags.
+    /// The value of a flag.
     pub(crate) fn flag(&self, name: &str) -> Option<&str> {
         let mut words = self.rest.split_whitespace();
         words.find_map(|word| word.strip_prefix("--")?.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// The words of the form that takes no shell, `["a", "b"]`.
+    /// The words of the exec form, `["a", "b"]`.
     pub(crate) fn list(&self) -> Vec<String> {
         let start = self.rest.find('[').expect("the form without a shell");
         serde_json::from_str(&self.rest[start..]).expect("a list")
     }
 }
 
-/// A stage: its `FROM`, and what follows.
+/// A stage: its `FROM` and the following instructions.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) from: Instruction,
@@ -46,7 +46,7 @@ impl Stage {
         all[0]
     }
 
-    /// What its `ENV` sets.
+    /// The variables that its `ENV` instructions set.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let pairs = self
             .all("ENV")
@@ -60,7 +60,6 @@ impl Stage {
     }
 }
 
-/// The stages of a Dockerfile.
 pub(crate) fn stages(text: &str) -> Vec<Stage> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let joined = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");

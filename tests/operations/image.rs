@@ -1,4 +1,4 @@
-//! The image.
+//! The container image.
 
 use std::{collections::BTreeSet, net::TcpListener, process::Command};
 
@@ -19,7 +19,7 @@ fn last_stage() -> Stage {
     stages(&text(DOCKERFILE)).pop().unwrap()
 }
 
-/// What containers of the image have in their environment.
+/// The environment of the image's containers.
 pub(crate) fn environment() -> Vec<(String, String)> {
     last_stage().environment()
 }
@@ -72,7 +72,7 @@ fn the_image_holds_no_secret_and_no_unknown_variable() {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .collect();
     assert_eq!(patterns[0], "*", "what nobody named stays out");
-    // Where compose.yaml has its secrets.
+    // The folder in which compose.yaml has its secrets.
     let secrets = "docs/operations/docker/secrets";
     let place = |wanted: &str| patterns.iter().position(|line| *line == wanted);
     assert!(
@@ -192,7 +192,7 @@ async fn the_health_check_tells_life_from_none() {
         "with TLS of its own"
     );
     started.end().await;
-    // Taken, and nobody answers.
+    // A listening port that never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     assert!(!alive(&silent.local_addr().unwrap().port().to_string()));
 }

@@ -23,7 +23,7 @@ use crate::{
 const FILES: [&str; 5] = ["config", "network", "migrate", "api", "worker"];
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
 
-/// Every object of every file.
+/// All objects of all files.
 fn objects() -> impl Iterator<Item = Value> {
     FILES
         .iter()
@@ -36,7 +36,7 @@ fn of_kind(kind: &str) -> Vec<Value> {
     objects
 }
 
-/// What runs: the deployments and the job.
+/// All workloads: the deployments and the job.
 fn workloads() -> Vec<Value> {
     [of_kind("Deployment"), of_kind("Job")].concat()
 }
@@ -55,7 +55,7 @@ fn effective() -> Config {
     config().with(&image::environment())
 }
 
-/// The ports of a deployment's container, by name, as the configuration has them. By the last of them processes are watched.
+/// The ports of a deployment's container by name, as configured. The last one is for probes.
 fn listened(deployment: &Value, config: &Config) -> Vec<(&'static str, u16)> {
     if words(&container(deployment)["args"])[0] == "serve" {
         let (api, office) = (config.server.bind, config.server.backoffice_bind);
@@ -65,7 +65,7 @@ fn listened(deployment: &Value, config: &Config) -> Vec<(&'static str, u16)> {
     }
 }
 
-/// The port at which a deployment is watched.
+/// The name of a deployment's probe port.
 fn watched(deployment: &Value) -> &'static str {
     listened(deployment, &effective()).pop().unwrap().0
 }
@@ -235,8 +235,8 @@ fn ports_are_those_that_are_listened_on() {
     }
 }
 
-/// Executes what the first lines of the configuration say is done once, with the program itself, and without a cluster; gives the file
-/// that the Secret is made of, which nobody else may read and no command line shows.
+/// Executes the setup commands from the configuration's first lines, with the real program and without a cluster. Returns the file of
+/// the Secret. Others must not be able to read it, and it must not be on a command line.
 fn secret() -> String {
     let folder = tempfile::tempdir().unwrap();
     let head = text("kubernetes/config.yaml");

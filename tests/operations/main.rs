@@ -1,8 +1,8 @@
-//! The deployment files and runbooks of `docs/operations`: whatever they name is there, what they start does start, and what the
-//! runbook of restoring says is executed.
+//! The deployment files and runbooks of `docs/operations`: everything that they name exists, everything that they start does start, and
+//! the restore runbook is executed.
 //!
-//! Linters are installed beneath the target folder (`.ci/run` does it, `tests/operations/install` alone as well). Where one is missing
-//! its test says so and is skipped, unless `CI` is set.
+//! `.ci/run` or `tests/operations/install` installs linters below the target folder. Without one of them its test reports that and is
+//! skipped, unless `CI` is set.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,24 +33,24 @@ use yaml_rust2::{Yaml, YamlLoader};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
-/// The top of the repository.
+/// The root of the repository.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the top of the repository")
 }
 
-/// A file or folder of `docs/operations`.
+/// The path of a file or folder in `docs/operations`.
 fn operations(path: &str) -> PathBuf {
     root().join("docs/operations").join(path)
 }
 
-/// The text of a file of `docs/operations`.
+/// The text of a file in `docs/operations`.
 fn text(path: &str) -> String {
     std::fs::read_to_string(operations(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The documents of a file of `docs/operations`, as JSON.
+/// The YAML documents of a file in `docs/operations`, as JSON.
 fn yaml(path: &str) -> Vec<Value> {
     let documents = YamlLoader::load_from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     documents.iter().map(json).collect()
@@ -71,7 +71,7 @@ fn json(yaml: &Yaml) -> Value {
     }
 }
 
-/// The words of a list.
+/// The strings of a list.
 fn words(list: &Value) -> Vec<String> {
     let words = list
         .as_array()

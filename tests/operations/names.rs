@@ -1,4 +1,4 @@
-//! Whatever the files name of the configuration exists.
+//! All configuration names in the deployment files exist.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -6,7 +6,7 @@ use seller_api::config::reference;
 
 use crate::{configured::variables, operations};
 
-/// Every file that people copy from, in the folders of the deployments.
+/// All deployment files that users copy.
 fn files() -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![operations("")]);
     while let Some(folder) = folders.pop() {
@@ -22,7 +22,7 @@ fn files() -> Vec<PathBuf> {
     found
 }
 
-/// The words of a text that consist of what `belongs` and begin with a prefix.
+/// The words of a text that start with a prefix and consist of characters for which `belongs` holds.
 fn words<'a>(text: &'a str, prefix: &str, belongs: impl Fn(char) -> bool) -> Vec<&'a str> {
     text.split(|letter| !belongs(letter))
         .filter(|word| word.starts_with(prefix))

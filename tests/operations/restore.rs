@@ -1,5 +1,5 @@
-//! The runbook of restoring, executed: the real program works, an accident happens, the cluster goes back to an instant before it, and
-//! the program goes on there.
+//! Executes the restore runbook. The real program works, an accident happens, the cluster is restored to an instant before it, and the
+//! program continues there.
 
 use std::{
     collections::BTreeSet,
@@ -26,7 +26,7 @@ use crate::{
 const PAGE: &str = "backup.md";
 const DATABASE: &str = "seller_api";
 
-/// A cluster whose WAL is archived as the runbook says.
+/// A cluster with WAL archiving as in the runbook.
 struct Stand {
     options: Options,
     cluster: Cluster,
@@ -38,7 +38,7 @@ struct Stand {
 impl Stand {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // The account that PostgreSQL runs under passes through.
+        // PostgreSQL's account has to pass through this folder.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let backup = folder.path().join("backup");
         fs::create_dir(&backup).unwrap();
@@ -75,7 +75,7 @@ impl Stand {
         World::over(PROGRAM, TestDatabase::elsewhere(&self.url()), settings).await
     }
 
-    /// Stops PostgreSQL, has the runbook put a base backup in its place, and starts it again.
+    /// Stops PostgreSQL, replaces it by a base backup with the runbook's commands, and starts it again.
     async fn back_to(self, instant: &str) -> Self {
         let Self {
             options,
@@ -124,25 +124,25 @@ fn environment(cluster: &Cluster, backup: &Path) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// What was done before the instant, and how it looked then.
+/// The changes before the instant, and their state at that time.
 struct Before {
     integration: Integration,
     hook: Hook,
     receiver: Receiver,
     offer: String,
     keyed: Answer,
-    /// What is read of it, by path.
+    /// The responses by path.
     seen: Vec<(String, Value)>,
     revoked_later: PersonalToken,
     cursor: String,
 }
 
-/// What was done after it.
+/// The changes after the instant.
 struct After {
     order: String,
     token: String,
     cursor: String,
-    /// The delivery that was waiting at the instant, and arrived after it.
+    /// The delivery that was waiting at the instant and arrived after it.
     late: String,
 }
 
@@ -160,7 +160,7 @@ async fn page(world: &World, after: &str) -> Answer {
         .await
 }
 
-/// The place behind the first change, once the feed has it.
+/// The cursor after the first change, once the feed has it.
 async fn end_of_feed(world: &World) -> String {
     eventually("the first change in the feed", async || {
         let page = world.office_get("/changes?limit=1000").await.expect(200).json();
@@ -190,7 +190,7 @@ async fn work_before(world: &World, runbook: &Runbook) -> Before {
     let keyed = change(world, &token, &offer, "before").await;
     let first = world.paid(&[line(seller, &offer, 1)], json!({})).await;
     all_arrived(world, &hook).await;
-    // A name that comes back with the backup, of a standby that is not there then. Nobody reads the file again before.
+    // A setting that the restore brings back, with a standby that is missing then. No server reads the file before that.
     let waits_for = "alter system set synchronous_standby_names = 'ANY 1 (db2)'";
     world
         .database
@@ -266,7 +266,7 @@ async fn work_after(world: &World, before: &Before) -> After {
     }
 }
 
-/// Transaction ids are given out until those from before the restore have been, too.
+/// Uses up transaction ids until those from before the restore have been assigned again.
 async fn use_up_ids(world: &World, cursor: &str) {
     let gone = i64::from_str_radix(cursor.split('.').nth(1).unwrap(), 16).unwrap();
     let client = world.database.connect().await;

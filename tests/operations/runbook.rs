@@ -1,20 +1,20 @@
-//! A runbook: a page whose blocks of commands are executed in their order.
+//! A runbook: a page whose command blocks are executed in order.
 
 use std::{cell::Cell, path::PathBuf, process::Command};
 
 use crate::text;
 
-/// The blocks of a page that are marked `sh`, and those of another language.
+/// The `sh` blocks of a page.
 pub(crate) struct Runbook {
     commands: Vec<String>,
     next: Cell<usize>,
-    /// Who runs the commands, and with what.
+    /// The account that runs the commands.
     account: (u32, u32),
     environment: Vec<(String, String)>,
 }
 
 impl Runbook {
-    /// Reads a page, whose commands an account runs in an environment.
+    /// Reads a page. The account runs its commands with this environment.
     pub(crate) fn read(page: &str, account: (u32, u32), environment: Vec<(String, String)>) -> Self {
         Self {
             commands: fences(&text(page), "sh"),
@@ -24,12 +24,12 @@ impl Runbook {
         }
     }
 
-    /// Sets a variable for the blocks that follow.
+    /// Sets a variable for the following blocks.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// The settings of the page's only block of such, with its folder of backups replaced.
+    /// The settings in the page's only `ini` block, with the backup folder `named` replaced by `folder`.
     pub(crate) fn settings(page: &str, named: &str, folder: &str) -> Vec<(String, String)> {
         let block = fences(&text(page), "ini").concat().replace(named, folder);
         let setting = |line: &str| {
@@ -39,7 +39,7 @@ impl Runbook {
         block.lines().map(setting).collect()
     }
 
-    /// Runs the next block, which has to contain a word, so that the page and the test cannot drift apart; gives what it prints.
+    /// Runs the next block and returns its output. The block must contain `word`, so that page and test stay in step.
     #[track_caller]
     pub(crate) fn step(&self, word: &str) -> String {
         let number = self.next.replace(self.next.get() + 1);
@@ -66,21 +66,21 @@ impl Runbook {
         said.trim().to_owned()
     }
 
-    /// Asserts that nothing of the page was left out.
+    /// Asserts that every block of the page was run.
     #[track_caller]
     pub(crate) fn is_done(&self) {
         assert_eq!(self.next.get(), self.commands.len(), "blocks are left");
     }
 }
 
-/// `PATH` with a folder before all others.
+/// `PATH` with this folder in front.
 pub(crate) fn path_with(folder: PathBuf) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::iter::once(folder).chain(std::env::split_paths(&path));
     std::env::join_paths(path).unwrap().into_string().unwrap()
 }
 
-/// The blocks whose opening fence says this and nothing else, without their indentation.
+/// The blocks with exactly this info string, without their indentation.
 fn fences(markdown: &str, info: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut lines = markdown.lines();

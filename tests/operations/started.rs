@@ -1,4 +1,4 @@
-//! Starting the program with the very words that a deployment file has for it.
+//! Starts the program with the exact arguments of a deployment file.
 
 use std::{process::Stdio, time::Duration};
 
@@ -15,17 +15,17 @@ use crate::{PROGRAM, configured::ConfigFile};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A process that listens.
+/// A running process that listens.
 #[derive(Debug)]
 pub(crate) struct Started {
     child: Child,
-    /// Where its probes answer, `address:port`.
+    /// The address of its probes, `address:port`.
     pub(crate) probes: String,
 }
 
 impl Started {
-    /// Starts the program with these words over a database of its own: only the path of the file, the ports, and what is secret are
-    /// other than in the deployment.
+    /// Starts the program with these arguments over a separate database. Only the file's path, the ports and the secrets differ from the
+    /// deployment.
     pub(crate) async fn with(words: &[String], file: &ConfigFile, database: &TestDatabase) -> Self {
         let mut child = command(words, file, database)
             .spawn()
@@ -48,12 +48,12 @@ impl Started {
             panic!("{words:?} ends before it listens:\n{heard}")
         };
         let probes = timeout(PATIENCE, listening).await.expect("it listens in time");
-        // Read on, so that the process never waits for somebody to do so.
+        // Keeps reading, so that the process never blocks on a full pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self { child, probes }
     }
 
-    /// The status with which a path answers.
+    /// The status of the answer to a GET on this path.
     pub(crate) async fn status(&self, path: &str) -> u16 {
         let url = format!("http://{}{path}", self.probes);
         Client::new().get(&url).send().await.status
@@ -64,7 +64,7 @@ impl Started {
         blackbox::eventually(path, async || (self.status(path).await == 200).then_some(())).await;
     }
 
-    /// Ends it as every service manager does.
+    /// Stops it as every service manager does.
     pub(crate) async fn end(mut self) {
         let id = i32::try_from(self.child.id().unwrap()).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), Signal::TERM).unwrap();
@@ -75,7 +75,7 @@ impl Started {
     }
 }
 
-/// Runs the program with these words to its good end.
+/// Runs the program with these arguments to its end; asserts success.
 pub(crate) async fn ends_well(words: &[String], file: &ConfigFile, database: &TestDatabase) {
     let ended = command(words, file, database).output();
     let ended = timeout(PATIENCE, ended).await.expect("it ends in time").unwrap();
@@ -86,7 +86,7 @@ pub(crate) async fn ends_well(words: &[String], file: &ConfigFile, database: &Te
     );
 }
 
-/// The word after `--config` is where the deployment has the file.
+/// The argument after `--config` is the file's path in the deployment.
 fn command(words: &[String], file: &ConfigFile, database: &TestDatabase) -> Command {
     let named = words.iter().position(|word| word == "--config");
     let named = named.expect("every process is told of its configuration") + 1;

@@ -1,4 +1,4 @@
-//! The linters: where they are installed, and how they are run.
+//! The linters: where they are installed and how they are run.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,19 +7,19 @@ use std::{
 
 use blackbox::{on_path, skipped};
 
-/// A program that pip has installed; nothing where it is missing.
+/// A program that pip has installed; `None` if it is missing.
 pub(crate) fn of_python(name: &str) -> Option<Command> {
     installed(&format!("python/bin/{name}"))
 }
 
-/// A program that `tests/operations/install` has put beneath the target folder; nothing where it is missing.
+/// A program that `tests/operations/install` has put below the target folder; `None` if it is missing.
 pub(crate) fn installed(path: &str) -> Option<Command> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let program = target.join("operations").join(path);
     there(program, "tests/operations/install does it")
 }
 
-/// A program of the machine; nothing where it is missing.
+/// A program of the machine; `None` if it is missing.
 pub(crate) fn of_machine(name: &str) -> Option<Command> {
     there(
         on_path(name).unwrap_or_else(|| name.into()),
@@ -36,7 +36,7 @@ fn there(program: PathBuf, remedy: &str) -> Option<Command> {
     None
 }
 
-/// Runs a program to its good end and gives what it said, complaints included.
+/// Runs a program, asserts success and returns its output, errors included.
 #[track_caller]
 pub(crate) fn run(command: &mut Command) -> String {
     let ended = command.stdin(Stdio::null()).output().expect("the program starts");

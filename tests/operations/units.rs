@@ -1,4 +1,4 @@
-//! The units of systemd.
+//! The systemd units.
 
 use std::{fs, path::Path};
 
@@ -19,14 +19,14 @@ const UNITS: [&str; 3] = [
     "seller-api-migrate.service",
 ];
 const INSTALLED: &str = "/usr/local/bin/seller-api";
-/// Beyond this `systemd-analyze security` counts a unit as exposed, in tenths.
+/// Maximum exposure level of `systemd-analyze security`, in tenths.
 const EXPOSURE: &str = "15";
 
-/// A unit: sections with their settings, in order.
+/// A unit: its settings with their sections, in order.
 struct Unit(Vec<(String, String, String)>);
 
 impl Unit {
-    /// Reads a unit as systemd.syntax(7) has it, without continued lines, which these do not have.
+    /// Parses a unit file (systemd.syntax(7)) without line continuations, which these files do not use.
     fn read(name: &str) -> Self {
         let (mut section, mut settings) = (String::new(), Vec::new());
         for line in text(&format!("systemd/{name}")).lines() {
@@ -53,7 +53,7 @@ impl Unit {
         all[0]
     }
 
-    /// The words after the program's name.
+    /// The arguments after the program's name.
     fn words(&self) -> Vec<String> {
         let mut words = self.one("ExecStart").split(' ').map(str::to_owned);
         assert_eq!(words.next().as_deref(), Some(INSTALLED));
@@ -61,7 +61,7 @@ impl Unit {
     }
 }
 
-/// The configuration with a key in the place that is left for one.
+/// The configuration with a key in place of the placeholder.
 fn config() -> ConfigFile {
     ConfigFile::of(&text("systemd/config.toml").replace("<key>", &sealing_key()))
 }
@@ -77,7 +77,7 @@ fn nothing_starts_with_the_configuration_as_it_is_published() {
     assert!(refused.contains("`keys.sealing` cannot be used"), "{refused}");
 }
 
-/// The units as systemd's own tools can read them here: with a program in the place of one that is not installed.
+/// Copies of the units that systemd's tools accept here: existing programs replace those that are not installed.
 fn copies(into: &Path) -> Vec<String> {
     let copy = |name: &&str| {
         let path = into.join(name);
@@ -163,7 +163,7 @@ fn the_configuration_is_a_credential_and_holds() {
     assert_eq!(Unit::read(UNITS[2]).one("Type"), "oneshot");
 }
 
-/// The unit of the API with its addition for TLS, lying as systemd looks for them.
+/// The API's unit with the drop-in for TLS, in systemd's layout.
 fn with_tls(into: &Path) -> String {
     let unit = copies(into).swap_remove(0);
     let additions = into.join("seller-api.service.d");
@@ -212,7 +212,7 @@ fn the_addition_for_tls_has_a_port_a_key_and_a_reload() {
     ] {
         assert!(addition.lines().any(|line| line == setting), "{setting}");
     }
-    // Without TLS the signal would end the process.
+    // Without TLS the signal would stop the process.
     assert!(Unit::read(UNITS[0]).all("ExecReload").is_empty());
 }
 

@@ -1,31 +1,31 @@
-//! What the document promises and no test has produced: every operation with every status, code and optional header of it, every
-//! event, and every error that goes back to an application by the seller's browser.
+//! Finds what the document promises and no test has produced: every status, code and optional header of every operation, every event,
+//! and every error in a redirect to an application.
 //!
-//! The other tests of this package write down what they were answered; this one, the last of them, reads it. It can judge a run of
-//! the whole package alone. Where tests were chosen by name, or run by something else than cargo, which keeps their order, it says
-//! that it did not judge; where `CI` is set, that fails.
+//! The other suites of this package record the answers that they get; this suite runs last and reads the records. It can check only a
+//! run of the whole package. If tests were selected by name, or a runner other than cargo does not keep their order, it reports that it
+//! has checked nothing; with `CI` set, that fails.
 
 use std::collections::BTreeSet;
 
 use blackbox::{Document, answered, promised};
 
-/// What cannot be produced from outside, and why.
+/// Promises that cannot be produced from outside, with the reason.
 const EXCEPT: [(&str, &str); 0] = [];
 
-/// Why this run does not show what the whole package produces.
+/// The reason for which this run does not include the whole package, if any.
 fn partial() -> Option<&'static str> {
-    // The first argument is the program; options begin with dashes, and what they take is joined to them or a number.
+    // The first argument is the program. Options start with dashes; their values are joined to them or numbers.
     let chosen = std::env::args()
         .skip(1)
         .any(|argument| !argument.starts_with('-') && argument.parse::<u32>().is_err());
     if chosen {
         return Some("tests were chosen by name");
     }
-    // Each test is a process there, and they run side by side.
+    // nextest runs each test as a process, and runs them concurrently.
     std::env::var_os("NEXTEST").map(|_| "nextest does not keep the order of the suites")
 }
 
-/// The promises that nothing has made good.
+/// The promises that no test has fulfilled.
 fn unseen<'a>(
     promised: &'a BTreeSet<String>,
     answered: &BTreeSet<String>,
@@ -35,7 +35,7 @@ fn unseen<'a>(
     promised.iter().filter(|line| !kept(line)).collect()
 }
 
-/// Whether this run can be judged; where it cannot, that is told, and fails in CI.
+/// Whether this run can be checked. If not, reports why, and fails under `CI`.
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
 fn can_be_judged() -> bool {
     let Some(reason) = partial() else {

@@ -1,8 +1,8 @@
-//! What an existing client would notice between a released OpenAPI document and the current one.
+//! Finds the differences between a released OpenAPI document and the current one that break existing clients.
 //!
-//! Requests that were valid stay valid, and responses keep their promises: an operation, parameter, status, code or field that goes
-//! away is a break, and so is a changed type, a stricter rule for requests or a looser one for responses. Additions and words
-//! (summaries, descriptions, examples) are not.
+//! Valid requests stay valid, and responses keep their promises: removing an operation, parameter, status, code or field is a break, and
+//! so is a changed type, a stricter rule for requests or a looser one for responses. Additions and texts (summaries, descriptions,
+//! examples) are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
-/// Keywords that promise nothing, and those that [`Comparison::keywords`] treats by themselves.
+/// Keywords without a promise, and those that [`Comparison::keywords`] handles separately.
 const SKIPPED: [&str; 9] = [
     "description",
     "title",
@@ -23,7 +23,7 @@ const SKIPPED: [&str; 9] = [
     "const",
 ];
 
-/// Every break, in the form of the changelog: `` `Offer.brand`: it is gone ``.
+/// All breaks in the changelog's form: `` `Offer.brand`: it is gone ``.
 pub(super) fn breaks(released: &Value, current: &Value) -> BTreeSet<String> {
     let mut comparison = Comparison {
         released,
@@ -44,7 +44,7 @@ pub(super) fn breaks(released: &Value, current: &Value) -> BTreeSet<String> {
     comparison.found
 }
 
-/// Where a value occurs. A webhook's request is something that clients read: `Response`.
+/// Where a value occurs. Clients read a webhook's request, so it is a `Response`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Request,
@@ -55,7 +55,7 @@ struct Comparison<'a> {
     released: &'a Value,
     current: &'a Value,
     found: BTreeSet<String>,
-    /// Pairs of named schemas. Each is compared once: schemas may refer to themselves.
+    /// Pairs of compared schemas. Each pair is compared once, since schemas may be recursive.
     compared: BTreeSet<(&'a str, &'a str, Side)>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Each combination of schemes and scopes that was enough for a call is enough still.
+    /// Each combination of schemes and scopes that allowed a call still does.
     fn security(&mut self, name: &str, was: &Value, is: &Value) {
         let anonymous = [Value::Object(serde_json::Map::new())];
         let combinations = |operation: &Value| match operation["security"].as_array() {
@@ -130,7 +130,7 @@ impl<'a> Comparison<'a> {
             self.fields(&format!("{place} "), &before, &after, Side::Response);
             self.content(&place, was, is, Side::Response);
         }
-        // Clients treat an unknown status of 400 and above as its class (RFC 9110 §15). A new 2xx or 3xx is another result.
+        // Clients treat an unknown status from 400 on as its class (RFC 9110 §15). A new 2xx or 3xx status is a different result.
         for (status, _) in members(is) {
             if was.get(status).is_none() && status.starts_with(['2', '3']) {
                 self.found(&format!("{name} {status}"), "it is a new good answer");
@@ -168,7 +168,7 @@ impl<'a> Comparison<'a> {
             };
             self.required(&place, *was_required, *is_required, side);
             self.schema(&place, was, is, side);
-            // A code that is no longer answered leaves its handling dead.
+            // The handling of a removed code is dead code.
             if side == Side::Response && ["code", "error"].contains(&name.as_str()) {
                 let (was, is) = (resolved(self.released, was), resolved(self.current, is));
                 if !is_subset(&values(was), &values(is)) {
@@ -241,7 +241,7 @@ impl<'a> Comparison<'a> {
                 }
             };
             let (before, after) = (value(was), value(is));
-            // Clients know that such an enumeration grows.
+            // Clients know that such an enumeration may grow.
             let is_extensible = name == "enum" && was["x-extensible"] == true;
             let holds = match side {
                 Side::Request => admits(name, &after, &before),
@@ -253,14 +253,14 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Schemes, their flows, addresses and scopes stay; more of each may come.
+    /// Schemes, their flows, URLs and scopes stay; new ones may be added.
     fn security_schemes(&mut self, place: &str, was: &Value, is: &Value) {
         for (name, was) in members(was).filter(|(name, _)| *name != "description") {
             let place = format!("{place} {name}");
             match is.get(name) {
                 None => self.found(&place, "it is gone"),
                 Some(is) if was.is_object() => self.security_schemes(&place, was, is),
-                // What stands behind a scope is a description.
+                // The value of a scope is its description.
                 Some(is) if was != is && !place.contains(" scopes ") => {
                     self.found(&place, format!("it was {was} and is {is}"));
                 }
@@ -270,7 +270,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Whether the constraint `wide` lets through all that `narrow` does. A missing one is null.
+/// Whether the constraint `wide` allows everything that `narrow` does. A missing constraint is null.
 fn admits(keyword: &str, wide: &Value, narrow: &Value) -> bool {
     let bounds = wide.as_f64().zip(narrow.as_f64());
     wide == narrow
@@ -286,12 +286,12 @@ fn admits(keyword: &str, wide: &Value, narrow: &Value) -> bool {
             "format" => wide.is_null(),
             "uniqueItems" => *wide != true,
             "additionalProperties" => wide.is_null() || *wide == true || *narrow == false,
-            // `default`, and whatever has no rule here: it stays as it was.
+            // `default` and all keywords without a rule must not change.
             _ => false,
         }
 }
 
-/// Of two patterns, only those of the parameter `fields` can be told apart: `^(a|b)(,(a|b))*$` takes names from a list.
+/// Only patterns of the parameter `fields` can be compared: `^(a|b)(,(a|b))*$` allows names from a list.
 fn is_list_of_more(wide: &Value, narrow: &Value) -> bool {
     let names = |pattern: &Value| -> Option<BTreeSet<String>> {
         let (one, rest) = pattern.as_str()?.strip_prefix("^(")?.split_once(")(,(")?;
@@ -304,7 +304,7 @@ fn is_list_of_more(wide: &Value, narrow: &Value) -> bool {
     }
 }
 
-/// Whether each element of `less` is one of `more`. Either may be a single value. An integer is a number.
+/// Whether each element of `less` is in `more`. Either may be a single value. An integer is a number.
 fn is_subset(less: &Value, more: &Value) -> bool {
     let listed = |value: &Value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]);
     let more = listed(more);
@@ -331,7 +331,7 @@ fn takes_null(alternatives: &[&Value]) -> bool {
         .any(|schema| is_subset(&null, &schema["type"]))
 }
 
-/// Also those that are required and have no schema.
+/// Includes required properties without a schema.
 fn properties(schema: &Value) -> Fields<'_> {
     let required: BTreeSet<_> = elements(&schema["required"]).filter_map(Value::as_str).collect();
     let declared = members(&schema["properties"]).map(|(name, _)| name);
@@ -369,7 +369,7 @@ fn headers<'a>(document: &'a Value, response: &'a Value) -> Fields<'a> {
     members(&response["headers"]).map(named).collect()
 }
 
-/// The node, or what it refers to.
+/// The node, or the target of its `$ref`.
 fn resolved<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
     let target = |reference: &str| document.pointer(reference.strip_prefix('#')?);
     node["$ref"].as_str().and_then(target).unwrap_or(node)
