@@ -1,4 +1,4 @@
-//! What the database and the log hold of secrets: hashes, and what is sealed.
+//! Secrets in the database and the log: only hashes and sealed values.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The ways in which a secret might be written: as it is, the random part of it, and each in hexadecimal and base64.
+/// Spellings of a secret: as it is, its random part, and each of these in hexadecimal and base64.
 fn spellings(secret: &str) -> Vec<String> {
     let prefixes = "ps_wh_ ps_at_ ps_pt_ ps_op_ ps_rt_ ps_ac_ ps_se_ ps_ln_ pss_";
     let mut stripped = prefixes
@@ -34,7 +34,7 @@ fn spellings(secret: &str) -> Vec<String> {
         spellings.push(BASE64_URL_SAFE_NO_PAD.encode(text));
     }
     if decoded.len() >= 16 {
-        // All that nobody can guess is at its end.
+        // The unguessable part is at the end.
         let tail = &decoded[decoded.len().saturating_sub(32)..];
         spellings.push(hex(tail));
         spellings.push(BASE64_STANDARD_NO_PAD.encode(tail));
@@ -55,7 +55,7 @@ pub(crate) fn holds_none(place: &str, text: &str, secrets: &[(&str, String)]) {
     }
 }
 
-/// Has every kind of secret issued, and used where it can be; some are not taken by whom they are for.
+/// Issues every kind of secret and uses it where possible; some are rejected on purpose.
 pub(crate) async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String)> {
     let (mut member, receiver) = (world.member().await, Receiver::start().await);
     let own = world.application(&member.seller, &HOOK_SCOPES).await;
@@ -74,7 +74,7 @@ pub(crate) async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String
     let used = world.asking(&partner, "offers:read");
     let code = world.code(&mut member.browser, &used).await;
     Pair::of(world.exchange(&partner, &used, &code).await);
-    // What is presented in vain is not kept or told either.
+    // Rejected credentials are not stored or logged either.
     let mut astray = world.asking(&partner, "offers:read");
     let lost = world.code(&mut member.browser, &astray).await;
     astray.verifier = format!("wrong-verifier-{:0>40}", world.next_number());
@@ -93,7 +93,7 @@ pub(crate) async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String
         .await;
     member.browser.post(&form.with("name", "waits")).await.expect(303);
     let link = world.sign_in_link(&member.seller).await;
-    // Their mails wait: there is nobody who takes them.
+    // Their mails wait, since there is no mail server.
     let invited = json!({"name": "Kettles", "email": "invited@shop.example"});
     world.office_made("/sellers", &invited).await;
     let mut forgetful = world.visitor();
@@ -127,13 +127,13 @@ pub(crate) async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String
     ]
 }
 
-/// A secret of these.
+/// The secret with this name.
 pub(crate) fn the<'a>(what: &str, secrets: &'a [(&str, String)]) -> &'a str {
     let found = secrets.iter().find(|(other, _)| *other == what);
     &found.unwrap().1
 }
 
-/// What is looked for would be found: the hashes are, and what waits is there, sealed.
+/// Asserts that the search is effective: hashes are found, and pending secrets are there, sealed.
 pub(crate) async fn is_kept(world: &World, dump: &str, secrets: &[(&str, String)]) {
     let access = the("an access token", secrets).as_bytes();
     let hash = hex(digest(&SHA256, access).as_ref());
@@ -159,7 +159,7 @@ async fn every_column_of_bytes_is_known_for_what_it_is() {
         and c.relnamespace = 'public'::regnamespace and a.attname !~ '(hash|fingerprint)$' order by 1";
     let columns = client.query(columns, &[]).await.unwrap();
     let columns: Vec<String> = columns.iter().map(|row| row.get(0)).collect();
-    // Each but the body of a delivery, which holds no secret, is one that `seller-api admin keys status` counts.
+    // `seller-api admin keys status` counts each of these, except a delivery's body, which holds no secret.
     let known = "account_mails.url deliveries.body flashes.sealed idempotency.body subscriptions.secret";
     assert_eq!(columns.join(" "), known);
 }

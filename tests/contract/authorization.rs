@@ -1,4 +1,4 @@
-//! Forms of the Authorization header, and what a 401 and a 403 say.
+//! Forms of the Authorization header, and the contents of a 401 and a 403.
 
 use blackbox::{Expect, offer_id};
 use serde_json::json;

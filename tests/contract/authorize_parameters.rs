@@ -1,4 +1,4 @@
-//! `GET /oauth/authorize`: each parameter's rule, whether its breach is told to the browser or to the client, and its limit.
+//! `GET /oauth/authorize`: the rule of each parameter, who gets its error (browser or client), and its limit.
 
 use blackbox::{Application, Asking, CALLBACK, Callback, Expect, World, text};
 use serde_json::json;
@@ -15,7 +15,7 @@ async fn ask(world: &World, asking: &Asking) -> Answer {
     world.at("GET", &asking.path()).without("user-agent").send().await
 }
 
-/// The error that goes back to the client, with the state and who answers.
+/// Asserts that an error goes back to the client, with `state` and `iss`.
 async fn sent_back(world: &World, asking: &Asking, error: &str, state: Option<&str>) -> Callback {
     let answer = ask(world, asking).await.expect(302);
     let back = Callback::of(&answer);
@@ -32,7 +32,7 @@ async fn sent_back(world: &World, asking: &Asking, error: &str, state: Option<&s
     back
 }
 
-/// The browser alone is told.
+/// Asserts that only the browser gets the error.
 async fn refused(world: &World, asking: &Asking, error: &str) {
     let answer = ask(world, asking).await;
     answer.oauth_error(400, error);
@@ -167,7 +167,7 @@ async fn every_other_breach_goes_back_to_the_client() {
 #[tokio::test]
 async fn checks_come_in_their_order() {
     let (world, app) = prepared().await;
-    // From the last check to the first: each breach hides those behind it.
+    // From the last check to the first: each error hides the errors of later checks.
     let mut asking = world.asking(&app, "nothing");
     let state = asking.get("state").to_owned();
     sent_back(&world, &asking, "invalid_scope", Some(&state)).await;

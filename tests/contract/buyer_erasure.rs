@@ -1,4 +1,4 @@
-//! Erasing a buyer: from every part, from what is queued, for good.
+//! Erasure of a buyer's data: permanent, in every part of an order and in queued work.
 
 use blackbox::{line, parcel};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ async fn erasure_takes_the_buyer_from_everywhere() {
         "an erased buyer gets no mail"
     );
     world.settled(&order.id, "delivery").await;
-    // An order that is erased before it is shipped is shipped without a mail.
+    // An order that was erased before its shipment is shipped without a mail.
     let early = world.paid_order(&traders[0]).await;
     world.settled(&early.id, "buyer-erasure").await;
     let shipped = world

@@ -1,4 +1,4 @@
-//! How large a head and a body may be, and what happens beyond.
+//! Maximum sizes of a request's head and body, and the answers beyond them.
 
 use blackbox::{Expect, Wire, World, request, request_with_body, whole};
 
@@ -6,14 +6,14 @@ use crate::world;
 
 const CAP: usize = 64 * 1024;
 
-/// A world and the bearer of a good request to it.
+/// A world and the bearer token of a valid request.
 async fn prepared() -> (World, String) {
     let world = world().await;
     let (_, token) = world.reader().await;
     (world, format!("Bearer {token}"))
 }
 
-/// The headers of a good request, and more.
+/// The headers of a valid request, and more.
 fn good<'a>(bearer: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     [&[("user-agent", "App/1.0"), ("authorization", bearer)], more].concat()
 }
@@ -22,7 +22,7 @@ fn good<'a>(bearer: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a s
 async fn a_body_has_a_cap() {
     let (world, bearer) = prepared().await;
     let base = &world.server.base_url;
-    // On GET it is ignored up to there.
+    // On GET a body up to the limit is ignored.
     let mut wire = Wire::connect(base).await;
     for body in ["{", "not json", &"x".repeat(CAP)] {
         for kind in ["application/json", "text/plain"] {
@@ -32,7 +32,7 @@ async fn a_body_has_a_cap() {
             wire.answer().await.unwrap().expect(200);
         }
     }
-    // What is announced is refused before it comes.
+    // A body whose announced length is too large is rejected before it arrives.
     let mut beyond = Vec::new();
     for length in ["65537", "9999999999", "18446744073709551615"] {
         beyond.push(request(

@@ -1,4 +1,4 @@
-//! What a carrier says of a parcel, and what becomes of the order by it. The carrier is one on the loopback.
+//! Carriers' reports about a parcel, and their effects on the order. The carrier is a stub on a loopback address.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::world_with;
 
 const ARRIVED: &str = "2015-09-17T11:28:00.000+02:00";
 
-/// A world that asks the carrier for InPost.
+/// A world that queries the stub for InPost.
 async fn prepared(poll_interval: &str) -> (CarrierStub, World, Trader) {
     let carrier = CarrierStub::start().await;
     let world = world_with(&[
@@ -29,7 +29,7 @@ fn inpost(number: &str) -> Value {
 #[tokio::test]
 async fn a_parcel_that_has_arrived_makes_the_order_delivered_without_a_mail() {
     let (carrier, world, trader) = prepared("1h").await;
-    // The carrier's instant is kept within payment and now.
+    // The carrier's instant is clamped between the payment and now.
     for (number, instant) in [("PAST-1", ARRIVED), ("FUTURE-1", "2099-09-17T11:28:00.000+02:00")] {
         carrier.says(number, Says::Delivered(instant));
         let order = world.paid_order(&trader).await;
@@ -126,11 +126,11 @@ async fn what_is_not_to_be_asked_is_not() {
     let other = world.paid_order(&trader).await;
     let by_other = json!({"carrier": "other", "tracking_number": "OTHER-1"});
     world.shipped(&trader.token, &other.id, &by_other).await;
-    // A refused report asks nobody.
+    // A rejected report queries no carrier.
     let unpaid = world.unpaid(&lines, json!({})).await;
     let refused = world.ship(&trader.token, &unpaid.id, &inpost("UNPAID-1")).await;
     refused.refused(409, "order_unpaid");
-    // A parcel that is asked about after these were reported: by then they would have been, too.
+    // A parcel that is queried after these were reported: otherwise they would have been queried by then too.
     let asked = world.paid_order(&trader).await;
     world.shipped(&trader.token, &asked.id, &inpost("ASKED-1")).await;
     until("a second question", async || carrier.asked("ASKED-1") > 1).await;

@@ -1,4 +1,4 @@
-//! `GET /changes`: the feed of what sellers changed, complete and in one order.
+//! `GET /changes`: the feed of sellers' changes, complete and in one order.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +20,7 @@ async fn page(world: &World, query: &str) -> Value {
     page
 }
 
-/// A cursor behind everything that is told by now.
+/// The cursor after all changes so far.
 async fn end(world: &World) -> String {
     let mut cursor = page(world, "").await;
     while !items(&cursor).is_empty() {
@@ -38,7 +38,7 @@ async fn every_kind_with_its_fields() {
     let order = world.paid_order(&trader).await;
     world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
     let told = world.caught_up_feed().await;
-    // The back office registered the application itself, so that is not repeated here.
+    // The back office itself registered the application, so the feed does not list that.
     assert!(
         told.iter()
             .all(|item| item["client_id"] != registered.client_id.as_str()),
@@ -102,7 +102,7 @@ async fn limit_and_wait_are_clamped_and_the_rest_is_strict() {
         world.office_get(&format!("/changes?{query}")).await
     })
     .await;
-    // In every order of pages the same items come in the same order.
+    // The order of the items does not depend on the page size.
     let (mut one_by_one, mut after) = (Vec::new(), String::new());
     while one_by_one.len() < whole.len() {
         let next = page(&world, &format!("?limit=1{after}")).await;
@@ -127,7 +127,7 @@ async fn a_long_poll_ends_with_the_first_change_and_an_empty_one_with_its_time()
     let told = poll.await.unwrap().expect(200).json();
     assert!(began.elapsed() < Duration::from_secs(10), "it ended early");
     assert_eq!(told["items"][0]["stock"], 1);
-    // With something to tell already, nobody waits.
+    // If there are changes already, the answer comes at once.
     let began = Instant::now();
     assert_eq!(items(&page(&world, "?wait=30").await).len(), 1);
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -150,20 +150,20 @@ async fn a_cursor_of_another_cluster_is_refused_clearly() {
     assert_eq!(elsewhere.end(rustix::process::Signal::TERM).await, Some(0));
 }
 
-/// Writes straight into the table in transactions that stay open for a while, which is the worst that a reader can meet.
+/// Writes directly into the table in transactions that stay open for a while: the worst case for a reader.
 async fn slow_writer(world: Arc<World>, seller: String, stocks: std::ops::Range<i32>) {
     let mut client = world.database.connect().await;
     for stock in stocks {
         let transaction = client.transaction().await.unwrap();
         let write = "insert into changes (seller_id, at, kind, offer_id, stock) values ($1::text::uuid, api_now(), 'offer.stock_changed', $1::text::uuid, $2)";
         transaction.execute(write, &[&seller, &stock]).await.unwrap();
-        // The time between writing and committing is the point of it.
+        // The test needs time between write and commit.
         tokio::time::sleep(Duration::from_millis(u64::from(stock.unsigned_abs() % 40))).await;
         transaction.commit().await.unwrap();
     }
 }
 
-/// Reads the next page behind `after`; true where there was nothing on it.
+/// Reads the page after `after`; returns whether it was empty.
 async fn read_on(world: &World, limit: usize, seen: &mut Vec<i64>, after: &mut String) -> bool {
     let page = page(world, &format!("?limit={limit}{after}")).await;
     seen.extend(items(&page).iter().map(|item| item["stock"].as_i64().unwrap()));
@@ -210,7 +210,7 @@ async fn a_reader_by_cursor_misses_nothing_of_32_writers() {
     }
     done.store(true, Ordering::Release);
     let (mut seen, mut after) = reader.await.unwrap();
-    // Other tests' transactions on the same cluster may still hold the last rows back.
+    // Other tests' transactions on the same cluster may still hold back the last rows.
     let expected = 32 * 20;
     until("the rest", async || {
         read_on(&world, 1000, &mut seen, &mut after).await;

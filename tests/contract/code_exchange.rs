@@ -1,4 +1,4 @@
-//! `POST /oauth/token` with `authorization_code`: what a code is good for, and what uses it up.
+//! `POST /oauth/token` with `authorization_code`: valid uses of a code, and what uses it up.
 
 use blackbox::{CALLBACK, Expect, Pair, World};
 use serde_json::json;
@@ -89,7 +89,7 @@ async fn another_client_gets_nothing_and_harms_nobody() {
     let code = world.code(&mut member.browser, &asking).await;
     world.no_exchange(&other, &asking, &code, "invalid_grant").await;
     let pair = Pair::of(world.exchange(&app, &asking, &code).await);
-    // A used code in another client's hand is no replay.
+    // A used code from another client is not a replay.
     world.no_exchange(&other, &asking, &code, "invalid_grant").await;
     assert!(world.works(&pair.access).await);
     world.no_refresh(&other, &pair.refresh, "invalid_grant").await;
@@ -120,7 +120,7 @@ async fn a_replay_revokes_what_the_code_gave_and_a_wrong_one_does_not() {
 async fn a_code_ends_after_ten_minutes_and_its_handle_too() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
-    // The browser's session began before the clock was stopped.
+    // The browser's session started before the clock was frozen.
     member.browser = world.browser_of(&member.seller).await;
     let asking = world.asking(&app, "offers:read");
     let late = world.code(&mut member.browser, &asking).await;
@@ -151,7 +151,7 @@ async fn public_clients_need_no_secret_and_a_wrong_one_is_refused() {
         .no_refresh(&with_secret, &pair.refresh, "invalid_client")
         .await;
     let pair = world.refreshed(&app, &pair.refresh).await;
-    // Basic with an empty password is no secret either.
+    // HTTP Basic with an empty password is not a secret either.
     let body = format!("grant_type=refresh_token&refresh_token={}", pair.refresh);
     let basic_alone = form_with_basic(&world, &format!("{}:", app.client_id), &body).await;
     let pair = Pair::of(basic_alone);

@@ -1,4 +1,4 @@
-//! What changes between the moment the screen of consent is shown and the moment somebody presses its button.
+//! Changes between the display of the consent screen and the seller's decision.
 
 use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, Visitor, World};
 use serde_json::json;
@@ -29,13 +29,13 @@ impl Shown {
         }
     }
 
-    /// The approval of a fresh screen.
+    /// The approval form of a new screen.
     async fn approval(&mut self) -> Form {
         let page = self.world.screen(&mut self.browser, &self.asking).await;
         page.form("/panel/consent").press("decision", "approve")
     }
 
-    /// Presses the button after this has happened.
+    /// Submits the form after this change.
     async fn approved_after(&mut self, change: &str) -> Callback {
         let approval = self.approval().await;
         let (world, app) = (&self.world, &self.app);
@@ -49,7 +49,7 @@ impl Shown {
         Callback::of(&self.browser.post(&approval).await)
     }
 
-    /// The owner writes the redirect addresses anew, in the panel.
+    /// The owner changes the redirect URIs in the panel.
     async fn redirect_to(&mut self, addresses: &str) {
         let path = format!("/panel/applications/{}", self.app.client_id);
         let form = self.owner.browser.filled(&path, "redirect_uris", addresses).await;
@@ -71,7 +71,7 @@ async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
     shown.redirect_to("https://app.example/elsewhere").await;
     let refused = shown.browser.post(&approval).await.expect(404);
     assert_eq!(refused.header("location"), None, "{refused:?}");
-    // Nor is a screen shown that was asked for before.
+    // The screen of an earlier request is not shown either.
     shown
         .browser
         .open(&unseen)
@@ -79,7 +79,7 @@ async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
         .expect(404)
         .hides("value=\"approve\"");
     assert_eq!(shown.codes().await, 0);
-    // The refusal has decided nothing: with the address back, the seller can still do so.
+    // The error decided nothing: with the URI restored, the seller can still decide.
     shown.redirect_to(CALLBACK).await;
     let code = Callback::of(&shown.browser.post(&approval).await).code();
     let exchanged = shown.world.exchange(&shown.app, &shown.asking, &code).await;

@@ -1,4 +1,4 @@
-//! The screen of consent: who sees it, what it says, and that it is decided once.
+//! The consent screen: who sees it, its content, and that it can be decided once.
 
 use blackbox::{CALLBACK, Callback, Expect, PASSWORD, Pair, Seller, at_once, merged, sign_in_form, text};
 use serde_json::json;
@@ -59,7 +59,7 @@ async fn it_names_who_asks_for_what_of_whom_and_is_not_framed() {
     let polish = browser.page(&page.path).await;
     polish.shows("lang=\"pl\"");
     polish.hides("read your offers");
-    // It may lead to the redirect address; anything else stays with us.
+    // The form may lead to the redirect URI, and otherwise only to our own origin.
     let policy = page.answer.must("content-security-policy");
     for rule in [
         "form-action 'self' https://app.example;",
@@ -98,10 +98,10 @@ async fn a_decided_unknown_or_tampered_request_is_a_page_of_its_own() {
         let page = member.browser.open(&format!("{SCREEN}?request={handle}")).await;
         assert!((400..500).contains(&page.answer.status), "{handle}: {page:?}");
     }
-    // A decision that is none changes nothing.
+    // An invalid decision changes nothing.
     let odd = page.form(SCREEN).with("decision", "maybe");
     member.browser.post(&odd).await.expect(400);
-    // Of many presses of the button one gives a code.
+    // Of many submissions, exactly one gives a code.
     let form = page.form(SCREEN).press("decision", "approve");
     let mut codes = 0;
     for answer in at_once((0..20).map(|_| member.browser.posting(&form))).await {
@@ -169,7 +169,7 @@ async fn own_use_and_pending_applications_ask_nobody_but_their_owner() {
         let changes = merged(redirect, json!({"purpose": purpose}));
         let app = world.register(&owner.seller, changes).await;
         let asking = world.asking(&app, "offers:read");
-        // Our own redirects lead up to the one that leaves the site, and no form is shown.
+        // Our own redirects lead up to the one that leaves the site; no form is shown.
         let page = stranger.browser.open(&asking.path()).await;
         assert!(
             page.html.is_empty() && page.path.starts_with("/panel/consent?"),

@@ -1,4 +1,4 @@
-//! Crowds that stand in each other's way: no 500, and no stock below zero.
+//! Concurrent requests for the same rows: no 500, and no stock below zero.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use testkit::Answer;
 
 use crate::unlimited;
 
-/// How often which status and code came.
+/// Counts by status and code.
 pub(crate) fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
     let mut outcomes = BTreeMap::new();
     for answer in answers {
@@ -21,7 +21,7 @@ pub(crate) fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
     outcomes
 }
 
-/// Traders with an offer each, and a line of an order of each.
+/// Traders with one offer each, and an order line for each offer.
 async fn traders(world: &World, count: usize, stock: u32) -> (Vec<(Trader, String)>, Vec<Value>) {
     let (mut traders, mut lines) = (Vec::new(), Vec::new());
     for _ in 0..count {
@@ -38,7 +38,7 @@ async fn stock_never_goes_below_zero() {
     let world = unlimited().await;
     let (traders, mut lines) = traders(&world, 2, 30).await;
     let requests = (0..80).map(|n| {
-        // Some name the sellers the other way round.
+        // Some list the sellers in reverse order.
         lines.reverse();
         let of_both = if n % 4 == 0 { &lines[..1] } else { &lines[..] };
         world
@@ -137,7 +137,7 @@ async fn thirty_two_writers_on_twenty_offers_and_orders_see_no_500() {
     }
 }
 
-/// What the log tells of why requests failed.
+/// The log lines that explain failed requests.
 fn failures(log: &str) -> Vec<&str> {
     log.lines().filter(|line| line.contains("\"cause\"")).collect()
 }

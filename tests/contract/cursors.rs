@@ -1,4 +1,4 @@
-//! Cursors of the lists of offers and of orders: sealed, and bound to list, seller and filters.
+//! Cursors of the lists of offers and orders: sealed, and bound to list, seller and filters.
 
 use blackbox::{Expect, World, ids, offer_line, text};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::{PROGRAM, set, world, world_with};
 
 const SINCE: &str = "updated_after=2000-01-01T00:00:00Z";
 
-/// A seller with three offers, a token, and the cursor after the first.
+/// A seller's token with three offers, and the cursor after the first.
 async fn prepared(world: &World) -> (String, String) {
     let (seller, token) = world.reader().await;
     let lines = [1, 2, 3].map(|n| offer_line(n, json!({})));
@@ -17,7 +17,7 @@ async fn prepared(world: &World) -> (String, String) {
     (token, cursor)
 }
 
-/// The cursor behind the first page.
+/// The cursor after the first page.
 async fn first(world: &World, token: &str, path: &str) -> String {
     text(&world.read(token, path).await, "next")
 }
@@ -28,7 +28,7 @@ async fn refused(world: &World, token: &str, path: &str) {
     answer.invalid(&["after"]);
 }
 
-/// Each character of a cursor changed, one at a time.
+/// All variants of a cursor with one changed character.
 fn tampered(cursor: &str) -> impl Iterator<Item = String> {
     (0..cursor.len()).map(|position| {
         let mut bytes = cursor.as_bytes().to_vec();
@@ -153,7 +153,7 @@ async fn a_cursor_outlives_its_process_and_a_rotation_of_keys_but_not_its_key() 
     ask(&same, &cursor).await.expect(200);
     let next = text(&ask(&rotated, &cursor).await.expect(200).json(), "next");
     ask(&forgotten, &cursor).await.invalid(&["after"]);
-    // What is sealed after the rotation is sealed under the new key.
+    // After the rotation, cursors are sealed with the new key.
     ask(&forgotten, &next).await.expect(200);
     ask(&same, &next).await.invalid(&["after"]);
 }

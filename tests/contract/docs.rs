@@ -1,4 +1,4 @@
-//! The documentation as it is served: every page that can be reached, its headers, what is not there, and its feed.
+//! The served documentation: every reachable page, its headers, missing pages, and its feed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ fn text(answer: &Answer) -> String {
     String::from_utf8(answer.bytes.clone()).unwrap()
 }
 
-/// The addresses on the same site that a page names, with their anchors.
+/// A page's same-site links, with anchors.
 fn links(html: &str) -> impl Iterator<Item = &str> {
     let marks = [" href=\"", " src=\""].into_iter();
     let values = marks.flat_map(move |mark| html.split(mark).skip(1));
@@ -22,7 +22,7 @@ fn links(html: &str) -> impl Iterator<Item = &str> {
     links.filter(|link| link.starts_with('/'))
 }
 
-/// Every page and file that can be reached from the first page.
+/// Every page and file that is reachable from the first page.
 async fn everything(world: &World) -> BTreeMap<String, Answer> {
     let mut found = BTreeMap::new();
     let mut waiting = vec!["/docs".to_owned()];
@@ -47,7 +47,7 @@ fn is_guarded(path: &str, answer: &Answer) {
     for directive in directives.split("; ") {
         assert!(policy.contains(directive), "{path}: {policy}");
     }
-    // The reference alone asks for anything by script, of its own origin, and puts styles into the page.
+    // Only the reference fetches anything by script, from its own origin, and inserts styles into the page.
     let (own, other) = if path == REFERENCE {
         ("style-src 'self' 'unsafe-inline';", "connect-src 'self'")
     } else {
@@ -82,7 +82,7 @@ async fn every_page_is_there_guarded_and_cached() {
         let for_ever = answer.must("cache-control").contains("immutable");
         assert_eq!(for_ever, path.starts_with("/docs/assets/"), "{path}");
     }
-    // A page that is known is not sent again.
+    // A page that the client has cached is not sent again.
     for path in ["/docs", "/docs/guide/webhooks", FEED] {
         let tag = world.visit(path).await.expect(200).must("etag").to_owned();
         assert!(tag.starts_with('"'), "{tag}");
@@ -100,7 +100,7 @@ async fn every_page_is_there_guarded_and_cached() {
     }
 }
 
-/// Operations and errors had pages of their own once, and the home page is found with a slash too.
+/// Operations and errors used to have separate pages. The home page also works with a slash.
 #[tokio::test]
 async fn former_addresses_lead_to_the_present_ones() {
     let world = world().await;
@@ -185,7 +185,7 @@ async fn what_is_not_there_is_told_by_a_page() {
     world.server.log_with(|log| tells_of(log, "docs-trace-1")).await;
 }
 
-/// Pages of documentation are known to take their configuration from the address, and with it another's document.
+/// Some documentation viewers take their configuration, and so another site's document, from the URL.
 #[tokio::test]
 async fn the_query_configures_nothing_and_is_searched_for_as_text() {
     let world = world().await;

@@ -1,4 +1,4 @@
-//! The refusals that operations have in common, got from every operation that the document says can give them.
+//! Errors that operations have in common, tested with every operation that documents them.
 
 use blackbox::{Document, Expect, HOOK_SCOPES, Operation, World, entry, local_receivers, text, whole};
 use serde_json::{Value, json};
@@ -6,21 +6,21 @@ use testkit::Request;
 
 use crate::{PROGRAM, world, world_of_trade};
 
-/// An id that nothing has.
+/// An id that does not exist.
 const NOBODYS: &str = "00000000-0000-4000-8000-000000000000";
 
-/// The operations that call for a bearer token.
+/// All operations that require a bearer token.
 fn operations() -> impl Iterator<Item = &'static Operation> {
     let operations = Document::current().operations().iter();
     operations.filter(|operation| operation.template.starts_with("/v1/"))
 }
 
-/// Those that change something.
+/// The operations that change something.
 fn writing() -> impl Iterator<Item = &'static Operation> {
     operations().filter(|operation| operation.method != "GET")
 }
 
-/// A request that the operation would take, with the document's own example as its body.
+/// A valid request for the operation, with the document's example as body.
 fn asking(world: &World, operation: &Operation, id: &str, query: &str) -> Request {
     let path = operation.template.replace("{id}", id);
     let request = world.at(&operation.method, &format!("{path}{query}"));

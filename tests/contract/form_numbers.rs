@@ -1,5 +1,5 @@
-//! The one-time numbers of the panel's forms: a number acts once, and whoever sends it again is told what came of it, or that
-//! the form has to be opened anew.
+//! The one-time numbers of the panel's forms: a number has an effect once. A repeat gets the first result, or an error that
+//! asks the seller to open the form again.
 
 use blackbox::{Application, Expect, Form, Member, World, at_once, count_of};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::world_of_consent;
 
 const NEW: &str = "/panel/applications/new";
 
-/// The answer to a number that another content has used: nothing was done, and a link leads to a fresh form.
+/// Asserts the answer to a number that other content has used: nothing was done, and a link leads to a new form.
 async fn is_used(member: &mut Member, form: &Form, anew: &str) {
     let answer = member.browser.post(form).await.expect(409);
     assert_eq!(answer.header("location"), None);
@@ -18,7 +18,7 @@ async fn is_used(member: &mut Member, form: &Form, anew: &str) {
     assert!(!html.contains("pss_") && !html.contains("ps_pt_"), "{html}");
 }
 
-/// A form of registration, properly filled in.
+/// The registration form, filled in.
 pub(crate) async fn registration(member: &mut Member, name: &str) -> Form {
     let form = member.browser.form(NEW).await;
     form.with("name", name)
@@ -44,16 +44,16 @@ async fn a_registration_acts_once_and_can_be_sent_mended() {
     is_used(&mut member, &other, NEW).await;
     is_used(&mut member, &form.clone().and("scopes", "orders:read"), NEW).await;
     assert_eq!(names(&world, &member).await, 1);
-    // Neither refusal has used up what waits for the first one, and the same form again leads to it.
+    // Neither rejection has used up the first form's pending result; submitting that form again leads to it.
     let again = member.browser.post(&form).await.expect(303);
     assert_eq!(again.must("location"), first.must("location"));
     let shown = member.browser.page(first.must("location")).await;
     assert!(shown.text_of("secret").starts_with("pss_"), "{}", shown.html);
-    // Also once it was looked at.
+    // Also after the result was viewed.
     is_used(&mut member, &other, NEW).await;
     member.browser.post(&form).await.expect(303);
     assert_eq!(names(&world, &member).await, 1);
-    // One that was refused for its fields has used nothing up.
+    // A submission with invalid fields does not use up its number.
     for (name, status) in [("ab", 422), ("Label Printer", 409), ("Parcel Printer", 303)] {
         let form = registration(&mut member, name).await;
         let answer = member.browser.post(&form).await.expect(status);
@@ -61,7 +61,7 @@ async fn a_registration_acts_once_and_can_be_sent_mended() {
         assert_eq!(html.contains("id=\"name-error\""), status != 303, "{html}");
     }
     assert_eq!(names(&world, &member).await, 2);
-    // Of different contents sent at once one acts.
+    // Of concurrent submissions with different content, one has an effect.
     let form = registration(&mut member, "Stamp Printer").await;
     let sent = (0..10).map(|n| form.clone().with("name", &format!("Stamp Printer {}", n % 2)));
     let answers = at_once(sent.map(|form| member.browser.posting(&form))).await;

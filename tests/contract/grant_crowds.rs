@@ -1,11 +1,11 @@
-//! Codes and refresh tokens under concurrency: one call wins, and a replay is a replay however close it comes.
+//! Concurrent uses of codes and refresh tokens: one request succeeds, and a replay is detected however close it comes.
 
 use blackbox::{Application, Expect, Pair, World, at_once, refreshing};
 use testkit::{Answer, TestServer};
 
 use crate::with_partner;
 
-/// Sends the same grant many times at once, to both processes. Exactly one gets a pair; the others are told of an invalid grant.
+/// Sends the same grant many times concurrently to both processes. Exactly one request gets a pair; the others get `invalid_grant`.
 async fn the_only_pair(
     world: &World,
     second: &TestServer,
@@ -26,7 +26,7 @@ async fn the_only_pair(
     won.remove(0)
 }
 
-/// Whatever was issued in the race is dead.
+/// Asserts that everything issued in the race is invalid.
 async fn nothing_lives(world: &World, app: &Application, answer: Answer) {
     match answer.status {
         200 => world.has_ended(app, &Pair::of(answer)).await,

@@ -1,4 +1,4 @@
-//! Races with a transaction of the other side held open: what is being issued waits for it, and sees what it did.
+//! Issuing tokens while another transaction is open: issuing waits for it and sees its changes.
 
 use blackbox::{Callback, Expect, Pair, refreshing, text};
 
@@ -32,7 +32,7 @@ async fn a_rotation_sees_what_it_waited_for() {
     }
 }
 
-/// A deletion ends what its application holds at look-up, so issuing need not wait for it.
+/// The look-up of a token checks its application, so issuing need not wait for a deletion.
 #[tokio::test]
 async fn what_is_issued_while_the_application_is_deleted_is_dead_with_it() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;

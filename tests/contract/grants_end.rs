@@ -1,4 +1,4 @@
-//! What ends a seller's grant does so for the very next request, on every process.
+//! A seller's grant ends with the next request, on every process.
 
 use blackbox::{Application, Asking, Expect, Member, PASSWORD, Pair, World, refreshing, text};
 use testkit::{Answer, TestServer};
@@ -7,7 +7,7 @@ use crate::with_partner;
 
 const SCOPES: [&str; 2] = ["offers:read", "orders:read"];
 
-/// Two processes on one database, and a grant that both have seen work.
+/// Two processes on one database, and a grant that both have used successfully.
 struct Granted {
     world: World,
     second: TestServer,
@@ -37,7 +37,7 @@ impl Granted {
         granted
     }
 
-    /// A new consent.
+    /// Renews the grant by a new consent.
     async fn renew(&mut self) {
         let (world, browser) = (&self.world, &mut self.member.browser);
         self.pair = world.pair(browser, &self.app, &SCOPES.join(" ")).await;
@@ -46,7 +46,7 @@ impl Granted {
         self.expect(200).await;
     }
 
-    /// Asks both processes with the access token, each of them again and again.
+    /// Sends repeated requests with the access token to both processes and asserts the status.
     async fn expect(&self, status: u16) {
         for _ in 0..3 {
             for base in [&self.world.server.base_url, &self.second.base_url] {
@@ -56,7 +56,7 @@ impl Granted {
         }
     }
 
-    /// What the other process answers to the code.
+    /// Exchanges the code at the other process.
     async fn exchange(&self) -> Answer {
         let (asking, code) = &self.code;
         let (base, fields) = (&self.second.base_url, asking.exchanging(code));
@@ -64,7 +64,7 @@ impl Granted {
         request.send().await
     }
 
-    /// Nothing of the grant is worth anything, on either process.
+    /// Asserts that nothing of the grant is valid on either process.
     async fn has_ended(&self, status: u16, error: &str) {
         self.expect(401).await;
         let (base, fields) = (&self.second.base_url, refreshing(&self.pair.refresh));
@@ -87,7 +87,7 @@ async fn what_ends_a_grant_and_what_holds_it() {
     granted.expect(200).await;
     Pair::of(granted.exchange().await);
     granted.pair = granted.world.refreshed(&granted.app, &granted.pair.refresh).await;
-    // Revocation, by the other process.
+    // Revocation at the other process.
     let token = [("token", granted.pair.refresh.as_str())];
     let base = &granted.second.base_url;
     let revocation = granted
@@ -95,7 +95,7 @@ async fn what_ends_a_grant_and_what_holds_it() {
         .oauth_request_at(base, &granted.app, "revoke", &token);
     revocation.send().await.expect(200);
     granted.has_ended(400, "invalid_grant").await;
-    // Disconnection, after which a new consent begins anew.
+    // A disconnection, and a new consent after it.
     granted.renew().await;
     let page = granted.member.browser.page("/panel/connections").await;
     page.shows(&granted.app.name);
@@ -142,14 +142,14 @@ async fn a_closed_owner_takes_its_applications_along() {
         .office_read(&format!("/applications/{}", app.client_id))
         .await;
     world.close(&text(&owner, "seller_id")).await;
-    // What others consented to ends at the very next request as well, on every process.
+    // Other sellers' consents end with the next request too, on every process.
     granted.has_ended(401, "invalid_client").await;
     assert!(!world.works(&own).await);
     let token = world.token_answer(app).await;
     token.oauth_error(401, "invalid_client");
     let asked = world.visit(&world.asking(app, "offers:read").path()).await;
     asked.oauth_error(400, "invalid_client");
-    // The seller who consented is none the worse for it.
+    // The seller who consented is not affected otherwise.
     let page = granted.member.browser.clone().open("/panel/connections").await;
     assert_eq!(
         (page.answer.status, page.path.as_str()),

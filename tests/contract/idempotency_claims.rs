@@ -1,4 +1,4 @@
-//! Claims on idempotency keys: while the first request runs, after it, when its process died, and what lies in the database.
+//! Claims on idempotency keys: while the first request runs, after it, after its process has died, and their rows in the database.
 
 use blackbox::{Expect, Trader, Wire, World, eventually, parcel, request_with_body, whole};
 use chrono::TimeDelta;
@@ -38,7 +38,7 @@ async fn while_the_first_runs_a_repeat_is_told_so_and_another_request_is_refused
     }
     held.end("rollback").await;
     let first = first.await.unwrap().expect(200);
-    // Another process knows the answer, too.
+    // Another process returns the stored answer too.
     let again = patch(&second.base_url, 3).await.expect(200);
     assert_eq!(
         (again.must("idempotent-replayed"), &again.bytes),
@@ -140,7 +140,7 @@ async fn a_claim_whose_process_died_is_taken_over_when_its_lease_has_run_out() {
     clock.advance(TimeDelta::seconds(55)).await;
     patch(3).await.refused(409, "idempotency_in_progress");
     clock.advance(TimeDelta::seconds(10)).await;
-    // An expired claim that was never completed counts as absent, its fingerprint too.
+    // An expired claim without an answer counts as absent, together with its fingerprint.
     let taken = patch(5).await.expect(200);
     assert_eq!(taken.header("idempotent-replayed"), None);
     assert_eq!(world.stock(&trader.seller, &offer).await, 5);
@@ -157,7 +157,7 @@ async fn whoever_has_lost_its_claim_cannot_apply_its_effect() {
     world.waiters(1).await;
     clock.advance(TimeDelta::minutes(2)).await;
     let quick = tokio::spawn(keyed(&world, &trader, &offer, &body).send());
-    // Two stand before the offer now: the one that lost its claim, and the one that has it.
+    // Two requests wait for the offer now: the one that lost its claim and the one that has it.
     world.waiters(2).await;
     held.end("rollback").await;
     let (slow, quick) = (slow.await.unwrap(), quick.await.unwrap());

@@ -1,4 +1,4 @@
-//! How long answers are remembered, and how they lie in the database.
+//! How long answers are stored, and their form in the database.
 
 use blackbox::{Expect, eventually, parcel, text};
 use chrono::TimeDelta;
@@ -22,7 +22,7 @@ async fn an_answer_is_remembered_for_24_hours_and_cleared_away_then() {
         "true"
     );
     patch(4, "k").await.refused(422, "idempotency_key_reused");
-    // It is the completion that counts, not the last replay.
+    // The time counts from the completion, not from the last replay.
     clock.advance(TimeDelta::minutes(2)).await;
     assert_eq!(
         patch(4, "k").await.expect(200).header("idempotent-replayed"),
@@ -33,7 +33,7 @@ async fn an_answer_is_remembered_for_24_hours_and_cleared_away_then() {
     clock.advance(TimeDelta::hours(20)).await;
     patch(5, "young").await.expect(200);
     clock.advance(TimeDelta::hours(6)).await;
-    // Its cleaning begins with the process.
+    // Cleaning starts when the process starts.
     let _cleaner = world.another().await;
     let client = world.database.connect().await;
     let keys = async || {

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: which keys are taken, what a repeat gets, and what is another request.
+//! `Idempotency-Key`: valid keys, repeats, and keys that were used for a different request.
 
 use blackbox::{Expect, TRADE_SCOPES, Trader, World, line, number_of, offer_body, order_body, parcel, whole};
 use reqwest::Method;
@@ -11,18 +11,18 @@ fn keyed(request: Request, key: &str) -> Request {
     request.header("idempotency-key", key)
 }
 
-/// A change of an offer under a key.
+/// Changes an offer with a key.
 async fn patch(world: &World, token: &str, offer: &str, body: Value, key: &str) -> Answer {
     keyed(world.patching(token, offer, &body), key).send().await
 }
 
-/// A shipment under a key.
+/// Reports a shipment with a key.
 async fn ship(world: &World, trader: &Trader, order: &str, key: &str) -> Answer {
     let request = world.shipping(&trader.token, order, &parcel("AAAA1"));
     keyed(request, key).send().await
 }
 
-/// Asserts that `second` is `first` again, and says so.
+/// Asserts that `second` has the same content as `first` and is marked as a replay.
 #[track_caller]
 fn replays(first: &Answer, second: &Answer) {
     assert_eq!(first.header("idempotent-replayed"), None, "{first:?}");
@@ -49,7 +49,7 @@ async fn a_repeat_is_replayed_byte_for_byte_and_changes_nothing() {
     let (world, trader, offer) = world_of_trade().await;
     let patch = |stock: u32, key| patch(&world, &trader.token, &offer, json!({"stock": stock}), key);
     let first = patch(3, "a").await.expect(200);
-    // Meanwhile the world goes on: the repeat tells how things were.
+    // The data change meanwhile: the repeat returns the old answer.
     world.patched(&trader.token, &offer, &json!({"stock": 4})).await;
     for _ in 0..3 {
         replays(&first, &patch(3, "a").await);
@@ -119,12 +119,12 @@ async fn keys_belong_to_the_seller_and_not_to_the_application_or_to_anybody_else
     let theirs = world.any_offer(&stranger.seller, json!({})).await;
     let own = patch(&stranger.token, &theirs).await.expect(200);
     assert_eq!(own.header("idempotent-replayed"), None);
-    // The marketplace's keys are its own, too.
+    // The marketplace's keys are separate too.
     let order = world.ordered(&trader.seller, &[&offer]).await;
     let payment = world.office(Method::POST, &format!("/orders/{}/payment", order.id));
     let paid = keyed(payment, "shared").send().await.expect(200);
     assert_eq!(paid.header("idempotent-replayed"), None);
-    // A replay passes token and scope first.
+    // Token and scope are checked before a replay.
     let writer = world.personal_token(&trader.seller, &["offers:write"]).await;
     replays(&first, &patch(&writer.token, &offer).await);
     let reader = world.personal_token(&trader.seller, &["offers:read"]).await.token;
@@ -151,7 +151,7 @@ async fn which_keys_there_are() {
     let twice = world.patching(&trader.token, &offer, &json!({"stock": 3}));
     let twice = keyed(keyed(twice, "x"), "x").send().await;
     twice.invalid(&["Idempotency-Key"]);
-    // On GET it is ignored, however it looks.
+    // On GET the header is ignored, even if malformed.
     let get = world.at("GET", "/v1/offers").bearer(&trader.token);
     keyed(keyed(get, ""), &"k".repeat(129)).send().await.expect(200);
 }
@@ -239,7 +239,7 @@ async fn every_post_of_the_back_office_takes_a_key() {
         5,
         "two orders were placed, not three"
     );
-    // PUT, PATCH and DELETE are harmless to repeat as they are, and take none.
+    // PUT, PATCH and DELETE are idempotent by themselves and take no key.
     let path = format!("{seller}/offers/{offer}");
     for stock in [1, 2] {
         let body = offer_body(number_of(&json!(offer)), json!({"stock": stock}));

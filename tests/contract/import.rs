@@ -1,4 +1,4 @@
-//! Importing NDJSON: counts, bad lines, what a line is.
+//! Importing NDJSON: counts, invalid lines, line endings.
 
 use blackbox::{Expect, Seller, World, at_once, items, offer_body, offer_id, offer_line};
 use chrono::TimeDelta;
@@ -15,12 +15,12 @@ fn counts(report: &Value) -> [u64; 4] {
     ["created", "updated", "unchanged", "rejected_total"].map(|name| report[name].as_u64().unwrap())
 }
 
-/// The counts of an import of these lines.
+/// The counts in the report of these lines.
 async fn counted(world: &World, seller: &Seller, lines: &[String]) -> [u64; 4] {
     counts(&import(world, seller, lines.join("\n")).await)
 }
 
-/// Line numbers and paths of what was rejected; `-` where an entry has none.
+/// Line numbers and paths of rejected lines; `-` for entries without a path.
 fn rejected(report: &Value) -> Vec<(u64, String)> {
     let path = |entry: &Value| {
         assert_eq!(entry["code"], "validation_error");
@@ -63,14 +63,14 @@ async fn lines_are_created_updated_or_left_alone() {
     let (then, now) = ("2040-01-01T12:00:00.000000Z", "2040-01-01T12:00:01.000000Z");
     assert_eq!(times, [now, now, then, then]);
     assert_eq!(counted(&world, &seller, &mixed).await, [0, 0, 3, 0]);
-    // Of two lines with one id the later wins.
+    // Of two lines with the same id, the later one wins.
     let lines = [(1, 1), (1, 2), (5, 7), (1, 2), (1, -3)];
     let lines = lines.map(|(n, stock)| offer_line(n, json!({"stock": stock})));
     let report = import(&world, &seller, lines.join("\n")).await;
     assert_eq!(counts(&report), [1, 2, 1, 1]);
     assert_eq!(rejected(&report), [(5, "stock".to_owned())]);
     assert_eq!(stock(&world, &token).await, 2);
-    // An imported offer of another seller is another offer.
+    // The same id of another seller is a different offer.
     let (other, others) = world.reader().await;
     let line = offer_line(1, json!({"stock": 9}));
     assert_eq!(counted(&world, &other, &[line]).await, [1, 0, 0, 0]);
@@ -98,7 +98,7 @@ async fn what_a_line_is() {
         counts(&import(&world, &seller, format!("{one}\n")).await),
         [0, 0, 1, 0]
     );
-    // A line that is no UTF-8, or endless, is rejected alone.
+    // A line that is not UTF-8 or too long is rejected; the others are not.
     let no_text = [one.as_bytes(), b"\n{\"title\":\"\xff\"}\n", two.as_bytes()].concat();
     let endless = offer_line(1, json!({"title": "x".repeat(3 * 1024 * 1024)}));
     for (text, line) in [(no_text, 2), (format!("{endless}\n{two}").into_bytes(), 1)] {
@@ -106,7 +106,7 @@ async fn what_a_line_is() {
         assert_eq!(counts(&report)[3], 1, "{report}");
         assert_eq!(rejected(&report)[0].0, line);
     }
-    // An import says what it is.
+    // An import needs its content type.
     let path = format!("/sellers/{}/offers:import", seller.id);
     let send = |kind: &str| {
         let request = world.office(Method::POST, &path).header("content-type", kind);
@@ -117,7 +117,7 @@ async fn what_a_line_is() {
     }
     send("text/csv").await.invalid(&["Content-Type"]);
     world.office_get(&path).await.refused(404, "not_found");
-    // Every rejected line is counted, and the first 10 000 are listed.
+    // All rejected lines are counted; the first 10 000 are listed.
     let text = "{}\n".repeat(10_005) + &one;
     let report = import(&world, &seller, text).await;
     assert_eq!(counts(&report), [0, 0, 1, 10_005]);

@@ -1,4 +1,4 @@
-//! What takes a token its force does so for the very next request, on every process.
+//! A token becomes invalid with the next request, on every process.
 
 use blackbox::{Application, Expect, Seller, World, text};
 use serde_json::json;
@@ -6,7 +6,7 @@ use testkit::TestServer;
 
 use crate::{instant, world};
 
-/// Two processes and an application with a token that both have seen work.
+/// Two processes, and an application with a token that both have accepted.
 struct Pair {
     world: World,
     second: TestServer,
@@ -35,7 +35,7 @@ impl Pair {
         pair
     }
 
-    /// Asks both processes at once with a token.
+    /// Sends concurrent requests with a token to both processes and asserts the status.
     async fn expect(&self, token: &str, status: u16) {
         let ask = |base: &str| {
             let request = self.world.client.get(&format!("{base}/v1/offers"));
@@ -74,14 +74,14 @@ async fn whatever_becomes_of_a_token_is_seen_at_once_by_every_process() {
             assert_eq!(answer.number("x-ratelimit-limit"), limit);
         }
     }
-    // A revoked personal token is dead, and its sisters live.
+    // A revoked personal token is invalid; the seller's other tokens work.
     let one = world.personal_token(&pair.seller, &["offers:read"]).await;
     let other = world.personal_token(&pair.seller, &["offers:read"]).await;
     pair.expect(&one.token, 200).await;
     world.revoke_personal(&pair.seller, &one).await;
     pair.expect(&one.token, 401).await;
     pair.expect(&other.token, 200).await;
-    // Deletion revokes the application alone, and for good.
+    // Deletion revokes only this application's tokens, permanently.
     let sister = world.application(&pair.seller, &["offers:read"]).await;
     let sister = world.token(&sister).await;
     world.delete_application(app).await;
@@ -92,7 +92,7 @@ async fn whatever_becomes_of_a_token_is_seen_at_once_by_every_process() {
         .await
         .expect(404);
     pair.expect(&pair.token, 401).await;
-    // Closing a seller ends all its tokens, and nobody else's.
+    // Closing a seller invalidates all of the seller's tokens, and no others.
     let (_, stranger) = world.reader().await;
     world.close(&pair.seller.id).await;
     pair.expect(&sister, 401).await;

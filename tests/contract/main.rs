@@ -1,4 +1,4 @@
-//! What the two listeners answer, rule by rule of the contract.
+//! Tests of the two listeners, rule by rule of the contract.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -96,7 +96,7 @@ async fn world() -> World {
     World::start(PROGRAM).await
 }
 
-/// A world with these settings, by their names behind `SELLER_API__`.
+/// A world with these settings, named without `SELLER_API__`.
 async fn world_with(settings: &[(&str, &str)]) -> World {
     World::with(PROGRAM, |options| set(options, settings)).await
 }
@@ -107,7 +107,7 @@ fn set(options: ServerOptions, settings: &[(&str, &str)]) -> ServerOptions {
     })
 }
 
-/// A world in which consents are asked for and tokens exchanged often.
+/// A world with high limits for consents and token requests.
 async fn world_of_consent() -> World {
     world_with(&[
         ("OAUTH__TOKEN_LIMIT_PER_IP", "100000"),
@@ -117,7 +117,7 @@ async fn world_of_consent() -> World {
     .await
 }
 
-/// The same with a seller who can sign in, and an application of somebody else's with these scopes.
+/// The same with a seller who can sign in, and another owner's application with these scopes.
 async fn with_partner(scopes: &[&str]) -> (World, Member, Application) {
     let world = world_of_consent().await;
     let member = world.member().await;
@@ -125,12 +125,12 @@ async fn with_partner(scopes: &[&str]) -> (World, Member, Application) {
     (world, member, app)
 }
 
-/// A world without a limit of requests.
+/// A world without a rate limit.
 async fn unlimited() -> World {
     world_with(&[("RATE_LIMIT__DEFAULT", "1000000")]).await
 }
 
-/// A world with a trader and an offer of theirs.
+/// A world with a trader and one offer.
 async fn world_of_trade() -> (World, Trader, String) {
     let world = world().await;
     let trader = world.trader().await;
@@ -138,7 +138,7 @@ async fn world_of_trade() -> (World, Trader, String) {
     (world, trader, offer)
 }
 
-/// An instant as RFC 3339 writes it.
+/// Parses an instant in RFC 3339 format.
 fn instant(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }

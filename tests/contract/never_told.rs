@@ -1,6 +1,6 @@
-//! A run in which every kind of secret is issued, used and sent to where it does not belong, and every place that could tell of
-//! it: the logs of `serve`, of a worker and of the command line at their finest level, what is exported as traces, the metrics,
-//! the database with its write-ahead log, and PostgreSQL's own log.
+//! Issues, uses and misplaces every kind of secret, then searches every place that could leak one: the logs of `serve`, a worker and
+//! the command line at the finest level, exported traces, metrics, the database with its write-ahead log, and PostgreSQL's
+//! log.
 
 use blackbox::{Collector, World, assert_no_secret, encoded, eventually, local_receivers, run, run_fed};
 use reqwest::Method;
@@ -19,7 +19,7 @@ type Secrets = Vec<(&'static str, String)>;
 const DATABASE_PASSWORD: &str = "the-databases-own-password-7Qx";
 const CARRIER_KEY: &str = "a-carriers-own-api-key-5Zr";
 
-/// Sends every secret in each place of a request in which people put them by mistake, on both listeners.
+/// Sends every secret in each place of a request where clients put it by mistake, to both listeners.
 async fn misplace(world: &World, secrets: &Secrets) {
     let bases = [&world.server.base_url, &world.server.backoffice_url];
     for (_, secret) in secrets {
@@ -50,7 +50,7 @@ async fn misplace(world: &World, secrets: &Secrets) {
     }
 }
 
-/// What the server of the database has written down since `from`.
+/// The write-ahead log since `from`.
 async fn written_ahead(world: &World, from: &str) -> String {
     let client = world.database.connect().await;
     let ranges = "with begin as (select * from pg_walfile_name_offset($1::text::pg_lsn)), \
@@ -70,7 +70,7 @@ async fn written_ahead(world: &World, from: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Opens links out of mails, and answers an invitation.
+/// Opens the links of mails and answers an invitation.
 async fn open(world: &World, mailed: &[String], secrets: &mut Secrets) {
     let mut browser = world.visitor();
     for link in mailed {
@@ -85,7 +85,7 @@ async fn open(world: &World, mailed: &[String], secrets: &mut Secrets) {
     }
 }
 
-/// Runs commands, in which secrets are printed where they are asked for and nowhere else: all that they say but a new token.
+/// Runs commands, which print a secret only if that is their purpose. Returns their whole output except a new token.
 async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
     let environment = [
         ("DATABASE_URL", url),
@@ -114,7 +114,7 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
     let operator = words.find(|word| word.starts_with("ps_op_"));
     secrets.push(("a token that a command printed", operator.unwrap().to_owned()));
     told += &printed.stderr;
-    // A database that is not there is complained of without its password.
+    // Errors about a missing database do not contain its password.
     let away = url.replacen("%2F", "%2Fnowhere%2F", 1);
     let away = [
         ("DATABASE_URL", away.as_str()),
@@ -129,7 +129,7 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
     let (keys, collector) = (sealing_key(), Collector::start().await);
     let folder = tempfile::tempdir().unwrap();
     let mail = folder.path().join("mail");
-    // The one that the tests share gives its log away whenever one of them makes a database.
+    // The shared server recycles its write-ahead log whenever a test creates a database.
     let postgres = OwnPostgres::start(|options| options.setting("wal_keep_size", "1GB")).await;
     let database = postgres.database();
     let password = format!("postgres:{DATABASE_PASSWORD}@");
@@ -185,7 +185,7 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|bytes| !bytes.is_empty())
     })
     .await;
-    // Lines reach a test a little after what they tell of.
+    // Log lines arrive a little after the events.
     let tells_all = |log: String| {
         let levels = ["\"TRACE\"", "\"DEBUG\""];
         levels.iter().any(|level| log.contains(level)).then_some(log)

@@ -1,4 +1,4 @@
-//! What a new password ends: sessions and one-time links that somebody else may hold.
+//! A new password ends sessions and one-time links, which another person may have.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::office_links::{links, with_mail};
 
 const NEW: &str = "staple of another kind";
 
-/// Asks for a reset as somebody who knows the address alone does, and reads the mail.
+/// Requests a reset as anyone who knows the address can, and reads the mail.
 async fn reset_link(world: &World, member: &Member, folder: &Path) -> String {
     let before = links(folder).len();
     let mut browser = world.visitor();
@@ -21,7 +21,7 @@ async fn reset_link(world: &World, member: &Member, folder: &Path) -> String {
         .unwrap()
 }
 
-/// A link that cannot be used shows no form, and its form, kept from before, does nothing.
+/// Asserts that a link shows no form any more, and that a form from before has no effect.
 async fn is_dead(world: &World, link: &str) {
     let mut browser = world.visitor();
     let page = browser.open(link).await.expect(410);
@@ -48,7 +48,7 @@ async fn a_change_ends_every_link_into_the_account_and_nobody_elses() {
     let others = world.sign_in_link(&stranger.seller).await;
     let form = member.browser.filled("/panel/account", "new_password", NEW).await;
     let form = form.with("current_password", PASSWORD);
-    // Neither a wrong password nor the present one in the place of the new one changes anything.
+    // A wrong password, or the current one as new password, changes nothing.
     let wrong = form.clone().with("current_password", "wrong");
     member.browser.submit(&wrong).await.expect(422);
     let same = form.clone().with("new_password", PASSWORD);

@@ -1,11 +1,11 @@
-//! An offer as it is written: every field, nulls, numbers, texts, timestamps, and a selection of its fields.
+//! The format of an offer: every field, nulls, numbers, texts, timestamps, and `fields`.
 
 use blackbox::{World, all_invalid, ids, merged, offer_body, offer_id};
 use serde_json::{Value, json};
 
 use crate::{instant, world};
 
-/// The offer with this query, which has to be the same alone and in a list.
+/// The offer with this query. Asserts that it is the same alone and in a list.
 async fn select(world: &World, token: &str, id: &str, query: &str) -> Value {
     let alone = world.read(token, &format!("/v1/offers/{id}?{query}")).await;
     let list = world.read(token, &format!("/v1/offers?{query}")).await;

@@ -1,4 +1,4 @@
-//! `GET /v1/offers/{id}`: whose offer it is, and what is no id.
+//! `GET /v1/offers/{id}`: ownership, and invalid ids.
 
 use blackbox::{Expect, Wire, offer_id, request};
 use serde_json::json;

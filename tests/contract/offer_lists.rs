@@ -1,4 +1,4 @@
-//! `GET /v1/offers`: order, filters, time, pages, and the rest of its query.
+//! `GET /v1/offers`: order, filters, times, pages, and other query parameters.
 
 use blackbox::{Expect, Seller, Wire, World, all_invalid, ids, items, number_of, offer_line, request, text};
 use chrono::TimeDelta;
@@ -10,7 +10,7 @@ fn numbers(list: &Value) -> Vec<usize> {
     items(list).iter().map(|offer| number_of(&offer["id"])).collect()
 }
 
-/// The numbers of the offers that a list answers.
+/// The numbers of the offers in a list.
 async fn listed(world: &World, token: &str, query: &str) -> Vec<usize> {
     numbers(&world.read(token, &format!("/v1/offers?{query}")).await)
 }
@@ -29,7 +29,7 @@ async fn the_newest_comes_first_and_of_one_instant_the_largest_id() {
     clock.advance(TimeDelta::seconds(-3600)).await;
     world.offer(&seller, 7, json!({})).await;
     assert_eq!(listed(&world, &token, "").await, [8, 4, 1, 9, 5, 3, 7]);
-    // A change moves nothing: the order is that of creation.
+    // A change does not move an offer: the order is by creation.
     clock.advance(TimeDelta::seconds(7200)).await;
     world.offer(&seller, 7, json!({"stock": 1})).await;
     assert_eq!(listed(&world, &token, "").await, [8, 4, 1, 9, 5, 3, 7]);
@@ -64,7 +64,7 @@ async fn filters_are_strict_and_combine() {
     ] {
         assert_eq!(listed(&world, &token, &query).await, expected, "{query}");
     }
-    // What was read is taken, and an older offer comes back in once it is changed.
+    // Offers up to that time are left out; an older offer comes again once it is changed.
     let read = world.read(&token, "/v1/offers?limit=2&fields=updated_at").await;
     let fifth = text(&read["items"][1], "updated_at");
     assert_eq!(fifth, "2040-01-01T12:00:04.000004Z");
@@ -98,7 +98,7 @@ async fn updated_after_is_rfc_3339_with_an_offset() {
     }
 }
 
-/// A seller with offers 1 to `count` of one import, in which every third is a draft.
+/// A seller with offers 1 to `count` from one import; every third is a draft.
 async fn catalogue(count: usize) -> (World, Seller, String) {
     let world = world().await;
     let (seller, token) = world.reader().await;
@@ -110,7 +110,7 @@ async fn catalogue(count: usize) -> (World, Seller, String) {
     (world, seller, token)
 }
 
-/// The page with this query behind a cursor.
+/// The page with this query after a cursor.
 async fn page(world: &World, token: &str, query: &str, after: &Value) -> Value {
     let after = after
         .as_str()
@@ -119,7 +119,7 @@ async fn page(world: &World, token: &str, query: &str, after: &Value) -> Value {
     world.read(token, &format!("/v1/offers?{query}{after}")).await
 }
 
-/// All pages of a list, each with its numbers.
+/// The offer numbers of all pages of a list.
 async fn pages(world: &World, token: &str, query: &str) -> Vec<Vec<usize>> {
     let (mut read, mut next) = (Vec::new(), Value::Null);
     while read.is_empty() || !next.is_null() {
@@ -214,7 +214,7 @@ async fn everything_wrong_with_a_query_is_told_by_its_parameter_in_the_contracts
     let path = format!("/v1/offers?limit=x&{}", many.join("&"));
     let errors = world.get(&token, &path).await.expect(400).errors();
     assert_eq!((errors.len(), errors[0].1.as_deref()), (20, Some("limit")));
-    // What is no UTF-8 or breaks its encoding is refused, too.
+    // Invalid UTF-8 and invalid percent-encoding are rejected too.
     let bearer = format!("Bearer {token}");
     let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
     for query in [

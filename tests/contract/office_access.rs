@@ -1,4 +1,4 @@
-//! The back office's listener: who may call it, its common rules, its paths.
+//! The back office's listener: access, common rules, paths.
 
 use blackbox::{Expect, Wire, offer_body, offer_id, request};
 use reqwest::Method;
@@ -20,7 +20,7 @@ async fn only_an_operator_token_opens_it() {
     for header in [format!("Bearer {good}"), format!("bearer {good}")] {
         with(&header).without("user-agent").send().await.expect(200);
     }
-    // What else is none, and every other call, is in the matrix of routes and credentials.
+    // Other invalid tokens and all other routes are in the matrix of routes and credentials.
     let shorter = &good[..good.len() - 1];
     for header in [
         format!("Basic {good}"),
@@ -56,7 +56,7 @@ async fn the_two_listeners_do_not_serve_each_others_paths() {
             assert!(text.lines().any(is_figure), "{text}");
         }
     }
-    // There is no rule of a User-Agent, and no rate limit.
+    // There is no User-Agent rule and no rate limit.
     let bearer = format!("Bearer {}", world.server.operator_token);
     let bytes = request("GET", "/sellers", &[("authorization", &bearer)]);
     let answer = Wire::exchange(&world.server.backoffice_url, bytes)

@@ -1,4 +1,4 @@
-//! Registering applications by the panel's rules, changing them, and the operator's moves over them.
+//! Applications in the back office: registered by the panel's rules, changed, and moved by the operator.
 
 use blackbox::{Application, Expect, Seller, World, entry, text};
 use reqwest::Method;
@@ -72,7 +72,7 @@ async fn every_field_has_its_rule() {
         let is_named = |(_, path): &(String, Option<String>)| path.as_deref() == Some(required);
         assert!(nothing.iter().any(is_named), "{required} of {nothing:?}");
     }
-    // Redirect addresses are public, HTTPS, and each there once.
+    // Redirect URIs are public, HTTPS, and unique.
     let https = |n: usize| format!("https://app.example/{n}");
     for wrong in [
         ["http://app.example/cb", "/cb", ""],
@@ -83,7 +83,7 @@ async fn every_field_has_its_rule() {
         ],
         ["https://a.localhost/", "https://localhost/cb", "https://[::1]/"],
         ["https://0x7f.1/", "https://2130706433/", "https://192.168.1.1/"],
-        // What is no host name could get into the header that names the hosts to which consent may lead.
+        // An invalid host name could get into the header that lists the hosts to which consent may lead.
         [
             "https://a.example;script-src/x",
             "https://*.a.example/",
@@ -156,7 +156,7 @@ async fn limit_and_scopes_are_changed_within_their_ranges() {
         (json!({"scopes": ["offers:read", "nothing"]}), "scopes[1]"),
         (json!({"scopes": [1]}), "scopes[0]"),
         (json!({"name": "Other", "rate_limit": 0}), "rate_limit name"),
-        // What is refused in part is not applied in part.
+        // If a part is invalid, nothing is applied.
         (json!({"rate_limit": 5, "scopes": ["nothing"]}), "scopes[0]"),
     ]);
     for (changes, paths) in cases {
@@ -175,7 +175,7 @@ async fn limit_and_scopes_are_changed_within_their_ranges() {
         let answer = world.get(&token, "/v1/offers?limit=1").await;
         assert_eq!(answer.number("x-ratelimit-limit"), good);
     }
-    // `null` is the service's default again.
+    // `null` restores the service's default.
     let reset = world.adjust(id, &json!({"rate_limit": null})).await.expect(200);
     assert_eq!(reset.json()["rate_limit"], 600);
     assert_eq!(limit("/v1/me").await, 600);

@@ -1,4 +1,4 @@
-//! JSON on the back office is read as strictly as anywhere: every way of being wrong has its answer.
+//! JSON in the back office is parsed strictly: every kind of error has its answer.
 
 use blackbox::{Expect, Wire, World, request_with_body, whole};
 use reqwest::Method;
@@ -7,7 +7,7 @@ use testkit::Answer;
 
 use crate::world;
 
-/// Posts a seller in these bytes.
+/// Posts these bytes as a seller.
 async fn post(world: &World, kind: &str, body: impl Into<Vec<u8>>) -> Answer {
     let request = world.office(Method::POST, "/sellers");
     request.header("content-type", kind).body(body).send().await
@@ -31,7 +31,7 @@ async fn a_body_is_json_and_needs_its_content_type() {
         .send()
         .await;
     none.invalid(&["Content-Type"]);
-    // How strictly it is read the tests of `PATCH /v1/offers/{id}` show: it is the same reader.
+    // The tests of `PATCH /v1/offers/{id}` cover the parser, which is the same.
     for body in [
         r#"{"name":"K",}"#,
         r#"{"name":"K","na\u006de":"K","email":"a@shop.example"}"#,

@@ -1,4 +1,4 @@
-//! Links by which the marketplace lets its sellers in: by mail, or from where they are signed in already.
+//! Links with which the marketplace lets sellers sign in: by mail, or from a page where they are signed in already.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{set, world, world_with};
 
-/// The link of each mail in a folder, the oldest mail first.
+/// The links of the mails in a folder, oldest mail first.
 pub(crate) fn links(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).into_iter().flatten();
     let mut mails: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
@@ -17,7 +17,7 @@ pub(crate) fn links(folder: &Path) -> Vec<String> {
     mails.sort();
     let link = |path| {
         let source = std::fs::read_to_string(path).unwrap();
-        // Long lines of quoted-printable are broken by `=`.
+        // Quoted-printable breaks long lines with `=`.
         let text = source.replace("=\r\n", "");
         let (_, rest) = text.split_once("/panel/").unwrap();
         format!("/panel/{}", rest.split(char::is_whitespace).next().unwrap())
@@ -25,7 +25,7 @@ pub(crate) fn links(folder: &Path) -> Vec<String> {
     mails.into_iter().map(link).collect()
 }
 
-/// A world whose mails are laid into a folder.
+/// A world that writes its mails into a folder.
 pub(crate) async fn with_mail(folder: &Path) -> World {
     world_with(&into(&folder.display().to_string())).await
 }
@@ -43,7 +43,7 @@ async fn registered(world: &World, email: &str) -> String {
     text(&world.office_made("/sellers", &body).await, "id")
 }
 
-/// Opens a link and sends its form, with a password where it asks for one.
+/// Opens a link and submits its form, with a password if it asks for one.
 async fn used(browser: &mut Visitor, link: &str, password: Option<&str>) -> Page {
     let mut form = browser.form(link).await;
     if let Some(password) = password {
@@ -52,7 +52,7 @@ async fn used(browser: &mut Visitor, link: &str, password: Option<&str>) -> Page
     browser.sent(&form).await
 }
 
-/// Asserts that there is nothing to be done by a link any more.
+/// Asserts that a link has no effect any more.
 async fn leads_nowhere(world: &World, link: &str) {
     let page = world.visitor().open(link).await;
     assert!(

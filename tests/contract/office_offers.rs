@@ -1,4 +1,4 @@
-//! Feeding one offer: what is created, replaced, left alone, refused.
+//! Feeding one offer: created, replaced, unchanged, rejected.
 
 use blackbox::{Expect, at_once, count_of, merged, offer_body, offer_id, offer_line, text};
 use chrono::TimeDelta;
@@ -16,7 +16,7 @@ async fn the_first_feed_creates_and_the_next_replaces_everything() {
         .put(&seller, &offer_id(1), &offer_body(1, json!({})))
         .await
         .expect(201);
-    // It is read back with the origin of its price, which sellers do not see.
+    // The answer contains the origin of the price, which sellers do not see.
     let fed = world.fed_offer(&seller, &offer_id(1)).await;
     assert_eq!(read().await.get("price_source"), None);
     assert_eq!(fed, merged(read().await, json!({"price_source": "automatic"})));
@@ -62,7 +62,7 @@ async fn updated_at_moves_with_any_returned_field_and_with_nothing_else() {
         updated_at = text(&moved, "updated_at");
     }
     assert_eq!(updated_at, "2040-01-01T12:00:24.000000Z");
-    // It moves on though the clock of a later writer is behind.
+    // It increases even if a later writer's clock is behind.
     clock.freeze(instant("2040-01-01T11:59:59Z")).await;
     world.offer(&seller, 1, json!({"stock": 1})).await;
     let line = offer_line(1, json!({"stock": 2}));
@@ -118,7 +118,7 @@ async fn every_field_has_its_rule() {
     nothing.invalid(&["title", "handle", "status", "url"]);
     let path = format!("/sellers/{}/offers/{}", seller.id, offer_id(1));
     world.office_get(&path).await.refused(404, "not_found");
-    // Of many feeds at once one creates, and they leave one whole offer.
+    // Of many concurrent feeds, one creates the offer, and the result is one complete offer.
     let feed = |n| {
         world
             .office(Method::PUT, &path)

@@ -1,4 +1,4 @@
-//! The marketplace's moves over orders: the tables of what leads where, repeats, and what is impossible.
+//! The marketplace's transitions of orders: a table of results, repeats, and impossible transitions.
 
 use blackbox::{Expect, Order, Trader, World, line, parcel};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use testkit::Answer;
 
 use crate::{world, world_of_trade};
 
-/// The states of an order, and the moves that lead there.
+/// The states of an order, and the transitions that lead to them.
 const STATES: [(&str, &str); 6] = [
     ("pending", ""),
     ("processing", "payment"),
@@ -16,7 +16,7 @@ const STATES: [(&str, &str); 6] = [
     ("cancelled paid", "payment cancellation"),
 ];
 
-/// What each move makes of an order in each of the states: a status, or the code of a refusal.
+/// The result of each transition in each state: a status, or the code of an error.
 const MOVES: [(&str, &str); 4] = [
     (
         "payment",
@@ -43,7 +43,7 @@ async fn make(world: &World, order: &Order, step: &str) -> Answer {
     }
 }
 
-/// An order of one seller that these moves were made over.
+/// An order of one seller after these transitions.
 async fn order_after(world: &World, trader: &Trader, steps: &str) -> Order {
     let offer = world.any_offer(&trader.seller, json!({})).await;
     let order = world.unpaid(&[line(&trader.seller, &offer, 2)], json!({})).await;
@@ -111,18 +111,18 @@ async fn cancelling_returns_what_was_taken_once_and_a_number_serves_as_well() {
         assert_eq!(world.stock(seller, &offer).await, 7);
     }
     assert_eq!(world.stock(seller, &uncounted).await, Value::Null);
-    // A test order took nothing, so it returns nothing.
+    // A test order takes no stock, so it returns none.
     let test = world
         .paid(&[line(seller, &offer, 3)], json!({"is_test": true}))
         .await;
     world.settled(&test.id, "cancellation").await;
     assert_eq!(world.stock(seller, &offer).await, 7);
-    // What came meanwhile as null is not counted any more.
+    // If the stock has become null meanwhile, it is not counted any more.
     let order = world.ordered(seller, &[&offer]).await;
     world.feed_again(seller, &offer, json!({"stock": null})).await;
     world.settled(&order.id, "cancellation").await;
     assert_eq!(world.stock(seller, &offer).await, Value::Null);
-    // Nor is what was ordered before the offer was counted.
+    // An order from before the stock was counted returns nothing either.
     let order = world.paid(&[line(seller, &offer, 10)], json!({})).await;
     world.feed_again(seller, &offer, json!({"stock": 5})).await;
     world.settled(&order.id, "cancellation").await;

@@ -1,4 +1,4 @@
-//! `POST /orders`: a buyer's order is placed, and stock goes down with it.
+//! `POST /orders`: places a buyer's order and reduces the stock.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ async fn lines_that_cannot_be_sold_are_told_by_their_places_and_nothing_is_taken
         .office_get("/orders/PL-SHORT")
         .await
         .refused(404, "not_found");
-    // A test order takes nothing, so it can lack nothing.
+    // A test order takes no stock, so the stock cannot be too low.
     let test = order_body(&lines, json!({"is_test": true}));
     world.place(&test).await.expect(201);
     let mut nobody = trader.seller.clone();
@@ -160,7 +160,7 @@ async fn numbers_are_given_or_made_and_never_twice_and_the_order_is_read_back() 
     let lines = [line(&trader.seller, &offer, 1), line(&other.seller, &theirs, 2)];
     let order = world.unpaid(&lines, json!({"order_number": "PL-1"})).await;
     assert_eq!(order.number, "PL-1");
-    // Also among the orders of other sellers.
+    // Also in the orders of other sellers.
     for line in &lines {
         let body = order_body(std::slice::from_ref(line), json!({"order_number": "PL-1"}));
         let taken = world.place(&body).await;

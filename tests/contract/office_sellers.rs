@@ -28,7 +28,7 @@ async fn a_seller_gets_an_id_and_the_next_number_and_is_read_back() {
     }
     let told = read.to_string();
     assert!(!told.contains("password") && !told.contains("argon2"), "{told}");
-    // An address belongs to one seller, without regard to case, and to one of many who ask at once.
+    // An address belongs to one seller, ignoring case, also with concurrent registrations.
     for email in [first.email.clone(), first.email.to_uppercase()] {
         let answer = world
             .office_post("/sellers", &json!({"name": "K", "email": email}))

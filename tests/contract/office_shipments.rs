@@ -1,4 +1,4 @@
-//! The marketplace ships and delivers: one seller's part or all, and what the feed tells of it.
+//! The marketplace ships and delivers one seller's part or all; and the feed's entries about that.
 
 use blackbox::{Expect, Order, line, parcel, text, whole};
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ async fn delivery_of_what_nobody_shipped_records_both_steps_without_a_shipment()
     assert_eq!(world.mails(&order.id).await, 0);
     let answer = world.ship(&trader.token, &order.id, &parcel("AAAA1")).await;
     answer.is_problem(409, &[whole("already_shipped")]);
-    // The feed tells what a seller shipped, and not what the marketplace did.
+    // The feed lists sellers' shipments, not the marketplace's.
     let (own, markets) = (world.paid_order(&trader).await, world.paid_order(&trader).await);
     world.market_ship(&markets.id, &parcel("AAAA1")).await.expect(201);
     world.shipped(&trader.token, &own.id, &parcel("AAAA2")).await;

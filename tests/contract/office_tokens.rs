@@ -1,4 +1,4 @@
-//! Personal tokens as the marketplace issues them.
+//! Personal tokens that the marketplace issues.
 
 use blackbox::{Expect, Seller, World, at_once, count_of, merged, text};
 use chrono::TimeDelta;
@@ -62,11 +62,11 @@ async fn twenty_may_be_alive_at_a_time() {
     let ending = token(json!({"expires_at": "2040-01-01T12:00:10Z"}));
     issuing(&world, &seller, &ending).send().await.expect(201);
     let made = world.personal_token(&seller, &["offers:read"]).await;
-    // Also where many ask at once.
+    // Also with concurrent requests.
     let lasting = token(json!({}));
     let answers = at_once((0..30).map(|_| issuing(&world, &seller, &lasting))).await;
     assert_eq!((count_of(&answers, 201), count_of(&answers, 409)), (18, 12));
-    // An expired one makes room, and so does a revoked one, by its own seller alone.
+    // Expired and revoked tokens free a place, each for its seller only.
     let one_more = async || {
         issuing(&world, &seller, &lasting).send().await.expect(201);
         let refused = issuing(&world, &seller, &lasting).send().await;

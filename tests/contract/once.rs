@@ -1,4 +1,4 @@
-//! Exactly once, however many ask at a time.
+//! Exactly one effect, with any number of concurrent requests.
 
 use blackbox::{Expect, Trader, World, at_once, parcel};
 use serde_json::json;
@@ -12,7 +12,7 @@ async fn shipped_once(world: &World, trader: &Trader, order: &str) {
     assert_eq!(world.order(&trader.token, order).await["status"], "shipped");
 }
 
-/// Of the requests with one key one was carried out; the others were told its answer, or that it is under way.
+/// Asserts that one of the requests with the same key was executed. The others got its answer, or that it is in progress.
 fn one_effect(answers: &[Answer], status: u16) {
     let outcomes = outcomes(answers);
     let known = |(got, code): &(u16, String)| *got == status || code == "idempotency_in_progress";
@@ -48,7 +48,7 @@ async fn sixty_shipments_of_one_order_without_keys_or_each_with_its_own() {
             expected.clone().into()
         );
         if keyed {
-            // The winner's key replays, the others are free and refused again.
+            // The winner's key replays its answer. The other keys are free, and a repeat is rejected again.
             assert_eq!(
                 outcomes(&at_once((0..60).map(ship)).await),
                 expected.clone().into()

@@ -7,7 +7,7 @@ use testkit::TestClock;
 
 use crate::{instant, world};
 
-/// A seller with `count` orders, one a second, the first at 12:00:01 in 2040; oldest first.
+/// A seller with `count` orders, one per second from 12:00:01 in 2040; oldest first.
 async fn prepared(count: u32) -> (World, Trader, Vec<String>, TestClock) {
     let world = world().await;
     let clock = world.database.control_clock().await;
@@ -53,12 +53,12 @@ async fn newest_first_in_pages_that_lose_nothing() {
         let page = page(&world, &trader, &format!("limit={limit}")).await;
         assert_eq!(ids(&page), placed[..count]);
     }
-    // An order placed while pages are read does not shift them.
+    // A new order does not shift pages that are being read.
     let first = page(&world, &trader, "limit=3").await;
     world.paid_order(&trader).await;
     let rest = format!("limit=10&after={}", text(&first, "next"));
     assert_eq!(ids(&page(&world, &trader, &rest).await), placed[3..]);
-    // Orders of one instant are in order of their ids.
+    // Orders of the same instant are sorted by id.
     let other = world.trader().await;
     let offer = world.any_offer(&other.seller, json!({"stock": null})).await;
     let mut placed = Vec::new();

@@ -1,4 +1,4 @@
-//! Of everything that is wrong with a request, the earliest check is what is answered.
+//! If a request has several errors, the earliest check determines the answer.
 
 use blackbox::{Expect, World, offer_id};
 use serde_json::json;
@@ -6,7 +6,7 @@ use testkit::Answer;
 
 use crate::world;
 
-/// What can be wrong, in the order of the checks, with the answer each gives.
+/// The possible errors in the order of their checks, with their answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     UserAgent,
@@ -28,7 +28,7 @@ const ORDER: [(Fault, u16, &str); 7] = [
     (Fault::Resource, 404, "not_found"),
 ];
 
-/// A token for each way of being good or bad.
+/// A token for each combination of errors.
 async fn tokens(world: &World) -> Vec<(Vec<Fault>, String)> {
     let mut tokens = Vec::new();
     for limited in [false, true] {

@@ -1,4 +1,4 @@
-//! `GET /v1/orders/{id}`: an order as its seller sees it, and who sees what of it.
+//! `GET /v1/orders/{id}`: an order from its seller's view, and access to it.
 
 use blackbox::{
     Expect, Trader, World, ids, items, line, merged, offer_body, order_body, parcel, sorted, whole,
@@ -150,7 +150,7 @@ async fn an_order_of_several_sellers_shows_each_its_own_part() {
     for field in shared.split(' ') {
         assert_eq!(mine[field], theirs[field], "{field}");
     }
-    // One part moves without the other.
+    // The parts of an order move independently.
     let shipment = json!({"seller_id": trader.seller.id, "carrier": "gls", "tracking_number": "GLS-0001"});
     world.market_ship(&order.id, &shipment).await.expect(201);
     assert_eq!(world.order(&trader.token, &order.id).await["status"], "shipped");

@@ -63,7 +63,7 @@ async fn no_form_works_without_its_browsers_own_token() {
                 form.action
             );
         }
-        // Without a session there is nobody whose form it could be.
+        // Without a session, the form belongs to no seller.
         let nobody = world.visitor().post(form).await;
         assert_eq!(nobody.status, 403, "{}", form.action);
         let as_json = member.browser.request(Method::POST, &form.action);
@@ -119,7 +119,7 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     }
     assert_eq!(places.len(), 1);
     let place = places.iter().next().unwrap();
-    // Neither a look at the head nor anybody else uses it up.
+    // Neither HEAD nor another seller's request uses it up.
     let head = member.browser.request(Method::HEAD, place).send().await;
     assert!(head.bytes.is_empty());
     let others = world.member().await.browser.open(place).await;
@@ -128,7 +128,7 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     let secret = member.browser.page(place).await.text_of("secret");
     assert!(secret.starts_with("pss_"), "{secret}");
     member.browser.open(place).await.expect(410).hides("pss_");
-    // Rotation ends the old secret, and revokes nothing.
+    // Rotation invalidates the old secret and revokes no tokens.
     let old = world.token_answer(&app).await;
     old.oauth_error(401, "invalid_client");
     assert!(world.works(&pair.access).await);
@@ -234,7 +234,7 @@ async fn personal_tokens_are_issued_shown_once_and_revoked() {
     let token = shown.text_of("secret");
     let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["token"], json!({"kind": "personal", "expires_at": null}));
-    // Its name is shown as text, and itself not again.
+    // Its name is shown as text; the token is not shown again.
     let page = member.browser.page("/panel/tokens").await;
     page.shows("&#60;b onmouseover");
     page.hides("<b onmouseover");

@@ -1,4 +1,4 @@
-//! What bounds those who knock at the panel: the operator's limits of attempts, and how long a form may be.
+//! Limits of the panel: the operator's rate limits of attempts, and the maximum length of a form.
 
 use blackbox::{Page, World, at_once, sign_in_form};
 use reqwest::Method;
@@ -28,7 +28,7 @@ async fn attempts_at_an_account_wait_as_configured() {
     ])
     .await;
     world.stop_clock("2040-01-01T12:00:00Z").await;
-    // With waits this would take more than four minutes.
+    // With delays this would take more than four minutes.
     for _ in 0..25 {
         attempt(&world, "nobody@shop.example").await.expect(422);
     }
@@ -59,7 +59,7 @@ async fn who_finds_the_queue_of_passwords_full_is_told_to_come_again() {
     assert_eq!(statuses, [422, 503]);
 }
 
-/// What a form may have, in bytes.
+/// Maximum size of a form in bytes.
 const CAP: usize = 192 * 1024;
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn a_form_may_have_192_kib_and_the_longest_registration_that_keeps_the_rul
     let mut addresses = Vec::new();
     for n in 0..20 {
         let stem = format!("https://app.example/{n:02}?q=");
-        // Every one of them takes three bytes in a form.
+        // Each of these characters takes three bytes in a form.
         addresses.push(format!("{stem}{}", "/".repeat(2048 - stem.len())));
     }
     let form = registration(&mut member, "Label Printer").await;

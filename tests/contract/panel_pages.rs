@@ -6,7 +6,7 @@ use testkit::Answer;
 
 use crate::{world, world_of_consent};
 
-/// Pages of every kind, with their statuses, for a member with one application.
+/// Pages of every kind with their statuses, for a member with one application.
 async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
     let member = world.member().await;
     let app = world.partner(&member.seller, &["offers:read"]).await;
@@ -113,7 +113,7 @@ async fn assets_are_cached_and_pages_speak_polish_and_english() {
             page.shows(&format!("<html lang=\"{language}\">"));
         }
     }
-    // The page offers the other language, and which was chosen is remembered.
+    // Each page links to the other language, and the choice is remembered.
     let mut browser = world.visitor();
     browser.page("/panel/sign-in").await.shows("lang=pl");
     for path in ["/panel/sign-in?lang=pl", "/panel/forgotten-password"] {

@@ -1,4 +1,4 @@
-//! Sessions of the panel: when they end, and that they end for good.
+//! Sessions of the panel: when they end, and that they end permanently.
 
 use blackbox::{Visitor, World};
 use chrono::TimeDelta;
@@ -6,7 +6,7 @@ use testkit::TestClock;
 
 use crate::world;
 
-/// A session that began at a stopped clock's time.
+/// A session that started at a frozen clock's time.
 async fn signed_in_at_noon() -> (World, TestClock, Visitor) {
     let world = world().await;
     let member = world.member().await;
@@ -49,7 +49,7 @@ async fn every_process_knows_it_and_its_end() {
         let mut elsewhere = Visitor::new(&world.client, &second.base_url);
         elsewhere.cookies = member.browser.cookies.clone();
         assert!(elsewhere.is_in().await);
-        // A link signs nobody out.
+        // A link (GET) does not sign the seller out.
         member.browser.page("/panel/sign-out").await;
         assert!(member.browser.is_in().await);
         let form = member.browser.open("/panel/account").await.form(action);

@@ -1,4 +1,4 @@
-//! Signing in to the panel: the words are the same whatever is wrong, attempts are slowed down, and nobody is locked out.
+//! Sign-in to the panel: every failure has the same text, attempts are slowed down, and no seller is locked out.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ async fn the_right_password_opens_a_session_under_a_new_secret() {
     assert!(by_http, "on a loopback address: {cookie}");
     assert_ne!(browser.cookies, before);
     browser.page("/panel/applications").await;
-    // The secret of before is worth nothing.
+    // The secret from before the sign-in is invalid.
     let mut planted = world.visitor();
     planted.cookies = before;
     assert!(!planted.is_in().await);
@@ -77,14 +77,14 @@ async fn unknown_wrong_closed_and_passwordless_read_the_same_and_take_the_same_w
         browser.post(&form).await.expect(422);
         began.elapsed()
     };
-    // In turns, since what else the machine does comes and goes. Few enough that nobody is slowed down.
+    // Alternates, since the machine's other load varies. Too few attempts to be slowed down.
     let (mut wrong, mut unknown) = (Duration::MAX, Duration::MAX);
     let others = world.member().await.seller;
     for n in 0..4 {
         wrong = wrong.min(takes(&others.email).await);
         unknown = unknown.min(takes(&format!("nobody-{n}@shop.example")).await);
     }
-    // A hash takes by far the most of it: without one it would be less than a tenth.
+    // The hash takes most of the time: without it, the answer would take less than a tenth.
     assert!(unknown > wrong / 3, "unknown {unknown:?}, wrong {wrong:?}");
 }
 
@@ -124,7 +124,7 @@ async fn an_attacked_account_is_slow_and_its_owner_gets_in() {
 async fn it_leads_nowhere_else() {
     let world = world().await;
     let email = world.member().await.seller.email;
-    // To the page that was asked for.
+    // Redirects to the requested page.
     for path in [
         "/panel/tokens",
         "/panel/connections",
@@ -152,7 +152,7 @@ async fn it_leads_nowhere_else() {
             form = form.with(name, value);
         }
         let signed_in = browser.post(&form).await.expect(303);
-        // Who is signed in already is led on in the same way.
+        // A seller who is signed in already is redirected in the same way.
         let again = browser.get(&format!("/panel/sign-in?{evil}")).await.expect(303);
         for answer in [signed_in, again] {
             assert_eq!(answer.must("location"), "/panel/applications", "{evil}");

@@ -1,10 +1,10 @@
-//! What the panel tells an integrator of an application's calls.
+//! The panel's statistics of an application's requests.
 
 use blackbox::{Page, eventually};
 
 use crate::with_partner;
 
-/// The rows of the table of calls: status and number.
+/// The rows of the table of requests: status and number.
 fn rows(page: &Page) -> String {
     let rows = page.html.split("<tr><td><code>").skip(1);
     let cells = rows.filter_map(|row| {
@@ -23,7 +23,7 @@ async fn a_days_calls_are_told_by_status_with_how_much_of_the_limit_is_used() {
     let path = format!("/panel/applications/{}", own.client_id);
     let page = member.browser.page(&path).await;
     assert_eq!(rows(&page), "", "{}", page.html);
-    // By its own token and by that of somebody who has consented.
+    // With the application's own token and with that of a seller who has consented.
     let token = world.token(&own).await;
     let pair = world.pair(&mut customer.browser, &own, "offers:read").await;
     for (token, path, status) in [
@@ -36,10 +36,10 @@ async fn a_days_calls_are_told_by_status_with_how_much_of_the_limit_is_used() {
     ] {
         world.get(token, path).await.expect(status);
     }
-    // What is no request of the application's is not told.
+    // Requests that are not the application's are not counted.
     world.get("ps_at_x", "/v1/me").await.expect(401);
     world.get(&world.token(&other).await, "/v1/me").await.expect(200);
-    // Counts are written every few seconds, so that some may come before others.
+    // Counts are written every few seconds, so some may appear before others.
     let page = eventually("the counts", async || {
         let page = member.browser.open(&path).await;
         (rows(&page) == "200:3 400:1 403:1 404:1").then_some(page)

@@ -1,4 +1,4 @@
-//! `PATCH /v1/offers/{id}`: what it does, to whom, and when `updated_at` moves.
+//! `PATCH /v1/offers/{id}`: its effects, access, and changes of `updated_at`.
 
 use blackbox::{Expect, Trader, World, entry, items, merged, offer_id, text};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn pln(amount: u64) -> Value {
     json!({"amount": amount, "currency": "PLN"})
 }
 
-/// A call of the marketplace about an offer: `automatic-price` or `moderation`.
+/// A back office request about an offer: `automatic-price` or `moderation`.
 async fn office(world: &World, trader: &Trader, offer: &str, call: &str, body: Value) -> Answer {
     let path = format!("/sellers/{}/offers/{offer}/{call}", trader.seller.id);
     world.office_post(&path, &body).await
@@ -26,12 +26,12 @@ async fn a_price_that_is_set_is_manual_and_neither_feed_nor_engine_overwrites_it
     let (world, trader, offer) = world_of_trade().await;
     let fed = async || world.fed_offer(&trader.seller, &offer).await;
     assert_eq!(fed().await["price_source"], "automatic");
-    // A change without a price leaves it automatic.
+    // A change without a price leaves the price automatic.
     world
         .patched(&trader.token, &offer, &json!({"stock": 1, "status": "draft"}))
         .await;
     automatic(&world, &trader, &offer, 11_000).await.expect(200);
-    // The same amount again still becomes manual.
+    // Setting the same amount still makes the price manual.
     world
         .patched(&trader.token, &offer, &json!({"price": pln(11_000)}))
         .await;
@@ -42,7 +42,7 @@ async fn a_price_that_is_set_is_manual_and_neither_feed_nor_engine_overwrites_it
     world.feed_again(&trader.seller, &offer, changes).await;
     let kept = fed().await;
     assert_eq!((&kept["price"], &kept["stock"]), (&pln(11_000), &json!(3)));
-    // A feed without a price removes the row and the mark.
+    // A feed without a price removes the price and its origin.
     for price in [json!(null), pln(8_000)] {
         world
             .feed_again(&trader.seller, &offer, json!({"price": price}))
@@ -52,7 +52,7 @@ async fn a_price_that_is_set_is_manual_and_neither_feed_nor_engine_overwrites_it
     automatic(&world, &trader, &offer, 7_000).await.expect(200);
     let whole = world.read(&trader.token, &format!("/v1/offers/{offer}")).await;
     assert_eq!((&whole["price"], whole.get("price_source")), (&pln(7_000), None));
-    // What the calls of the marketplace refuse.
+    // Rejected back office requests.
     let bare = world.any_offer(&trader.seller, json!({"price": null})).await;
     let refused = automatic(&world, &trader, &bare, 10_000).await;
     refused.is_problem(422, &[entry("no_price_row", "price")]);
@@ -128,7 +128,7 @@ async fn the_table_of_statuses() {
                 world.patched(&trader.token, &offer, &rest).await;
             }
         }
-        // Moderation moves from any status, and repeating is harmless.
+        // Moderation applies in any status and may be repeated.
         for (decision, to) in [
             ("propose", "proposed"),
             ("approve", "published"),
@@ -157,7 +157,7 @@ async fn each_field_that_a_seller_changed_is_one_change_of_the_feed() {
     world
         .patched(&trader.token, &offer, &json!({"stock": 0, "status": "draft"}))
         .await;
-    // What the marketplace did itself is not told.
+    // The feed does not list the marketplace's own changes.
     let rejection = json!({"decision": "reject"});
     office(&world, &trader, &offer, "moderation", rejection)
         .await

@@ -1,4 +1,4 @@
-//! `PATCH /v1/offers/{id}`: what a body may say, and how everything wrong with it is told at once.
+//! `PATCH /v1/offers/{id}`: valid bodies, and answers that list all errors at once.
 
 use blackbox::{Expect, World, all_invalid, entry, merged, offer_id, whole};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn each_property_alone_and_all_together() {
         assert_eq!(after, expected);
         assert_eq!(read(&world, &trader.token, &offer).await, after);
     }
-    // The answer can be cut down to some fields.
+    // `fields` selects fields of the answer.
     let patch = async |query: &str, stock: u32| {
         let body = json!({"stock": stock}).to_string();
         send(&world, &trader.token, &format!("{offer}?{query}"), body).await
@@ -98,7 +98,7 @@ async fn every_bad_value_is_told_by_its_path_and_changes_nothing() {
         send(&world, &trader.token, &offer, body).await
     })
     .await;
-    // What is no proper object is one entry, without a path where it is no object at all.
+    // An invalid object gives one entry, without a path if the body is no object.
     let deep = format!(r#"{{"stock":{}1{}}}"#, "[".repeat(40), "]".repeat(40));
     for body in [
         "",
@@ -170,7 +170,7 @@ async fn all_entries_come_together_headers_then_query_then_body_in_the_contracts
     let request = request.header("content-type", "application/json").body(body);
     let errors = request.send().await.expect(400).errors();
     let mut paths: Vec<_> = errors.into_iter().filter_map(|(_, path)| path).collect();
-    // Of the query's, and of what is unknown, the order is not told.
+    // The order of entries about the query and about unknown names is not defined.
     paths[1..3].sort();
     paths[7..].sort();
     let expected = "Idempotency-Key colour fields price.amount price.currency stock status apple zebra";
@@ -231,7 +231,7 @@ async fn what_the_offer_does_not_allow_is_told_together_and_nothing_is_applied()
         let answer = world.patch(&trader.token, &offer, &change).await;
         answer.is_problem(422, &entries);
         assert_eq!(read(&world, &trader.token, &offer).await, before);
-        // A value outside the enumeration is wrong whatever the offer is.
+        // A value outside the enumeration is invalid in any state of the offer.
         let odd = merged(change.clone(), json!({"status": "rejected"}));
         world
             .patch(&trader.token, &offer, &odd)

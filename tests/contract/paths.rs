@@ -1,4 +1,4 @@
-//! Which paths and methods exist, and what the others are answered.
+//! Existing paths and methods, and the answers to others.
 
 use blackbox::{Expect, Wire, World, offer_id, request};
 use serde_json::json;
@@ -86,7 +86,7 @@ async fn head_answers_as_get_without_a_body_and_is_counted() {
         let head = wire.bare_answer().await.unwrap().expect(status);
         assert_eq!(head.header("content-type"), get.header("content-type"), "{path}");
         assert_ne!(head.must("x-trace-id"), get.must("x-trace-id"));
-        // The next round reads its answer from where a body of HEAD would begin.
+        // If an answer to HEAD had a body, the next answer could not be parsed.
         wire.send(request("GET", "/v1/me", &headers)).await;
         let next = wire.answer().await.unwrap().expect(200);
         let left = |answer: &Answer| answer.number("x-ratelimit-remaining");

@@ -1,4 +1,4 @@
-//! The rate limit of one application: how it counts, what is counted, when a window ends.
+//! The rate limit of one application: how and what it counts, and when a window ends.
 
 use blackbox::{Expect, World};
 use chrono::TimeDelta;
@@ -7,7 +7,7 @@ use testkit::{Answer, TestClock};
 
 use crate::{instant, world};
 
-/// A stopped clock, and a token whose application may make `limit` requests in a window.
+/// A frozen clock, and a token whose application may send `limit` requests per window.
 async fn limited(limit: i64, at: &str) -> (World, TestClock, String) {
     let world = world().await;
     let clock = world.stop_clock(at).await;
@@ -18,7 +18,7 @@ async fn limited(limit: i64, at: &str) -> (World, TestClock, String) {
     (world, clock, token)
 }
 
-/// Limit and remaining. What the draft's structured fields say is what the contract's headers say.
+/// Limit and remaining. Asserts that the draft's structured fields agree with the contract's headers.
 fn figures(answer: &Answer) -> (i64, i64) {
     let (limit, remaining) = (
         answer.number("x-ratelimit-limit"),
@@ -40,7 +40,7 @@ fn figures(answer: &Answer) -> (i64, i64) {
     (limit, remaining)
 }
 
-/// The seconds that are left of the window, as the structured fields tell them.
+/// The seconds until the window ends, from the structured fields.
 fn left(answer: &Answer) -> i64 {
     let (_, left) = answer.must("ratelimit").rsplit_once(";t=").unwrap();
     left.parse().unwrap()
@@ -74,7 +74,7 @@ async fn structured_fields_agree_whatever_the_answer_and_the_method() {
         .await
         .expect(200);
     assert_eq!(figures(&world.get(&token, "/v1/offers/nothing").await).0, 600);
-    // What is not counted shows the default limit untouched, whatever the application's own is.
+    // Uncounted requests show the default limit unused, whatever the application's limit is.
     world.set_limit(&token, 7).await;
     let without_agent = world.at("GET", "/v1").bearer(&token).without("user-agent");
     for (uncounted, status) in [
@@ -159,7 +159,7 @@ async fn a_window_ends_with_the_clock_minute_and_retry_after_is_rounded_up() {
         (figures(&answer), answer.number("x-ratelimit-reset")),
         ((1, 0), end)
     );
-    // Waiting as long as `Retry-After` says suffices.
+    // Waiting for `Retry-After` is enough.
     clock.freeze(instant("2040-01-01T12:02:17.25Z")).await;
     for _ in 0..3 {
         me(&world, &token).await.expect(200);
@@ -183,7 +183,7 @@ async fn a_changed_limit_holds_within_the_window_in_which_refused_requests_count
         let answer = me(&world, &token).await.expect(status);
         assert_eq!(figures(&answer), (limit, remaining));
     }
-    // The largest limit is kept exactly.
+    // The largest limit is stored exactly.
     let changes = json!({"rate_limit": 10_000_000});
     world.adjust(client_id, &changes).await.expect(200);
     assert_eq!(figures(&me(&world, &token).await), (10_000_000, 9_999_990));

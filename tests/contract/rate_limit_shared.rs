@@ -1,4 +1,4 @@
-//! One limit for all tokens, sellers and processes of an application, and another one for every other application.
+//! All tokens, sellers and processes of an application share one limit; each application has a separate one.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `POST /oauth/token` with `refresh_token`: rotation, reuse, and the scopes of what comes of it.
+//! `POST /oauth/token` with `refresh_token`: rotation, reuse, and the scopes of the new tokens.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_ot
         let next = world.refreshed(&app, &pairs[n].refresh).await;
         pairs.push(next);
     }
-    // Earlier access tokens live on.
+    // Earlier access tokens stay valid.
     for pair in &pairs {
         assert!(world.works(&pair.access).await);
         assert_eq!(pair.scope, "offers:read");
@@ -51,7 +51,7 @@ async fn what_is_no_refresh_token_of_the_client_is_refused_without_harm() {
         world.no_refresh(&app, token, "invalid_grant").await;
     }
     world.no_refresh(&app, "", "invalid_request").await;
-    // Neither a living nor a used token tells another client anything, and nothing happens to it.
+    // Another client's valid or used token gives the same error, and stays unaffected.
     for token in [&pair.refresh, &used.refresh] {
         world.no_refresh(&other, token, "invalid_grant").await;
     }
@@ -75,7 +75,7 @@ async fn a_refresh_token_lives_90_days_from_its_own_issue() {
     let second = world.refreshed(&app, &first.refresh).await;
     assert!(world.works(&second.access).await);
     clock.freeze(end).await;
-    // Expired, not reused: the family of a token that nobody used has not been harmed, but it is of no use any more.
+    // Expired is not reused: the family of an unused token is not revoked, but cannot be refreshed any more.
     world.no_refresh(&app, &late.refresh, "invalid_grant").await;
     clock.freeze(end + TimeDelta::days(60)).await;
     world.refreshed(&app, &second.refresh).await;
@@ -97,7 +97,7 @@ async fn scopes_never_grow_and_a_pair_refreshed_while_narrow_stays_narrow() {
     world.set_scopes(&app, &["messaging"]).await;
     assert_eq!(scopes(&narrow.access).await, json!([]));
     world.no_refresh(&app, &narrow.refresh, "invalid_grant").await;
-    // The token was not touched by the refusal.
+    // The rejected request has not used up the token.
     world
         .set_scopes(&app, &["offers:read", "orders:read", "messaging"])
         .await;

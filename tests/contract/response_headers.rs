@@ -1,4 +1,4 @@
-//! The headers of every `/v1` response, beyond those in the document, by which every answer in the tests is judged.
+//! The headers of all `/v1` responses, beyond the document, against which every answer in the tests is checked.
 
 use blackbox::Expect;
 
@@ -26,7 +26,7 @@ async fn accept_is_ignored_and_no_cors_header_is_ever_sent() {
         let cors = names.find(|name| name.as_str().starts_with("access-control"));
         assert_eq!(cors, None, "{method}");
     }
-    // Windows are those of the real clock, also for who is not counted.
+    // Windows follow the real clock, also for uncounted requests.
     let uncounted = world.get("ps_at_x", "/v1/me").await;
     let ahead = uncounted.number("x-ratelimit-reset") - now().timestamp();
     assert!((0..=60).contains(&ahead), "the window ends {ahead} s from now");

@@ -12,7 +12,7 @@ async fn a_refresh_token_ends_its_family_and_an_access_token_itself_alone() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let first = world.pair(&mut member.browser, &app, "offers:read").await;
     let second = world.refreshed(&app, &first.refresh).await;
-    // What is not the client's is left alone, and answered 200.
+    // Another client's token is not revoked; the answer is 200.
     let other = world.partner(&world.seller().await, &["offers:read"]).await;
     let personal = world.personal_token(&member.seller, &["offers:read"]).await.token;
     for token in [
@@ -31,14 +31,14 @@ async fn a_refresh_token_ends_its_family_and_an_access_token_itself_alone() {
     assert_eq!(answer.must("cache-control"), "no-store");
     answer.must("x-trace-id");
     assert!(!world.works(&first.access).await && world.works(&second.access).await);
-    // A used refresh token names its family as well as a living one.
+    // A used refresh token identifies its family like an unused one.
     world.revoke(&app, &first.refresh).await.expect(200);
     world.has_ended(&app, &second).await;
-    // Saying it again is fine.
+    // Repeating a revocation is allowed.
     for token in [&first.access, &first.refresh, &second.refresh] {
         world.revoke(&app, token).await.expect(200);
     }
-    // So it is with the application's own tokens.
+    // The same applies to the application's own tokens.
     let (one, sister) = (world.token(&app).await, world.token(&app).await);
     world.revoke(&app, &one).await.expect(200);
     assert!(!world.works(&one).await && world.works(&sister).await);

@@ -1,5 +1,5 @@
-//! Every route with every kind of credential. The routes come from the tables that route them, and what is expected from the
-//! scope that a route declares, so that a new route is in here by itself.
+//! Every route with every kind of credential. Routes come from the routing tables and expectations from the scopes that routes
+//! declare, so new routes are included automatically.
 
 mod credentials;
 
@@ -11,7 +11,7 @@ use testkit::Answer;
 use self::credentials::{Credentials, Shown, misplaced};
 use crate::world_with;
 
-/// What was looked at, and what was wrong with it.
+/// The cells that were checked, and their faults.
 #[derive(Default)]
 struct Matrix {
     cells: usize,
@@ -45,7 +45,7 @@ async fn every_route_with_every_credential() {
     assert!(cells > 3_000, "{cells}");
 }
 
-/// A path of a template: what stands in braces is of the right form, and nobody's.
+/// A path for a template: a valid id that does not exist replaces each parameter.
 fn path(template: &str) -> String {
     let fill = |part| match part {
         "{client_id}" => "psa_01900000000070008000000000000001",
@@ -55,7 +55,7 @@ fn path(template: &str) -> String {
     template.split('/').map(fill).collect::<Vec<_>>().join("/")
 }
 
-/// What a cell of the matrix has come to, in a word.
+/// The result of a cell in one word.
 fn verdict(answer: &Answer) -> &'static str {
     let is_json = answer.header("content-type") == Some("application/json");
     let refused = answer.status >= 400 && !answer.bytes.is_empty() && is_json;
@@ -72,7 +72,7 @@ fn verdict(answer: &Answer) -> &'static str {
     }
 }
 
-/// `/v1`: no credential but a living token, in its one place, and with the scope of the route.
+/// `/v1` accepts only a valid token, in the right place, with the route's scope.
 async fn api(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     let mut dead = issued.dead.clone();
     dead.extend(misplaced(issued.token_for_everything()));
@@ -102,7 +102,7 @@ async fn api(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     }
 }
 
-/// `/oauth`: no bearer of anything is a client.
+/// `/oauth`: no bearer token authenticates a client.
 async fn oauth_endpoints(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     for (method, path) in adapter_http::endpoints() {
         let living = issued
@@ -125,7 +125,7 @@ async fn oauth_endpoints(world: &World, issued: &Credentials, matrix: &mut Matri
     }
 }
 
-/// The back office: an operator's token in its one place, and nothing else; what is open is open whatever is shown.
+/// The back office accepts only an operator's token in the right place. Open routes are open with any credential.
 async fn back_office(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     let mut dead = issued.dead.clone();
     dead.extend(misplaced(&issued.operator));
@@ -150,7 +150,7 @@ async fn back_office(world: &World, issued: &Credentials, matrix: &mut Matrix) {
             for ((what, shown), expected) in all.chain(operator.iter().map(|good| (good, "in"))) {
                 let answer = shown.at(world, method, &url).send().await;
                 let got = match answer.status {
-                    // HEAD says the same without a body.
+                    // HEAD gets the same answer without a body.
                     401 if method == "HEAD" => "unauthorized",
                     _ => verdict(&answer),
                 };
@@ -160,7 +160,7 @@ async fn back_office(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     }
 }
 
-/// The panel: a living session in its cookie, and for a form the browser's own token; no token of the API does anything.
+/// The panel requires a valid session cookie, and for forms the browser's form token. API tokens have no effect.
 async fn panel(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     let every = issued.token_for_everything();
     let mut strangers = issued.dead.clone();
@@ -186,19 +186,19 @@ async fn panel(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     let form = signed_out.browser.form("/panel/sign-out").await;
     signed_out.browser.submit(&form).await;
     for (method, template, access) in adapter_panel::pages() {
-        // An embedded file has the name that it has.
+        // An embedded file has a fixed name.
         let (target, name) = (path(template), format!("{method} {template}"));
         for (what, shown) in &strangers {
             let answer = shown.at(world, method, &world.url(&target)).send().await;
             let is_fine = match (method, access) {
-                // A form without its browser's token is nobody's, whoever may send it.
+                // A form without its browser's token is rejected from any sender.
                 ("POST", _) => matches!(answer.status, 400 | 403),
                 (_, Access::SignedIn) => leads_to_sign_in(&answer),
                 (_, Access::Anybody) => !leads_to_sign_in(&answer) && answer.status < 500,
             };
             matrix.look(is_fine, &name, what, &answer);
         }
-        // From a browser with a secret of its own: signed in, before signing in, and with another browser's token.
+        // From browsers with a secret: signed in, before sign-in, and with another browser's token.
         let mut signed_in = issued.member.browser.clone();
         if method == "GET" {
             let answer = signed_in.get(&target).await;

@@ -1,4 +1,4 @@
-//! `POST /v1/orders/{id}/shipments`: what a report may say, what it does, and when it is refused.
+//! `POST /v1/orders/{id}/shipments`: valid reports, their effects, and rejections.
 
 use blackbox::{Expect, Trader, World, all_invalid, entry, line, merged, offer_id, parcel, sorted, whole};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ async fn a_shipment_of_every_carrier() {
     ] {
         let order = world.paid_order(&trader).await;
         let body = json!({"carrier": carrier, "tracking_number": "Ab-1"});
-        // The number serves in place of the id, and tracking numbers may repeat.
+        // The order's number works in place of the id, and tracking numbers may repeat.
         let shipment = world.shipped(&trader.token, &order.number, &body).await;
         let seen = world.order(&trader.token, &order.id).await;
         let url = if page.is_empty() { Value::Null } else { json!(page) };
@@ -108,7 +108,7 @@ async fn every_bad_value_is_told_by_its_path_and_ships_nothing() {
         let made = world.shipped(&trader.token, &order.id, &parcel(good)).await;
         assert_eq!(made["tracking_number"], good, "neither trimmed nor re-cased");
     }
-    // The answer can be cut down to some fields.
+    // `fields` selects fields of the answer.
     let send = async |fields: &str| {
         let path = format!("/v1/orders/{}/shipments?fields={fields}", order.id);
         let request = world.at("POST", &path).bearer(&trader.token);
@@ -154,7 +154,7 @@ async fn refusals_in_their_order() {
     let both = [line(&trader.seller, &mine, 1), line(&other.seller, &theirs, 1)];
     let ship = async |order: &str| world.ship(&trader.token, order, &parcel("AAAA1")).await;
     let refused = async |order: &str, code: &str| ship(order).await.is_problem(409, &[whole(code)]);
-    // Several sellers, and cancelled before payment: the cancellation is told first.
+    // Several sellers and cancelled before payment: the cancellation is reported first.
     let order = world.unpaid(&both, json!({})).await;
     refused(&order.id, "order_unpaid").await;
     world.settled(&order.id, "cancellation").await;

@@ -1,8 +1,8 @@
-//! The page on security names the tests that hold what it says: they exist, and no section of RFC 9700 is left out.
+//! The tests that the page on security names exist, and the page covers every section of RFC 9700.
 
 use std::path::Path;
 
-/// The sections of RFC 9700 that recommend something or describe an attack.
+/// The sections of RFC 9700 with a recommendation or an attack.
 const SECTIONS: [&str; 30] = [
     "2.1", "2.1.1", "2.1.2", "2.2.1", "2.2.2", "2.3", "2.4", "2.5", "2.6", "4.1", "4.2", "4.3", "4.4", "4.5",
     "4.6", "4.7", "4.8", "4.9.1", "4.9.2", "4.10", "4.10.1", "4.10.2", "4.11.1", "4.11.2", "4.12", "4.13",
@@ -35,7 +35,7 @@ fn every_test_that_the_page_names_exists() {
         if !held.contains('`') {
             faults.push(format!("no test: {subject}"));
         }
-        // `contract a, b; process c`: the folder stands before the first of its files.
+        // `contract a, b; process c`: the folder's name precedes the first of its files.
         let mut folder = "";
         for (n, part) in held.split('`').enumerate() {
             if n.is_multiple_of(2) {

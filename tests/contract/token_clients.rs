@@ -1,4 +1,4 @@
-//! `POST /oauth/token`: how a client says who it is, and which clients are let in.
+//! `POST /oauth/token`: how clients authenticate, and which clients are accepted.
 
 use blackbox::{Application, Expect, World, text};
 use serde_json::json;
@@ -31,7 +31,7 @@ async fn basic_and_body_credentials_are_accepted_each_alone() {
     let as_json = asking(&world).header("authorization", &basic(&plain));
     let as_json = as_json.json(&json!({"grant_type": "client_credentials"}));
     as_json.send().await.expect(200);
-    // Libraries that follow RFC 6749 §2.3.1 to the letter encode every `_` and `-`.
+    // Libraries that follow RFC 6749 §2.3.1 strictly encode every `_` and `-`.
     let encoded = plain.replace('_', "%5F").replace('-', "%2D");
     let with_the_same_id = format!("{GRANT}&client_id={}", one.client_id);
     for credentials in [&plain, &encoded] {
@@ -51,7 +51,7 @@ async fn basic_and_body_credentials_are_accepted_each_alone() {
         let answer = form_with_basic(&world, &broken, GRANT).await;
         answer.oauth_error(401, "invalid_client");
     }
-    // Both together are an invalid request.
+    // Both methods in one request are invalid.
     for body in [
         proper(&one),
         format!("{GRANT}&client_secret={}", one.client_secret),
@@ -61,7 +61,7 @@ async fn basic_and_body_credentials_are_accepted_each_alone() {
         let answer = form_with_basic(&world, &plain, &body).await;
         answer.oauth_error(400, "invalid_request");
     }
-    // Authentication is judged before the scope.
+    // Authentication is checked before the scope.
     let body = format!("{GRANT}&scope=nothing");
     let nobody = form_with_basic(&world, "psa_nobody:x", &body).await;
     nobody.oauth_error(401, "invalid_client");

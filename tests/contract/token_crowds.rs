@@ -1,4 +1,4 @@
-//! Crowds at `POST /oauth/token`: what is answered together is answered to each as if it were alone.
+//! Concurrent `POST /oauth/token` requests: batched answers are the same as single ones.
 
 use blackbox::{Application, Expect, World, at_once, text};
 use serde_json::json;
@@ -6,7 +6,7 @@ use testkit::{Answer, Request, TestServer};
 
 use crate::{token_endpoint::proper, world_of_consent, world_with};
 
-/// The requests with these forms, to two processes in turn.
+/// The requests with these forms, alternating between two processes.
 fn forms(world: &World, second: &TestServer, forms: impl IntoIterator<Item = String>) -> Vec<Request> {
     let bases = [&world.server.base_url, &second.base_url].into_iter().cycle();
     let asked = forms.into_iter().zip(bases).map(|(form, base)| {
@@ -16,7 +16,7 @@ fn forms(world: &World, second: &TestServer, forms: impl IntoIterator<Item = Str
     asked.collect()
 }
 
-/// The token is the application's own.
+/// Asserts that the token belongs to the application.
 async fn is_of(world: &World, answer: Answer, app: &Application) {
     let token = text(&answer.expect(200).json(), "access_token");
     let me = world.read(&token, "/v1/me").await;
@@ -81,7 +81,7 @@ async fn of_100_calls_of_each_of_two_clients_at_once_exactly_60_pass() {
     world.stop_clock("2040-01-01T12:00:30.25Z").await;
     let second = world.another().await;
     let clients = [application(&world).await, application(&world).await];
-    // Pairs, so that both processes see both clients.
+    // In pairs, so that both processes get requests of both clients.
     let asked = (0..200).map(|n| proper(&clients[n / 2 % 2]));
     let answers = at_once(forms(&world, &second, asked)).await;
     let mut passed = [0, 0];

@@ -1,10 +1,10 @@
-//! Asking the token endpoint.
+//! Helpers for requests to the token endpoint.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use blackbox::{Application, World};
 use testkit::{Answer, Request};
 
-/// A POST to the token endpoint. It needs no User-Agent.
+/// A POST to the token endpoint, which requires no User-Agent.
 pub(crate) fn asking(world: &World) -> Request {
     world.at("POST", "/oauth/token").without("user-agent")
 }
@@ -20,7 +20,7 @@ pub(crate) async fn form_with_basic(world: &World, credentials: &str, body: &str
     request.form(body).send().await
 }
 
-/// The value of an Authorization header from `id:secret`.
+/// The Authorization header for `id:secret`.
 pub(crate) fn basic(credentials: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(credentials))
 }
@@ -30,7 +30,7 @@ pub(crate) fn credentials(app: &Application) -> String {
     format!("{}:{}", app.client_id, app.client_secret)
 }
 
-/// The form of a proper request, to which a test may add.
+/// A valid form, to which a test may append.
 pub(crate) fn proper(app: &Application) -> String {
     format!(
         "grant_type=client_credentials&client_id={}&client_secret={}",

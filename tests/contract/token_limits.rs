@@ -1,4 +1,4 @@
-//! `POST /oauth/token`: 30 requests a minute from one address, 60 authenticated ones of one client.
+//! `POST /oauth/token`: 30 requests a minute per address, 60 authenticated ones per client.
 
 use blackbox::{Expect, World};
 use chrono::TimeDelta;
@@ -16,7 +16,7 @@ async fn frozen(world: &World) -> TestClock {
     world.stop_clock("2040-01-01T12:00:30.25Z").await
 }
 
-/// A world that believes `X-Forwarded-For`, since its peer is a trusted proxy.
+/// A world that trusts `X-Forwarded-For`, since its peer is a trusted proxy.
 async fn behind_a_proxy(proxies: &str) -> World {
     world_with(&[("SERVER__TRUSTED_PROXIES", proxies)]).await
 }
@@ -71,7 +71,7 @@ async fn the_address_comes_from_a_trusted_proxy_alone() {
     let world = behind_a_proxy("192.0.2.0/24,127.0.0.1").await;
     frozen(&world).await;
     for n in 0..30 {
-        // An IPv6 network of 64 bits is one address.
+        // A /64 IPv6 network counts as one address.
         for address in ["203.0.113.7", &format!("2001:db8:1:2:{n:x}::1")] {
             form_from(&world, address, ODD).await.expect(400);
         }
@@ -79,7 +79,7 @@ async fn the_address_comes_from_a_trusted_proxy_alone() {
     for address in [
         "203.0.113.7",
         "2001:db8:1:2:ffff::",
-        // What a client writes into the header itself stands to the left of what the proxy adds.
+        // Values that the client itself sends are to the left of the proxy's.
         "198.51.100.1, 203.0.113.7",
         "203.0.113.7, 192.0.2.9",
     ] {
@@ -99,7 +99,7 @@ async fn a_client_has_60_authenticated_requests_a_minute_from_anywhere() {
     let seller = world.seller().await;
     let app = world.application(&seller, &["offers:read"]).await;
     let body = proper(&app);
-    // Nobody can lock a client out by failing in its name.
+    // Failed authentications do not count towards the client's limit, so nobody can lock a client out.
     let wrong = body.replace("client_secret=pss_", "client_secret=pss_x");
     for n in 0..70 {
         form_from(&world, &format!("192.0.2.{n}"), &wrong)
@@ -146,7 +146,7 @@ async fn the_limits_are_settings_and_a_client_over_its_limit_still_has_to_prove_
     is_limited(&form(&world, ODD).await);
 }
 
-/// It has one thread, so that one of those that could warn is asked.
+/// With one thread, all requests reach the one that warns.
 #[tokio::test]
 async fn a_proxy_that_nobody_trusts_is_warned_of_once_a_minute_and_counted() {
     let one_thread = |options: ServerOptions| options.in_one_process().set("SELLER_API__SERVER__THREADS", 1);

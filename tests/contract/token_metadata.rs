@@ -1,4 +1,4 @@
-//! The document by which clients discover the authorization server (RFC 8414).
+//! The metadata by which clients discover the authorization server (RFC 8414).
 
 use blackbox::Expect;
 use serde_json::json;
@@ -18,7 +18,7 @@ async fn the_document_names_the_issuer_without_a_trailing_slash_and_what_there_i
         assert_eq!(json["token_endpoint"], "https://api.example/oauth/token");
         let methods = json!(["client_secret_basic", "client_secret_post", "none"]);
         assert_eq!(json["token_endpoint_auth_methods_supported"], methods);
-        // RFC 8414 requires the types of responses.
+        // RFC 8414 requires `response_types_supported`.
         for (list, member) in [
             ("grant_types_supported", "client_credentials"),
             ("scopes_supported", "offers:read"),

@@ -1,4 +1,4 @@
-//! `POST /oauth/token`: the request's body, its scopes, and the shape of what comes back.
+//! `POST /oauth/token`: the body, its scopes, and the format of the answer.
 
 use blackbox::{Application, Expect, Wire, World, request_with_body, sorted, text};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ async fn a_token_comes_with_type_lifetime_and_scope_but_no_refresh_token() {
     assert_eq!(json, expected);
     world.get(&token, "/v1/me").await.expect(200);
     assert_ne!(world.token(&app).await, token);
-    // What the grant has no use for is ignored.
+    // Parameters that the grant does not use are ignored.
     let more = "&code=x&redirect_uri=y&code_verifier=z&refresh_token=r&resource=https://x&foo=bar&empty=";
     form(&world, &(proper(&app) + more)).await.expect(200);
 }
@@ -194,7 +194,7 @@ async fn a_token_gets_the_scopes_it_asks_for_or_all_of_the_application() {
     }
     let repeated = ask("messaging offers:read messaging").await.expect(200);
     assert_eq!(scopes(&repeated), "messaging offers:read");
-    // What is no scope, or not the application's, is invalid.
+    // Unknown scopes, and those that the application does not have, are invalid.
     world.set_scopes(&app, &["offers:read", "messaging"]).await;
     let bad =
         "nothing|Offers:Read|offers:write|offers:read offers:write|offers:read nothing|offers:read,messaging";

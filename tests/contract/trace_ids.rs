@@ -1,10 +1,10 @@
-//! `X-Trace-Id` is on every response; a proper `X-Request-Id` becomes it.
+//! Every response has `X-Trace-Id`; a valid `X-Request-Id` is used for it.
 
 use blackbox::{Expect, Wire, World, request};
 
 use crate::world;
 
-/// Places of both listeners that answer in every manner there is.
+/// Paths on both listeners with every kind of answer.
 fn places(world: &World) -> Vec<String> {
     let public = "/v1/me /v1/nothing /oauth/token /oauth/nothing /nothing /".split(' ');
     let office = "/healthz /readyz /metrics /sellers /nothing".split(' ');
@@ -41,7 +41,7 @@ async fn a_request_id_that_follows_the_rule_is_echoed_everywhere_and_any_other_i
             seen.push(made);
         }
     }
-    // Two are none.
+    // Two headers count as none.
     let headers = [
         ("user-agent", "App/1.0"),
         ("x-request-id", "first-one"),

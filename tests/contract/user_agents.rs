@@ -1,4 +1,4 @@
-//! The User-Agent rule: which ones pass, and that it is the first of all checks.
+//! The User-Agent rule: valid values, and that it is checked first.
 
 use blackbox::{Expect, Wire, request};
 
@@ -28,7 +28,7 @@ async fn the_pattern_is_matched_from_the_start_without_an_end_anchor_before_the_
         assert_eq!(answer.status, 400, "{agent}");
         answer.refused(400, "missing_user_agent");
     }
-    // Absent, repeated, not ASCII; and whatever the token is.
+    // Missing, repeated, or not ASCII; with any token.
     let bearer = format!("Bearer {token}");
     let good = ("user-agent", "App/1.0");
     let cases: [&[(&str, &str)]; 4] = [

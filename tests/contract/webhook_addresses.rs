@@ -1,4 +1,4 @@
-//! Addresses that no subscription is made to, in all the ways in which they can be written (contract: Address rules).
+//! Addresses that subscriptions must not have, in all spellings (contract: Address rules).
 
 use std::net::Ipv4Addr;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::world_with;
 
-/// Each of them leads, or may lead, somewhere that is not the public internet, or is no address at all: hosts, and whole
-/// addresses.
+/// Each of these is, or may be, outside the public internet, or is not a valid address: hosts, and whole
+/// URLs.
 const REFUSED: [&str; 14] = [
-    // IPv4 as it is usually written.
+    // IPv4 in the usual form.
     r"127.0.0.1 127.255.255.254 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 172.16.0.1",
     r"172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1 198.51.100.7 203.0.113.7",
     r"224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 168.63.129.16",
     r"https://169.254.169.254/latest/meta-data/",
-    // IPv4 as inet_aton reads it.
+    // IPv4 in the forms that inet_aton accepts.
     r"2130706433 017700000001 0x7f000001 0x7f.0.0.1 0177.0.0.1 127.1 127.0.1 0 0x0 012.0.0.1 192.168.257",
     r"0177.0x0.0.1 10.1 0xa.1 2852039166 0xa9fea9fe 0251.0376.0251.0376 3232235777 0300.0250.0.1",
     r"127%2e0%2e0%2e1 127.0.0.%31 127.0.0.1. %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1",
@@ -27,7 +27,7 @@ const REFUSED: [&str; 14] = [
     r"[ff02::1] [100::1] [5f00::1]",
     // Names.
     r"localhost LOCALHOST. a.localhost private.example mixed.example absent.example empty.example",
-    // What is no address that a program and a person would read alike.
+    // URLs that programs and people may read differently.
     r"1.1.1.1:99999 https://1.1.1.1\@127.0.0.1/ https://1.1.1.1@127.0.0.1/ https:/1.1.1.1/ https:1.1.1.1",
 ];
 
@@ -71,7 +71,7 @@ async fn only_the_public_internet_is_subscribed() {
         assert_eq!(message(host).await, told, "which names exist inside is not told");
     }
     assert_eq!(world.read(&own.token, "/v1/webhooks").await["items"], json!([]));
-    // What an address is written as makes it no worse.
+    // An unusual spelling of a public address is allowed.
     let fine = "public.example PUBLIC.example. xn--kaw-kpa.example:8443 [2606:4700::1111] 1.0.0.1 16843009 0x01010101";
     for host in fine.split(' ') {
         let url = format!("https://{host}/hooks");

@@ -1,4 +1,4 @@
-//! Making subscriptions: what is asked for, what comes back, and the secret, which comes once (contract: POST /v1/webhooks).
+//! Creating subscriptions: the request, the answer, and the secret, which is shown once (contract: POST /v1/webhooks).
 
 use blackbox::{
     EVENTS, Expect, HOOK_SCOPES, Integration, Receiver, Trader, World, all_invalid, items, local_receivers,
@@ -9,7 +9,7 @@ use testkit::Answer;
 
 use crate::{PROGRAM, instant, world};
 
-/// A public address that nothing is ever sent to here.
+/// A public address to which these tests send nothing.
 const PUBLIC: &str = "https://1.1.1.1/hooks";
 
 async fn prepared() -> (World, Integration) {
@@ -36,7 +36,7 @@ async fn a_subscription_comes_back_whole_with_its_secret() {
     assert_eq!(listed["items"], json!([made]), "the secret is never told again");
     let stored = "select count(*) from subscriptions where position(convert_to($1, 'UTF8') in secret) > 0";
     assert_eq!(world.count(stored, &secret).await, 0, "it is sealed at rest");
-    // Events are kept in order and once, and the same address may be given twice.
+    // Events are stored sorted and without duplicates. Several subscriptions may have the same URL.
     let events = ["order.shipped", "order.created", "order.shipped", "order.created"];
     let mut secrets = vec![secret];
     for (events, kept) in [(&events[..], &events[..2]), (&EVENTS, &EVENTS)] {
@@ -127,7 +127,7 @@ async fn where_anything_goes_loopback_and_http_do() {
         answer.invalid(&["url"]);
     }
     assert_eq!(items(&world.read(&own.token, "/v1/webhooks").await).len(), 4);
-    // A program without webhooks trades as ever.
+    // A program without webhooks works otherwise.
     let seller = world.seller().await;
     let app = world.application(&seller, &HOOK_SCOPES[..4]).await;
     let token = world.token(&app).await;

@@ -1,4 +1,4 @@
-//! What subscribers hear of: every transition, once, thin, and signed (contract: Events).
+//! Subscribers' events: every transition, once, without details, and signed (contract: Events).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use testkit::TestWorker;
 
 use crate::{PROGRAM, instant, set};
 
-/// Runs a trade in which every event happens, and gives what each of them tells, sorted.
+/// Runs a trade in which every event occurs. Returns each event's data, sorted.
 async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, Value)> {
     let changes = json!({"is_test": is_test});
     let offer = world.any_offer(&own.seller, json!({})).await;
@@ -92,14 +92,14 @@ async fn everybody_hears_what_is_theirs_and_asked_for() {
     let second = world.hook(&own.token, &receiver).await;
     let few = Receiver::start().await;
     world.subscription(&own.token, &few.url, &["order.shipped"]).await;
-    // One order of both sellers, paid: each hears of its own part.
+    // One paid order of both sellers: each gets events about its own part.
     let mut lines = Vec::new();
     for seller in [&own.seller, &other.seller] {
         let offer = world.any_offer(seller, json!({})).await;
         lines.push(line(seller, &offer, 1));
     }
     world.paid(&lines, json!({})).await;
-    // One order of ours alone, which is shipped too.
+    // One order of our seller only, which is shipped too.
     let order = world.paid_order(&own.trader()).await;
     world.shipped(&own.token, &order.id, &parcel("0000000002")).await;
     let arrived = receiver.has(10).await;

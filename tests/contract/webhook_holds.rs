@@ -1,5 +1,5 @@
-//! What suspension holds and reinstatement resumes, and what ends deliveries for good (D57, D59, D95), also while an attempt
-//! is under way.
+//! Suspension pauses deliveries and reinstatement resumes them; other actions end them permanently (D57, D59, D95). Also while an
+//! attempt is in flight.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use testkit::TestClock;
 
 use crate::PROGRAM;
 
-/// A subscription whose first delivery fails, of an application of somebody else's that a seller has let in.
+/// A subscription whose first delivery fails, of another owner's application that a seller has connected.
 struct Subscribed {
     world: World,
     clock: TestClock,
@@ -23,7 +23,7 @@ struct Subscribed {
 }
 
 impl Subscribed {
-    /// In one process: what is under way is told by the metrics of the process whose it is.
+    /// In one process, since the metrics of a process show only its own attempts.
     async fn start() -> Self {
         let world = World::with(PROGRAM, |options| local_receivers(options).in_one_process()).await;
         let clock = world.database.control_clock().await;
@@ -61,7 +61,7 @@ impl Subscribed {
         test
     }
 
-    /// The receiver has the first delivery, and has not answered yet.
+    /// The receiver has got the first delivery and has not answered yet.
     async fn under_way() -> Self {
         let test = Self::start().await;
         let late = Reply::Late(500, Duration::from_secs(1));
@@ -71,8 +71,8 @@ impl Subscribed {
         test
     }
 
-    /// Lets the second attempt's time come and pass. Lanes that are due are taken in the order of their time, so that what
-    /// could have been sent has been begun once something that came later has arrived.
+    /// Advances the clock beyond the second attempt's time. Due queues are taken in the order of their time, so everything that could
+    /// have been sent has been started once a later delivery has arrived.
     async fn its_time_passes(&self) {
         self.clock.advance(TimeDelta::minutes(10)).await;
         let (other, receiver, _) = self.world.subscribed().await;
@@ -80,7 +80,7 @@ impl Subscribed {
         receiver.has(1).await;
     }
 
-    /// Until the attempts that were under way have ended, whatever was made of that.
+    /// Waits until the attempts in flight have ended, whatever their results.
     async fn attempts_end(&self) {
         let metrics = format!("{}/metrics", self.world.server.backoffice_url);
         until("the end of what is under way", async || {
@@ -135,7 +135,7 @@ async fn suspension_holds_what_waits_and_reinstatement_resumes_it() {
     assert_eq!(delivery["attempt"], 2);
     let listed = world.read(&test.own.token, "/v1/webhooks").await;
     assert_eq!(listed["items"][0]["active"], true);
-    // What happens now is told again.
+    // Events from now on are delivered again.
     world.any_order(&test.own.seller).await;
     test.receiver.has(3).await;
 }

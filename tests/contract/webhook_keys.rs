@@ -1,4 +1,4 @@
-//! Subscriptions made under an idempotency key: one is made, and its secret told to whoever asked, and to nobody else.
+//! Subscriptions with an idempotency key: one is created, and only the requester gets its secret.
 
 use blackbox::{Expect, Integration, World, items, local_receivers, text};
 use serde_json::{Value, json};
@@ -35,17 +35,17 @@ async fn a_repeat_gets_the_same_secret_and_another_application_none() {
         let reused = keyed(&world, whose, "k", body).await;
         reused.refused(422, "idempotency_key_reused");
     }
-    // Another seller's keys are its own.
+    // Another seller's keys are separate.
     let stranger = world.integration().await;
     let theirs = keyed(&world, &stranger, "k", &body).await.expect(201);
     assert!(theirs.header("idempotent-replayed").is_none());
     let long = keyed(&world, &own, &"k".repeat(129), &body).await;
     long.invalid(&["Idempotency-Key"]);
-    // A refusal is not remembered: the same key serves for the corrected request.
+    // Rejections are not stored: the same key works for the corrected request.
     let wrong = json!({"url": "x", "events": []});
     keyed(&world, &own, "l", &wrong).await.invalid(&["url", "events"]);
     let made = keyed(&world, &own, "l", &body).await.expect(201);
-    // An end under a key happens once and is told again.
+    // A deletion with a key happens once, and its answer is repeated.
     let id = text(&made.json(), "id");
     let end = async || {
         let request = world.unsubscribing(&own.token, &id);

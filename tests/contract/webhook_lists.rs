@@ -1,4 +1,4 @@
-//! Subscriptions as a list, their end, and whose they are (contract: GET and DELETE /v1/webhooks).
+//! Lists of subscriptions, their deletion, and their ownership (contract: GET and DELETE /v1/webhooks).
 
 use blackbox::{EVENTS, Expect, World, at_once, count_of, ids, local_receivers, text};
 use serde_json::json;
@@ -80,10 +80,10 @@ async fn twenty_have_room_however_many_come_at_once() {
     }
     let made = listed(&world, &own.token).await;
     assert_eq!(made.len(), 20);
-    // The limit is the pair's: another application of the seller, or another seller, has room of its own.
+    // The limit is per application and seller: another application of the seller, or another seller, has a separate one.
     let other = world.integration_of(own.seller.clone()).await;
     world.subscribing(&other.token, &body).send().await.expect(201);
-    // Whoever ends one has room again, and for one only, also when many ends of the same one are asked for at once.
+    // A deletion frees one place, also if the same subscription is deleted several times concurrently.
     let ends = at_once((0..4).map(|_| world.unsubscribing(&own.token, &made[0]))).await;
     assert_eq!(count_of(&ends, 204), 1, "{ends:?}");
     let again = at_once((0..3).map(|_| world.subscribing(&own.token, &body))).await;

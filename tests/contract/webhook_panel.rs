@@ -1,4 +1,4 @@
-//! The panel's page of deliveries: what it shows of what really happened, and what is sent from it by hand.
+//! The panel's page of deliveries: its content, and deliveries that are sent by hand.
 
 use std::{
     net::{Ipv4Addr, TcpListener},
@@ -17,14 +17,14 @@ use crate::{PROGRAM, set};
 
 const PAGE: &str = "/panel/deliveries";
 
-/// A seller who looks at the panel, and an application of the seller's own.
+/// A signed-in seller, and an application of the seller.
 async fn looking(world: &World) -> (Member, Integration) {
     let member = world.member().await;
     let own = world.integration_of(member.seller.clone()).await;
     (member, own)
 }
 
-/// The `https` address of a port on which HTTP is spoken in the clear, whatever is said to it.
+/// The `https` URL of a port that answers everything with plaintext HTTP.
 async fn speaks_no_tls() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -143,13 +143,13 @@ async fn a_delivery_made_again_is_one_of_its_own() {
     assert_eq!((history.len(), &history[0]["attempt"]), (2, &json!(1)));
     assert_eq!(history[0]["id"], two.delivery());
     assert_eq!(history[1], first, "the earlier one goes its own way");
-    // The form sent once more does nothing more.
+    // Submitting the form again has no effect.
     member.browser.sent(&form).await;
     assert_eq!(world.history(&own.token, &hook).await.len(), 2);
 }
 
-/// Presses a button of the page until that is told. Each form has a number of its own. Returns the last form that did
-/// something, and how many did. Two windows of a minute may be touched, no more.
+/// Presses a button of the page until these words appear. Each form has a separate number. Returns the last form that had an effect,
+/// and their number. At most two minute windows may be involved.
 async fn press_until(member: &mut Member, action: &str, words: [&str; 2], most: usize) -> (Form, usize) {
     let [done, told] = words;
     let mut last = None;
@@ -178,7 +178,7 @@ async fn test_events_are_sent_and_signed_and_not_without_end() {
     let arrived = receiver.has(sent).await;
     assert_eq!(arrived[0].event(), EVENTS[0]);
     arrived[0].is_signed_by(&secret).await;
-    // What the form did it has done, however many were sent since.
+    // The form's effect stays, however many were submitted since.
     let told = member.browser.sent(&last).await;
     told.shows(words[0]);
     tokio::time::timeout(Duration::from_millis(300), receiver.has(sent + 1))

@@ -1,4 +1,4 @@
-//! Failed deliveries: what counts as one, when they come again, and when no more (contract: Retries).
+//! Failed deliveries: what counts as a failure, when it is retried, and when no more (contract: Retries).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn world_with(settings: &[(&str, &str)]) -> World {
 
 #[tokio::test]
 async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
-    // The token outlives the 14.5 hours.
+    // The token is valid for longer than 14.5 hours.
     let world = world_with(&[("OAUTH__ACCESS_TOKEN_TTL", "30d")]).await;
     let clock = world.database.control_clock().await;
     let (own, receiver, hook) = world.subscribed().await;
@@ -41,7 +41,7 @@ async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
     assert_eq!(times, [&Value::Null; 2], "exhausted");
     assert_eq!(last["response_status"], 500);
     clock.advance(TimeDelta::days(2)).await;
-    // What happens afterwards is delivered, so somebody has looked since.
+    // Later events are delivered, which shows that the queue was checked since.
     receiver.answers(Reply::Status(200));
     world.any_order(&own.seller).await;
     let arrived = receiver.has(7).await;
@@ -79,7 +79,7 @@ async fn any_success_ends_it_and_nothing_else_does() {
         let hook = world.hook(&own.token, &receiver).await.id;
         hooks.push((hook, Some(receiver), status));
     }
-    // Nobody listens there.
+    // Nothing listens on this port.
     let gone = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -109,7 +109,7 @@ async fn any_success_ends_it_and_nothing_else_does() {
 async fn the_sixth_attempt_may_still_succeed() {
     let world = World::with(PROGRAM, soon_again).await;
     let (own, receiver, hook) = world.subscribed().await;
-    // What hangs up comes first: over a connection that was kept, an attempt tries once more.
+    // The reply that hangs up is first: over a reused connection, an attempt would try once more.
     receiver.answers_first(&[
         Reply::HangUp,
         Reply::Status(500),
@@ -149,7 +149,7 @@ async fn a_receiver_that_fails_holds_up_nobody_else() {
         from made returning 1";
     let database = world.database.connect().await;
     assert_eq!(database.query(many, &[&hook.id]).await.unwrap().len(), 20_000);
-    // The next event wakes the lane.
+    // The next event wakes the queue.
     world.any_order(&dead.seller).await;
     silent.has(1).await;
     let (alive, receiver, _) = world.subscribed().await;
@@ -158,7 +158,7 @@ async fn a_receiver_that_fails_holds_up_nobody_else() {
         world.any_order(&alive.seller).await;
         let arrived = receiver.has(n).await;
         let delay = arrived[n - 1].at - begun;
-        // Generous: the machine runs other tests too. A single attempt at the dead one takes longer.
+        // Generous, since the machine runs other tests too. A single attempt at the dead receiver takes longer.
         assert!(delay < Duration::from_millis(2_500), "{delay:?} at event {n}");
     }
     assert!(silent.most_at_once() <= 16, "{} at once", silent.most_at_once());

@@ -1,4 +1,4 @@
-//! A credential of every kind, living, dead, or a secret that is no token, and the ways to show it, good ones and others.
+//! A credential of every kind: valid, invalid, or a secret that is not a token; and the right and wrong ways to send it.
 
 use blackbox::{Application, Member, Seller, World, run};
 use chrono::TimeDelta;
@@ -9,7 +9,7 @@ use testkit::Request;
 
 use crate::PROGRAM;
 
-/// A way to show a credential.
+/// A way to send a credential.
 #[derive(Debug, Clone)]
 pub(super) enum Shown {
     Nothing,
@@ -23,7 +23,7 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    /// The request for a path with the credential in its place.
+    /// The request for a path with the credential in this place.
     pub(super) fn at(&self, world: &World, method: &str, url: &str) -> Request {
         let method: Method = method.parse().unwrap();
         let asking = |url: &str| world.client.request(method.clone(), url);
@@ -48,7 +48,7 @@ fn authorization(value: impl Into<String>) -> Shown {
     Shown::Header("authorization", value.into())
 }
 
-/// The ways of a good token that are no ways.
+/// A valid token in wrong places.
 pub(super) fn misplaced(token: &str) -> Vec<(&'static str, Shown)> {
     let own = || token.to_owned();
     let bearer = || format!("Bearer {token}");
@@ -77,7 +77,7 @@ pub(super) fn misplaced(token: &str) -> Vec<(&'static str, Shown)> {
     ways
 }
 
-/// Values of the header that carry no token of anybody's.
+/// Authorization headers without a valid token.
 const MALFORMED: [(&str, &str); 7] = [
     ("an empty header", ""),
     ("a scheme alone", "Bearer"),
@@ -97,21 +97,21 @@ const MALFORMED: [(&str, &str); 7] = [
     ("an unsigned JWT", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0."),
 ];
 
-/// Everything that lets somebody in somewhere, or did.
+/// Everything that grants access somewhere, or did.
 pub(super) struct Credentials {
-    /// What opens nothing on either listener, or not any more.
+    /// Credentials that grant access nowhere, or not any more.
     pub(super) dead: Vec<(&'static str, Shown)>,
-    /// A living token of each kind: what it is, itself, and the scopes that it has.
+    /// A valid token of each kind: its description, the token, and its scopes.
     pub(super) living: Vec<(String, String, Vec<Scope>)>,
-    /// A living operator's token, and one that was revoked.
+    /// A valid operator's token, and a revoked one.
     pub(super) operator: String,
     pub(super) revoked_operator: String,
-    /// Secrets that are no tokens.
+    /// Secrets that are not tokens.
     pub(super) others: Vec<(&'static str, String)>,
     pub(super) member: Member,
 }
 
-/// Runs a command of the program, and gives what it prints.
+/// Runs a command of the program and returns its output.
 async fn command(world: &World, arguments: &[&str]) -> String {
     let environment = [("DATABASE_URL", world.database.url())];
     run(PROGRAM, arguments, &environment).await.success().output()
@@ -133,7 +133,7 @@ async fn token_of(world: &World, seller: &Seller, scopes: &[&str]) -> (Applicati
     (app, token)
 }
 
-/// Tokens and a session that work now, and will have expired.
+/// Tokens and a session that are valid now and will expire.
 async fn ageing(world: &World) -> Vec<(&'static str, Shown)> {
     let mut member = world.member().await;
     let (_, own) = token_of(world, &member.seller, &["offers:read"]).await;
@@ -146,7 +146,7 @@ async fn ageing(world: &World) -> Vec<(&'static str, Shown)> {
     ]
 }
 
-/// Tokens that were taken their force, one way each.
+/// Tokens that became invalid, each in a different way.
 async fn ended(world: &World) -> Vec<(&'static str, Shown)> {
     let (seller, closing) = (world.seller().await, world.seller().await);
     let (app, revoked) = token_of(world, &seller, &["offers:read"]).await;
@@ -199,7 +199,7 @@ impl Credentials {
         let all: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
         let every = world.personal_token(&member.seller, &all).await.token;
         living.push(("a personal token for all".to_owned(), every, Scope::ALL.to_vec()));
-        // What an application may no longer do its tokens may not either.
+        // If an application loses a scope, its tokens lose it too.
         let (app, narrowed) = token_of(world, &member.seller, &["offers:read", "offers:write"]).await;
         world.set_scopes(&app, &["offers:read"]).await;
         let partner = world
@@ -242,7 +242,7 @@ impl Credentials {
         }
     }
 
-    /// A living token with every scope.
+    /// A valid token with every scope.
     pub(super) fn token_for_everything(&self) -> &str {
         let mut living = self.living.iter();
         let (_, token, _) = living.find(|(_, _, scopes)| scopes.len() > 1).unwrap();
