@@ -1,4 +1,4 @@
-//! `GET /v1/me`: who a token speaks for and what it may do.
+//! `GET /v1/me`: a token's seller, application and scopes.
 
 use blackbox::{all_invalid, sorted, text};
 use serde_json::json;

@@ -42,7 +42,7 @@ fn numbers(version: &str) -> Vec<u32> {
     version.split('.').map(|number| number.parse().unwrap()).collect()
 }
 
-/// What the changelog announces above the section of this version: the texts of the items
+/// The announcements in the changelog above the section of this version: the texts of the items
 ///
 /// ```text
 /// - **Incompatible**, announced 2027-01-15, effective 2027-07-15, both until 2028-01-15: `Offer.brand`: it is gone; read `Offer.maker`.

@@ -13,7 +13,6 @@ use tokio::{net::TcpStream, process::Command};
 
 use crate::PROGRAM;
 
-/// Where the guide is.
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/webhooks.md");
 
 /// A language of the guide: the tag of its code block, the file's name, and the commands to run and to detect it.

@@ -27,7 +27,7 @@ impl Spread {
         self.median
     }
 
-    /// As whole numbers: `52 310 (50 020–53 400)`.
+    /// Rounded to whole numbers: `52 310 (50 020–53 400)`.
     pub(crate) fn whole(self) -> String {
         let [median, min, max] = [self.median, self.min, self.max].map(whole);
         format!("{median} ({min}–{max})")

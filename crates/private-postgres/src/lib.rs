@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `lock` | locked by the owner while it lives |
 //! | `life` | locked by guard and server |
-//! | `cluster/` | belongs to the server's account: `data/`, `server.log`, `socket/`; a link to a folder in `/var/tmp` if the account cannot enter this one |
+//! | `cluster/` | owned by the server's account: `data/`, `server.log`, `socket/`; or a link to `/var/tmp` if it cannot enter here |
 //!
 //! The socket is in `/tmp` if its path would be too long here.
 

@@ -10,7 +10,7 @@
 //!
 //! # Failures
 //!
-//! | what happened | [`kernel::SendError`] |
+//! | event | [`kernel::SendError`] |
 //! |---|---|
 //! | the recipient's address is malformed, or needs SMTPUTF8 (RFC 6531) and the server does not support it | `Permanent` |
 //! | 5xx to the recipient, to `DATA` or to the content | `Permanent` |

@@ -1,6 +1,6 @@
-//! A whole trade over the crate that `openapi-generator-cli` made of the document.
+//! A complete trade with the crate that `openapi-generator-cli` generates from the document.
 //!
-//! The first line of stdin says where the API is and whose program this is.
+//! The first line of stdin has the API's URL and the application's credentials.
 
 use std::{collections::BTreeSet, io::BufRead as _};
 
@@ -30,7 +30,7 @@ async fn main() {
 
     let mut api = Configuration::new();
     api.base_path = said("base_url");
-    // It is a parameter of every call, and would be sent twice.
+    // Every call has it as a parameter, so otherwise it would be sent twice.
     api.user_agent = None;
     api.client = Client::builder().no_proxy().build().unwrap();
     let request = TokenRequest {
@@ -68,7 +68,7 @@ async fn main() {
     let events: Vec<_> = deliveries.items.iter().map(|delivery| delivery.event).collect();
     assert_eq!(events, [Some(WebhookEvent::OrderShipped)]);
 
-    // What is gone is a 404 that can be told from others by its code.
+    // A deleted resource is a 404, distinguished from others by its code.
     webhooks_api::delete_webhook(&api, &id, AGENT, None, None)
         .await
         .unwrap();
@@ -94,7 +94,7 @@ async fn main() {
     println!("traded");
 }
 
-/// The typed body of a refusal.
+/// The typed body of an error.
 fn refusal<T: std::fmt::Debug, E: std::fmt::Debug>(answer: Result<T, Error<E>>, status: u16) -> Option<E> {
     match answer {
         Err(Error::ResponseError(refused)) if refused.status == status => refused.entity,
@@ -102,7 +102,7 @@ fn refusal<T: std::fmt::Debug, E: std::fmt::Debug>(answer: Result<T, Error<E>>, 
     }
 }
 
-/// Every offer, page by page.
+/// All offers, page by page.
 async fn all_offers(api: &Configuration) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     let mut after: Option<String> = None;
@@ -121,7 +121,7 @@ async fn all_offers(api: &Configuration) -> Vec<Offer> {
     offers
 }
 
-/// A change that is sent twice happens once.
+/// A change that is sent twice is executed once.
 async fn changes_an_offer_once(api: &Configuration, offers: &[Offer]) {
     let published = offers
         .iter()
@@ -141,7 +141,7 @@ async fn changes_an_offer_once(api: &Configuration, offers: &[Offer]) {
     assert_eq!(repeated, first);
 }
 
-/// A refusal has a type: its codes are an enumeration.
+/// An error has a type, and its codes are an enumeration.
 async fn cannot_price_what_has_no_price(api: &Configuration, offers: &[Offer]) {
     let unpriced = offers.iter().find(|offer| offer.price == Some(None)).unwrap();
     let change = OfferUpdate {
@@ -156,7 +156,7 @@ async fn cannot_price_what_has_no_price(api: &Configuration, offers: &[Offer]) {
     assert_eq!(refused.errors[0].code, UpdateOfferUnprocessableCode::NoPriceRow);
 }
 
-/// Ships an order that waits for it and has this seller's items alone.
+/// Ships an order that is ready to ship and has items of this seller only.
 async fn ships_an_order(api: &Configuration) {
     let status = Some(OrderStatus::Processing);
     let paid = orders_api::list_orders(api, AGENT, None, Some(200), None, None, status, None, None)

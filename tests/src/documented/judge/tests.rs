@@ -1,4 +1,4 @@
-//! The judge, held to the document's own examples and to a small document that was made up.
+//! Tests the checks with the document's examples and with a small invented document.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::documented::{
     schemas::MAY_LACK,
 };
 
-/// The judgement of an example whose body and headers were changed.
+/// Checks an example with a changed body or changed headers.
 fn judged(example: &Example, request: (&str, &str), change: impl FnOnce(&mut Answer)) -> Judgement {
     let mut answer = example.answer.clone();
     change(&mut answer);
@@ -43,7 +43,7 @@ fn example(operation: &str, status: u16) -> Example {
     all().into_iter().find(is_it).expect("there is an example")
 }
 
-/// Where the members of all objects within `value` are.
+/// JSON pointers to the members of all objects within `value`.
 fn members(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut below =
@@ -81,7 +81,7 @@ fn the_examples_are_as_documented_and_each_member_more_or_less_is_refused() {
         for member in members(&body) {
             let (object, name) = member.rsplit_once('/').unwrap();
             let may_lack = MAY_LACK.iter().any(|(_, other)| *other == name) && !member.starts_with("/items/");
-            // A shipment's `item_ids` are there, those of a refusal are not always.
+            // A shipment always has `item_ids`; an error does not.
             let may_lack = may_lack && (example.answer.status >= 400 || name != "item_ids");
             let less = with_body(&example, "", &without(&body, &member));
             assert_eq!(less.is_ok(), may_lack, "{told} without {member}");
@@ -100,7 +100,7 @@ fn the_examples_are_as_documented_and_each_member_more_or_less_is_refused() {
         let required = schema["required"].as_array().unwrap();
         assert!(!required.contains(&json!(member)), "{name}.{member}");
     }
-    // What may be null is null or whole.
+    // A nullable member is null or complete.
     let order = example("getOrder", 200);
     for member in ["buyer", "shipping_address", "shipment"] {
         for (value, fine) in [(Value::Null, true), (json!({}), false), (json!([]), false)] {
@@ -224,7 +224,7 @@ fn headers_are_there_once_and_no_others_and_a_body_is_of_its_type() {
     assert!(with_body(&gone, "", &json!({})).is_err());
 }
 
-/// A delivery as the document shows it.
+/// A delivery as in the document's example.
 fn delivery(event: &str) -> Received {
     let body = &Document::current().json["webhooks"][event]["post"]["requestBody"]["content"];
     let body = &body["application/json"]["examples"]["example"]["value"];

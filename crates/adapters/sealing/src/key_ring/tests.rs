@@ -1,4 +1,4 @@
-//! What a key ring opens, and what it refuses.
+//! Values that a key ring opens, and those that it rejects.
 
 use proptest::{prelude::*, sample::Index};
 
