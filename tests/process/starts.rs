@@ -179,7 +179,7 @@ async fn a_schema_for_newer_programs_alone_is_refused() {
     ];
     let refused = run(PROGRAM, &["serve"], &environment).await.failure();
     assert!(refused.output().contains("999.1.2"), "{}", refused.output());
-    // There is nothing to migrate, but the schema is not valid either.
+    // There is nothing to migrate, but the schema is newer than the program.
     let refused = run(PROGRAM, &["migrate"], &environment).await.failure();
     assert!(refused.output().contains("999.1.2"), "{}", refused.output());
     for command in [

@@ -81,7 +81,7 @@ fn the_examples_are_as_documented_and_each_member_more_or_less_is_refused() {
         for member in members(&body) {
             let (object, name) = member.rsplit_once('/').unwrap();
             let may_lack = MAY_LACK.iter().any(|(_, other)| *other == name) && !member.starts_with("/items/");
-            // A shipment always has `item_ids`; an error does not.
+            // A shipment always has `item_ids`; an error has them only sometimes.
             let may_lack = may_lack && (example.answer.status >= 400 || name != "item_ids");
             let less = with_body(&example, "", &without(&body, &member));
             assert_eq!(less.is_ok(), may_lack, "{told} without {member}");
