@@ -7,7 +7,7 @@ use offers::{Offer, OfferStatus, Stock};
 
 use crate::support::{Fixture, id, instant, is_rolled_back, is_unexpected, offer};
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn everybody_in_a_group_gets_an_answer_of_their_own() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
