@@ -172,20 +172,19 @@ pub fn is_under(path: &str, part: &str) -> bool {
 }
 
 /// The parts of `path` at the template's variables; `None` if the path does not match.
-pub fn capture<'a>(template: &str, path: &'a str) -> Option<Ids<'a>> {
-    let (mut names, mut parts) = (template.split('/'), path.split('/'));
+pub fn capture<'a>(mut template: &str, mut path: &'a str) -> Option<Ids<'a>> {
     let mut ids = [""; 2];
     let mut places = ids.iter_mut();
-    loop {
-        match (names.next(), parts.next()) {
-            (None, None) => return Some(ids),
-            (Some(name), Some(part)) if name.starts_with('{') && !part.is_empty() => {
-                *places.next()? = part;
-            }
-            (Some(name), Some(part)) if name == part => {}
-            _ => return None,
+    while let Some((literal, variable)) = template.split_once('{') {
+        path = path.strip_prefix(literal)?;
+        let (id, rest) = path.find('/').map_or((path, ""), |end| path.split_at(end));
+        if id.is_empty() {
+            return None;
         }
+        *places.next()? = id;
+        (template, path) = (variable.split_once('}')?.1, rest);
     }
+    (template == path).then_some(ids)
 }
 
 #[cfg(test)]
