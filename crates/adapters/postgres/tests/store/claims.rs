@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use futures_util::{future::join_all, join};
+use futures_util::join;
 use kernel::{Claim, Claimed, LOST_CLAIM};
 use tokio::time::Instant;
 
@@ -76,26 +76,6 @@ async fn a_lease_that_ran_out_counts_as_absent_and_its_holder_can_complete_nothi
     fixture.complete(&slow, "slow").await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_forty_at_once_exactly_one_runs() {
-    let fixture = Fixture::new().await;
-    let processes = [(); 4].map(|()| fixture.another(10).claims());
-    for _ in 0..5 {
-        let first = fresh();
-        let all = (0..40).map(|n| {
-            let (claims, claim) = (&processes[n % 4], again(&first));
-            async move { claims.claim(&claim, LEASE).await.unwrap() }
-        });
-        let claimed = join_all(all).await;
-        let of = |kind| claimed.iter().filter(|claimed| **claimed == kind).count();
-        assert_eq!(
-            (of(Claimed::Run), of(Claimed::InProgress)),
-            (1, 39),
-            "{claimed:?}"
-        );
-    }
-}
-
 #[tokio::test]
 async fn while_an_answer_is_about_to_be_committed_a_repeat_waits_a_moment_and_no_longer() {
     let fixture = Fixture::new().await;
@@ -165,7 +145,10 @@ async fn while_the_old_backend_lives_the_outcome_waits_for_it() {
         fixture.claim_key(&first).await;
         let tx = fixture.begin().await;
         tx.complete(&first, &answer("a")).await.unwrap();
-        let (outcome, ()) = join!(claims.outcome(&first), fixture.end_once_awaited(tx, commits));
+        let (outcome, ()) = join!(
+            claims.outcome(&first),
+            fixture.end_once_it_blocks_another(tx, commits)
+        );
         assert_eq!(outcome.unwrap(), commits.then(|| answer("a")));
         assert_eq!(
             claims.outcome(&again(&first)).await.unwrap(),
@@ -178,7 +161,7 @@ async fn while_the_old_backend_lives_the_outcome_waits_for_it() {
     let tx = fixture.begin().await;
     tx.complete(&first, &answer("a")).await.unwrap();
     let killed = async {
-        fixture.somebody_waits().await;
+        fixture.wait_for_blocked_session().await;
         let end = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() \
             and application_name = 'seller-api' and state = 'idle in transaction'";
         fixture.tamper(end).await;
@@ -186,21 +169,4 @@ async fn while_the_old_backend_lives_the_outcome_waits_for_it() {
     let (outcome, ()) = join!(claims.outcome(&first), killed);
     assert_eq!(outcome.unwrap(), None);
     assert!(tx.commit().await.is_err());
-}
-
-#[tokio::test]
-async fn an_outcome_is_looked_for_until_the_database_is_back() {
-    let fixture = Fixture::new().await;
-    let first = fresh();
-    fixture.claim_key(&first).await;
-    fixture.complete(&first, "a").await;
-    let fresh = fixture.another(1).claims();
-    fixture.place.go_away().await;
-    let back = async {
-        // Long enough for a first attempt to fail.
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        fixture.place.come_back().await;
-    };
-    let (outcome, ()) = join!(fresh.outcome(&first), back);
-    assert_eq!(outcome.unwrap(), Some(answer("a")));
 }

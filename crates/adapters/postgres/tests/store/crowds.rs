@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use accounts::{UsageCount, UsageKey};
-use chrono::TimeDelta;
+use chrono::{TimeDelta, Timelike as _};
 use futures_util::{future::join_all, join};
 use kernel::{Change, SellerId};
 use oauth::{Limiter, Subject};
@@ -21,7 +21,7 @@ async fn deadlocks(fixture: &Fixture) -> i64 {
 }
 
 /// One writer's operation on an order; refusals are allowed.
-async fn meddle(busy: &adapter_postgres::Database, order: &OrderRef, owner: SellerId, n: usize) {
+async fn change_order(busy: &adapter_postgres::Database, order: &OrderRef, owner: SellerId, n: usize) {
     let units = busy.units();
     let settle = async |step| match transact(&*units, &Settle(order.clone(), step)).await {
         Ok(_) | Err(Failure::Refused(settle_order::Refusal::Impossible(_))) => {}
@@ -39,7 +39,7 @@ async fn meddle(busy: &adapter_postgres::Database, order: &OrderRef, owner: Sell
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
+async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
     let fixture = Fixture::new().await;
     let (mut offers, mut orders) = (Vec::new(), Vec::new());
     for _ in 0..5 {
@@ -66,10 +66,12 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
             for step in 0..12 {
                 let n = writer * 31 + step * 17;
                 let (order, owner) = &orders[(n * 7) % 20];
-                meddle(busy, order, *owner, n).await;
+                change_order(busy, order, *owner, n).await;
                 let items = [offers[n % 20], offers[(n + 5) % 20]];
                 match transact(&*busy.units(), &Place(request(&items))).await {
-                    Ok(placed) if n % 3 == 0 => meddle(busy, &OrderRef::Id(placed.id), items[0].0, 1).await,
+                    Ok(placed) if n % 3 == 0 => {
+                        change_order(busy, &OrderRef::Id(placed.id), items[0].0, 1).await;
+                    }
                     Ok(_) => {}
                     Err(error) => panic!("{error:?}"),
                 }
@@ -113,17 +115,17 @@ async fn thirty_two_writers_over_twenty_offers_and_orders_meet_no_deadlock() {
         ("order.paid", "paid_at is not null"),
     ] {
         let transitions = fixture.rows_of(&format!("seller_orders where {moved}")).await;
-        let told = fixture
+        let events = fixture
             .rows_of(&format!("deliveries where event = '{event}'"))
             .await;
-        assert_eq!(told, 2 * transitions, "{event}");
+        assert_eq!(events, 2 * transitions, "{event}");
     }
     drop(busy);
-    assert_eq!(deadlocks(&fixture).await, 0, "repeating had to help");
+    assert_eq!(deadlocks(&fixture).await, 0, "a transaction had to be repeated");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_who_save_the_same_offers_never_wait_in_a_circle() {
+async fn transactions_lock_offers_in_one_order() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let offers: Vec<_> = (0..200).map(|_| offer(seller)).collect();
@@ -150,7 +152,7 @@ async fn two_who_save_the_same_offers_never_wait_in_a_circle() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_gate_counts_many_applications_asked_for_in_many_orders() {
+async fn the_gate_counts_many_applications_in_any_order() {
     let (fixture, _clock) = Fixture::frozen().await;
     let seller = fixture.seller().await;
     let mut tokens = Vec::new();
@@ -160,7 +162,7 @@ async fn the_gate_counts_many_applications_asked_for_in_many_orders() {
     }
     let gates: Vec<_> = (0..4).map(|_| fixture.database.gate()).collect();
     for round in 0..20_usize {
-        let asked = gates.iter().enumerate().flat_map(|(n, gate)| {
+        let calls = gates.iter().enumerate().flat_map(|(n, gate)| {
             let mut mixed = tokens.clone();
             mixed.rotate_left((round * 7 + n * 11) % 30);
             if n % 2 == 1 {
@@ -172,7 +174,7 @@ async fn the_gate_counts_many_applications_asked_for_in_many_orders() {
             };
             mixed.into_iter().map(admit)
         });
-        for admitted in join_all(asked.collect::<Vec<_>>()).await {
+        for admitted in join_all(calls.collect::<Vec<_>>()).await {
             admitted.unwrap();
         }
     }
@@ -180,7 +182,7 @@ async fn the_gate_counts_many_applications_asked_for_in_many_orders() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_of_many_subjects_that_gather_keep_their_places_apart() {
+async fn batched_counts_of_many_subjects_get_distinct_places() {
     let (fixture, _clock) = Fixture::frozen().await;
     let subjects: Vec<_> = (0..9).map(|_| Subject::client(id().into())).collect();
     let limiters = [
@@ -212,7 +214,7 @@ async fn calls_of_many_subjects_that_gather_keep_their_places_apart() {
             let (count, key) = (count.unwrap(), (limiter.code(), subject.uuid()));
             assert!(
                 places.entry(key).or_default().insert(count.place),
-                "a place is nobody else's"
+                "a place is given once"
             );
             assert_eq!(count.counted_at, instant());
         }
@@ -224,20 +226,20 @@ async fn calls_of_many_subjects_that_gather_keep_their_places_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn processes_that_count_usage_at_once_lose_nothing() {
-    let fixture = Fixture::new().await;
+async fn concurrent_usage_counts_of_an_application_add_up_by_hour_and_status() {
+    let (fixture, clock) = Fixture::frozen().await;
     let (client_id, log) = (id().into(), fixture.database.usage());
+    let count = |seller, status, calls| UsageCount {
+        key: UsageKey {
+            seller,
+            client_id,
+            status,
+        },
+        calls,
+    };
     let sellers: Vec<SellerId> = (0..50).map(|_| id().into()).collect();
     let add = |round: usize| {
-        let count = |seller: &SellerId| UsageCount {
-            key: UsageKey {
-                seller: *seller,
-                client_id,
-                status: 200,
-            },
-            calls: 1,
-        };
-        let mut counts: Vec<_> = sellers.iter().map(count).collect();
+        let mut counts: Vec<_> = sellers.iter().map(|seller| count(*seller, 200, 1)).collect();
         counts.rotate_left(round * 7 % 50);
         if round % 2 == 1 {
             counts.reverse();
@@ -248,11 +250,34 @@ async fn processes_that_count_usage_at_once_lose_nothing() {
     for done in join_all((0..20).map(add)).await {
         done.unwrap();
     }
-    let (hours, _) = fixture
-        .database
-        .panel()
-        .usage(client_id, instant() - TimeDelta::days(10_000))
-        .await
-        .unwrap();
-    assert_eq!(hours.iter().map(|hour| hour.calls).sum::<u64>(), 1000);
+    clock.advance(TimeDelta::hours(1)).await;
+    let [one, other] = [sellers[0], sellers[1]];
+    let counts = [
+        (one, 200, 3),
+        (other, 200, 4),
+        (one, 429, 1),
+        (one, 200, 2),
+        (one, 404, 0),
+    ];
+    log.add_usage(
+        counts
+            .map(|(seller, status, calls)| count(seller, status, calls))
+            .to_vec(),
+    )
+    .await
+    .unwrap();
+    let panel = fixture.database.panel();
+    for (since, expected) in [
+        (0, &[(10, 200, 1000), (11, 200, 9), (11, 429, 1)][..]),
+        (1, &[(11, 200, 9), (11, 429, 1)]),
+    ] {
+        let (hours, _) = panel
+            .usage(client_id, instant() + TimeDelta::hours(since))
+            .await
+            .unwrap();
+        let hours = hours
+            .iter()
+            .map(|hour| (hour.hour.hour(), hour.status, hour.calls));
+        assert_eq!(hours.collect::<Vec<_>>(), expected);
+    }
 }

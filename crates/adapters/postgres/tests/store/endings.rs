@@ -3,12 +3,12 @@
 use kernel::SellerId;
 use oauth::ClientId;
 use usecases::Transaction;
-use webhooks::{Delivery, DeliveryState, QueueKey, SubscriptionQueue};
+use webhooks::{Delivery, DeliveryState, QueueKey};
 
 use crate::support::{Fixture, ids, more, queue_one};
 
 /// Another seller's application that the seller has connected, and its subscription.
-async fn let_in(fixture: &Fixture) -> (SellerId, ClientId, QueueKey) {
+async fn subscribed_guest(fixture: &Fixture) -> (SellerId, ClientId, QueueKey) {
     let (seller, owner) = (fixture.seller().await, fixture.seller().await);
     let application = fixture.client_of(owner).await;
     fixture.connect(seller, application).await;
@@ -20,113 +20,108 @@ async fn disconnect(tx: &dyn Transaction, (seller, application, _): (SellerId, C
     assert!(tx.disconnect(seller, application).await.unwrap());
 }
 
-/// No deliveries are queued or given out any more. The running attempt is recorded if its delivery still exists.
-async fn nothing_more(fixture: &Fixture, queue: QueueKey, held: &SubscriptionQueue, recorded: i64) {
-    fixture.end_all(held, 200).await;
-    assert_eq!(fixture.delivered().await, recorded);
-    assert_eq!(fixture.tx(async |tx| queue_one(tx, queue).await).await, None);
-    assert!(fixture.claim().await.is_empty());
-    assert_eq!(fixture.waiting().await, 0);
-}
-
-async fn active(fixture: &Fixture, seller: SellerId, application: ClientId) -> Vec<bool> {
-    let reader = fixture.database.subscriptions();
-    let all = reader.subscriptions(seller, application).await.unwrap();
-    all.iter().map(|one| one.active).collect()
+/// Subscriptions of two sellers' applications to the events of both.
+#[tokio::test]
+async fn each_end_stops_its_own_subscriptions_and_no_others() {
+    for (end, active, inactive) in [
+        ("removal", &[1, 2, 3][..], 0),
+        ("disconnection", &[0, 2, 3], 1),
+        ("deletion of the application", &[1, 3], 0),
+        ("closure of the account", &[3], 3),
+    ] {
+        let fixture = Fixture::new().await;
+        let (seller, other) = (fixture.seller().await, fixture.seller().await);
+        let (own, guest) = (fixture.client_of(seller).await, fixture.client_of(other).await);
+        fixture.connect(other, own).await;
+        fixture.connect(seller, guest).await;
+        let mut queues = Vec::new();
+        for (of, application) in [(seller, own), (seller, guest), (other, own), (other, guest)] {
+            let queue = fixture.subscribe(of, application).await;
+            fixture.enqueue(queue, 20).await;
+            queues.push(queue);
+        }
+        let leased = fixture.claim().await;
+        let ending = async |tx: &dyn Transaction| match end {
+            "removal" => {
+                for (by, removed) in [(guest, false), (own, true), (own, false)] {
+                    let removal = tx.remove_subscription(seller, by, queues[0].subscription).await;
+                    assert_eq!(removal.unwrap(), removed);
+                }
+            }
+            "disconnection" => assert!(tx.disconnect(seller, guest).await.unwrap()),
+            "closure of the account" => assert!(tx.close_seller(seller, tx.now()).await.unwrap()),
+            _ => assert!(tx.delete_application(own).await.unwrap()),
+        };
+        fixture.tx(ending).await;
+        // Running attempts are recorded if their deliveries still exist; what was pending is not given out.
+        for queue in &leased {
+            fixture.end_all(queue, 200).await;
+        }
+        let left = i64::try_from(active.len()).unwrap() + inactive;
+        let counts = [fixture.delivered().await, fixture.waiting().await];
+        assert_eq!(counts, [16 * left, 4 * (left - inactive)], "{end}");
+        let places = fixture.count("select sum(used) from subscription_quota").await;
+        assert_eq!(
+            (places, fixture.rows_of("subscriptions").await),
+            (left, left),
+            "{end}"
+        );
+        for (n, queue) in queues.iter().enumerate() {
+            let added = fixture.tx(async |tx| queue_one(tx, *queue).await).await;
+            assert_eq!(added.is_some(), active.contains(&n), "{end}: {n}");
+        }
+        let mut claimed: Vec<_> = fixture
+            .claim()
+            .await
+            .iter()
+            .map(|queue| queue.lease.queue)
+            .collect();
+        claimed.sort();
+        let mut expected: Vec<_> = active.iter().map(|n| queues[*n]).collect();
+        expected.sort();
+        assert_eq!(claimed, expected, "{end}");
+    }
 }
 
 #[tokio::test]
-async fn a_removed_subscription_is_gone_with_its_history() {
+async fn a_subscription_is_active_only_with_a_connection_that_lasts() {
     let fixture = Fixture::new().await;
-    let (seller, application, queue) = let_in(&fixture).await;
-    let other = fixture.subscribe(seller, application).await;
-    let told = fixture.enqueue(queue, 20).await;
-    let held = fixture.claim_one().await;
-    let stranger = fixture.client_of(seller).await;
-    let remove = async |client_id| {
-        fixture
-            .tx(async |tx| {
-                tx.remove_subscription(seller, client_id, queue.subscription)
-                    .await
-                    .unwrap()
-            })
-            .await
-    };
-    assert!(!remove(stranger).await && remove(application).await && !remove(application).await);
-    assert_eq!(fixture.history(application, queue).await, None);
-    let left = fixture
-        .database
-        .subscriptions()
-        .subscriptions(seller, application)
-        .await
-        .unwrap();
-    assert_eq!((left.len(), left[0].id), (1, other.subscription));
-    nothing_more(&fixture, queue, &held, 0).await;
-    let tx = fixture.begin().await;
-    assert_eq!(
-        tx.delivery_body(seller, queue.subscription, told[0])
-            .await
-            .unwrap(),
-        None
-    );
-    assert_eq!(tx.subscription(seller, queue.subscription).await.unwrap(), None);
-}
-
-#[tokio::test]
-async fn a_disconnected_applications_subscriptions_are_inactive_for_good() {
-    let fixture = Fixture::new().await;
-    let pair = let_in(&fixture).await;
-    let (seller, application, queue) = pair;
-    fixture.enqueue(queue, 2).await;
-    let held = fixture.claim_one().await;
-    // Only those of the pair: neither another application's nor another seller's.
-    let (other, owner) = (fixture.client_of(seller).await, fixture.seller().await);
-    fixture.connect(owner, application).await;
-    fixture.subscribe(seller, other).await;
-    fixture.subscribe(owner, application).await;
+    let pair = subscribed_guest(&fixture).await;
+    let (seller, application, _) = pair;
     fixture.tx(async |tx| disconnect(tx, pair).await).await;
-    assert_eq!(active(&fixture, seller, application).await, [false]);
-    assert_eq!(active(&fixture, seller, other).await, [true]);
-    assert_eq!(active(&fixture, owner, application).await, [true]);
-    nothing_more(&fixture, queue, &held, 2).await;
-    let history = fixture.history(application, queue).await.unwrap();
-    let delivered = |told: &Delivery| matches!(told.state, DeliveryState::Delivered { attempt: 1, .. });
-    assert!(history.len() == 2 && history.iter().all(delivered), "{history:?}");
     fixture.subscribe(seller, application).await;
-    assert_eq!(
-        active(&fixture, seller, application).await,
-        [false, false],
-        "made after the end"
-    );
-
     fixture
         .tamper("update connections set disconnected_at = null")
         .await;
-    let new = fixture.subscribe(seller, application).await;
-    assert_eq!(active(&fixture, seller, application).await, [false, false, true]);
-    fixture.enqueue(new, 1).await;
+    fixture.subscribe(seller, application).await;
+    let reader = fixture.database.subscriptions();
+    let all = reader.subscriptions(seller, application).await.unwrap();
+    let active: Vec<_> = all.iter().map(|one| one.active).collect();
     assert_eq!(
-        fixture.claim_one().await.lease.queue,
-        new,
-        "a new one lives with the new connection"
+        active,
+        [false, false, true],
+        "before, without and with the new connection"
     );
 }
 
 #[tokio::test]
-async fn a_failure_of_what_ran_at_the_end_is_recorded_and_nothing_is_tried_again() {
+async fn a_running_attempt_that_fails_after_the_end_is_recorded_and_not_repeated() {
     let fixture = Fixture::new().await;
-    let pair = let_in(&fixture).await;
+    let pair = subscribed_guest(&fixture).await;
     let (_, application, queue) = pair;
     fixture.enqueue(queue, 17).await;
-    let held = fixture.claim_one().await;
+    let leased = fixture.claim_one().await;
     fixture.tx(async |tx| disconnect(tx, pair).await).await;
-    assert_eq!(fixture.refill(more(held.lease, &ids(&held), 4, 4)).await, None);
+    assert_eq!(
+        fixture.refill(more(leased.lease, &ids(&leased), 4, 4)).await,
+        None
+    );
     for _ in 0..2 {
-        fixture.end_all(&held, 500).await;
+        fixture.end_all(&leased, 500).await;
     }
     let history = fixture.history(application, queue).await.unwrap();
     let stopped = |attempts: u8| {
-        let is = |told: &&Delivery| match &told.state {
+        let is = |delivery: &&Delivery| match &delivery.state {
             DeliveryState::Stopped { attempt, last } => {
                 *attempt == attempts && last.is_some() == (attempts > 0)
             }
@@ -140,60 +135,17 @@ async fn a_failure_of_what_ran_at_the_end_is_recorded_and_nothing_is_tried_again
 }
 
 #[tokio::test]
-async fn a_deleted_applications_subscriptions_are_removed_with_their_places() {
+async fn claims_stop_the_deliveries_that_the_ending_transaction_left() {
     let fixture = Fixture::new().await;
-    let (seller, application, queue) = let_in(&fixture).await;
-    let (other_seller, _, _) = let_in(&fixture).await;
-    fixture.enqueue(queue, 2).await;
-    let held = fixture.claim_one().await;
-    assert!(
-        fixture
-            .tx(async |tx| tx.delete_application(application).await.unwrap())
-            .await
-    );
-    assert_eq!(fixture.count("select sum(used) from subscription_quota").await, 1);
-    let reader = fixture.database.subscriptions();
-    for (seller, left) in [(seller, 0), (other_seller, 1)] {
-        assert_eq!(reader.subscriptions_of_seller(seller).await.unwrap().len(), left);
-    }
-    nothing_more(&fixture, queue, &held, 0).await;
-}
-
-#[tokio::test]
-async fn with_a_sellers_account_end_what_is_told_of_it_and_what_its_applications_hear() {
-    let fixture = Fixture::new().await;
-    let (seller, other) = (fixture.seller().await, fixture.seller().await);
-    let (own, guest) = (fixture.client_of(seller).await, fixture.client_of(other).await);
-    fixture.connect(other, own).await;
-    fixture.connect(seller, guest).await;
-    for (of, application) in [(seller, own), (seller, guest), (other, own)] {
-        let ended = fixture.subscribe(of, application).await;
-        fixture.enqueue(ended, 1).await;
-    }
-    let lives = fixture.subscribe(other, guest).await;
-    fixture.close(seller).await;
-    assert!(fixture.claim().await.is_empty());
-    assert_eq!(
-        (
-            fixture.waiting().await,
-            fixture.rows_of("subscriptions where active").await
-        ),
-        (0, 1)
-    );
-    fixture.enqueue(lives, 1).await;
-    assert_eq!(fixture.claim_one().await.lease.queue, lives);
-}
-
-#[tokio::test]
-async fn what_a_transaction_could_not_stop_the_workers_do() {
-    let fixture = Fixture::new().await;
-    let pair = let_in(&fixture).await;
+    let pair = subscribed_guest(&fixture).await;
     let (_, application, queue) = pair;
     fixture.fill(queue, 2_600, 0).await;
     fixture.tx(async |tx| disconnect(tx, pair).await).await;
     assert!(fixture.waiting().await > 0);
     let history = fixture.history(application, queue).await.unwrap();
-    let ended = |told: &Delivery| told.state.next_retry_at().is_none() && told.state != DeliveryState::Queued;
+    let ended = |delivery: &Delivery| {
+        delivery.state.next_retry_at().is_none() && delivery.state != DeliveryState::Queued
+    };
     assert!(history.iter().all(ended), "{history:?}");
     for _ in 0..10 {
         assert!(fixture.claim().await.is_empty());
@@ -203,7 +155,7 @@ async fn what_a_transaction_could_not_stop_the_workers_do() {
 }
 
 #[tokio::test]
-async fn a_claim_looks_again_whether_the_queue_lives() {
+async fn a_claim_checks_again_that_the_subscription_is_alive() {
     let fixture = Fixture::new().await;
     for end in [
         "update applications set deleted_at = api_now() where client_id = '{client}'",
@@ -213,7 +165,7 @@ async fn a_claim_looks_again_whether_the_queue_lives() {
         "update sellers set closed_at = api_now() where id = '{seller}'",
         "update sellers set closed_at = api_now() where id = (select owner_id from applications where client_id = '{client}')",
     ] {
-        let (seller, application, queue) = let_in(&fixture).await;
+        let (seller, application, queue) = subscribed_guest(&fixture).await;
         fixture.enqueue(queue, 3).await;
         let end = end.replace("{client}", &application.uuid().to_string());
         fixture

@@ -1,13 +1,12 @@
 //! Grants under concurrency, with transactions held open while others need the same rows; and connections.
 
-use accounts::{UsageCount, UsageKey};
 use chrono::TimeDelta;
 use futures_util::join;
 use kernel::Change;
 use oauth::{Application, Consent, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, Viewer};
 use usecases::Transaction;
 
-use crate::support::{Fixture, Parties, hash, id, instant, is_unexpected, keys, new_pair, new_token, only};
+use crate::support::{Fixture, Parties, hash, id, instant, is_unexpected, new_pair, new_token, only};
 
 #[tokio::test]
 async fn of_two_uses_of_one_credential_the_second_ends_what_the_first_got() {
@@ -28,7 +27,7 @@ async fn of_two_uses_of_one_credential_the_second_ends_what_the_first_got() {
         };
         let (first, second) = (fixture.begin().await, fixture.begin().await);
         let got = take(&*first).await.unwrap();
-        let (other, ()) = join!(take(&*second), fixture.end_once_awaited(first, commits));
+        let (other, ()) = join!(take(&*second), fixture.end_once_it_blocks_another(first, commits));
         second.commit().await.unwrap();
         assert!(!fixture.admits(got.access).await);
         match other {
@@ -56,7 +55,7 @@ async fn a_rotation_and_a_replay_are_judged_one_after_the_other() {
         let before = parties.rotate(&*first, tokens[0]).await.unwrap();
         let (after, ()) = join!(
             parties.rotate(&*second, tokens[1]),
-            fixture.end_once_awaited(first, true)
+            fixture.end_once_it_blocks_another(first, true)
         );
         let after = after.unwrap().unwrap_err();
         second.commit().await.unwrap();
@@ -87,7 +86,7 @@ async fn a_pair_never_has_scopes_that_were_taken_away_while_its_family_was_waite
     let (first, second) = (fixture.begin().await, fixture.begin().await);
     first.lock_family(pair.refresh.family).await.unwrap();
     let narrowing = async {
-        fixture.somebody_waits().await;
+        fixture.wait_for_blocked_session().await;
         hold(narrow).await;
         drop(first);
     };
@@ -110,7 +109,7 @@ async fn an_exchange_waits_for_a_disconnection_and_fails_by_it() {
         parties.disconnect(&*first).await;
         let (got, ()) = join!(
             parties.exchange(&*second, code),
-            fixture.end_once_awaited(first, commits)
+            fixture.end_once_it_blocks_another(first, commits)
         );
         second.commit().await.unwrap();
         match got.unwrap() {
@@ -129,7 +128,7 @@ async fn a_disconnection_waits_for_what_is_being_issued_and_ends_it() {
     let got = parties.exchange(&*first, code).await.unwrap().unwrap();
     join!(
         parties.disconnect(&*second),
-        fixture.end_once_awaited(first, true)
+        fixture.end_once_it_blocks_another(first, true)
     );
     assert!(fixture.admits(got.access).await, "until it is committed");
     second.commit().await.unwrap();
@@ -140,7 +139,7 @@ async fn a_disconnection_waits_for_what_is_being_issued_and_ends_it() {
     let code = parties.add_consent(&*first).await;
     join!(
         parties.disconnect(&*second),
-        fixture.end_once_awaited(first, true)
+        fixture.end_once_it_blocks_another(first, true)
     );
     second.commit().await.unwrap();
     let refused = parties.exchange(&*fixture.begin().await, code).await.unwrap();
@@ -160,7 +159,7 @@ async fn a_disconnection_stops_what_a_fan_out_in_flight_has_queued() {
     fan_out.batch_execute(queue).await.unwrap();
     let tx = fixture.begin().await;
     join!(parties.disconnect(&*tx), async {
-        fixture.somebody_waits().await;
+        fixture.wait_for_blocked_session().await;
         fan_out.batch_execute("commit").await.unwrap();
     });
     tx.commit().await.unwrap();
@@ -194,7 +193,7 @@ async fn of_two_decisions_on_one_screen_the_second_finds_the_first() {
             ..open
         };
         first.save_consent(decided).await.unwrap();
-        let (found, ()) = join!(lock(&*second), fixture.end_once_awaited(first, commits));
+        let (found, ()) = join!(lock(&*second), fixture.end_once_it_blocks_another(first, commits));
         assert_eq!(found, if commits { decided } else { open });
         drop(second);
         if commits {
@@ -223,30 +222,11 @@ async fn a_screen_that_is_given_up_meanwhile_is_the_next_ones() {
     let (giving_up, taking) = (fixture.begin().await, fixture.begin().await);
     assert!(!giving_up.release_consent(screen, second).await.unwrap());
     assert!(giving_up.release_consent(screen, first).await.unwrap());
-    let (found, ()) = join!(lock(second, &*taking), fixture.end_once_awaited(giving_up, true));
+    let (found, ()) = join!(
+        lock(second, &*taking),
+        fixture.end_once_it_blocks_another(giving_up, true)
+    );
     assert_eq!(found.viewer, second);
-}
-
-#[tokio::test]
-async fn whether_a_pair_was_stored_is_known_once_its_transaction_has_ended() {
-    let fixture = Fixture::new().await;
-    let parties = Parties::new(&fixture).await;
-    for commits in [true, false] {
-        let code = parties.code(&fixture).await;
-        let (first, second) = (fixture.begin().await, fixture.begin().await);
-        first.lock_family(code.family).await.unwrap();
-        let pair = new_pair(parties.application.scopes, first.now());
-        first.use_code(code, pair).await.unwrap();
-        let ask = async {
-            second.lock_family(code.family).await.unwrap();
-            second
-                .has_access_token(keys(code.family, &pair).access)
-                .await
-                .unwrap()
-        };
-        let (stored, ()) = join!(ask, fixture.end_once_awaited(first, commits));
-        assert_eq!(stored, commits);
-    }
 }
 
 #[tokio::test]
@@ -293,18 +273,19 @@ async fn what_was_used_or_never_was_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn connections_are_those_of_which_something_can_still_be_used() {
+async fn connections_are_listed_while_something_of_them_can_be_used() {
     let (fixture, clock) = Fixture::frozen().await;
     let parties = Parties::new(&fixture).await;
     let (seller, application) = (parties.seller, &parties.application);
-    let own = fixture.application(seller).await;
-    fixture.token(&own).await;
+    fixture.token(&fixture.application(seller).await).await;
     let grants = fixture.database.grants();
     let connections = async || grants.connections(seller).await.unwrap();
     assert_eq!(connections().await, [], "an own token is no connection");
-
-    let wide: ScopeSet = [Scope::OffersRead, Scope::OrdersRead].into_iter().collect();
-    for scopes in [only(Scope::OffersRead), wide] {
+    let scopes = |all: [Scope; 2]| all.into_iter().collect();
+    for scopes in [
+        only(Scope::OffersRead),
+        scopes([Scope::OffersRead, Scope::OrdersRead]),
+    ] {
         let consent = NewConsent {
             scopes,
             ..parties.consent(instant())
@@ -314,7 +295,7 @@ async fn connections_are_those_of_which_something_can_still_be_used() {
             .await;
     }
     let narrowed = Application {
-        scopes: [Scope::OrdersRead, Scope::Messaging].into_iter().collect(),
+        scopes: scopes([Scope::OrdersRead, Scope::Messaging]),
         ..application.clone()
     };
     fixture
@@ -324,50 +305,30 @@ async fn connections_are_those_of_which_something_can_still_be_used() {
         panic!("one is connected")
     };
     assert_eq!(
-        (connection.client_id, &connection.name),
-        (application.client_id, &application.name)
+        (connection.client_id, connection.owner),
+        (application.client_id, application.owner)
     );
     assert_eq!(
-        (connection.owner, connection.scopes),
-        (application.owner, only(Scope::OrdersRead))
+        connection.scopes,
+        only(Scope::OrdersRead),
+        "of all consents, but no others than the application's"
     );
     assert_eq!((connection.connected_at, connection.used_at), (instant(), None));
-
-    let used = UsageCount {
-        key: UsageKey {
-            seller,
-            client_id: application.client_id,
-            status: 200,
-        },
-        calls: 1,
-    };
-    fixture.database.usage().add_usage(vec![used]).await.unwrap();
-    assert_eq!(connections().await[0].used_at, Some(instant()));
 
     let is_connected = async || !connections().await.is_empty();
     clock.advance(TimeDelta::minutes(10)).await;
     assert!(!is_connected().await, "the codes have expired");
     let pair = parties.pair(&fixture).await;
-    assert!(is_connected().await);
     fixture
         .tx(async |tx| tx.revoke_family(pair.access.family).await.unwrap())
         .await;
     assert!(!is_connected().await, "the family is revoked");
     parties.pair(&fixture).await;
-    let end = instant() + TimeDelta::minutes(10) + TimeDelta::days(30);
-    clock.freeze(end - TimeDelta::microseconds(1)).await;
-    assert!(is_connected().await, "the refresh token is left");
-    clock.freeze(end).await;
-    assert!(!is_connected().await);
-    parties.pair(&fixture).await;
-    assert!(is_connected().await);
-    fixture.tx(async |tx| parties.disconnect(tx).await).await;
-    assert!(!is_connected().await);
-    parties.pair(&fixture).await;
-    assert!(
-        fixture
-            .tx(async |tx| tx.delete_application(application.client_id).await.unwrap())
-            .await
-    );
-    assert!(!is_connected().await, "the application is deleted");
+    for (early, left) in [(1, true), (0, false)] {
+        let end = TimeDelta::minutes(10) + TimeDelta::days(30);
+        clock
+            .freeze(instant() + end - TimeDelta::microseconds(early))
+            .await;
+        assert_eq!(is_connected().await, left, "until the refresh token expires");
+    }
 }

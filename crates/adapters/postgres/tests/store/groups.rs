@@ -123,7 +123,7 @@ async fn no_token_is_issued_once_a_suspension_or_a_narrowing_has_been_acknowledg
         holding.batch_execute(&update).await.unwrap();
         let token = new(&application);
         let (stored, ()) = join!(persistent(&issuing, token), async {
-            fixture.somebody_waits().await;
+            fixture.wait_for_blocked_session().await;
             holding.batch_execute("commit").await.unwrap();
         });
         assert!(!stored && !lives(&fixture, &token).await, "{change}");
@@ -158,7 +158,7 @@ async fn a_group_whose_answer_is_lost_is_not_sent_again() {
         let lock = format!("begin; lock table {table} in access exclusive mode");
         holding.batch_execute(&lock).await.unwrap();
         let cut = async {
-            fixture.somebody_waits().await;
+            fixture.wait_for_blocked_session().await;
             // The batch behind the first one is sent after it has failed, and must not find the lock.
             let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' \
                 and application_name = 'seller-api' and datname = current_database()";

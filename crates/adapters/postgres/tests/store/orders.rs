@@ -11,7 +11,7 @@ use orders::{
 };
 use testkit::TestClock;
 
-use crate::support::{Fixture, POLL, id, instant, is_rolled_back, paid, part, shipment, shipped, sighting};
+use crate::support::{Fixture, id, instant, is_rolled_back, paid, part, shipment, shipped, sighting};
 
 /// A part in each state, with all distinguishable facts.
 pub(crate) fn every_kind(seller: SellerId) -> Vec<SellerOrder> {
@@ -206,40 +206,6 @@ async fn ship(
         shipped_at: after.shipped_at().unwrap(),
         fence: id(),
     }
-}
-
-#[tokio::test]
-async fn only_what_is_on_its_way_for_real_is_followed() {
-    let (fixture, clock, seller) = later().await;
-    let new = || part(seller, instant());
-    let test = SellerOrder {
-        is_test: true,
-        ..new()
-    };
-    let followed = ship(&fixture, new(), Carrier::Inpost, None).await;
-    let arrives = ship(
-        &fixture,
-        new(),
-        Carrier::Gls,
-        Some(TrackingStatus::OutForDelivery),
-    )
-    .await;
-    ship(&fixture, test, Carrier::Inpost, None).await;
-    ship(&fixture, new(), Carrier::Other, None).await;
-    ship(&fixture, new(), Carrier::Ups, Some(TrackingStatus::Delivered)).await;
-    let queue = fixture.database.tracking_queue();
-    assert_eq!(
-        lease(&*queue, 10).await,
-        [],
-        "the carrier has only just been asked"
-    );
-    clock.advance(POLL).await;
-    let leased = queue.lease_parcels(arrives.fence, 10, LEASE).await.unwrap();
-    assert_eq!(leased, [arrives]);
-    clock.advance(POLL).await;
-    let due = lease(&*queue, 10).await;
-    assert_eq!(due.len(), 2, "the other's lease has run out");
-    assert!(due.iter().any(|parcel| parcel.order == followed.order), "{due:?}");
 }
 
 #[tokio::test]

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use webhooks::{
-    AttemptRecord, Capacity, DeliveryState, Failure, LOSSES_FORGIVEN, MOST_ATTEMPTS, NextStep, Outcome,
-    Release,
+    AttemptRecord, Capacity, DeliveryState, Failure, LOSSES_FORGIVEN, NextStep, Outcome, Release,
 };
 
 use crate::support::{CAPACITY, Fixture, all_ended, ended, given, ids, ids_of, more, release, strangers};
@@ -57,26 +56,6 @@ async fn the_ends_of_attempts_are_told_as_they_were() {
         Some(TimeDelta::minutes(1)),
         "until the next is due"
     );
-}
-
-#[tokio::test]
-async fn six_attempts_exhaust_a_delivery() {
-    let (fixture, clock) = Fixture::frozen().await;
-    let queue = fixture.queue().await;
-    fixture.enqueue(queue, 1).await;
-    for attempt in 0..MOST_ATTEMPTS {
-        let claimed = fixture.claim_one().await;
-        assert_eq!(claimed.deliveries[0].attempt, attempt);
-        let mut end = ended(claimed.lease, &claimed.deliveries[0], 500);
-        if attempt + 1 == MOST_ATTEMPTS {
-            end.next = NextStep::Exhausted;
-        }
-        fixture.settle(&[end], &[release(claimed.lease)]).await;
-        clock.advance(TimeDelta::minutes(1)).await;
-    }
-    let exhausted = "deliveries where attempt = 6 and due_at is null and delivered_at is null";
-    assert_eq!(fixture.rows_of(exhausted).await, 1);
-    assert_eq!(fixture.sleeps(queue).await, None);
 }
 
 #[tokio::test]

@@ -11,9 +11,7 @@ use tokio::time::Instant;
 use usecases::{Transaction, Work};
 use webhooks::QueueKey;
 
-use crate::support::{
-    CAPACITY, Fixture, LEASE, Moderate, answer, claim, id, ids, more, queue_one, set_status,
-};
+use crate::support::{CAPACITY, Fixture, LEASE, Moderate, answer, claim, id, queue_one, set_status};
 
 /// An open transaction that has announced an offer's rejection.
 async fn open_fan_out(fixture: &Fixture, queue: QueueKey, offer: OfferId) -> Box<dyn Transaction> {
@@ -57,7 +55,7 @@ async fn waits_for<T>(fixture: &Fixture, work: impl Future<Output = T>, unlock: 
     let mut work = pin!(work);
     tokio::select! {
         _ = &mut work => panic!("it came past the lock"),
-        () = fixture.somebody_waits() => {}
+        () = fixture.wait_for_blocked_session() => {}
     }
     unlock.await;
     work.await
@@ -272,26 +270,6 @@ async fn what_is_pending_is_held_during_a_suspension_and_resumed_with_its_end() 
     resumed.sort();
     assert_eq!(resumed, [(queues[0], 2), (queues[1], 2)]);
     assert_eq!(fixture.sleeps(idle).await, None);
-}
-
-#[tokio::test]
-async fn what_runs_when_its_application_is_suspended_is_recorded() {
-    let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    let application = fixture.client_of(seller).await;
-    let queue = fixture.subscribe(seller, application).await;
-    fixture.enqueue(queue, 17).await;
-    let claimed = fixture.claim_one().await;
-    fixture
-        .set_status(application, ApplicationStatus::Suspended)
-        .await;
-    let given = fixture.refill(more(claimed.lease, &ids(&claimed), 1, 1)).await;
-    assert_eq!(given, None, "nothing else begins");
-    fixture.end_all(&claimed, 200).await;
-    assert_eq!(fixture.delivered().await, 16);
-    assert!(fixture.claim().await.is_empty());
-    fixture.set_status(application, ApplicationStatus::Active).await;
-    assert_eq!(fixture.claim_one().await.deliveries.len(), 1);
 }
 
 #[tokio::test]

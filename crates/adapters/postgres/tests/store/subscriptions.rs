@@ -3,70 +3,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use futures_util::future::join_all;
-use kernel::SellerId;
-use oauth::ClientId;
 use orders::Carrier;
-use webhooks::{DeliveryFilter, MOST_SUBSCRIPTIONS, QueueKey, WebhookEvent};
+use webhooks::{QueueKey, WebhookEvent};
 
-use crate::support::{Fixture, all_ended, ended, release, subscription};
-
-/// Takes a place, and creates a subscription with it.
-async fn create(fixture: &Fixture, seller: SellerId, client_id: ClientId) -> bool {
-    let tx = fixture.begin().await;
-    let place = tx.take_subscription_place(seller, client_id).await.unwrap();
-    if place {
-        tx.add_subscription(subscription(seller, client_id))
-            .await
-            .unwrap();
-        tx.commit().await.unwrap();
-    }
-    place
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn twenty_have_a_place_and_one_that_is_given_up_is_free_again_once() {
-    let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    let application = fixture.client_of(seller).await;
-    let queue = fixture.subscribe(seller, application).await;
-    // A rollback frees the place.
-    assert!(
-        fixture
-            .begin()
-            .await
-            .take_subscription_place(seller, application)
-            .await
-            .unwrap()
-    );
-    let made = join_all((0..40).map(|_| create(&fixture, seller, application))).await;
-    assert_eq!(made.iter().filter(|made| **made).count(), 19);
-    assert_eq!(
-        (MOST_SUBSCRIPTIONS, fixture.rows_of("subscriptions").await),
-        (20, 20)
-    );
-    fixture.tamper("update subscriptions set active = false").await;
-    assert!(
-        !create(&fixture, seller, application).await,
-        "inactive ones keep theirs"
-    );
-    let remove = async || {
-        fixture
-            .tx(async |tx| {
-                tx.remove_subscription(seller, application, queue.subscription)
-                    .await
-                    .unwrap()
-            })
-            .await
-    };
-    let gone = join_all((0..5).map(|_| remove())).await;
-    assert_eq!(gone.iter().filter(|gone| **gone).count(), 1);
-    assert!(create(&fixture, seller, application).await && !create(&fixture, seller, application).await);
-    assert!(
-        create(&fixture, seller, fixture.client_of(seller).await).await,
-        "the pair counts"
-    );
-}
+use crate::support::{Fixture, subscription};
 
 #[tokio::test]
 async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
@@ -94,48 +34,6 @@ async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
     assert_eq!(claimed.lease.queue, one, "the other is told in the log");
     let kept = subscription(one.seller, claimed.client_id);
     assert_eq!((claimed.secret, claimed.url), (kept.secret, kept.url));
-}
-
-#[tokio::test]
-async fn a_seller_sees_all_deliveries_and_can_ask_for_what_failed() {
-    let fixture = Fixture::new().await;
-    let (seller, other) = (fixture.seller().await, fixture.seller().await);
-    let (own, guest) = (fixture.client_of(seller).await, fixture.client_of(other).await);
-    fixture.connect(seller, guest).await;
-    let (one, two) = (
-        fixture.subscribe(seller, own).await,
-        fixture.subscribe(seller, guest).await,
-    );
-    let elsewhere = fixture.subscribe(other, guest).await;
-    for queue in [one, two, elsewhere] {
-        fixture.enqueue(queue, 3).await;
-    }
-    for queue in fixture.claim().await {
-        let ends = [
-            all_ended(&queue, 200).remove(0),
-            ended(queue.lease, &queue.deliveries[1], 500),
-        ];
-        fixture.settle(&ends, &[release(queue.lease)]).await;
-    }
-    let reader = fixture.database.subscriptions();
-    let ask = async |subscription, failed, limit| {
-        let filter = DeliveryFilter { subscription, failed };
-        let told = reader.deliveries_of_seller(seller, filter, limit).await.unwrap();
-        let state = |one: webhooks::DeliveryOfSeller| {
-            let state = one.delivery.state;
-            (one.subscription, state.attempt(), state.delivered_at().is_some())
-        };
-        told.into_iter().map(state).collect::<Vec<_>>()
-    };
-    let (a, b) = (one.subscription, two.subscription);
-    let queue = |id| [(id, 0, false), (id, 1, false), (id, 1, true)];
-    let all = [queue(b), queue(a)].concat();
-    assert_eq!(ask(None, false, 10).await, all);
-    assert_eq!(ask(None, false, 4).await, all[..4]);
-    assert_eq!(ask(None, true, 10).await, [(b, 1, false), (a, 1, false)]);
-    assert_eq!(ask(Some(a), false, 10).await, queue(a));
-    assert_eq!(ask(Some(a), true, 10).await, [(a, 1, false)]);
-    assert_eq!(ask(Some(elsewhere.subscription), false, 10).await, []);
 }
 
 #[tokio::test]

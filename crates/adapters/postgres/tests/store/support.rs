@@ -203,18 +203,18 @@ impl Fixture {
     }
 
     /// Waits until a session waits for a lock.
-    pub(crate) async fn somebody_waits(&self) {
+    pub(crate) async fn wait_for_blocked_session(&self) {
         let end = Instant::now() + Duration::from_secs(20);
         let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
         while self.rows_of(waiting).await == 0 {
-            assert!(Instant::now() < end, "nobody waits");
+            assert!(Instant::now() < end, "no session waits for a lock");
             tokio::task::yield_now().await;
         }
     }
 
     /// Ends an open transaction once another one waits for it.
-    pub(crate) async fn end_once_awaited(&self, tx: Box<dyn Transaction>, commits: bool) {
-        self.somebody_waits().await;
+    pub(crate) async fn end_once_it_blocks_another(&self, tx: Box<dyn Transaction>, commits: bool) {
+        self.wait_for_blocked_session().await;
         if commits {
             tx.commit().await.unwrap();
         }
@@ -286,6 +286,27 @@ impl Fixture {
             key_of(&new)
         };
         self.tx(issue).await
+    }
+
+    /// Personal tokens of a seller with these ends, of its built-in application.
+    pub(crate) async fn personal_tokens<const N: usize>(
+        &self,
+        seller: SellerId,
+        ends: [Option<DateTime<Utc>>; N],
+    ) -> [NewToken; N] {
+        let built_in = Application::built_in(id().into(), seller, instant());
+        let tokens = ends.map(|end| new_token(&built_in.after, FamilyKind::Personal, end));
+        self.tx(async |tx| {
+            tx.save_application(built_in).await.unwrap();
+            for token in tokens {
+                tx.issue_token(token).await.unwrap();
+                tx.add_personal_token(seller, token.family, "script")
+                    .await
+                    .unwrap();
+            }
+        })
+        .await;
+        tokens
     }
 
     pub(crate) async fn admits(&self, token: TokenKey) -> bool {

@@ -3,18 +3,14 @@
 use std::time::Duration;
 
 use adapter_postgres::{ANSWER_WITHIN, Database, DatabaseSettings, SchemaState};
-use futures_util::{future::join_all, join};
+use futures_util::join;
 use kernel::{Change, CommitError, PageSize, SellerId, StoreError};
 use oauth::{Limiter, Subject};
 use offers::OfferFilter;
-use tokio::{
-    net::UnixListener,
-    time::{Instant, timeout},
-};
+use tokio::time::{Instant, timeout};
 
 use crate::support::{
-    Fixture, application, handle, hash, id, instant, is_rolled_back, is_unavailable, new_seller, offer,
-    settings,
+    Fixture, application, handle, id, instant, is_rolled_back, is_unavailable, new_seller, offer, settings,
 };
 
 async fn backends(fixture: &Fixture, condition: &str) -> i64 {
@@ -176,68 +172,12 @@ fn impatient(url: &str, pool_size: usize) -> Database {
     })
 }
 
-/// Calls all ports concurrently; each must soon report that the database is unavailable.
-async fn everything_is_unavailable(database: &Database) {
-    let (gate, reader, subject) = (
-        database.gate(),
-        database.offer_reader(),
-        Subject::client(id().into()),
-    );
-    let (seller, offer, family) = (id().into(), id().into(), id().into());
-    let token = oauth::TokenKey { family, hash: hash() };
-    let begun = Instant::now();
-    join!(
-        async { is_unavailable(gate.admit(token).await) },
-        async { is_unavailable(reader.offer(seller, offer).await) },
-        async {
-            is_unavailable(
-                reader
-                    .offers(seller, OfferFilter::default(), None, PageSize::default())
-                    .await,
-            );
-        },
-        async { is_unavailable(database.units().begin().await) },
-        async { is_unavailable(database.applications().client(id().into()).await) },
-        async { is_unavailable(database.sellers().seller(seller).await) },
-        async {
-            is_unavailable(
-                database
-                    .rate_counter()
-                    .count(Limiter::TokenByAddress, subject)
-                    .await,
-            );
-        },
-        async { is_unavailable(database.operator_tokens().operator_tokens().await) },
-        async { is_unavailable(database.schema_state().await) },
-    );
-    is_soon(begun);
-}
-
 fn is_soon(begun: Instant) {
     assert!(
         begun.elapsed() < ANSWER_WITHIN + Duration::from_millis(400),
         "{:?}",
         begun.elapsed()
     );
-}
-
-#[tokio::test]
-async fn nobody_listens_or_somebody_does_and_says_nothing() {
-    everything_is_unavailable(&impatient("postgres://nobody@127.0.0.1:1/nothing", 8)).await;
-    let folder = tempfile::tempdir().unwrap();
-    let _silent = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
-    let host = folder.path().to_str().unwrap().replace('/', "%2F");
-    everything_is_unavailable(&impatient(&format!("postgres://nobody@{host}/nothing"), 8)).await;
-
-    // The wait for a connection is bounded, too.
-    let fixture = Fixture::new().await;
-    let narrow = DatabaseSettings {
-        acquire_timeout: Duration::from_millis(100),
-        ..settings(fixture.place.url(), 1)
-    };
-    let database = handle(narrow);
-    let _holder = database.units().begin().await.unwrap();
-    is_unavailable(database.units().begin().await);
 }
 
 #[tokio::test]
@@ -281,24 +221,6 @@ async fn a_statement_that_hangs_is_given_up_and_what_goes_away_comes_back() {
     is_unavailable(database.units().begin().await);
     fixture.place.come_back().await;
     works().await;
-}
-
-#[tokio::test]
-async fn a_group_that_fails_tells_each_of_its_waiters() {
-    let fixture = Fixture::new().await;
-    let application = fixture.application(fixture.seller().await).await;
-    let token = fixture.token(&application).await;
-    fixture
-        .tamper("alter table rate_windows rename to elsewhere")
-        .await;
-    let gate = fixture.database.gate();
-    for answer in join_all((0..50).map(|_| gate.admit(token))).await {
-        is_unavailable(answer);
-    }
-    fixture
-        .tamper("alter table elsewhere rename to rate_windows")
-        .await;
-    assert_eq!(gate.admit(token).await.unwrap().unwrap().quota.place, 1);
 }
 
 #[test]
