@@ -21,6 +21,7 @@ mod crowds;
 mod cursors;
 mod docs;
 mod documented;
+mod exchange_checks;
 mod form_numbers;
 mod grant_crowds;
 mod grant_races;

@@ -197,7 +197,7 @@ async fn a_token_gets_the_scopes_it_asks_for_or_all_of_the_application() {
     // Unknown scopes, and those that the application does not have, are invalid.
     world.set_scopes(&app, &["offers:read", "messaging"]).await;
     let bad =
-        "nothing|Offers:Read|offers:write|offers:read offers:write|offers:read nothing|offers:read,messaging";
+        "nothing|Offers:Read|orders:read|offers:read offers:write|offers:read nothing|offers:read,messaging";
     for scope in bad.split('|') {
         ask(scope).await.oauth_error(400, "invalid_scope");
     }

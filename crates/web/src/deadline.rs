@@ -40,7 +40,7 @@ impl Deadline {
     }
 
     /// Waits for `work`, which must be safe to drop.
-    pub async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, Overdue> {
+    pub async fn run<T>(self, work: impl Future<Output = T>) -> Result<T, Overdue> {
         timeout_at(self.0, work).await.map_err(|_| Overdue)
     }
 

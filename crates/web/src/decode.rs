@@ -47,7 +47,7 @@ pub use object::{
 };
 pub use place::Place;
 pub use shape::{
-    Boolean, DateTimeShape, Integer, IntegerTarget, List, OneOf, Refined, Saying, Shape, Text, boolean,
+    Boolean, DateTimeShape, Integer, IntegerTarget, List, MappedSchema, OneOf, Refined, Shape, Text, boolean,
     date_time, integer, list, one_of, text,
 };
 

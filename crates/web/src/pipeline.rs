@@ -98,7 +98,7 @@ async fn pass<L: Listener>(
     let (claim, work) = both(claim, (route.decode)(&incoming, call))?;
 
     match work {
-        Work::Read(reading) => deadline.hold(reading).await?,
+        Work::Read(reading) => deadline.run(reading).await?,
         Work::Wait(waiting) => waiting.await,
         Work::Write(write) => listener.ports().tasks.run(write(claim)).await?,
         Work::Stream(stream) => stream(&mut request.payload).await,

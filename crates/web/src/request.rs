@@ -80,7 +80,7 @@ impl Request {
         let response = match self.payload {
             payload if closes => response::closing(response, payload),
             Payload::None => response,
-            payload => response::holding(response, payload),
+            payload => response::keep_payload(response, payload),
         };
         Answer { response, route }
     }

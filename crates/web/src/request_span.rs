@@ -13,7 +13,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use crate::meters::label;
 use crate::trace_id::TraceId;
-use crate::traceparent::{self, Unvouched};
+use crate::traceparent::{self, UntrustedParent};
 
 /// The target of everything that goes to traces but not to the log.
 pub const SPANS: &str = "spans";
@@ -51,7 +51,7 @@ impl RequestSpan {
             let context = if vouched() {
                 context
             } else {
-                context.with_value(Unvouched)
+                context.with_value(UntrustedParent)
             };
             // Cannot fail: nothing has entered the span yet.
             drop(span.set_parent(context));
@@ -126,8 +126,8 @@ mod tests {
         let id = TraceId::from_random([1; 16]);
         let span = RequestSpan::begin("api", &headers, &id, || panic!("nobody needs to know"));
         assert!(span.0.is_disabled() && current().is_none());
-        let mut said = false;
-        span.end(&Method::GET, "/v1/me", StatusCode::OK, || said = true);
-        assert!(said);
+        let mut ended = false;
+        span.end(&Method::GET, "/v1/me", StatusCode::OK, || ended = true);
+        assert!(ended);
     }
 }

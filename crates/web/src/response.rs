@@ -30,19 +30,19 @@ pub const WINDOW_SECONDS: u32 = 60;
 pub fn json(status: StatusCode, body: impl Into<Bytes>, trace_id: &TraceId) -> HttpResponse {
     let mut response = HttpResponse::with_body(status, BoxBody::new(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
-    stamp(response.headers_mut(), trace_id);
+    set_common_headers(response.headers_mut(), trace_id);
     response
 }
 
 /// A response without a body, such as 204: `no-store` and trace id.
 pub fn empty(status: StatusCode, trace_id: &TraceId) -> HttpResponse {
     let mut response = HttpResponse::with_body(status, BoxBody::new(()));
-    stamp(response.headers_mut(), trace_id);
+    set_common_headers(response.headers_mut(), trace_id);
     response
 }
 
 /// Sets the headers of every response: `Cache-Control: no-store`, `X-Content-Type-Options: nosniff` and `X-Trace-Id`.
-pub fn stamp(headers: &mut HeaderMap, trace_id: &TraceId) {
+pub fn set_common_headers(headers: &mut HeaderMap, trace_id: &TraceId) {
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
     headers.insert(X_TRACE_ID, trace_id.to_header_value());
@@ -53,16 +53,16 @@ pub fn stamp(headers: &mut HeaderMap, trace_id: &TraceId) {
 /// It holds the payload until the response is sent. If the payload were dropped earlier, actix-http would first read a chunked body to its
 /// end, however long that takes and whatever the response says about the connection.
 pub fn closing<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
-    let mut response = holding(response, payload);
+    let mut response = keep_payload(response, payload);
     response.head_mut().set_connection_type(ConnectionType::Close);
     response
 }
 
 /// A response to a request whose body was not read, such as a 401. The connection stays open if there was no body or all of it has arrived;
 /// otherwise it is closed, as in [`closing`].
-pub fn holding<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
+pub fn keep_payload<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
     response.map_body(|_, body| {
-        BoxBody::new(Holding {
+        BoxBody::new(WithPayload {
             body,
             _payload: payload,
         })
@@ -70,15 +70,15 @@ pub fn holding<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
 }
 
 /// A response body that keeps a request's payload alive.
-struct Holding<P> {
+struct WithPayload<P> {
     body: BoxBody,
     _payload: P,
 }
 
 // Nothing in it is pinned: a boxed body can be moved.
-impl<P> Unpin for Holding<P> {}
+impl<P> Unpin for WithPayload<P> {}
 
-impl<P> MessageBody for Holding<P> {
+impl<P> MessageBody for WithPayload<P> {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {

@@ -73,13 +73,13 @@ impl Node {
 
     /// The same with a description.
     #[must_use]
-    pub fn said(self, description: &str) -> Self {
+    pub fn describe(self, description: &str) -> Self {
         self.with("description", description)
     }
 
     /// The same with an example.
     #[must_use]
-    pub fn such_as(self, example: impl Into<Self>) -> Self {
+    pub fn example(self, example: impl Into<Self>) -> Self {
         self.with("examples", Self::List(vec![example.into()]))
     }
 
@@ -127,11 +127,11 @@ impl Node {
     /// Marks an operation as deprecated, with this notice.
     #[must_use]
     pub fn deprecated(self, notice: &Deprecation) -> Self {
-        let said = match self.get("description") {
-            Some(Self::Text(said)) => format!("{said} {notice}"),
+        let description = match self.get("description") {
+            Some(Self::Text(text)) => format!("{text} {notice}"),
             _ => notice.to_string(),
         };
-        self.with("description", said).with("deprecated", true)
+        self.with("description", description).with("deprecated", true)
     }
 
     pub fn get(&self, key: &str) -> Option<&Self> {
@@ -213,7 +213,7 @@ pub fn uri() -> Node {
 pub fn date_time() -> Node {
     string()
         .with("format", "date-time")
-        .such_as("2026-11-20T08:41:00.123456Z")
+        .example("2026-11-20T08:41:00.123456Z")
 }
 
 /// An integer in this range, both ends included.
@@ -337,14 +337,14 @@ mod tests {
 
     #[test]
     fn what_is_said_of_a_named_schema_stands_beside_its_reference() {
-        let said = string().named("Name").said("The seller's.");
-        assert!(matches!(said, Node::Named { beside, .. } if beside.contains_key("description")));
+        let described = string().named("Name").describe("The seller's.");
+        assert!(matches!(described, Node::Named { beside, .. } if beside.contains_key("description")));
     }
 
     #[test]
     fn named_schemas_move_out_once_each() {
         let name = || string().named("Name");
-        let pair = object(&[("first", name().said("Given.")), ("second", name().or_null())]);
+        let pair = object(&[("first", name().describe("Given.")), ("second", name().or_null())]);
         let mut components = Components::default();
         assert_eq!(
             components.hoist(pair).to_string(),

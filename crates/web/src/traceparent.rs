@@ -11,7 +11,7 @@ const LENGTH: usize = 55;
 
 /// Marks the context of a trace whose caller is not trusted: its ids are continued, but this process decides whether to record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unvouched;
+pub struct UntrustedParent;
 
 /// The caller's span, from its single `traceparent`. `None` if the header is absent, repeated or invalid: the request then starts a new
 /// trace (W3C Trace Context §4.3).

@@ -20,7 +20,7 @@ use crate::reply::Reply;
 const REPEATS: usize = 3;
 
 /// How long to look up the outcome of a lost COMMIT, counted from the first lost one (D132).
-const FIND_OUT_WITHIN: Duration = Duration::from_secs(30);
+const RESOLVE_WITHIN: Duration = Duration::from_secs(30);
 /// The pause after the first failed lookup; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -37,13 +37,13 @@ pub(crate) async fn write<L: Listener, W: Write<L>>(
     let trace_id = call.trace_id;
     let outcome = match claim {
         None => run(operation, call, None).await,
-        Some(claim) => once(operation, call, &claim).await,
+        Some(claim) => run_claimed(operation, call, &claim).await,
     };
     outcome.map_err(|error| error.logged(&trace_id, W::PATH))
 }
 
 /// Executes the operation if its claim is granted; otherwise answers by the state of the key.
-async fn once<L: Listener, W: Write<L>>(
+async fn run_claimed<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
     claim: &Claim,
@@ -52,7 +52,7 @@ async fn once<L: Listener, W: Write<L>>(
     let (claims, lease) = (state.ports().claims, state.ports().idempotency_lease);
     let count = |outcome| idempotency::count(L::NAME, outcome);
 
-    let claimed = deadline.hold(claims.claim(claim, lease)).await;
+    let claimed = deadline.run(claims.claim(claim, lease)).await;
     match claimed.unwrap_or_else(|overdue| Err(overdue.into())) {
         Ok(Claimed::Run) => count("run"),
         Ok(Claimed::InProgress) => {
@@ -141,7 +141,7 @@ pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
 }
 
 /// A transaction that only has to be committed, and its result.
-pub type Ready<T> = (Box<dyn Transaction>, T);
+pub type PreparedTransaction<T> = (Box<dyn Transaction>, T);
 
 /// The work of one transaction. Its rows show whether it was committed.
 pub trait Recoverable: Sync {
@@ -149,10 +149,10 @@ pub trait Recoverable: Sync {
     type Error: From<UnitOfWorkError> + Send;
 
     /// Does everything up to the COMMIT.
-    fn prepare(&self) -> impl Future<Output = Result<Ready<Self::Done>, Self::Error>> + Send;
+    fn prepare(&self) -> impl Future<Output = Result<PreparedTransaction<Self::Done>, Self::Error>> + Send;
 
     /// Whether the work was committed, as seen by another transaction.
-    fn stands(
+    fn was_committed(
         &self,
         transaction: &dyn Transaction,
         done: &Self::Done,
@@ -161,10 +161,10 @@ pub trait Recoverable: Sync {
 
 /// Commits. Work that was certainly rolled back is prepared and committed again if a retry can help; nothing is retried blindly. If the
 /// answer to the COMMIT is lost, the rows show whether it was committed.
-pub async fn conclude<W: Recoverable>(
+pub async fn commit_or_resolve<W: Recoverable>(
     units: &dyn UnitOfWork,
     work: &W,
-    mut ready: Ready<W::Done>,
+    mut ready: PreparedTransaction<W::Done>,
 ) -> Result<W::Done, W::Error> {
     let (mut repeats, mut until) = (0, None);
     loop {
@@ -174,8 +174,8 @@ pub async fn conclude<W: Recoverable>(
             Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,
             Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::from(cause).into()),
             Err(CommitError::Unknown(cause)) => {
-                let until = *until.get_or_insert_with(|| Instant::now() + FIND_OUT_WITHIN);
-                match timeout_at(until, find_out(units, work, &done)).await {
+                let until = *until.get_or_insert_with(|| Instant::now() + RESOLVE_WITHIN);
+                match timeout_at(until, resolve_commit(units, work, &done)).await {
                     Ok(true) => return Ok(done),
                     Ok(false) => {}
                     Err(_) => return Err(UnitOfWorkError::Unknown(cause).into()),
@@ -187,15 +187,15 @@ pub async fn conclude<W: Recoverable>(
 }
 
 /// Looks the outcome up until there is an answer, each time in a read-only transaction that is never committed.
-async fn find_out<W: Recoverable>(units: &dyn UnitOfWork, work: &W, done: &W::Done) -> bool {
+async fn resolve_commit<W: Recoverable>(units: &dyn UnitOfWork, work: &W, done: &W::Done) -> bool {
     let mut pause = FIRST_PAUSE;
     loop {
         let answer = match units.begin().await {
-            Ok(transaction) => work.stands(transaction.as_ref(), done).await,
+            Ok(transaction) => work.was_committed(transaction.as_ref(), done).await,
             Err(error) => Err(error),
         };
         match answer {
-            Ok(stands) => return stands,
+            Ok(was_committed) => return was_committed,
             Err(error) => tracing::debug!(%error, "the outcome of a COMMIT is still unknown"),
         }
         sleep(pause).await;
@@ -210,14 +210,14 @@ async fn attempt<L: Listener, W: Write<L>>(
     claim: Option<&Claim>,
 ) -> Result<Reply, Error> {
     let deadline = call.deadline;
-    let transaction = deadline.hold(call.state.ports().units.begin()).await??;
+    let transaction = deadline.run(call.state.ports().units.begin()).await??;
     let reply = deadline
-        .hold(operation.apply(call, transaction.as_ref()))
+        .run(operation.apply(call, transaction.as_ref()))
         .await??;
     if let Some(claim) = claim {
         // Fails if another request has taken over the claim; then the whole transaction fails.
         deadline
-            .hold(transaction.complete(claim, &reply.to_remembered()))
+            .run(transaction.complete(claim, &reply.to_remembered()))
             .await??;
     }
     transaction.commit().await?;
@@ -229,7 +229,7 @@ async fn release<L: Listener>(state: &Arc<L>, claim: &Claim, deadline: Deadline)
     let ports = state.ports();
     let (claims, claim) = (Arc::clone(ports.claims), claim.clone());
     let releasing = ports.tasks.run(async move { claims.release(&claim).await });
-    let released = deadline.at_least(RELEASE_WITHIN).hold(releasing).await;
+    let released = deadline.at_least(RELEASE_WITHIN).run(releasing).await;
     let released = released.map(|ended| ended.map_err(StoreError::unexpected).and_then(|done| done));
     if let Ok(Err(error)) = released {
         tracing::debug!(%error, "an idempotency key was not given back");

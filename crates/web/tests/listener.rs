@@ -29,7 +29,7 @@ async fn handle(request: &HttpRequest, mut payload: routes::Payload, trace_id: &
         return response::closing(refused(Entry::whole(excess.to_string())), payload);
     }
     if request.path() == "/unauthorized" {
-        return response::holding(Problem::unauthorized("test").into_response(trace_id), payload);
+        return response::keep_payload(Problem::unauthorized("test").into_response(trace_id), payload);
     }
     let body = body::read(request.headers(), &mut payload, LIMITS).await;
     if let Some(complaint) = body.complaint() {

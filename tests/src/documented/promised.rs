@@ -20,6 +20,7 @@ pub fn promised(document: &Document) -> BTreeSet<String> {
             let name = format!("{} {status}", operation.name());
             let codes = documented_codes(document, status, response);
             promised.extend(codes.iter().map(|code| format!("{name} {code}")));
+            promised.extend(shown_oauth_errors(response).map(|body| described(&name, body)));
             promised.extend(optional(document, response).map(|header| with(&name, header)));
         }
     }
@@ -60,7 +61,28 @@ pub(super) fn of_answer(document: &Document, operation: &Operation, answer: &Ans
     let response = responses.filter(|(documented, _)| *documented == status);
     let headers = response.flat_map(|(_, response)| optional(document, response));
     let shown = headers.filter(|header| answer.headers.contains_key(*header));
-    codes.chain(shown.map(|header| with(&name, header))).collect()
+    let mut lines: Vec<_> = codes.chain(shown.map(|header| with(&name, header))).collect();
+    if answer.status >= 400 && operation.name().contains("/oauth/") {
+        lines.push(described(&name, &answer.json()));
+    }
+    lines
+}
+
+/// The `/oauth` errors among the examples of a response. Their descriptions are written by hand, so an answer has to show each of them.
+fn shown_oauth_errors(response: &Value) -> impl Iterator<Item = &Value> {
+    let examples = response["content"]["application/json"]["examples"].as_object();
+    let bodies = examples
+        .into_iter()
+        .flatten()
+        .map(|(_, example)| &example["value"]);
+    bodies.filter(|body| body["error"].is_string())
+}
+
+/// The line of an `/oauth` error with its description, without its number of seconds.
+fn described(name: &str, body: &Value) -> String {
+    let text = body["error_description"].as_str().expect("a description");
+    let (fixed, _) = text.split_once("Retry in").unwrap_or((text, ""));
+    format!("{name}: {fixed}")
 }
 
 /// The line that a checked delivery fulfils.

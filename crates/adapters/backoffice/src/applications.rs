@@ -23,7 +23,7 @@ use web::timestamps::Timestamp;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
-use crate::ruled::{self, OrDefault};
+use crate::validation::{self, OrDefault};
 use crate::{Access, BackOffice, BackOfficeSettings};
 
 /// The largest limit that an operator can set, in requests per minute (D104).
@@ -84,7 +84,7 @@ impl Operation<BackOffice> for RegisterApplication {
     const SCOPE: Access = Access::Operator;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let registration = ruled::body(incoming, fields(), |given| raw(given).check())?;
+        let registration = validation::body(incoming, fields(), |given| raw(given).check())?;
         Ok(incoming.id(0).map(|owner| Self { owner, registration }))
     }
 }
@@ -281,7 +281,7 @@ impl<M: Transition> Operation<BackOffice> for Move<M> {
     const SCOPE: Access = Access::Operator;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        ruled::empty(incoming)?;
+        validation::empty(incoming)?;
         let kind = PhantomData;
         Ok(incoming.id(0).map(|id| Self { id, kind }))
     }

@@ -68,7 +68,7 @@ impl Read<BackOffice> for ListChanges {
         let until = Instant::now() + wait;
         loop {
             let look = call.state.changes.changes(after.take(), limit);
-            let page = Deadline::new(Instant::now(), LOOK_WITHIN).hold(look).await?;
+            let page = Deadline::new(Instant::now(), LOOK_WITHIN).run(look).await?;
             let page = page.map_err(error)?;
             let now = Instant::now();
             if !page.items.is_empty() || now >= until {

@@ -38,7 +38,7 @@ impl Operation<BackOffice> for ImportOffers {
 
 impl Stream<BackOffice> for ImportOffers {
     async fn execute(self, call: Call<BackOffice>, body: &mut Payload) -> Result<Reply, Error> {
-        call.deadline.hold(existing(self.seller, &call)).await??;
+        call.deadline.run(existing(self.seller, &call)).await??;
         let office = &call.state;
         let mut importer = Importer::new(Arc::clone(&office.units), office.tasks.clone(), self.seller);
         let patience = office.settings.body_timeout;

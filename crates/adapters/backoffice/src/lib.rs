@@ -14,8 +14,8 @@ mod orders;
 mod personal_tokens;
 mod policy;
 mod routes;
-mod ruled;
 mod sellers;
+mod validation;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

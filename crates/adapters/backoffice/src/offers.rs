@@ -18,8 +18,8 @@ use web::schema::Node;
 use web::timestamps::Timestamp;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
-use crate::ruled::rule;
 use crate::sellers::existing;
+use crate::validation::rule;
 use crate::{Access, BackOffice};
 
 /// Creates or replaces one offer.

@@ -26,7 +26,7 @@ use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::offers::money;
 use crate::policy::operator;
-use crate::ruled::{self, rule};
+use crate::validation::{self, rule};
 use crate::{Access, BackOffice};
 use view::{OrderView, ShippedView};
 
@@ -157,7 +157,7 @@ fn id<T: FromStr<Err = Invalid>>() -> impl Shape<Value = T> {
 
 fn placing_problem(refusal: place_order::Refusal) -> Problem {
     match refusal {
-        place_order::Refusal::Invalid(broken) => Problem::of(ruled::entries(&broken)),
+        place_order::Refusal::Invalid(broken) => Problem::of(validation::entries(&broken)),
         place_order::Refusal::NumberTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
             .at("order_number")
             .into(),
@@ -232,7 +232,7 @@ impl<S: Step> Operation<BackOffice> for Settle<S> {
     const SCOPE: Access = Access::Operator;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        ruled::empty(incoming)?;
+        validation::empty(incoming)?;
         let step = PhantomData;
         let order = incoming.named(0, OrderRef::parse);
         Ok(order.map(|order| Self { order, step }))
@@ -283,11 +283,7 @@ impl Write<BackOffice> for ShipOrder {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         let (shipment, state) = (&self.shipment, &call.state);
         let checking = check_marketplace_shipment(state.orders.as_ref(), shipment);
-        let parts = call
-            .deadline
-            .hold(checking)
-            .await?
-            .map_refusal(shipping_problem)?;
+        let parts = call.deadline.run(checking).await?.map_refusal(shipping_problem)?;
         let is_test = parts.iter().any(|part| part.is_test);
         let (carriers, number) = (state.carriers.as_ref(), &shipment.tracking_number);
         let asking = ask_carrier(carriers, is_test, shipment.carrier, number);
@@ -315,7 +311,7 @@ fn shipment() -> impl FieldSet<Values = (Option<SellerId>, Carrier, TrackingNumb
 fn shipping_problem(refusal: ship_order::Refusal) -> Problem {
     match refusal {
         ship_order::Refusal::NoSuchOrder => Problem::not_found(),
-        ship_order::Refusal::Items(broken) => Problem::of(ruled::entries(&broken)),
+        ship_order::Refusal::Items(broken) => Problem::of(validation::entries(&broken)),
         ship_order::Refusal::Impossible { refused, .. } => impossible(refused),
     }
 }
@@ -331,7 +327,7 @@ impl Operation<BackOffice> for EraseBuyer {
     const SCOPE: Access = Access::Operator;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        ruled::empty(incoming)?;
+        validation::empty(incoming)?;
         let order = incoming.named(0, OrderRef::parse);
         Ok(order.map(|order| Self { order }))
     }

@@ -15,7 +15,7 @@ use web::reply::Reply;
 use web::{Code, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
-use crate::ruled::{self, OrDefault};
+use crate::validation::{self, OrDefault};
 use crate::{Access, BackOffice};
 
 /// Issues a token for a seller's account.
@@ -35,7 +35,7 @@ impl Operation<BackOffice> for IssueToken {
             OrDefault(required("scopes", list(text()))),
             OrDefault(nullable("expires_at", date_time())),
         );
-        let request = ruled::body(incoming, fields, |(name, scopes, expires_at)| {
+        let request = validation::body(incoming, fields, |(name, scopes, expires_at)| {
             let request = PersonalTokenRequest {
                 name,
                 scopes,
@@ -91,7 +91,7 @@ impl Write<BackOffice> for RevokeToken {
 fn problem(refusal: Refusal) -> Problem {
     match refusal {
         Refusal::Account(NotOpen::NoSuchSeller) | Refusal::NoSuchToken => Problem::not_found(),
-        Refusal::Invalid(broken) => Problem::of(ruled::entries(&broken)),
+        Refusal::Invalid(broken) => Problem::of(validation::entries(&broken)),
         Refusal::Account(NotOpen::SellerClosed) | Refusal::TooMany => {
             Problem::new(Code::Conflict, to_sentence(&refusal))
         }

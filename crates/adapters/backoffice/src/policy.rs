@@ -65,7 +65,7 @@ impl Listener for BackOffice {
             return Ok(None);
         };
         let row = match bearer(request.headers()).map(SecretHash::of) {
-            Some(hash) => deadline.hold(operators.operator(hash)).await??,
+            Some(hash) => deadline.run(operators.operator(hash)).await??,
             None => None,
         };
         let row = row.ok_or_else(|| Problem::unauthorized(&self.settings.realm))?;

@@ -16,7 +16,7 @@ use web::timestamps::Timestamp;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
-use crate::ruled::{self, OrDefault};
+use crate::validation::{self, OrDefault};
 use crate::{Access, BackOffice};
 
 /// `{id, seller_no, name, email, created_at, closed_at}`
@@ -71,7 +71,7 @@ impl Operation<BackOffice> for CreateSeller {
             OrDefault(nullable("password", text())),
         );
         let checked = |(name, email, password)| checked(name, email, password);
-        ruled::body(incoming, fields, checked).map(Some)
+        validation::body(incoming, fields, checked).map(Some)
     }
 }
 
@@ -208,7 +208,7 @@ impl Operation<BackOffice> for CloseSeller {
     const SCOPE: Access = Access::Operator;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        ruled::empty(incoming)?;
+        validation::empty(incoming)?;
         Ok(incoming.id(0).map(|id| Self { id }))
     }
 }
@@ -232,7 +232,7 @@ impl Operation<BackOffice> for MakeSignInLink {
     const SCOPE: Access = Access::Operator;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        ruled::empty(incoming)?;
+        validation::empty(incoming)?;
         Ok(incoming.id(0).map(|seller| Self { seller }))
     }
 }
@@ -260,7 +260,7 @@ impl Operation<BackOffice> for InviteSeller {
     const SCOPE: Access = Access::Operator;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        ruled::empty(incoming)?;
+        validation::empty(incoming)?;
         Ok(incoming.id(0).map(|seller| Self { seller }))
     }
 }

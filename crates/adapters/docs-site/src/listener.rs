@@ -107,7 +107,7 @@ impl Listener {
         let response = match payload.into_inner() {
             payload if is_too_large => response::closing(response, payload),
             Payload::None => response,
-            payload => response::holding(response, payload),
+            payload => response::keep_payload(response, payload),
         };
         let (status, duration) = (response.status(), at.elapsed());
         self.meters.count(route, request.method(), status, duration);

@@ -16,9 +16,6 @@ mod usage;
 mod view;
 mod webhooks;
 
-#[cfg(test)]
-mod tests;
-
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;

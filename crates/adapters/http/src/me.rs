@@ -49,7 +49,7 @@ view! {
     MeView of me: Principal, named "Me", "Whose token it is and what it may do." {
         "seller": SellerView::schema() => SellerView { id: me.seller.uuid(), seller_no: Some(me.seller_no) },
         "app": AppView::schema() => AppView { client_id: me.client_id.to_string(), name: &me.app_name },
-        "scopes": array(scope()).said("What the token and its application both hold.")
+        "scopes": array(scope()).describe("What the token and its application both hold.")
             => me.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
         "token": TokenView::schema() => TokenView { kind: me.kind.as_str(), expires_at: me.expires_at.map(Timestamp::new) },
     }
@@ -58,7 +58,7 @@ view! {
 part! {
     SellerView, named "Seller", "Whose account it is." {
         id: Uuid = uuid(),
-        seller_no: Option<i32> = integer(0, i32::MAX.into()).or_null().said("The number people use."),
+        seller_no: Option<i32> = integer(0, i32::MAX.into()).or_null().describe("The number people use."),
     }
 }
 
@@ -72,7 +72,7 @@ part! {
 part! {
     TokenView, named "Token", "The token of this request." {
         kind: &'static str = string().one_of([TokenKind::Access, TokenKind::Personal].map(TokenKind::as_str)).named("TokenKind"),
-        expires_at: Option<Timestamp> = date_time().or_null().said("`null` for a personal token that does not expire."),
+        expires_at: Option<Timestamp> = date_time().or_null().describe("`null` for a personal token that does not expire."),
     }
 }
 
@@ -80,7 +80,7 @@ part! {
 pub(crate) fn scope() -> Node {
     string()
         .one_of(Scope::ALL.iter().map(|scope| scope.as_str()))
-        .said("Further scopes may be added.")
+        .describe("Further scopes may be added.")
         .extensible()
         .named("Scope")
 }

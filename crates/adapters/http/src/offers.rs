@@ -16,7 +16,7 @@ use web::timestamps::Timestamp;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::Public;
-use crate::page::{self, List, Wanted};
+use crate::page::{self, List, PageRequest};
 use crate::view::{example, examples, part, prose, view};
 
 view! {
@@ -24,34 +24,34 @@ view! {
     OfferView of offer: Offer, named "Offer", "A product that the seller lists." {
         "id": uuid() => offer.id.uuid(),
         "title": string() => offer.title,
-        "handle": string().said("The slug of the product's page.") => offer.handle,
+        "handle": string().describe("The slug of the product's page.") => offer.handle,
         "status": status() => offer.status.as_str(),
-        "price": MoneyView::schema().or_null().said("`null` where the offer has no PLN price.")
+        "price": MoneyView::schema().or_null().describe("`null` where the offer has no PLN price.")
             => offer.price.map(|price| MoneyView::of(price.money)),
-        "stock": schema::integer(0, i32::MAX.into()).or_null().said("Pieces; `null` where the offer has no inventory level.")
+        "stock": schema::integer(0, i32::MAX.into()).or_null().describe("Pieces; `null` where the offer has no inventory level.")
             => offer.stock.map(Stock::get),
         "ean": string().or_null() => offer.ean,
         "brand": string().or_null() => offer.brand,
-        "signature": string().or_null().said("Catalogue id, brand and EAN, separated by `|`.") => offer.signature,
+        "signature": string().or_null().describe("Catalogue id, brand and EAN, separated by `|`.") => offer.signature,
         "thumbnail": uri().or_null() => offer.thumbnail,
-        "url": uri().said("The product's page.") => offer.url,
+        "url": uri().describe("The product's page.") => offer.url,
         "created_at": date_time() => Timestamp::new(offer.created_at),
-        "updated_at": date_time().said("Moves with every other field.") => Timestamp::new(offer.updated_at),
+        "updated_at": date_time().describe("Moves with every other field.") => Timestamp::new(offer.updated_at),
     }
 }
 
 fn status() -> Node {
     string()
         .one_of(OfferStatus::ALL.map(OfferStatus::as_str))
-        .said("`proposed` waits for moderation, `rejected` was refused by it and is hidden.")
+        .describe("`proposed` waits for moderation, `rejected` was refused by it and is hidden.")
         .named("OfferStatus")
 }
 
 part! {
     /// Contract: Money.
     MoneyView, named "Money", "An amount of money." {
-        amount: i64 = schema::integer(0, MAX_AMOUNT).said("In the minor unit: grosze.").such_as(12_900),
-        currency: &'static str = string().one_of([Currency::Pln.code()]).said("ISO 4217.").named("Currency"),
+        amount: i64 = schema::integer(0, MAX_AMOUNT).describe("In the minor unit: grosze.").example(12_900),
+        currency: &'static str = string().one_of([Currency::Pln.code()]).describe("ISO 4217.").named("Currency"),
     }
 }
 
@@ -99,7 +99,7 @@ impl Read<Public> for ReadOffer {
 /// Lists a page of the seller's offers, newest first.
 pub(crate) struct ListOffers {
     filter: OfferFilter,
-    wanted: Wanted,
+    page: PageRequest,
 }
 
 impl Operation<Public> for ListOffers {
@@ -128,20 +128,20 @@ impl Operation<Public> for ListOffers {
                 updated_after: query.date_time("updated_after"),
             };
             let list = List::offers(call.caller.seller, &filter);
-            let wanted = Wanted::read(query, call, &list, Self::FIELDS);
-            Some(Self { filter, wanted })
+            let page = PageRequest::read(query, call, &list, Self::FIELDS);
+            Some(Self { filter, page })
         })
     }
 }
 
 impl Read<Public> for ListOffers {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let Self { filter, wanted } = self;
+        let Self { filter, page } = self;
         let seller = call.caller.seller;
         let offers = &call.state.offers;
-        let page = offers.offers(seller, filter, wanted.after, wanted.size).await?;
+        let found = offers.offers(seller, filter, page.after, page.size).await?;
         let list = List::offers(seller, &filter);
-        page::reply(&call, (&page, &list), OfferView::new, (wanted.fields, 768))
+        page::reply(&call, (&found, &list), OfferView::new, (page.fields, 768))
     }
 }
 
@@ -190,22 +190,22 @@ impl Write<Public> for PatchOffer {
 fn patch() -> impl Shape<Value = OfferPatch> {
     let stock = integer(0..=i64::from(i32::MAX))
         .checked(|pieces| Stock::new(pieces).map_err(|invalid| to_sentence(&invalid)))
-        .saying(|schema| schema.said("Pieces. Only of an offer that has an inventory level."));
-    let status = one_of(&SellerStatus::ALL, |status| status.status().as_str()).saying(|schema| {
+        .map_schema(|schema| schema.describe("Pieces. Only of an offer that has an inventory level."));
+    let status = one_of(&SellerStatus::ALL, |status| status.status().as_str()).map_schema(|schema| {
         let schema = schema.named("SellerOfferStatus");
-        schema.said("Not of an offer that is `proposed` or `rejected`.")
+        schema.describe("Not of an offer that is `proposed` or `rejected`.")
     });
     object((
         optional(
             "price",
-            money().saying(|schema| schema.said("Only of an offer that has a PLN price.")),
+            money().map_schema(|schema| schema.describe("Only of an offer that has a PLN price.")),
         ),
         optional("stock", stock),
         optional("status", status),
     ))
     .not_empty()
     .map(|(price, stock, status)| OfferPatch { price, stock, status })
-    .saying(|schema| schema.named("OfferUpdate"))
+    .map_schema(|schema| schema.named("OfferUpdate"))
 }
 
 /// Contract: Money. The marketplace trades in one currency (D24).
@@ -215,15 +215,19 @@ fn money() -> impl Shape<Value = Money> {
     object((
         required(
             "amount",
-            amount.saying(|schema| schema.said("In the minor unit: grosze.")),
+            amount.map_schema(|schema| schema.describe("In the minor unit: grosze.")),
         ),
         required(
             "currency",
-            currency.saying(|schema| schema.said("ISO 4217.").named("Currency")),
+            currency.map_schema(|schema| schema.describe("ISO 4217.").named("Currency")),
         ),
     ))
     .map(|(money, Currency::Pln)| money)
-    .saying(|schema| schema.said("An amount of money, to be set.").named("NewPrice"))
+    .map_schema(|schema| {
+        schema
+            .describe("An amount of money, to be set.")
+            .named("NewPrice")
+    })
 }
 
 fn problem(refusal: patch_offer::Refusal) -> Problem {

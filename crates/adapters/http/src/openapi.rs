@@ -197,7 +197,7 @@ fn fields(names: &[&str]) -> Node {
     let some: Vec<_> = names.iter().take(3).copied().collect();
     string()
         .with("pattern", format!("^{one}(,{one})*$"))
-        .such_as(some.join(","))
+        .example(some.join(","))
 }
 
 fn success(route: &Route<Public>, docs: &Docs) -> Node {

@@ -17,7 +17,7 @@ use web::{Error, Problem, Violations};
 
 use crate::Public;
 use crate::offers::MoneyView;
-use crate::page::{self, List, Wanted};
+use crate::page::{self, List, PageRequest};
 use crate::view::{example, examples, part, prose, view};
 
 /// Reads the seller's part of an order by id or number, including test orders.
@@ -56,7 +56,7 @@ impl Read<Public> for ReadOrder {
 /// Lists a page of the seller's orders, newest first, without test orders.
 pub(crate) struct ListOrders {
     filter: OrderFilter,
-    wanted: Wanted,
+    page: PageRequest,
 }
 
 impl Operation<Public> for ListOrders {
@@ -87,20 +87,20 @@ impl Operation<Public> for ListOrders {
                 updated_after: query.date_time("updated_after"),
             };
             let list = List::orders(call.caller.seller, &filter);
-            let wanted = Wanted::read(query, call, &list, Self::FIELDS);
-            Some(Self { filter, wanted })
+            let page = PageRequest::read(query, call, &list, Self::FIELDS);
+            Some(Self { filter, page })
         })
     }
 }
 
 impl Read<Public> for ListOrders {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let Self { filter, wanted } = self;
+        let Self { filter, page } = self;
         let seller = call.caller.seller;
         let orders = &call.state.orders;
-        let page = orders.orders(seller, filter, wanted.after, wanted.size).await?;
+        let found = orders.orders(seller, filter, page.after, page.size).await?;
         let list = List::orders(seller, &filter);
-        page::reply(&call, (&page, &list), OrderView::new, (wanted.fields, 1536))
+        page::reply(&call, (&found, &list), OrderView::new, (page.fields, 1536))
     }
 }
 
@@ -110,9 +110,9 @@ view! {
         "An order as far as it is the seller's: of several sellers' items, its own alone."
     {
         "id": uuid() => order.id.uuid(),
-        "order_number": string().said("What people call the order by. It may stand in a path in the place of the id.")
-            .such_as("ZAM-1-1001") => order.number.as_str(),
-        "status": status().said("That of the seller's items.") => order.status().as_str(),
+        "order_number": string().describe("What people call the order by. It may stand in a path in the place of the id.")
+            .example("ZAM-1-1001") => order.number.as_str(),
+        "status": status().describe("That of the seller's items.") => order.status().as_str(),
         "payment_status": payment_status() => order.payment_status().as_str(),
         "payment_method": string().or_null() => order.payment_method,
         "placed_at": date_time() => Timestamp::new(order.placed_at),
@@ -121,14 +121,14 @@ view! {
         "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
         "delivery_method": string().or_null() => order.delivery_method,
         "shipment": ParcelView::schema().or_null() => order.parcel().map(ParcelView::of),
-        "buyer": BuyerView::schema().or_null().said("`null` until the order is paid.")
+        "buyer": BuyerView::schema().or_null().describe("`null` until the order is paid.")
             => shown(order, order.buyer.as_ref()).map(BuyerView::of),
-        "shipping_address": AddressView::schema().or_null().said("`null` until the order is paid.")
+        "shipping_address": AddressView::schema().or_null().describe("`null` until the order is paid.")
             => shown(order, order.shipping_address.as_ref()).map(AddressView::of),
-        "items": array(ItemView::schema()).said("The seller's own items alone.")
+        "items": array(ItemView::schema()).describe("The seller's own items alone.")
             => order.items.iter().map(|item| ItemView::of(item, order.status())).collect::<Vec<_>>(),
-        "is_test": boolean().said("Test orders are in no list.") => order.is_test,
-        "updated_at": date_time().said("Moves with every other field.") => Timestamp::new(order.updated_at),
+        "is_test": boolean().describe("Test orders are in no list.") => order.is_test,
+        "updated_at": date_time().describe("Moves with every other field.") => Timestamp::new(order.updated_at),
     }
 }
 
@@ -136,7 +136,7 @@ view! {
 fn status() -> Node {
     string()
         .one_of(OrderStatus::ALL.map(OrderStatus::as_str))
-        .said("`pending` is not paid, `processing` is paid and to be shipped.")
+        .describe("`pending` is not paid, `processing` is paid and to be shipped.")
         .named("OrderStatus")
 }
 
@@ -154,7 +154,7 @@ fn payment_status() -> Node {
 fn tracking_status() -> Node {
     string()
         .one_of(TrackingStatus::ALL.map(TrackingStatus::as_str))
-        .said("What the carrier says, in one word for all carriers. Further words may be added.")
+        .describe("What the carrier says, in one word for all carriers. Further words may be added.")
         .extensible()
         .named("TrackingStatus")
 }
@@ -167,10 +167,10 @@ fn shown<'a, T>(order: &SellerOrder, personal: Option<&'a T>) -> Option<&'a T> {
 part! {
     /// Contract: Order, `shipment`.
     ParcelView<'a>, named "OrderShipment", "How the order was sent." {
-        carrier: Option<&'static str> = string().or_null().said("The carrier's name as people know it.").such_as("InPost"),
+        carrier: Option<&'static str> = string().or_null().describe("The carrier's name as people know it.").example("InPost"),
         tracking_number: &'a str = string(),
-        tracking_url: Option<String> = uri().or_null().said("The carrier's page about the parcel."),
-        tracking_status: Option<&'static str> = tracking_status().or_null().said("`null` until the carrier has answered."),
+        tracking_url: Option<String> = uri().or_null().describe("The carrier's page about the parcel."),
+        tracking_status: Option<&'static str> = tracking_status().or_null().describe("`null` until the carrier has answered."),
     }
 }
 
@@ -211,7 +211,7 @@ part! {
         line2: Option<&'a str> = string().or_null(),
         postal_code: Option<&'a str> = string().or_null(),
         city: Option<&'a str> = string().or_null(),
-        country: &'a str = string().such_as("PL"),
+        country: &'a str = string().example("PL"),
     }
 }
 
@@ -230,14 +230,14 @@ impl<'a> AddressView<'a> {
 part! {
     /// Contract: `OrderItem`.
     ItemView<'a>, named "OrderItem", "A line of an order." {
-        id: Uuid = uuid().said("At present that of the offer."),
+        id: Uuid = uuid().describe("At present that of the offer."),
         offer_id: Uuid = uuid(),
         title: Option<&'a str> = string().or_null(),
         handle: Option<&'a str> = string().or_null(),
         sku: Option<&'a str> = string().or_null(),
         quantity: i32 = integer(1, i32::MAX.into()),
         unit_price: Option<MoneyView> = MoneyView::schema().or_null(),
-        fulfillment_status: &'static str = status().said("At present that of the order, since an order is shipped as a whole."),
+        fulfillment_status: &'static str = status().describe("At present that of the order, since an order is shipped as a whole."),
     }
 }
 

@@ -82,7 +82,7 @@ impl Listener for Public {
         let token = bearer(request.headers()).and_then(BearerToken::parse);
         let token = token.ok_or_else(unauthorized)?;
         let admission = deadline
-            .hold(self.gate.admit(token.key()))
+            .run(self.gate.admit(token.key()))
             .await?
             .map_err(Error::before_execution)?;
         let Admission { principal, quota } = admission.ok_or_else(unauthorized)?;

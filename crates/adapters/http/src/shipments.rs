@@ -80,7 +80,7 @@ impl Write<Public> for ReportShipment {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
         let (report, state) = (&self.report, &call.state);
         let checking = check_report(state.orders.as_ref(), call.caller.seller, report);
-        let order = call.deadline.hold(checking).await?.map_refusal(problem)?;
+        let order = call.deadline.run(checking).await?.map_refusal(problem)?;
         let (carriers, number) = (state.carriers.as_ref(), &report.tracking_number);
         let asking = ask_carrier(carriers, order.is_test, report.carrier, number);
         self.sighting = call.deadline.pause(asking).await;
@@ -112,7 +112,7 @@ fn recorded(order: SellerOrder) -> Result<Recorded, StoreError> {
 fn new_shipment() -> impl Shape<Value = NewShipment> {
     let number = text()
         .checked(|number| TrackingNumber::new(number).map_err(|invalid| to_sentence(&invalid)))
-        .saying(|schema| {
+        .map_schema(|schema| {
             schema
                 .with("minLength", 4)
                 .with("maxLength", 64)
@@ -121,7 +121,7 @@ fn new_shipment() -> impl Shape<Value = NewShipment> {
     object((
         required(
             "carrier",
-            one_of(&Carrier::ALL, Carrier::as_str).saying(|schema| schema.named("Carrier")),
+            one_of(&Carrier::ALL, Carrier::as_str).map_schema(|schema| schema.named("Carrier")),
         ),
         required("tracking_number", number),
         optional("item_ids", item_ids()),
@@ -131,7 +131,7 @@ fn new_shipment() -> impl Shape<Value = NewShipment> {
         tracking_number,
         item_ids: item_ids.unwrap_or_default(),
     })
-    .saying(|schema| schema.named("NewShipment"))
+    .map_schema(|schema| schema.named("NewShipment"))
 }
 
 /// The ids must be distinct. Whether they belong to the seller is checked when the order is read (D113).
@@ -144,9 +144,9 @@ fn item_ids() -> impl Shape<Value = Vec<String>> {
             place.refuse("This id is there twice.")
         }
     });
-    list(id).at_least(1).at_most(MOST_ITEMS).saying(|schema| {
+    list(id).at_least(1).at_most(MOST_ITEMS).map_schema(|schema| {
         let schema = schema.with("uniqueItems", true);
-        schema.said("The seller's own items, each once. They are checked and choose nothing: a shipment covers the whole order.")
+        schema.describe("The seller's own items, each once. They are checked and choose nothing: a shipment covers the whole order.")
     })
 }
 
@@ -188,15 +188,15 @@ view! {
         "id": uuid() => recorded.parcel.id.uuid(),
         "order_id": uuid() => recorded.order.id.uuid(),
         "carrier": carrier() => recorded.parcel.carrier.as_str(),
-        "carrier_name": string().said("As people know it.") => recorded.parcel.carrier.display_name(),
+        "carrier_name": string().describe("As people know it.") => recorded.parcel.carrier.display_name(),
         "tracking_number": string() => recorded.parcel.tracking_number.as_str(),
-        "tracking_url": uri().or_null().said("The carrier's page about the parcel; `null` for `other`.")
+        "tracking_url": uri().or_null().describe("The carrier's page about the parcel; `null` for `other`.")
             => recorded.parcel.carrier.tracking_url(&recorded.parcel.tracking_number),
-        "item_ids": array(uuid()).said("All of the seller's items: a shipment covers the whole order.")
+        "item_ids": array(uuid()).describe("All of the seller's items: a shipment covers the whole order.")
             => recorded.order.items.iter().map(|item| item.offer.uuid()).collect::<Vec<_>>(),
-        "delivered_already": boolean().said("The carrier had delivered the parcel before it was reported.")
+        "delivered_already": boolean().describe("The carrier had delivered the parcel before it was reported.")
             => recorded.parcel.delivered_already,
-        "buyer_notified": boolean().said("A mail to the buyer is on its way.") => recorded.parcel.buyer_notified,
+        "buyer_notified": boolean().describe("A mail to the buyer is on its way.") => recorded.parcel.buyer_notified,
         "created_at": date_time() => Timestamp::new(recorded.parcel.created_at),
     }
 }

@@ -4,7 +4,7 @@
 /// serialise the selected fields directly. Any field may be left out except `id` and those after `never without`; the schema requires only
 /// these.
 macro_rules! view {
-    ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, named $title:literal, $said:literal
+    ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, named $title:literal, $description:literal
         $(, never without $always:literal)* { $($name:literal: $schema:expr => $value:expr,)+ }) => {
         $(#[$doc])*
         struct $view<'a> {
@@ -30,7 +30,7 @@ macro_rules! view {
                 let members = [$(($name, $schema),)+];
                 let required = Self::FIELDS.iter().filter(|name| Self::ALWAYS.contains(name));
                 let required: Vec<_> = required.copied().collect();
-                ::web::schema::partial_object(&members, &required).said($said).named($title)
+                ::web::schema::partial_object(&members, &required).describe($description).named($title)
             }
         }
 
@@ -54,7 +54,7 @@ macro_rules! view {
 
 /// Declares a part of a view: an object that is always complete.
 macro_rules! part {
-    ($(#[$doc:meta])* $part:ident $(<$life:lifetime>)?, named $title:literal, $said:literal
+    ($(#[$doc:meta])* $part:ident $(<$life:lifetime>)?, named $title:literal, $description:literal
         { $($name:ident: $type:ty = $schema:expr,)+ }) => {
         $(#[$doc])*
         #[derive(::serde::Serialize)]
@@ -66,7 +66,7 @@ macro_rules! part {
             /// The schema in the OpenAPI document.
             pub(crate) fn schema() -> ::web::schema::Node {
                 let members = [$((stringify!($name), $schema),)+];
-                ::web::schema::object(&members).said($said).named($title)
+                ::web::schema::object(&members).describe($description).named($title)
             }
         }
     };

@@ -33,7 +33,7 @@ view! {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
         "events": array(event()) => names(&webhook.events),
-        "active": boolean().said("False once the seller has disconnected the application.") => webhook.active,
+        "active": boolean().describe("False once the seller has disconnected the application.") => webhook.active,
         "created_at": date_time() => Timestamp::new(webhook.created_at),
     }
 }
@@ -48,7 +48,7 @@ view! {
         "events": array(event()) => names(&webhook.events),
         "active": boolean() => true,
         "created_at": date_time() => Timestamp::new(webhook.created_at),
-        "secret": string().said("The key of the signatures, prefix included. It is never shown again, so it is here whatever `fields` says.")
+        "secret": string().describe("The key of the signatures, prefix included. It is never shown again, so it is here whatever `fields` says.")
             => webhook.secret.reveal(),
     }
 }
@@ -57,7 +57,7 @@ view! {
 fn event() -> Node {
     string()
         .one_of(WebhookEvent::ALL.map(WebhookEvent::as_str))
-        .said("Further events may be added.")
+        .describe("Further events may be added.")
         .extensible()
         .named("WebhookEvent")
 }
@@ -69,17 +69,17 @@ fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
 view! {
     /// A delivery with the selected fields.
     DeliveryView of delivery: Delivery, named "WebhookDelivery", "An event on its way to a subscription." {
-        "id": uuid().said("What `X-Delivery-Id` says.") => delivery.id.uuid(),
+        "id": uuid().describe("What `X-Delivery-Id` says.") => delivery.id.uuid(),
         "event": event() => delivery.event.as_str(),
-        "attempt": integer(0, MOST_ATTEMPTS.into()).said("Attempts that were made; 0 while the first is still to come.")
+        "attempt": integer(0, MOST_ATTEMPTS.into()).describe("Attempts that were made; 0 while the first is still to come.")
             => delivery.state.attempt(),
-        "response_status": integer(100, 999).or_null().said("What the receiver answered to the last attempt, if it did.")
+        "response_status": integer(100, 999).or_null().describe("What the receiver answered to the last attempt, if it did.")
             => delivery.state.last().and_then(Attempted::response_status),
-        "duration_ms": integer(0, i32::MAX.into()).or_null().said("How long the last attempt took, in milliseconds.")
+        "duration_ms": integer(0, i32::MAX.into()).or_null().describe("How long the last attempt took, in milliseconds.")
             => delivery.state.last().map(Attempted::duration_ms),
         "delivered_at": date_time().or_null() => delivery.state.delivered_at().map(Timestamp::new),
         "next_retry_at": date_time().or_null()
-            .said("`null` once it is delivered, or given up: then `delivered_at` is `null` too.")
+            .describe("`null` once it is delivered, or given up: then `delivered_at` is `null` too.")
             => delivery.state.next_retry_at().map(Timestamp::new),
         "created_at": date_time() => Timestamp::new(delivery.created_at),
     }
@@ -130,7 +130,7 @@ struct WebhookList<'a> {
 }
 
 fn list_schema() -> Node {
-    let available = array(event()).said("What can be subscribed to.");
+    let available = array(event()).describe("What can be subscribed to.");
     schema::object(&[
         ("items", array(WebhookView::schema())),
         ("available_events", available),
@@ -196,16 +196,16 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = Wanted> {
     let url = text().checked(move |url: String| {
         WebhookUrl::parse(url, addresses).map_err(|invalid| to_sentence(&invalid))
     });
-    let url = url.saying(|schema| {
+    let url = url.map_schema(|schema| {
         let schema = schema.with("format", "uri").with("maxLength", MOST_CHARACTERS);
-        schema.said("HTTPS, with a host that resolves to public addresses alone, without user information and fragment.")
+        schema.describe("HTTPS, with a host that resolves to public addresses alone, without user information and fragment.")
     });
-    let event = one_of(&WebhookEvent::ALL, WebhookEvent::as_str).saying(|_| event());
+    let event = one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
     let events = list(event).at_least(1);
-    let events = events.saying(|schema| schema.said("An event that is named twice counts once."));
+    let events = events.map_schema(|schema| schema.describe("An event that is named twice counts once."));
     object((required("url", url), required("events", events)))
         .map(|(url, events)| Wanted { url, events })
-        .saying(|schema| schema.named("NewWebhook"))
+        .map_schema(|schema| schema.named("NewWebhook"))
 }
 
 fn problem(refusal: Refusal) -> Problem {

@@ -54,8 +54,8 @@ impl Fields {
     /// A digest of the whole form, including its one-time number, and of the path that it was sent to.
     pub(crate) fn mark(&self, path: &str) -> Uuid {
         let mut digest = Context::new(&SHA256);
-        let said = self.0.pairs().flat_map(|(name, value)| [name, value]);
-        for part in [path].into_iter().chain(said) {
+        let sent = self.0.pairs().flat_map(|(name, value)| [name, value]);
+        for part in [path].into_iter().chain(sent) {
             // Length prefixes separate the parts.
             digest.update(&part.len().to_be_bytes());
             digest.update(part.as_bytes());

@@ -4,8 +4,8 @@ use oauth::Scope;
 use web::route::is_under;
 
 use crate::language::Language;
+use crate::page_request::{PageRequest, SignedInRequest};
 use crate::texts::Texts;
-use crate::visit::{Member, Visit};
 use crate::{PanelSettings, assets};
 
 /// The data of every template.
@@ -22,7 +22,7 @@ pub(crate) struct Frame {
     /// The CSRF token of this page's forms.
     pub(crate) csrf: String,
     /// The name of the signed-in business; empty if nobody is signed in.
-    pub(crate) member: String,
+    pub(crate) seller_name: String,
     /// Path, label and value of `aria-current` of each page.
     pub(crate) navigation: Vec<(&'static str, &'static str, &'static str)>,
     /// The CSS class and the text of the notice; empty for none.
@@ -42,14 +42,14 @@ impl Frame {
             icon: assets::ICON.path(),
             switch: String::new(),
             csrf: String::new(),
-            member: String::new(),
+            seller_name: String::new(),
             navigation: Vec::new(),
             notice: ("", ""),
         }
     }
 }
 
-impl Visit {
+impl PageRequest {
     /// The frame of a page that needs no session.
     pub(crate) fn frame(&self, title: impl Into<String>) -> Frame {
         Frame {
@@ -70,7 +70,7 @@ impl Visit {
     }
 }
 
-impl Member {
+impl SignedInRequest {
     /// The frame of a page for a signed-in seller.
     pub(crate) fn frame(&self, title: impl Into<String>) -> Frame {
         let t = &self.texts().frame;
@@ -87,9 +87,9 @@ impl Member {
             _ => "",
         };
         Frame {
-            member: self.seller().name.clone(),
+            seller_name: self.seller().name.clone(),
             navigation: pages.map(|(path, label)| (path, label, current(path))).into(),
-            ..self.visit.frame(title)
+            ..self.request.frame(title)
         }
     }
 }

@@ -10,12 +10,12 @@ mod frame;
 mod issues;
 mod language;
 mod next;
+mod page_request;
 mod pages;
 mod pipeline;
 mod refusal;
 mod routes;
 mod texts;
-mod visit;
 
 pub use routes::{Access, pages};
 

@@ -22,11 +22,11 @@ use actix_web::http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use askama::Template;
 
 use crate::next::Next;
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 /// GET `/panel`: redirects to the first page.
-pub(crate) async fn home(_: Member) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn home(_: SignedInRequest) -> Result<HttpResponse, Refusal> {
     see_other(&Next::default().path())
 }
 

@@ -17,9 +17,9 @@ use crate::browser::{self, Cookies};
 use crate::fields::Fields;
 use crate::language::Language;
 use crate::next::Next;
+use crate::page_request::{PageRequest, SignedInRequest};
 use crate::refusal::Refusal;
 use crate::routes::{self, Handler, Route};
-use crate::visit::{Member, Visit};
 use crate::{Panel, assets};
 
 /// The largest form, in bytes: twenty redirect addresses and a description of maximum length, with every byte percent-encoded to three.
@@ -70,7 +70,7 @@ async fn pass(
             Some(BrowserSecret::from_random(&random)),
         ),
     };
-    let visit = Visit {
+    let page_request = PageRequest {
         panel: Arc::clone(panel),
         trace_id: request.trace_id,
         client: request.client,
@@ -85,20 +85,26 @@ async fn pass(
     match route.handler {
         Handler::Asset => Err(Refusal::NotFound),
         Handler::Open(page) => {
-            let mut response = page(visit).await?;
+            let mut response = page(page_request).await?;
             if let Some(fresh) = fresh.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
                 browser::set_browser(response.headers_mut(), &fresh, false, https);
             }
             Ok(response)
         }
-        Handler::Member(page) => {
+        Handler::SignedIn(page) => {
             let signed_in = match fresh {
-                None => panel.panel.signed_in(visit.browser.hash()).await?,
+                None => panel.panel.signed_in(page_request.browser.hash()).await?,
                 Some(_) => None,
             };
             match signed_in {
-                Some(signed_in) => page(Member { visit, signed_in }).await,
-                None => Err(Refusal::SignIn(match visit.query.get("request") {
+                Some(signed_in) => {
+                    page(SignedInRequest {
+                        request: page_request,
+                        signed_in,
+                    })
+                    .await
+                }
+                None => Err(Refusal::SignIn(match page_request.query.get("request") {
                     Some(handle) => Next::consent(handle),
                     None => Next::at(route.template),
                 })),

@@ -78,8 +78,8 @@ impl Refusal {
         let (status, answer) = match &self {
             Self::SignIn(next) => (StatusCode::SEE_OTHER, pages::see_other(&next.sign_in())),
             refusal => {
-                let (status, title, text) = refusal.said(language.texts());
-                let (link, label) = refusal.way_on(language.texts());
+                let (status, title, text) = refusal.message(language.texts());
+                let (link, label) = refusal.link(language.texts());
                 let page = Page {
                     frame: Frame::bare(&panel.settings, language, title.to_owned()),
                     text: &text,
@@ -104,7 +104,7 @@ impl Refusal {
     }
 
     /// Status, title and text of the page.
-    fn said(&self, t: &Texts) -> (StatusCode, &'static str, Cow<'static, str>) {
+    fn message(&self, t: &Texts) -> (StatusCode, &'static str, Cow<'static, str>) {
         let t = &t.failures;
         let (status, (title, text)) = match self {
             Self::TooMany(quota) => {
@@ -128,7 +128,7 @@ impl Refusal {
     }
 
     /// The target and the label of the page's link.
-    fn way_on(&self, t: &Texts) -> (&str, &'static str) {
+    fn link(&self, t: &Texts) -> (&str, &'static str) {
         match self {
             Self::DeadLink => ("/panel/forgotten-password", t.passwords.forgotten_title),
             Self::FormUsed(page) => (page, t.failures.open_anew),

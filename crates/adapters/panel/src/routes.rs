@@ -5,12 +5,12 @@ use actix_web::http::Method;
 use futures_util::future::LocalBoxFuture;
 use web::route::capture;
 
+use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::{
     account, applications, connections, consent, deliveries, forgotten, home, links, once, registration,
     sign_in, sign_out, tokens,
 };
 use crate::refusal::Refusal;
-use crate::visit::{Member, Visit};
 
 type Answer = LocalBoxFuture<'static, Result<HttpResponse, Refusal>>;
 
@@ -20,9 +20,9 @@ pub(crate) enum Handler {
     /// An embedded file.
     Asset,
     /// A page or form for anybody.
-    Open(fn(Visit) -> Answer),
+    Open(fn(PageRequest) -> Answer),
     /// A page or form for a signed-in seller.
-    Member(fn(Member) -> Answer),
+    SignedIn(fn(SignedInRequest) -> Answer),
 }
 
 /// A page (GET) or a form (POST). A form always needs a valid CSRF token.
@@ -53,25 +53,25 @@ const fn form(template: &'static str, handler: Handler) -> Route {
 
 macro_rules! open {
     ($handler:path) => {
-        Handler::Open(|visit| Box::pin($handler(visit)))
+        Handler::Open(|request| Box::pin($handler(request)))
     };
 }
 
-macro_rules! member {
+macro_rules! signed_in {
     ($handler:path) => {
-        Handler::Member(|member| Box::pin($handler(member)))
+        Handler::SignedIn(|request| Box::pin($handler(request)))
     };
 }
 
 /// Every route. If two match a request, the first one wins.
 pub(crate) static TABLE: &[Route] = &[
-    page("/panel", member!(home)),
+    page("/panel", signed_in!(home)),
     page("/panel/assets/{name}", Handler::Asset),
     page("/panel/sign-in", open!(sign_in::page)),
     form("/panel/sign-in", open!(sign_in::sent)),
-    page("/panel/sign-out", member!(sign_out::page)),
-    form("/panel/sign-out", member!(sign_out::sent)),
-    form("/panel/sign-out-everywhere", member!(sign_out::everywhere)),
+    page("/panel/sign-out", signed_in!(sign_out::page)),
+    form("/panel/sign-out", signed_in!(sign_out::sent)),
+    form("/panel/sign-out-everywhere", signed_in!(sign_out::everywhere)),
     page("/panel/forgotten-password", open!(forgotten::page)),
     form("/panel/forgotten-password", open!(forgotten::sent)),
     page("/panel/invitation/{secret}", open!(links::invitation)),
@@ -80,43 +80,49 @@ pub(crate) static TABLE: &[Route] = &[
     form("/panel/password-reset/{secret}", open!(links::accept_reset)),
     page("/panel/sign-in/{secret}", open!(links::sign_in)),
     form("/panel/sign-in/{secret}", open!(links::accept_sign_in)),
-    page("/panel/consent", member!(consent::page)),
-    form("/panel/consent", member!(consent::decide)),
+    page("/panel/consent", signed_in!(consent::page)),
+    form("/panel/consent", signed_in!(consent::decide)),
     form(
         "/panel/consent/another-account",
-        member!(consent::another_account),
+        signed_in!(consent::another_account),
     ),
-    page("/panel/applications", member!(applications::list)),
-    page("/panel/applications/new", member!(registration::page)),
-    form("/panel/applications/new", member!(registration::sent)),
-    page("/panel/applications/{client_id}", member!(applications::one)),
-    form("/panel/applications/{client_id}", member!(applications::save)),
+    page("/panel/applications", signed_in!(applications::list)),
+    page("/panel/applications/new", signed_in!(registration::page)),
+    form("/panel/applications/new", signed_in!(registration::sent)),
+    page("/panel/applications/{client_id}", signed_in!(applications::one)),
+    form("/panel/applications/{client_id}", signed_in!(applications::save)),
     form(
         "/panel/applications/{client_id}/secret",
-        member!(applications::rotate),
+        signed_in!(applications::rotate),
     ),
     page(
         "/panel/applications/{client_id}/delete",
-        member!(applications::deletion),
+        signed_in!(applications::deletion),
     ),
     form(
         "/panel/applications/{client_id}/delete",
-        member!(applications::delete),
+        signed_in!(applications::delete),
     ),
-    page("/panel/tokens", member!(tokens::page)),
-    form("/panel/tokens", member!(tokens::issue)),
-    form("/panel/tokens/{id}/revoke", member!(tokens::revoke)),
-    page("/panel/connections", member!(connections::page)),
+    page("/panel/tokens", signed_in!(tokens::page)),
+    form("/panel/tokens", signed_in!(tokens::issue)),
+    form("/panel/tokens/{id}/revoke", signed_in!(tokens::revoke)),
+    page("/panel/connections", signed_in!(connections::page)),
     form(
         "/panel/connections/{client_id}/disconnect",
-        member!(connections::disconnect),
+        signed_in!(connections::disconnect),
     ),
-    page("/panel/deliveries", member!(deliveries::page)),
-    form("/panel/deliveries/{delivery}/again", member!(deliveries::again)),
-    form("/panel/deliveries/{subscription}/test", member!(deliveries::test)),
-    page("/panel/once/{form}", member!(once::page)),
-    page("/panel/account", member!(account::page)),
-    form("/panel/account", member!(account::change_password)),
+    page("/panel/deliveries", signed_in!(deliveries::page)),
+    form(
+        "/panel/deliveries/{delivery}/again",
+        signed_in!(deliveries::again),
+    ),
+    form(
+        "/panel/deliveries/{subscription}/test",
+        signed_in!(deliveries::test),
+    ),
+    page("/panel/once/{form}", signed_in!(once::page)),
+    page("/panel/account", signed_in!(account::page)),
+    form("/panel/account", signed_in!(account::change_password)),
 ];
 
 /// Who may request a page or send a form.
@@ -132,7 +138,7 @@ pub fn pages() -> impl Iterator<Item = (&'static str, &'static str, Access)> {
     TABLE.iter().map(|route| {
         let access = match route.handler {
             Handler::Asset | Handler::Open(_) => Access::Anybody,
-            Handler::Member(_) => Access::SignedIn,
+            Handler::SignedIn(_) => Access::SignedIn,
         };
         (route.method.as_str(), route.template, access)
     })

@@ -26,7 +26,7 @@ use tracing_subscriber::{
     filter::{LevelFilter, filter_fn},
 };
 use url::Url;
-use web::{request_span::SPANS, traceparent::Unvouched};
+use web::{request_span::SPANS, traceparent::UntrustedParent};
 
 use self::exporter::Exporter;
 pub use self::exporter::{Header, NoHeader};
@@ -151,7 +151,7 @@ impl ShouldSample for TrustSampler {
     ) -> SamplingResult {
         let is_trusted = |context: &&Context| {
             let is_untrusted_caller =
-                context.span().span_context().is_remote() && context.get::<Unvouched>().is_some();
+                context.span().span_context().is_remote() && context.get::<UntrustedParent>().is_some();
             !is_untrusted_caller
         };
         let hash = TraceId::from(u128::from(self.key.hash_one(trace.to_bytes())));
@@ -203,7 +203,7 @@ mod tests {
             assert!(is_sampled(0.0, &under(sampled, is_remote), 1));
             assert!(!is_sampled(1.0, &under(unsampled, is_remote), 1));
         }
-        let untrusted = |flags| under(flags, true).with_value(Unvouched);
+        let untrusted = |flags| under(flags, true).with_value(UntrustedParent);
         assert!(!is_sampled(0.0, &untrusted(sampled), 1));
         assert!(is_sampled(1.0, &untrusted(unsampled), 1));
         // Each process has a different key, so only some processes sample the same id.
@@ -212,7 +212,7 @@ mod tests {
             .count();
         assert!((1..64).contains(&count));
         // Local child spans follow their parent.
-        let child = under(sampled, false).with_value(Unvouched);
+        let child = under(sampled, false).with_value(UntrustedParent);
         assert!(is_sampled(0.0, &child, 1));
     }
 }

@@ -24,18 +24,18 @@ pub trait Shape {
     fn expected(&self) -> String;
 
     /// The schema: a value that does not match it is refused. A matching value may still break a rule that no schema can express;
-    /// [`Shape::saying`] describes such rules.
+    /// [`Shape::map_schema`] describes such rules.
     fn schema(&self) -> Node;
 
     /// Decodes a value. If it is wrong, records every violation at its place and returns `None`.
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value>;
 
     /// The same shape with additions to its schema.
-    fn saying<F: Fn(Node) -> Node>(self, more: F) -> Saying<Self, F>
+    fn map_schema<F: Fn(Node) -> Node>(self, more: F) -> MappedSchema<Self, F>
     where
         Self: Sized,
     {
-        Saying { shape: self, more }
+        MappedSchema { shape: self, more }
     }
 
     /// The same shape with its values converted by `change`.
@@ -66,13 +66,13 @@ pub trait Shape {
     }
 }
 
-/// See [`Shape::saying`].
-pub struct Saying<S, F> {
+/// See [`Shape::map_schema`].
+pub struct MappedSchema<S, F> {
     shape: S,
     more: F,
 }
 
-impl<S: Shape, F: Fn(Node) -> Node> Shape for Saying<S, F> {
+impl<S: Shape, F: Fn(Node) -> Node> Shape for MappedSchema<S, F> {
     type Value = S::Value;
 
     fn expected(&self) -> String {

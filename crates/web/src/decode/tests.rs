@@ -275,7 +275,7 @@ fn a_table_of_fields_is_told_as_it_is_read() {
             "label",
             text()
                 .length(4..=64)
-                .saying(|schema| schema.with("pattern", "^[a-z]+$")),
+                .map_schema(|schema| schema.with("pattern", "^[a-z]+$")),
         ),
         optional("size", one_of(&["small", "large"], |size| size)),
         required("weights", list(integer(1..=30_000_i64)).at_least(1)),

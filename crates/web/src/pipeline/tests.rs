@@ -16,7 +16,7 @@ use kernel::{
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
-use usecases::{MockTransaction, Transaction, UnitOfWork};
+use usecases::{MockTransaction, Transaction, UnitOfWork, UnitOfWorkError};
 use uuid::Uuid;
 
 use super::*;
@@ -29,6 +29,7 @@ use crate::operation::{Operation, Read, Write};
 use crate::problem::Problem;
 use crate::tasks::Tasks;
 use crate::violations::Violations;
+use crate::write::{PreparedTransaction, Recoverable, commit_or_resolve};
 
 /// How the store behaves.
 #[derive(Clone, Default)]
@@ -560,4 +561,90 @@ async fn a_client_that_goes_away_stops_nothing_that_writes() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("{:?}", store.calls());
+}
+
+/// Work whose outcome is looked up with these results, the last one first; then the store is unavailable.
+struct Work(Store, Mutex<Vec<Result<bool, StoreError>>>);
+
+impl Recoverable for Work {
+    type Done = ();
+    type Error = UnitOfWorkError;
+
+    async fn prepare(&self) -> Result<PreparedTransaction<()>, UnitOfWorkError> {
+        self.0.note("prepare");
+        Ok((self.0.begin().await?, ()))
+    }
+
+    async fn was_committed(&self, _: &dyn Transaction, (): &()) -> Result<bool, StoreError> {
+        self.0.note("look");
+        self.1.lock().unwrap().pop().unwrap_or_else(|| Err(unavailable()))
+    }
+}
+
+/// Whether the work is reported as done, its steps, and the time it took.
+async fn committed(
+    commits: Vec<CommitError>,
+    looks: Vec<Result<bool, StoreError>>,
+) -> (Result<(), UnitOfWorkError>, String, u64) {
+    let store = Store::with_commits(commits);
+    let work = Work(store.clone(), Mutex::new(looks));
+    let began = Instant::now();
+    let prepared = work.prepare().await.unwrap();
+    let outcome = commit_or_resolve(&store, &work, prepared).await;
+    let calls = store.calls().into_iter().filter(|call| *call != "begin");
+    (
+        outcome,
+        calls.collect::<Vec<_>>().join(" "),
+        began.elapsed().as_secs(),
+    )
+}
+
+#[actix_web::test]
+async fn a_commit_is_repeated_only_if_it_certainly_failed() {
+    tokio::time::pause();
+    let lost = || CommitError::Unknown(unavailable());
+    for (commits, looks, is_done, steps) in [
+        (vec![], vec![], true, "prepare commit"),
+        (vec![beaten()], vec![], true, "prepare commit prepare commit"),
+        (
+            vec![CommitError::RolledBack(unavailable())],
+            vec![],
+            false,
+            "prepare commit",
+        ),
+        (vec![lost()], vec![Ok(true)], true, "prepare commit look"),
+        (
+            vec![lost()],
+            vec![Ok(false)],
+            true,
+            "prepare commit look prepare commit",
+        ),
+        (
+            vec![lost()],
+            vec![Ok(true), Err(unavailable())],
+            true,
+            "prepare commit look look",
+        ),
+    ] {
+        let (outcome, found, _) = committed(commits, looks).await;
+        assert_eq!((outcome.is_ok(), found.as_str()), (is_done, steps));
+    }
+    let always_beaten = (0..9).map(|_| beaten()).collect();
+    let (outcome, steps, _) = committed(always_beaten, vec![]).await;
+    assert!(outcome.is_err());
+    assert_eq!(steps, ["prepare commit"; 4].join(" "));
+}
+
+#[actix_web::test]
+async fn an_outcome_is_looked_up_for_half_a_minute() {
+    tokio::time::pause();
+    let lost = || vec![CommitError::Unknown(unavailable())];
+    let (outcome, _, took) = committed(lost(), vec![]).await;
+    assert!(matches!(outcome, Err(UnitOfWorkError::Unknown(_))));
+    assert_eq!(took, 30);
+    let mut looks = vec![Ok(true)];
+    looks.extend((0..20).map(|_| Err(unavailable())));
+    let (outcome, _, took) = committed(lost(), looks).await;
+    assert!(outcome.is_ok());
+    assert!((10..25).contains(&took), "{took}");
 }

@@ -110,7 +110,7 @@ pub(super) async fn authenticated(
     let challenged = |error| challenged(headers, error);
     let presented = presented(headers, parameters).map_err(challenged)?;
     let application = match presented.client_id.parse() {
-        Ok(client_id) => deadline.hold(applications.client(client_id)).await??,
+        Ok(client_id) => deadline.run(applications.client(client_id)).await??,
         Err(_not_one_of_ours) => None,
     };
     authenticate(application.as_ref(), presented.secret.as_deref())

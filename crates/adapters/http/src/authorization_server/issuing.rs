@@ -15,7 +15,7 @@ use usecases::token_pair::{Granted, Lifetimes, TokenPair};
 use usecases::{Failure, Transaction};
 use web::TraceId;
 use web::deadline::Deadline;
-use web::write::{Ready, Recoverable, conclude, repeat};
+use web::write::{PreparedTransaction, Recoverable, commit_or_resolve, repeat};
 
 use super::Endpoint;
 use super::error::OAuthError;
@@ -45,7 +45,7 @@ pub(super) async fn issue(
     };
     let ready = issue.ready(deadline).await?;
     let concluded = public.tasks.run(async move {
-        let outcome = conclude(issue.public.units.as_ref(), &issue, ready).await;
+        let outcome = commit_or_resolve(issue.public.units.as_ref(), &issue, ready).await;
         // Logged here, because no request handler is left to log it once the client has disconnected.
         outcome
             .map(|granted| (issue.pair, granted))
@@ -63,15 +63,15 @@ pub(super) async fn issue(
 
 impl Issue {
     /// Does everything up to the COMMIT; retries if it loses to other work.
-    async fn ready(&self, deadline: Deadline) -> Result<Ready<Granted>, Refused> {
+    async fn ready(&self, deadline: Deadline) -> Result<PreparedTransaction<Granted>, Refused> {
         let attempt = || async {
-            let attempt = deadline.hold(self.attempt()).await;
+            let attempt = deadline.run(self.attempt()).await;
             attempt.unwrap_or_else(|overdue| Err(StoreError::from(overdue).into()))
         };
         repeat(attempt).await
     }
 
-    async fn attempt(&self) -> Result<Ready<Granted>, Refused> {
+    async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {
         let transaction = self.public.units.begin().await?;
         let (grants, now) = (transaction.as_ref(), transaction.now());
         let lifetimes = Lifetimes {
@@ -94,11 +94,11 @@ impl Recoverable for Issue {
     type Done = Granted;
     type Error = Refused;
 
-    async fn prepare(&self) -> Result<Ready<Granted>, Refused> {
+    async fn prepare(&self) -> Result<PreparedTransaction<Granted>, Refused> {
         self.ready(Deadline::of_request(Instant::now())).await
     }
 
-    async fn stands(&self, transaction: &dyn Transaction, _: &Granted) -> Result<bool, StoreError> {
+    async fn was_committed(&self, transaction: &dyn Transaction, _: &Granted) -> Result<bool, StoreError> {
         self.pair.stands(transaction).await
     }
 }

@@ -47,7 +47,7 @@ pub(super) async fn count(
             settings.authorize_limit_per_ip,
         ),
     };
-    let counted = deadline.hold(public.rates.count(limiter, subject)).await??;
+    let counted = deadline.run(public.rates.count(limiter, subject)).await??;
     let quota = counted.against(most);
     if admits(name, &quota) {
         Ok(quota.counted_at)
@@ -57,7 +57,7 @@ pub(super) async fn count(
 }
 
 /// Whether a credential was issued to this client.
-pub(super) async fn is_its_own(
+pub(super) async fn is_issued_to(
     public: &Public,
     client: &Application,
     credential: Option<&Credential>,
@@ -66,6 +66,6 @@ pub(super) async fn is_its_own(
     let Some(credential) = credential else {
         return Ok(false);
     };
-    let holder = deadline.hold(public.grants.holder(credential.key())).await??;
+    let holder = deadline.run(public.grants.holder(credential.key())).await??;
     Ok(holder == Some(client.client_id))
 }

@@ -13,7 +13,7 @@ use web::{Error, response};
 
 use super::client::{self, Parameters};
 use super::error::{OAuthError, forbid_old_caches};
-use super::limits::{Limit, count, is_its_own};
+use super::limits::{Limit, count, is_issued_to};
 use super::token::required;
 use crate::Public;
 
@@ -53,7 +53,7 @@ async fn counts(
     let token = parameters
         .get("token")
         .and_then(|text| Credential::parse(CredentialKind::RefreshToken, text));
-    is_its_own(public, client, token.as_ref(), deadline).await
+    is_issued_to(public, client, token.as_ref(), deadline).await
 }
 
 async fn end(
@@ -63,9 +63,9 @@ async fn end(
     deadline: Deadline,
 ) -> Result<(), Error> {
     let attempt = || async {
-        let transaction = deadline.hold(public.units.begin()).await??;
+        let transaction = deadline.run(public.units.begin()).await??;
         deadline
-            .hold(revoke_own(transaction.as_ref(), token, client_id))
+            .run(revoke_own(transaction.as_ref(), token, client_id))
             .await??;
         Ok(transaction.commit().await?)
     };

@@ -17,7 +17,7 @@ use web::{TraceId, response};
 use super::client::{self, Parameters};
 use super::error::{Code, OAuthError, forbid_old_caches};
 use super::issuing;
-use super::limits::{Limit, count, is_its_own};
+use super::limits::{Limit, count, is_issued_to};
 use crate::Public;
 
 /// The issued tokens.
@@ -90,7 +90,7 @@ async fn counts(
 ) -> Result<bool, OAuthError> {
     match client.client_type {
         ClientType::Confidential => Ok(true),
-        ClientType::Public => is_its_own(public, client, credential, deadline).await,
+        ClientType::Public => is_issued_to(public, client, credential, deadline).await,
     }
 }
 
@@ -184,7 +184,7 @@ async fn client_credentials(
     let (tokens, randomness) = (public.client_tokens.as_ref(), public.randomness.as_ref());
     let lifetime = public.settings.access_token_ttl;
     let issuing = issue_client_token(tokens, randomness, grant, lifetime);
-    let IssuedToken { token, scopes } = deadline.hold(issuing).await??;
+    let IssuedToken { token, scopes } = deadline.run(issuing).await??;
     Ok(Issued {
         access: token,
         refresh: None,

@@ -126,7 +126,7 @@ fn own_headers(status: StatusCode, codes: &[Code]) -> &'static [(&'static str, &
 /// The error shape with these codes (contract: Errors).
 fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
     let all = string().one_of(codes.iter().map(|code| code.as_str()));
-    let trace_id = string().said("The request's `X-Trace-Id`.").named("TraceId");
+    let trace_id = string().describe("The request's `X-Trace-Id`.").named("TraceId");
     object(&[
         ("traceId", trace_id),
         (
@@ -142,12 +142,15 @@ fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
 fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
     let mut members = vec![
         ("code", all.named(format!("{name}Code"))),
-        ("message", string().said("For developers. The words may change.")),
+        (
+            "message",
+            string().describe("For developers. The words may change."),
+        ),
     ];
     if codes.iter().any(|code| code.user_message().is_some()) {
         members.push((
             "userMessage",
-            string().said("In Polish, to be shown to the seller."),
+            string().describe("In Polish, to be shown to the seller."),
         ));
     }
     if matches!(
@@ -155,10 +158,11 @@ fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
         Some(StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
     ) {
         let path = "Where it applies: `price.amount`, `item_ids[2]`, or the name of a header or parameter.";
-        members.push(("path", string().said(path)));
+        members.push(("path", string().describe(path)));
     }
     if codes.contains(&Code::MultiSellerOrder) {
-        let item_ids = array(web::schema::uuid()).said("With `multi_seller_order`: the seller's own items.");
+        let item_ids =
+            array(web::schema::uuid()).describe("With `multi_seller_order`: the seller's own items.");
         members.push(("item_ids", item_ids));
     }
     open_object(members, &["code", "message"]).named(format!("{name}Entry"))

@@ -11,8 +11,8 @@ use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 #[derive(Template)]
 #[template(path = "account.html")]
@@ -23,16 +23,16 @@ struct Page {
     has_password: bool,
 }
 
-pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    shown(&member, Issues::none()).await
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    shown(&request, Issues::none()).await
 }
 
 /// POST: changes the password.
-pub(crate) async fn change_password(member: Member) -> Result<HttpResponse, Refusal> {
-    let (panel, t) = (&member.panel, member.texts());
-    keep_pace(&member, &member.seller().email).await?;
-    let given = member.fields.get("current_password");
-    let current = panel.panel.password(member.seller().id).await?;
+pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let (panel, t) = (&request.panel, request.texts());
+    keep_pace(&request, &request.seller().email).await?;
+    let given = request.fields.get("current_password");
+    let current = panel.panel.password(request.seller().id).await?;
     let fits = panel.passwords.verify(given, current.clone()).await?;
     let compared = current.filter(|_| fits);
     let mut issues = Issues::none();
@@ -40,7 +40,7 @@ pub(crate) async fn change_password(member: Member) -> Result<HttpResponse, Refu
         issues.add("current_password", t.passwords.current_wrong);
     }
     let mut violations = Violations::new();
-    let new = NewPassword::new(member.fields.text("new_password"), &member.seller().email);
+    let new = NewPassword::new(request.fields.text("new_password"), &request.seller().email);
     let new = violations.take("new_password", new);
     issues.append(&violations, t);
     if new.as_ref().is_some_and(|new| new.reveal() == given) {
@@ -48,14 +48,14 @@ pub(crate) async fn change_password(member: Member) -> Result<HttpResponse, Refu
     }
     let (new, compared) = match (new, compared) {
         (Some(new), Some(compared)) if !issues.any() => (new, compared),
-        _ => return shown(&member, issues).await,
+        _ => return shown(&request, issues).await,
     };
-    match replace(&member, compared, &new).await? {
+    match replace(&request, compared, &new).await? {
         Ok(()) => done("password-changed", "/panel/account"),
         Err(account_links::Refusal::SessionEnded) => Err(Refusal::SignIn(Next::default())),
         Err(account_links::Refusal::PasswordReplaced) => {
             let issues = Issues::one("current_password", t.passwords.current_wrong);
-            shown(&member, issues).await
+            shown(&request, issues).await
         }
         Err(_) => Err(Refusal::NotFound),
     }
@@ -63,25 +63,25 @@ pub(crate) async fn change_password(member: Member) -> Result<HttpResponse, Refu
 
 /// Replaces the password that was just compared with a new one.
 async fn replace(
-    member: &Member,
+    request: &SignedInRequest,
     compared: PasswordHash,
     new: &NewPassword,
 ) -> Result<Result<(), account_links::Refusal>, Refusal> {
-    let hash = member.panel.passwords.hash(new.reveal()).await?;
-    let input = ((member.acting(), member.session()), compared, hash);
-    let changed = member.change(input, |tx, _, (acting, compared, hash)| {
+    let hash = request.panel.passwords.hash(new.reveal()).await?;
+    let input = ((request.acting(), request.session()), compared, hash);
+    let changed = request.change(input, |tx, _, (acting, compared, hash)| {
         let passwords = (compared, hash.clone());
         Box::pin(account_links::change_password(tx, *acting, passwords))
     });
     changed.await
 }
 
-async fn shown(member: &Member, issues: Issues) -> Result<HttpResponse, Refusal> {
-    let password = member.panel.panel.password(member.seller().id).await?;
+async fn shown(request: &SignedInRequest, issues: Issues) -> Result<HttpResponse, Refusal> {
+    let password = request.panel.panel.password(request.seller().id).await?;
     let template = Page {
-        frame: member.frame(member.texts().passwords.account_title),
+        frame: request.frame(request.texts().passwords.account_title),
         issues,
-        seller: member.seller().clone(),
+        seller: request.seller().clone(),
         has_password: password.is_some(),
     };
     html(template.issues.status, &template)

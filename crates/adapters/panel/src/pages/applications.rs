@@ -12,8 +12,8 @@ use super::usage::Usage;
 use super::{done, ok, once, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 const LIST: &str = "/panel/applications";
 
@@ -25,11 +25,11 @@ struct ListPage {
 }
 
 /// GET: the seller's applications.
-pub(crate) async fn list(member: Member) -> Result<HttpResponse, Refusal> {
-    let applications = &member.panel.applications;
+pub(crate) async fn list(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let applications = &request.panel.applications;
     ok(&ListPage {
-        frame: member.frame(member.texts().applications.title),
-        applications: applications.applications_of(member.seller().id).await?,
+        frame: request.frame(request.texts().applications.title),
+        applications: applications.applications_of(request.seller().id).await?,
     })
 }
 
@@ -47,33 +47,33 @@ struct OnePage {
 }
 
 /// GET: one application.
-pub(crate) async fn one(member: Member) -> Result<HttpResponse, Refusal> {
-    let application = own(&member).await?;
+pub(crate) async fn one(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let application = own(&request).await?;
     let raw = RawEdit {
         description: application.description.clone(),
         redirect_uris: application.redirect_uris.clone(),
         scopes: names(application.scopes),
     };
-    shown(&member, application, raw, Issues::none()).await
+    shown(&request, application, raw, Issues::none()).await
 }
 
 /// POST: saves the editable fields.
-pub(crate) async fn save(member: Member) -> Result<HttpResponse, Refusal> {
-    let application = own(&member).await?;
+pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let application = own(&request).await?;
     let raw = RawEdit {
-        description: Some(member.fields.text("description")),
-        redirect_uris: member.fields.lines("redirect_uris"),
-        scopes: member.fields.scopes(),
+        description: Some(request.fields.text("description")),
+        redirect_uris: request.fields.lines("redirect_uris"),
+        scopes: request.fields.scopes(),
     };
     let edit = match raw.clone().check() {
         Ok(edit) => edit,
         Err(violations) => {
-            let issues = Issues::of(&violations, member.texts());
-            return shown(&member, application, raw, issues).await;
+            let issues = Issues::of(&violations, request.texts());
+            return shown(&request, application, raw, issues).await;
         }
     };
     let id = application.client_id;
-    let saved = member.change((member.acting(), id, edit), |tx, _, (by, id, edit)| {
+    let saved = request.change((request.acting(), id, edit), |tx, _, (by, id, edit)| {
         Box::pin(own_applications::edit(tx, tx, *by, *id, edit.clone()))
     });
     saved.await?.map_err(|_| Refusal::NotFound)?;
@@ -81,9 +81,9 @@ pub(crate) async fn save(member: Member) -> Result<HttpResponse, Refusal> {
 }
 
 /// POST: replaces the secret, and redirects to the page that shows the new one.
-pub(crate) async fn rotate(member: Member) -> Result<HttpResponse, Refusal> {
-    let (form, id) = (member.form()?, member.id()?);
-    let rotated = member.change((member.acting(), form, id), |tx, panel, (by, form, id)| {
+pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let (form, id) = (request.form()?, request.id()?);
+    let rotated = request.change((request.acting(), form, id), |tx, panel, (by, form, id)| {
         let (randomness, sent) = (panel.randomness.as_ref(), once::sent(panel, *form));
         Box::pin(own_applications::rotate_secret(
             tx,
@@ -108,17 +108,17 @@ struct DeletionPage {
 }
 
 /// GET: asks for confirmation before deleting.
-pub(crate) async fn deletion(member: Member) -> Result<HttpResponse, Refusal> {
-    let application = own(&member).await?;
+pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let application = own(&request).await?;
     ok(&DeletionPage {
-        frame: member.frame((member.texts().application.confirm_title)(&application.name)),
+        frame: request.frame((request.texts().application.confirm_title)(&application.name)),
         client_id: application.client_id,
     })
 }
 
-pub(crate) async fn delete(member: Member) -> Result<HttpResponse, Refusal> {
-    let input = (member.acting(), member.id()?);
-    let deleted = member.change(input, |tx, _, (by, id)| {
+pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let input = (request.acting(), request.id()?);
+    let deleted = request.change(input, |tx, _, (by, id)| {
         Box::pin(own_applications::delete(tx, tx, *by, *id))
     });
     deleted.await?.map_err(|_| Refusal::NotFound)?;
@@ -126,27 +126,27 @@ pub(crate) async fn delete(member: Member) -> Result<HttpResponse, Refusal> {
 }
 
 /// The application in the path; another seller's counts as not found (D91).
-async fn own(member: &Member) -> Result<Application, Refusal> {
-    let found = member.panel.applications.client(member.id()?).await?;
+async fn own(request: &SignedInRequest) -> Result<Application, Refusal> {
+    let found = request.panel.applications.client(request.id()?).await?;
     found
-        .filter(|application| is_own(application, member.seller().id))
+        .filter(|application| is_own(application, request.seller().id))
         .ok_or(Refusal::NotFound)
 }
 
 async fn shown(
-    member: &Member,
+    request: &SignedInRequest,
     application: Application,
     raw: RawEdit,
     issues: Issues,
 ) -> Result<HttpResponse, Refusal> {
     let template = OnePage {
-        frame: member.frame(application.name.clone()),
+        frame: request.frame(application.name.clone()),
         issues,
-        number: member.panel.randomness.uuid(),
+        number: request.panel.randomness.uuid(),
         description: raw.description.unwrap_or_default(),
         redirect_uris: raw.redirect_uris.join("\n"),
         scopes: tickable(&raw.scopes),
-        usage: Usage::read(member, &application).await?,
+        usage: Usage::read(request, &application).await?,
         application,
     };
     html(template.issues.status, &template)

@@ -7,8 +7,8 @@ use usecases::consent;
 
 use super::{done, ok};
 use crate::frame::Frame;
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 #[derive(Template)]
 #[template(path = "connections.html")]
@@ -17,16 +17,16 @@ struct Page {
     connections: Vec<ConnectedApplication>,
 }
 
-pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     ok(&Page {
-        frame: member.frame(member.texts().connections.title),
-        connections: member.panel.grants.connections(member.seller().id).await?,
+        frame: request.frame(request.texts().connections.title),
+        connections: request.panel.grants.connections(request.seller().id).await?,
     })
 }
 
-pub(crate) async fn disconnect(member: Member) -> Result<HttpResponse, Refusal> {
-    let input = (member.acting(), member.id::<ClientId>()?);
-    let ended = member.change(input, |tx, _, (by, id)| {
+pub(crate) async fn disconnect(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let input = (request.acting(), request.id::<ClientId>()?);
+    let ended = request.change(input, |tx, _, (by, id)| {
         Box::pin(consent::disconnect(tx, tx, *by, *id))
     });
     ended.await?.map_err(|_| Refusal::NotFound)?;

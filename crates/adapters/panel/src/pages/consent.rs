@@ -11,13 +11,13 @@ use url::Url;
 use usecases::authorize::open_ticket;
 use usecases::consent::{Made, Outcome, Shown, decide as decide_consent, release, show, stands};
 use usecases::{ActingSeller, Failure, Transaction};
-use web::write::{Ready, Recoverable, conclude, repeat};
+use web::write::{PreparedTransaction, Recoverable, commit_or_resolve, repeat};
 
 use super::{ok, see_other, sign_out};
 use crate::frame::{Frame, is_dangerous};
 use crate::next::Next;
+use crate::page_request::{PageRequest, SignedInRequest};
 use crate::refusal::Refusal;
-use crate::visit::{Member, Visit};
 use crate::{Panel, browser};
 
 /// How often to retry when the answer to the COMMIT is lost each time.
@@ -43,14 +43,14 @@ impl Page {
 }
 
 /// GET: the first visit binds the screen to the session. A request that cannot be granted is refused at once.
-pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let handle = member.query.get("request").unwrap_or_default().to_owned();
-    let ticket = opened(&member, &handle)?;
-    let applications = &member.panel.applications;
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let handle = request.query.get("request").unwrap_or_default().to_owned();
+    let ticket = opened(&request, &handle)?;
+    let applications = &request.panel.applications;
     let application = applications.client(ticket.request.client_id).await?;
     let mut looks = 1;
     let shown = loop {
-        match look(&member, &ticket, application.as_ref()).await {
+        match look(&request, &ticket, application.as_ref()).await {
             // A retry gives the same screen, whether or not the first transaction was committed.
             Err(refusal) if refusal.is_unknown() && looks < LOOKS => looks += 1,
             looked => break looked?,
@@ -58,20 +58,20 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
     };
     match (shown, application) {
         (Shown::Screen(scopes), Some(application)) => {
-            screen(&member, (&ticket, handle), application, scopes).await
+            screen(&request, (&ticket, handle), application, scopes).await
         }
-        (Shown::Answered(error), _) => answered(&member, &ticket, &Outcome::Error(error)),
+        (Shown::Answered(error), _) => answered(&request, &ticket, &Outcome::Error(error)),
         (Shown::Screen(_), None) => Err(Refusal::Consent(ConsentRefusal::Unknown)),
     }
 }
 
 async fn look(
-    member: &Member,
+    request: &SignedInRequest,
     ticket: &ConsentTicket,
     application: Option<&Application>,
 ) -> Result<Shown, Refusal> {
-    let input = (ticket.clone(), member.viewer(), application.cloned());
-    let shown = member.change(input, |tx, _, (ticket, viewer, application)| {
+    let input = (ticket.clone(), request.viewer(), application.cloned());
+    let shown = request.change(input, |tx, _, (ticket, viewer, application)| {
         let now = tx.now();
         Box::pin(show(tx, application.as_ref(), (ticket, *viewer), now))
     });
@@ -79,13 +79,13 @@ async fn look(
 }
 
 async fn screen(
-    member: &Member,
+    request: &SignedInRequest,
     (ticket, handle): (&ConsentTicket, String),
     application: Application,
     scopes: ScopeSet,
 ) -> Result<HttpResponse, Refusal> {
-    let t = &member.texts().consent;
-    let owner = member.panel.sellers.seller(application.owner).await?;
+    let t = &request.texts().consent;
+    let owner = request.panel.sellers.seller(application.owner).await?;
     let address = &ticket.request.redirect_uri;
     let url = Url::parse(address).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -93,12 +93,12 @@ async fn screen(
         frame: Frame {
             navigation: Vec::new(),
             notice: ("", ""),
-            ..member.frame(t.title)
+            ..request.frame(t.title)
         },
         heading: (t.heading)(&application.name),
         owner: owner.map(|owner| owner.name).unwrap_or_default(),
         documentation_url: application.documentation_url,
-        seller: member.seller().clone(),
+        seller: request.seller().clone(),
         scopes,
         handle,
         after: (t.after)(host),
@@ -109,26 +109,26 @@ async fn screen(
 }
 
 /// POST: the decision, in a task that runs to its end even if the browser disconnects.
-pub(crate) async fn decide(member: Member) -> Result<HttpResponse, Refusal> {
-    let ticket = opened(&member, member.fields.get("request"))?;
-    let decision = match member.fields.get("decision") {
+pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let ticket = opened(&request, request.fields.get("request"))?;
+    let decision = match request.fields.get("decision") {
         "approve" => Decision::Approve,
         "deny" => Decision::Deny,
         _ => return Err(Refusal::Malformed),
     };
     let deciding = Deciding {
-        panel: Arc::clone(&member.panel),
+        panel: Arc::clone(&request.panel),
         ticket: ticket.clone(),
-        viewer: member.viewer(),
+        viewer: request.viewer(),
         decision,
-        by: member.acting(),
+        by: request.acting(),
     };
-    let running = member.panel.tasks.run(async move {
+    let running = request.panel.tasks.run(async move {
         let ready = deciding.prepare().await?;
-        conclude(deciding.panel.units.as_ref(), &deciding, ready).await
+        commit_or_resolve(deciding.panel.units.as_ref(), &deciding, ready).await
     });
     match running.await? {
-        Ok(made) => answered(&member, &ticket, &made.outcome),
+        Ok(made) => answered(&request, &ticket, &made.outcome),
         Err(Failure::Refused(refusal)) => Err(refusal.into()),
         Err(Failure::Store(error)) => Err(error.into()),
     }
@@ -146,7 +146,7 @@ struct Deciding {
 type Refused = Failure<ConsentRefusal>;
 
 impl Deciding {
-    async fn attempt(&self) -> Result<Ready<Made>, Refused> {
+    async fn attempt(&self) -> Result<PreparedTransaction<Made>, Refused> {
         let transaction = self.panel.units.begin().await?;
         let (tx, randomness) = (transaction.as_ref(), self.panel.randomness.as_ref());
         let (asked, by) = (
@@ -164,31 +164,35 @@ impl Recoverable for Deciding {
     type Done = Made;
     type Error = Refused;
 
-    async fn prepare(&self) -> Result<Ready<Made>, Refused> {
+    async fn prepare(&self) -> Result<PreparedTransaction<Made>, Refused> {
         repeat(|| self.attempt()).await
     }
 
-    async fn stands(&self, transaction: &dyn Transaction, made: &Made) -> Result<bool, StoreError> {
+    async fn was_committed(&self, transaction: &dyn Transaction, made: &Made) -> Result<bool, StoreError> {
         stands(transaction, (&self.ticket, self.viewer), made).await
     }
 }
 
 /// POST: abandons the screen and signs out, so that another account can decide.
-pub(crate) async fn another_account(member: Member) -> Result<HttpResponse, Refusal> {
-    let handle = member.fields.get("request");
-    let input = (opened(&member, handle)?, member.viewer());
-    let released = member.store(input, |tx, _, (ticket, viewer)| {
+pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let handle = request.fields.get("request");
+    let input = (opened(&request, handle)?, request.viewer());
+    let released = request.store(input, |tx, _, (ticket, viewer)| {
         Box::pin(release(tx, ticket, *viewer))
     });
     released.await?;
-    sign_out::end(&member).await?;
-    sign_out::left(&member, &Next::consent(handle).sign_in())
+    sign_out::end(&request).await?;
+    sign_out::left(&request, &Next::consent(handle).sign_in())
 }
 
-fn opened(visit: &Visit, handle: &str) -> Result<ConsentTicket, Refusal> {
-    Ok(open_ticket(visit.panel.sealer.as_ref(), handle)?)
+fn opened(request: &PageRequest, handle: &str) -> Result<ConsentTicket, Refusal> {
+    Ok(open_ticket(request.panel.sealer.as_ref(), handle)?)
 }
 
-fn answered(visit: &Visit, ticket: &ConsentTicket, outcome: &Outcome) -> Result<HttpResponse, Refusal> {
-    see_other(&outcome.redirect(ticket, &visit.panel.settings.public_url))
+fn answered(
+    request: &PageRequest,
+    ticket: &ConsentTicket,
+    outcome: &Outcome,
+) -> Result<HttpResponse, Refusal> {
+    see_other(&outcome.redirect(ticket, &request.panel.settings.public_url))
 }

@@ -13,8 +13,8 @@ use webhooks::{
 
 use super::{done, ok};
 use crate::frame::Frame;
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 const PAGE: &str = "/panel/deliveries";
 /// The most deliveries on the page.
@@ -35,19 +35,19 @@ struct Page {
 }
 
 /// GET: the seller's subscriptions, and the deliveries selected by the query.
-pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let query = |name| member.query.get(name).unwrap_or_default();
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let query = |name| request.query.get(name).unwrap_or_default();
     let filter = filter(query("subscription"), query("failed"))?;
-    let (seller, subscriptions) = (member.seller().id, &member.panel.subscriptions);
+    let (seller, subscriptions) = (request.seller().id, &request.panel.subscriptions);
     let receivers = subscriptions.subscriptions_of_seller(seller).await?;
     let own = |id| receivers.iter().any(|own| own.subscription.id == id);
     if !filter.subscription.is_none_or(own) {
         return Err(Refusal::NotFound);
     }
     let deliveries = subscriptions.deliveries_of_seller(seller, filter, MOST).await?;
-    let number = || member.panel.randomness.uuid();
+    let number = || request.panel.randomness.uuid();
     ok(&Page {
-        frame: member.frame(member.texts().deliveries.title),
+        frame: request.frame(request.texts().deliveries.title),
         receivers: receivers.into_iter().map(|found| (number(), found)).collect(),
         deliveries: deliveries.into_iter().map(|found| (number(), found)).collect(),
         chosen: filter.subscription.map_or_else(String::new, |id| id.to_string()),
@@ -92,36 +92,36 @@ impl Page {
 }
 
 /// POST: queues the event of an earlier delivery again.
-pub(crate) async fn again(member: Member) -> Result<HttpResponse, Refusal> {
-    let delivery: DeliveryId = member.id()?;
-    let subscription = member.fields.get("subscription");
+pub(crate) async fn again(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let delivery: DeliveryId = request.id()?;
+    let subscription = request.fields.get("subscription");
     let which = (subscription.parse().map_err(|_| Refusal::NotFound)?, delivery);
-    let input = ((member.acting(), member.form()?), which);
-    let queued = member.change(input, |tx, panel, (sent, which)| {
+    let input = ((request.acting(), request.form()?), which);
+    let queued = request.change(input, |tx, panel, (sent, which)| {
         let (randomness, now) = (panel.randomness.as_ref(), tx.now());
         Box::pin(redeliver::deliver_again(tx, tx, randomness, *sent, *which, now))
     });
-    told(&member, queued.await?, ("redelivered", "too-many-redeliveries"))
+    answered(&request, queued.await?, ("redelivered", "too-many-redeliveries"))
 }
 
 /// POST: queues a test event.
-pub(crate) async fn test(member: Member) -> Result<HttpResponse, Refusal> {
-    let subscription: SubscriptionId = member.id()?;
-    let input = ((member.acting(), member.form()?), subscription);
-    let queued = member.change(input, |tx, panel, (sent, which)| {
+pub(crate) async fn test(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let subscription: SubscriptionId = request.id()?;
+    let input = ((request.acting(), request.form()?), subscription);
+    let queued = request.change(input, |tx, panel, (sent, which)| {
         let (randomness, now) = (panel.randomness.as_ref(), tx.now());
         Box::pin(redeliver::send_test_event(tx, tx, randomness, *sent, *which, now))
     });
-    told(
-        &member,
+    answered(
+        &request,
         queued.await?,
         ("test-event-sent", "too-many-test-events"),
     )
 }
 
 /// Redirects to the page with the same filter. A repeated form gets the notice of the first time.
-fn told(
-    member: &Member,
+fn answered(
+    request: &SignedInRequest,
     queued: Result<DeliveryId, Refused>,
     (sent, too_many): (&str, &str),
 ) -> Result<HttpResponse, Refusal> {
@@ -132,7 +132,7 @@ fn told(
         Err(Refused::TooMany) => too_many,
         Err(Refused::NotFound) => return Err(Refusal::NotFound),
     };
-    let fields = &member.fields;
+    let fields = &request.fields;
     let filter = filter(fields.get("shown_subscription"), fields.get("shown_failed"))?;
     done(word, &address(filter))
 }

@@ -13,8 +13,8 @@ use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
+use crate::page_request::PageRequest;
 use crate::refusal::Refusal;
-use crate::visit::Visit;
 
 #[derive(Template)]
 #[template(path = "link.html")]
@@ -29,83 +29,88 @@ struct Page {
     seller: Seller,
 }
 
-pub(crate) async fn invitation(visit: Visit) -> Result<HttpResponse, Refusal> {
-    page(visit, LinkKind::Invitation).await
+pub(crate) async fn invitation(request: PageRequest) -> Result<HttpResponse, Refusal> {
+    page(request, LinkKind::Invitation).await
 }
 
-pub(crate) async fn reset(visit: Visit) -> Result<HttpResponse, Refusal> {
-    page(visit, LinkKind::PasswordReset).await
+pub(crate) async fn reset(request: PageRequest) -> Result<HttpResponse, Refusal> {
+    page(request, LinkKind::PasswordReset).await
 }
 
-pub(crate) async fn sign_in(visit: Visit) -> Result<HttpResponse, Refusal> {
-    page(visit, LinkKind::SignIn).await
+pub(crate) async fn sign_in(request: PageRequest) -> Result<HttpResponse, Refusal> {
+    page(request, LinkKind::SignIn).await
 }
 
-pub(crate) async fn accept_invitation(visit: Visit) -> Result<HttpResponse, Refusal> {
-    set(visit, LinkKind::Invitation).await
+pub(crate) async fn accept_invitation(request: PageRequest) -> Result<HttpResponse, Refusal> {
+    set(request, LinkKind::Invitation).await
 }
 
-pub(crate) async fn accept_reset(visit: Visit) -> Result<HttpResponse, Refusal> {
-    set(visit, LinkKind::PasswordReset).await
+pub(crate) async fn accept_reset(request: PageRequest) -> Result<HttpResponse, Refusal> {
+    set(request, LinkKind::PasswordReset).await
 }
 
-pub(crate) async fn accept_sign_in(visit: Visit) -> Result<HttpResponse, Refusal> {
-    let secret = BrowserSecret::from_random(&visit.panel.randomness.secret());
-    let sessions = (secret.hash(), Some(visit.browser.hash()));
-    let input = (hash(&visit), sessions, visit.client);
-    let entered = visit.change(input, |tx, _, (link, sessions, address)| {
+pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse, Refusal> {
+    let secret = BrowserSecret::from_random(&request.panel.randomness.secret());
+    let sessions = (secret.hash(), Some(request.browser.hash()));
+    let input = (hash(&request), sessions, request.client);
+    let entered = request.change(input, |tx, _, (link, sessions, address)| {
         let now = tx.now();
         Box::pin(sign_in_by_link(tx, *link, *sessions, *address, now))
     });
     entered.await?.map_err(|_| Refusal::DeadLink)?;
-    into_panel(&visit, &secret, &Next::default())
+    into_panel(&request, &secret, &Next::default())
 }
 
-async fn page(visit: Visit, kind: LinkKind) -> Result<HttpResponse, Refusal> {
-    let seller = living(&visit, kind).await?;
-    shown(&visit, kind, seller, Issues::none())
+async fn page(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refusal> {
+    let seller = living(&request, kind).await?;
+    shown(&request, kind, seller, Issues::none())
 }
 
-async fn set(visit: Visit, kind: LinkKind) -> Result<HttpResponse, Refusal> {
-    let seller = living(&visit, kind).await?;
+async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refusal> {
+    let seller = living(&request, kind).await?;
     let mut violations = Violations::new();
-    let password = NewPassword::new(visit.fields.text("password"), &seller.email);
+    let password = NewPassword::new(request.fields.text("password"), &seller.email);
     let Some(password) = violations.take("password", password) else {
-        let issues = Issues::of(&violations, visit.texts());
-        return shown(&visit, kind, seller, issues);
+        let issues = Issues::of(&violations, request.texts());
+        return shown(&request, kind, seller, issues);
     };
-    let password = visit.panel.passwords.hash(password.reveal()).await?;
-    let input = ((hash(&visit), kind), password, visit.client);
-    let set = visit.change(input, |tx, _, (link, password, address)| {
+    let password = request.panel.passwords.hash(password.reveal()).await?;
+    let input = ((hash(&request), kind), password, request.client);
+    let set = request.change(input, |tx, _, (link, password, address)| {
         Box::pin(set_password(tx, *link, password.clone(), *address))
     });
     set.await?.map_err(|_| Refusal::DeadLink)?;
     done("password-set", "/panel/sign-in")
 }
 
-fn hash(visit: &Visit) -> SecretHash {
-    SecretHash::of(&visit.parameter)
+fn hash(request: &PageRequest) -> SecretHash {
+    SecretHash::of(&request.parameter)
 }
 
 /// The seller of a link that is still valid.
-async fn living(visit: &Visit, kind: LinkKind) -> Result<Seller, Refusal> {
-    let found = visit.panel.panel.link(hash(visit)).await?;
+async fn living(request: &PageRequest, kind: LinkKind) -> Result<Seller, Refusal> {
+    let found = request.panel.panel.link(hash(request)).await?;
     let found = found.filter(|(link, seller)| link.kind == kind && seller.closed_at.is_none());
     found.map(|(_, seller)| seller).ok_or(Refusal::DeadLink)
 }
 
-fn shown(visit: &Visit, kind: LinkKind, seller: Seller, issues: Issues) -> Result<HttpResponse, Refusal> {
-    let t = &visit.texts().links;
+fn shown(
+    request: &PageRequest,
+    kind: LinkKind,
+    seller: Seller,
+    issues: Issues,
+) -> Result<HttpResponse, Refusal> {
+    let t = &request.texts().links;
     let (title, lead, submit) = match kind {
         LinkKind::Invitation => (t.invitation_title, t.invitation_lead, t.set_submit),
         LinkKind::PasswordReset => (t.reset_title, t.reset_lead, t.set_submit),
         LinkKind::SignIn => (t.sign_in_title, t.sign_in_lead, t.sign_in_submit),
     };
     let template = Page {
-        frame: visit.frame(title),
+        frame: request.frame(title),
         issues,
         lead,
-        action: visit.path.clone(),
+        action: request.path.clone(),
         submit,
         asks_password: kind != LinkKind::SignIn,
         seller,

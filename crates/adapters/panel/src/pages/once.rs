@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::{ok, see_other};
 use crate::Panel;
 use crate::frame::Frame;
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 #[derive(Template)]
 #[template(path = "once.html")]
@@ -25,17 +25,17 @@ struct Page {
 }
 
 /// GET: takes the result and shows it. HEAD leaves it, because nobody would see it.
-pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let form: Uuid = member.id()?;
-    if member.head {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let form: Uuid = request.id()?;
+    if request.head {
         return Err(Refusal::ShownBefore);
     }
-    let kept = member.store((member.session(), form), |tx, panel, under| {
+    let kept = request.store((request.session(), form), |tx, panel, under| {
         Box::pin(take(tx, panel.sealer.as_ref(), *under))
     });
-    let t = &member.texts().once;
+    let t = &request.texts().once;
     let application = |title, id: ClientId, secret| Page {
-        frame: member.frame(title),
+        frame: request.frame(title),
         client_id: id.to_string(),
         secret,
         secret_label: t.client_secret,
@@ -46,7 +46,7 @@ pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
         Shown::Registered(id, secret) => application(t.registered, id, secret.unwrap_or_default()),
         Shown::Rotated(id, secret) => application(t.rotated, id, secret),
         Shown::Token(_, token) => Page {
-            frame: member.frame(t.token),
+            frame: request.frame(t.token),
             client_id: String::new(),
             secret: token,
             secret_label: t.token_label,

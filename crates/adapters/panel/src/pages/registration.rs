@@ -12,8 +12,8 @@ use super::scope_list::{Group, tickable};
 use super::{once, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 #[derive(Template)]
 #[template(path = "registration.html")]
@@ -31,14 +31,14 @@ struct Page {
 }
 
 /// GET: an empty form.
-pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let number = member.panel.randomness.uuid();
-    shown(&member, RawRegistration::default(), number, Issues::none())
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let number = request.panel.randomness.uuid();
+    shown(&request, RawRegistration::default(), number, Issues::none())
 }
 
 /// POST: registers the application, and redirects to the page that shows its secret.
-pub(crate) async fn sent(member: Member) -> Result<HttpResponse, Refusal> {
-    let (form, fields, t) = (member.form()?, &member.fields, member.texts());
+pub(crate) async fn sent(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let (form, fields, t) = (request.form()?, &request.fields, request.texts());
     let raw = RawRegistration {
         name: fields.text("name"),
         description: Some(fields.text("description")),
@@ -51,10 +51,10 @@ pub(crate) async fn sent(member: Member) -> Result<HttpResponse, Refusal> {
     };
     let registration = match raw.clone().check() {
         Ok(registration) => registration,
-        Err(violations) => return shown(&member, raw, form.number, Issues::of(&violations, t)),
+        Err(violations) => return shown(&request, raw, form.number, Issues::of(&violations, t)),
     };
-    let input = (member.acting(), form, registration);
-    let registered = member.change(input, |tx, panel, (by, form, registration)| {
+    let input = (request.acting(), form, registration);
+    let registered = request.change(input, |tx, panel, (by, form, registration)| {
         let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sent(panel, *form)));
         let registration = registration.clone();
         Box::pin(own_applications::register(
@@ -68,24 +68,24 @@ pub(crate) async fn sent(member: Member) -> Result<HttpResponse, Refusal> {
     });
     match registered.await? {
         Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
-        Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(member.visit.path)),
+        Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(request.request.path)),
         Err(Refused::Registration(register_application::Refusal::NameTaken)) => {
             let issues = Issues::conflict("name", t.form.name_taken);
-            shown(&member, raw, form.number, issues)
+            shown(&request, raw, form.number, issues)
         }
         Err(_) => Err(Refusal::NotFound),
     }
 }
 
 fn shown(
-    member: &Member,
+    request: &SignedInRequest,
     raw: RawRegistration,
     number: Uuid,
     issues: Issues,
 ) -> Result<HttpResponse, Refusal> {
-    let t = member.texts();
+    let t = request.texts();
     let template = Page {
-        frame: member.frame(t.form.title),
+        frame: request.frame(t.form.title),
         issues,
         number,
         description: raw.description.clone().unwrap_or_default(),

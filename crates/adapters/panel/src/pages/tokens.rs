@@ -13,8 +13,8 @@ use super::scope_list::{Group, tickable};
 use super::{done, once, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 #[derive(Template)]
 #[template(path = "tokens.html")]
@@ -28,50 +28,50 @@ struct Page {
     scopes: [Group; 2],
 }
 
-pub(crate) async fn page(member: Member) -> Result<HttpResponse, Refusal> {
-    let number = member.panel.randomness.uuid();
-    shown(&member, number, Issues::none()).await
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let number = request.panel.randomness.uuid();
+    shown(&request, number, Issues::none()).await
 }
 
 /// POST: makes a token, and redirects to the page that shows it.
-pub(crate) async fn issue(member: Member) -> Result<HttpResponse, Refusal> {
-    let (form, t) = (member.form()?, member.texts());
-    let Ok(expires_at) = end_of_day(member.fields.get("expires_at")) else {
+pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let (form, t) = (request.form()?, request.texts());
+    let Ok(expires_at) = end_of_day(request.fields.get("expires_at")) else {
         let issues = Issues::one("expires_at", t.tokens.not_a_day);
-        return shown(&member, form.number, issues).await;
+        return shown(&request, form.number, issues).await;
     };
-    let request = PersonalTokenRequest {
-        name: member.fields.text("name"),
-        scopes: member.fields.scopes(),
+    let token = PersonalTokenRequest {
+        name: request.fields.text("name"),
+        scopes: request.fields.scopes(),
         expires_at,
     };
-    let input = (member.acting(), form, request);
-    let making = member.change(input, |tx, panel, (by, form, request)| {
+    let input = (request.acting(), form, token);
+    let making = request.change(input, |tx, panel, (by, form, token)| {
         let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sent(panel, *form)));
-        let request = request.clone();
+        let token = token.clone();
         Box::pin(personal_tokens::issue_in_panel(
             (tx, tx, tx),
             randomness,
             sent,
-            request,
+            token,
             tx.now(),
         ))
     });
     let issues = match making.await? {
         Ok(()) | Err(PanelRefusal::Form(NumberUsed::BySame)) => return once::lead(form),
-        Err(PanelRefusal::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(member.visit.path)),
+        Err(PanelRefusal::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(request.request.path)),
         Err(PanelRefusal::Token(Refused::Account(_) | Refused::NoSuchToken)) => {
             return Err(Refusal::NotFound);
         }
         Err(PanelRefusal::Token(Refused::Invalid(violations))) => Issues::of(&violations, t),
         Err(PanelRefusal::Token(Refused::TooMany)) => Issues::conflict("name", t.tokens.too_many),
     };
-    shown(&member, form.number, issues).await
+    shown(&request, form.number, issues).await
 }
 
-pub(crate) async fn revoke(member: Member) -> Result<HttpResponse, Refusal> {
-    let input = (member.acting(), member.id::<FamilyId>()?);
-    let revoked = member.change(input, |tx, _, (by, id)| {
+pub(crate) async fn revoke(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let input = (request.acting(), request.id::<FamilyId>()?);
+    let revoked = request.change(input, |tx, _, (by, id)| {
         Box::pin(personal_tokens::revoke_in_panel(tx, *by, *id))
     });
     revoked.await?.map_err(|_| Refusal::NotFound)?;
@@ -89,15 +89,15 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
 }
 
 /// The page, with the values of the submitted form.
-async fn shown(member: &Member, number: Uuid, issues: Issues) -> Result<HttpResponse, Refusal> {
+async fn shown(request: &SignedInRequest, number: Uuid, issues: Issues) -> Result<HttpResponse, Refusal> {
     let template = Page {
-        frame: member.frame(member.texts().tokens.title),
+        frame: request.frame(request.texts().tokens.title),
         issues,
-        tokens: member.panel.panel.personal_tokens(member.seller().id).await?,
+        tokens: request.panel.panel.personal_tokens(request.seller().id).await?,
         number,
-        scopes: tickable(&member.fields.scopes()),
-        given_name: member.fields.text("name"),
-        expires_at: member.fields.text("expires_at"),
+        scopes: tickable(&request.fields.scopes()),
+        given_name: request.fields.text("name"),
+        expires_at: request.fields.text("expires_at"),
     };
     html(template.issues.status, &template)
 }

@@ -6,8 +6,8 @@ use accounts::HourlyUsage;
 use chrono::{DateTime, TimeDelta, Utc};
 use oauth::Application;
 
+use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
-use crate::visit::Member;
 
 /// The calls of a day.
 pub(super) struct Usage {
@@ -22,9 +22,9 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    pub(super) async fn read(member: &Member, application: &Application) -> Result<Self, Refusal> {
-        let panel = &member.panel;
-        let since = member.signed_in.now - TimeDelta::days(1);
+    pub(super) async fn read(request: &SignedInRequest, application: &Application) -> Result<Self, Refusal> {
+        let panel = &request.panel;
+        let since = request.signed_in.now - TimeDelta::days(1);
         let (calls, used) = panel.panel.usage(application.client_id, since).await?;
         let limit = application
             .rate_limit

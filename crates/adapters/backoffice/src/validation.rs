@@ -54,7 +54,7 @@ fn read<F: FieldSet, T>(
     let mut entries = found.into_entries();
     match given.map(check) {
         Some(Ok(checked)) if entries.is_empty() => return Ok(checked),
-        Some(Err(broken)) => entries.extend(untold(&broken, &entries)),
+        Some(Err(broken)) => entries.extend(unreported(&broken, &entries)),
         Some(Ok(_)) | None => {}
     }
     let rank = |entry: &Entry| {
@@ -99,14 +99,15 @@ impl<F: Field<Value: Default>> Field for OrDefault<F> {
 }
 
 /// The broken rules of fields that have no entry yet.
-fn untold(broken: &Broken, told: &[Entry]) -> Vec<Entry> {
-    let is_told = |path: &str| {
-        told.iter()
+fn unreported(broken: &Broken, reported: &[Entry]) -> Vec<Entry> {
+    let is_reported = |path: &str| {
+        reported
+            .iter()
             .any(|entry| entry.path().map(field) == Some(field(path)))
     };
     broken
         .iter()
-        .filter(|(path, _)| !is_told(path))
+        .filter(|(path, _)| !is_reported(path))
         .map(|(path, reason)| Entry::validation(path.to_owned(), to_sentence(reason)))
         .collect()
 }
@@ -118,7 +119,7 @@ fn field(path: &str) -> &str {
 
 /// Entries for broken rules that are found after the body was decoded.
 pub(crate) fn entries(broken: &Broken) -> Vec<Entry> {
-    untold(broken, &[])
+    unreported(broken, &[])
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 use crate::texts::Texts;
 
 /// A request for a page, or a submitted form.
-pub(crate) struct Visit {
+pub(crate) struct PageRequest {
     pub(crate) panel: Arc<Panel>,
     pub(crate) trace_id: TraceId,
     /// The client's address, behind trusted proxies.
@@ -44,15 +44,15 @@ pub(crate) struct Visit {
 }
 
 /// A request of a signed-in seller.
-pub(crate) struct Member {
-    pub(crate) visit: Visit,
+pub(crate) struct SignedInRequest {
+    pub(crate) request: PageRequest,
     pub(crate) signed_in: SignedIn,
 }
 
 /// The future of a use case.
 type Ended<'t, T, E> = BoxFuture<'t, Result<T, E>>;
 
-impl Visit {
+impl PageRequest {
     pub(crate) const fn texts(&self) -> &'static Texts {
         self.language.texts()
     }
@@ -144,7 +144,7 @@ where
     }
 }
 
-impl Member {
+impl SignedInRequest {
     pub(crate) const fn seller(&self) -> &Seller {
         &self.signed_in.seller
     }
@@ -171,14 +171,14 @@ impl Member {
 
     /// The actor for the audit log.
     pub(crate) const fn acting(&self) -> ActingSeller {
-        self.visit.acting_for(self.signed_in.seller.id)
+        self.request.acting_for(self.signed_in.seller.id)
     }
 }
 
-impl Deref for Member {
-    type Target = Visit;
+impl Deref for SignedInRequest {
+    type Target = PageRequest;
 
-    fn deref(&self) -> &Visit {
-        &self.visit
+    fn deref(&self) -> &PageRequest {
+        &self.request
     }
 }
