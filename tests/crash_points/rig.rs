@@ -41,7 +41,7 @@ const PROBED: &str = "__diesel_schema_migrations";
 const REPEATS: usize = 8;
 
 /// The error describes the violation.
-pub(crate) type Held = Result<(), String>;
+pub(crate) type Verdict = Result<(), String>;
 
 /// Counts by name.
 pub(crate) type Footprint = BTreeMap<String, i64>;
@@ -85,7 +85,7 @@ pub(crate) trait Case {
 
     /// Whether the request has an idempotency key.
     fn is_keyed(&self) -> bool {
-        true
+        false
     }
 
     async fn prepare(&self, world: &World) -> Self::Subject;
@@ -94,7 +94,7 @@ pub(crate) trait Case {
     fn request(&self, world: &World, subject: &Self::Subject) -> Request;
 
     /// Checks what the footprint does not cover.
-    async fn judge(&self, world: &World, played: &Played<'_, Self::Subject>) -> Held {
+    async fn judge(&self, world: &World, played: &Played<'_, Self::Subject>) -> Verdict {
         let _ = world;
         match played.answer.status {
             200..=204 => Ok(()),
@@ -129,29 +129,31 @@ impl<S> Run<S> {
     }
 }
 
-/// A server that is given faults, and the proxy to its database.
-pub(crate) struct Doomed {
-    pub(crate) proxy: StatementProxy,
-    pub(crate) server: TestServer,
+/// A server with faults, and the proxy to its database.
+struct FaultyServer {
+    proxy: StatementProxy,
+    server: TestServer,
 }
 
 /// Two servers over one database: one with faults, and the world's own.
 pub(crate) struct Rig {
     pub(crate) world: World,
     pub(crate) clock: TestClock,
-    doomed: Doomed,
-    /// Replaces the server with faults after it was killed.
-    spare: JoinHandle<Doomed>,
+    faulty: FaultyServer,
+    /// Replaces the server with faults after it was killed. It starts while earlier faults are played.
+    spare: Option<JoinHandle<FaultyServer>>,
     flaws: Vec<Flaw>,
     /// The proxy of the world's own server. Used only with flaws.
-    pub(crate) aside: StatementProxy,
-    looking: tokio_postgres::Client,
+    pub(crate) own_proxy: StatementProxy,
+    inspector: tokio_postgres::Client,
     keys: AtomicU32,
 }
 
 fn settings(options: ServerOptions) -> ServerOptions {
     local_receivers(options)
         .set("SELLER_API__SERVER__WORKERS", "none")
+        // The program starts once for each statement of a request: with one thread it starts faster.
+        .set("SELLER_API__SERVER__THREADS", 1)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
 }
@@ -164,40 +166,43 @@ impl Rig {
     pub(crate) async fn with(flaws: &[Flaw], more: impl FnOnce(ServerOptions) -> ServerOptions) -> Self {
         let mut world = World::with(PROGRAM, |options| more(settings(options))).await;
         let clock = world.database.control_clock().await;
-        let aside = StatementProxy::to(&world.database, flaws);
+        let own_proxy = StatementProxy::to(&world.database, flaws);
         if !flaws.is_empty() {
             let operator_token = world.server.operator_token.clone();
-            world.server = listen(&world.options, aside.url()).await;
+            world.server = listen(&world.options, own_proxy.url()).await;
             world.server.operator_token = operator_token;
             world.server.ready().await;
         }
-        let doomed = doomed(&world, flaws).await.unwrap();
         Self {
-            spare: self::doomed(&world, flaws),
-            looking: world.database.connect().await,
+            faulty: start_faulty(&world, flaws).await.unwrap(),
+            spare: None,
+            inspector: world.database.connect().await,
             flaws: flaws.to_vec(),
             keys: AtomicU32::new(0),
             world,
             clock,
-            doomed,
-            aside,
+            own_proxy,
         }
     }
 
     /// Whether a statement with a flaw has passed either proxy.
     pub(crate) fn is_flawed(&self) -> bool {
-        self.doomed.proxy.is_planted() || self.aside.is_planted()
+        self.faulty.proxy.is_planted() || self.own_proxy.is_planted()
     }
 
     /// Runs a case with each fault at each of its statements.
-    pub(crate) async fn hold<C: Case>(&mut self, case: &C) -> Held {
-        self.hold_against(case, &FAULTS).await
+    pub(crate) async fn check<C: Case>(&mut self, case: &C) -> Verdict {
+        self.check_faults(case, &FAULTS).await
     }
 
     /// Runs a case with these faults at each of its statements.
-    pub(crate) async fn hold_against<C: Case>(&mut self, case: &C, faults: &[Fault]) -> Held {
+    pub(crate) async fn check_faults<C: Case>(&mut self, case: &C, faults: &[Fault]) -> Verdict {
         let (footprint, statements) = self.statements(case).await?;
+        let kills = faults.contains(&Fault::ProcessDies);
         at_each(&statements, faults, async |statement, fault| {
+            if kills && self.spare.is_none() {
+                self.spare = Some(start_faulty(&self.world, &self.flaws));
+            }
             self.play(case, statement, fault, &footprint).await
         })
         .await
@@ -206,21 +211,21 @@ impl Rig {
     /// The footprint of a run without a fault, and its statements.
     async fn statements<C: Case>(&mut self, case: &C) -> Result<(Footprint, Vec<Statement>), String> {
         // The first run also prepares statements and opens connections.
-        self.undisturbed(case).await?;
-        let (footprint, once) = self.undisturbed(case).await?;
-        let (_, again) = self.undisturbed(case).await?;
+        self.run_undisturbed(case).await?;
+        let (footprint, once) = self.run_undisturbed(case).await?;
+        let (_, again) = self.run_undisturbed(case).await?;
         // Statements that the process sends independently of the request are left out.
-        let is_of_it = |one: &Statement| again.contains(one) && !one.sql.contains(PROBED);
-        let statements: Vec<_> = once.into_iter().filter(is_of_it).collect();
-        assert!(!statements.is_empty(), "the case asks nothing of the database");
+        let is_own = |one: &Statement| again.contains(one) && !one.sql.contains(PROBED);
+        let statements: Vec<_> = once.into_iter().filter(is_own).collect();
+        assert!(!statements.is_empty(), "the case sends no statement");
         Ok((footprint, statements))
     }
 
-    async fn undisturbed<C: Case>(&mut self, case: &C) -> Result<(Footprint, Vec<Statement>), String> {
+    async fn run_undisturbed<C: Case>(&mut self, case: &C) -> Result<(Footprint, Vec<Statement>), String> {
         let (run, before) = (self.run(case).await, self.footprint().await);
-        self.doomed.proxy.record();
+        self.faulty.proxy.record();
         let answer = run.keyed(self.request(case, &run.subject)).try_send().await;
-        let statements = self.doomed.proxy.recorded();
+        let statements = self.faulty.proxy.recorded();
         let played = Played {
             subject: &run.subject,
             fault: None,
@@ -240,7 +245,7 @@ impl Rig {
         expected: &Footprint,
     ) -> Result<bool, String> {
         let (run, before) = (self.run(case).await, self.footprint().await);
-        self.doomed.proxy.arm(statement, fault);
+        self.faulty.proxy.arm(statement, fault);
         let first = run.keyed(self.request(case, &run.subject));
         let answers = if fault == Fault::Waits {
             let again = run.keyed(case.request(&self.world, &run.subject));
@@ -248,34 +253,34 @@ impl Rig {
         } else {
             first.try_send().await.into_iter().collect()
         };
-        if self.doomed.proxy.disarm() {
+        if self.faulty.proxy.disarm() {
             return Ok(false);
         }
         if fault == Fault::ProcessDies {
-            self.revive().await;
+            self.replace_killed().await;
         }
-        self.content(case, run, fault, answers).await?;
-        self.leaves(&before, expected).await?;
+        self.repeat_until_final(case, run, fault, answers).await?;
+        self.check_footprint(&before, expected).await?;
         Ok(true)
     }
 
     /// Runs a case, and `meanwhile` while each of its statements waits for its answer.
-    pub(crate) async fn hold_meanwhile<C: Case, T>(
+    pub(crate) async fn check_meanwhile<C: Case, T>(
         &mut self,
         case: &C,
-        meanwhile: impl AsyncFn(&World) -> T,
-        after: impl AsyncFn(&World, T) -> Held,
-    ) -> Held {
+        meanwhile: impl AsyncFn(&Self) -> T,
+        after: impl AsyncFn(&Self, T) -> Verdict,
+    ) -> Verdict {
         let (_, statements) = self.statements(case).await?;
         for statement in &statements {
             let run = self.run(case).await;
-            self.doomed.proxy.arm(statement, Fault::Waits);
+            self.faulty.proxy.arm(statement, Fault::Waits);
             let first = tokio::spawn(run.keyed(self.request(case, &run.subject)).try_send());
-            if timeout(REACHED, self.doomed.proxy.reached()).await.is_err() {
-                return Err(format!("{statement:?} does not come again"));
+            if timeout(REACHED, self.faulty.proxy.reached()).await.is_err() {
+                return Err(format!("{statement:?} is not sent again"));
             }
-            let meanwhile = meanwhile(&self.world).await;
-            self.doomed.proxy.resume();
+            let meanwhile = meanwhile(self).await;
+            self.faulty.proxy.resume();
             let answer = first.await.unwrap().map_err(|error| error.to_string())?;
             let played = Played {
                 subject: &run.subject,
@@ -284,25 +289,24 @@ impl Rig {
                 sent: 1,
             };
             case.judge(&self.world, &played).await?;
-            let held = after(&self.world, meanwhile)
-                .await
-                .and(self.nothing_wrong().await);
-            held.map_err(|violation| format!("meanwhile at {statement:?}: {violation}"))?;
+            let verdict = after(self, meanwhile).await.and(self.check_never().await);
+            verdict.map_err(|violation| format!("meanwhile at {statement:?}: {violation}"))?;
         }
         Ok(())
     }
 
     /// Runs a case and kills its process at a moment between statements.
-    pub(crate) async fn hold_when_killed<C: Case>(&mut self, case: &C, moment: impl AsyncFnOnce()) -> Held {
-        let (expected, _) = self.undisturbed(case).await?;
+    pub(crate) async fn check_killed<C: Case>(&mut self, case: &C, moment: impl AsyncFnOnce()) -> Verdict {
+        let (expected, _) = self.run_undisturbed(case).await?;
         let (run, before) = (self.run(case).await, self.footprint().await);
         let first = tokio::spawn(run.keyed(self.request(case, &run.subject)).try_send());
         moment().await;
-        self.doomed.server.kill();
-        self.revive().await;
+        self.faulty.server.kill();
+        self.replace_killed().await;
         let answers = first.await.unwrap().into_iter().collect();
-        self.content(case, run, Fault::ProcessDies, answers).await?;
-        self.leaves(&before, &expected).await
+        self.repeat_until_final(case, run, Fault::ProcessDies, answers)
+            .await?;
+        self.check_footprint(&before, &expected).await
     }
 
     async fn run<C: Case>(&self, case: &C) -> Run<C::Subject> {
@@ -314,13 +318,13 @@ impl Rig {
     }
 
     /// Repeats a request until the client gets a final answer, and checks the answers.
-    async fn content<C: Case>(
+    async fn repeat_until_final<C: Case>(
         &self,
         case: &C,
         run: Run<C::Subject>,
         fault: Fault,
         mut answers: Vec<Answer>,
-    ) -> Held {
+    ) -> Verdict {
         let again = || run.keyed(case.request(&self.world, &run.subject));
         let mut sent = if fault == Fault::Waits { 2 } else { 1 };
         while !answers.iter().any(is_final) && sent < REPEATS {
@@ -340,7 +344,7 @@ impl Rig {
             return Err(format!("several answers to one key: {good:?}"));
         }
         let last = good.last().copied().or(answers.last());
-        let answer = last.ok_or("nobody answers")?.clone();
+        let answer = last.ok_or("no final answer")?.clone();
         let played = Played {
             subject: &run.subject,
             fault: Some(fault),
@@ -351,32 +355,32 @@ impl Rig {
     }
 
     /// Runs a case with a rival request at each of its statements: exactly one of the two succeeds.
-    pub(crate) async fn hold_against_rivals<C: Case>(&mut self, case: &C) -> Held {
+    pub(crate) async fn check_against_rivals<C: Case>(&mut self, case: &C) -> Verdict {
         let (expected, statements) = self.statements(case).await?;
         for statement in &statements {
             let (run, before) = (self.run(case).await, self.footprint().await);
-            self.doomed.proxy.arm(statement, Fault::Waits);
+            self.faulty.proxy.arm(statement, Fault::Waits);
             let first = run.keyed(self.request(case, &run.subject));
             let rival = case.request(&self.world, &run.subject);
             let answers = self.overtaken(first, rival, TimeDelta::zero()).await;
-            if self.doomed.proxy.disarm() {
-                return Err(format!("{statement:?} does not come again"));
+            if self.faulty.proxy.disarm() {
+                return Err(format!("{statement:?} is not sent again"));
             }
-            let got_it = answers.iter().filter(|answer| answer.status < 300).count();
-            let held = match (got_it, answers.iter().all(is_final)) {
-                (1, true) => self.leaves(&before, &expected).await,
+            let successes = answers.iter().filter(|answer| answer.status < 300).count();
+            let verdict = match (successes, answers.iter().all(is_final)) {
+                (1, true) => self.check_footprint(&before, &expected).await,
                 _ => Err(format!("{answers:?}")),
             };
-            held.map_err(|violation| format!("a rival at {statement:?}: {violation}"))?;
+            verdict.map_err(|violation| format!("a rival at {statement:?}: {violation}"))?;
         }
         Ok(())
     }
 
     /// The request to the server with faults.
     fn request<C: Case>(&mut self, case: &C, subject: &C::Subject) -> Request {
-        std::mem::swap(&mut self.world.server, &mut self.doomed.server);
+        std::mem::swap(&mut self.world.server, &mut self.faulty.server);
         let request = case.request(&self.world, subject);
-        std::mem::swap(&mut self.world.server, &mut self.doomed.server);
+        std::mem::swap(&mut self.world.server, &mut self.faulty.server);
         request
     }
 
@@ -384,7 +388,7 @@ impl Rig {
     async fn overtaken(&self, first: Request, other: Request, later: TimeDelta) -> Vec<Answer> {
         let mut first = tokio::spawn(first.try_send());
         tokio::select! {
-            () = self.doomed.proxy.reached() => {}
+            () = self.faulty.proxy.reached() => {}
             answer = &mut first => return answer.unwrap().into_iter().collect(),
         }
         self.clock.advance(later).await;
@@ -394,7 +398,7 @@ impl Rig {
             other.is_finished() || self.is_blocked().await
         })
         .await;
-        self.doomed.proxy.resume();
+        self.faulty.proxy.resume();
         let answers = [first.await.unwrap(), other.await.unwrap()];
         answers.into_iter().flatten().collect()
     }
@@ -403,39 +407,44 @@ impl Rig {
     async fn is_blocked(&self) -> bool {
         let waiting = "select exists (select from pg_stat_activity where wait_event_type = 'Lock' \
             and datname = current_database())";
-        self.looking.query_one(waiting, &[]).await.unwrap().get(0)
+        self.inspector.query_one(waiting, &[]).await.unwrap().get(0)
     }
 
-    /// Replaces the killed server by the spare one.
-    async fn revive(&mut self) {
-        let next = doomed(&self.world, &self.flaws);
-        self.doomed = std::mem::replace(&mut self.spare, next).await.unwrap();
+    /// Replaces the killed server.
+    async fn replace_killed(&mut self) {
+        let spare = self.spare.take();
+        let spare = spare.unwrap_or_else(|| start_faulty(&self.world, &self.flaws));
+        self.faulty = spare.await.unwrap();
     }
 
     /// The first column of a query's rows.
     pub(crate) async fn list(&self, statement: &str) -> Vec<String> {
-        let rows = self.looking.query(statement, &[]).await.unwrap();
+        let rows = self.inspector.query(statement, &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect()
     }
 
+    /// Like [`World::count`], on an open connection.
+    pub(crate) async fn count(&self, statement: &str) -> i64 {
+        self.inspector.query_one(statement, &[]).await.unwrap().get(0)
+    }
+
     pub(crate) async fn footprint(&self) -> Footprint {
-        let rows = self.looking.query(FOOTPRINT, &[]).await.unwrap();
+        let rows = self.inspector.query(FOOTPRINT, &[]).await.unwrap();
         rows.iter().map(|row| (row.get(0), row.get(1))).collect()
     }
 
     /// Checks that the footprint has grown as expected and that no forbidden state has occurred.
-    pub(crate) async fn leaves(&self, before: &Footprint, expected: &Footprint) -> Held {
+    pub(crate) async fn check_footprint(&self, before: &Footprint, expected: &Footprint) -> Verdict {
         let left = difference(before, &self.footprint().await);
         if left != *expected {
-            return Err(format!("it leaves {left:?} instead of {expected:?}"));
+            return Err(format!("the footprint is {left:?} instead of {expected:?}"));
         }
-        self.nothing_wrong().await
+        self.check_never().await
     }
 
-    async fn nothing_wrong(&self) -> Held {
+    async fn check_never(&self) -> Verdict {
         for (what, statement) in NEVER {
-            let found: i64 = self.looking.query_one(statement, &[]).await.unwrap().get(0);
-            if found > 0 {
+            if self.count(statement).await > 0 {
                 return Err(what.to_owned());
             }
         }
@@ -448,7 +457,7 @@ pub(crate) async fn at_each(
     statements: &[Statement],
     faults: &[Fault],
     mut play: impl AsyncFnMut(&Statement, Fault) -> Result<bool, String>,
-) -> Held {
+) -> Verdict {
     for statement in statements {
         for fault in faults {
             // Outside of a transaction, an executed statement cannot fail afterwards.
@@ -466,7 +475,7 @@ pub(crate) async fn at_each(
                 }
             }
             if !came {
-                return Err(format!("{statement:?} does not come again"));
+                return Err(format!("{statement:?} is not sent again"));
             }
         }
     }
@@ -479,14 +488,14 @@ impl Drop for Rig {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let log = self.world.server.log();
-            let told: Vec<_> = log.lines().filter(|line| line.contains("\"ERROR\"")).collect();
-            eprintln!("the log of the undisturbed server: {told:#?}");
+            let errors: Vec<_> = log.lines().filter(|line| line.contains("\"ERROR\"")).collect();
+            eprintln!("errors in the log of the undisturbed server: {errors:#?}");
         }
     }
 }
 
 /// Starts another server with a separate proxy to the world's database.
-pub(crate) fn doomed(world: &World, flaws: &[Flaw]) -> JoinHandle<Doomed> {
+fn start_faulty(world: &World, flaws: &[Flaw]) -> JoinHandle<FaultyServer> {
     let proxy = StatementProxy::to(&world.database, flaws);
     let (options, operator_token) = (world.options.clone(), world.server.operator_token.clone());
     tokio::spawn(async move {
@@ -494,7 +503,7 @@ pub(crate) fn doomed(world: &World, flaws: &[Flaw]) -> JoinHandle<Doomed> {
         server.operator_token = operator_token;
         server.ready().await;
         proxy.kills(server.id());
-        Doomed { proxy, server }
+        FaultyServer { proxy, server }
     })
 }
 

@@ -1,11 +1,11 @@
 //! Tokens: issued, used and revoked; and the gate's count of requests. No request here has an idempotency key.
 
-use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, World, encoded};
+use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, World, encoded, text};
 use reqwest::Method;
 use testkit::{Fault, Request};
 use tokio::sync::Mutex;
 
-use crate::rig::{Case, Held, Played, Rig};
+use crate::rig::{Case, Played, Rig, Verdict};
 
 /// A seller and an application of another owner.
 pub(crate) struct Connected {
@@ -14,7 +14,7 @@ pub(crate) struct Connected {
 }
 
 impl Connected {
-    async fn new(rig: &Rig) -> Self {
+    pub(crate) async fn new(rig: &Rig) -> Self {
         Self {
             application: rig
                 .world
@@ -22,6 +22,13 @@ impl Connected {
                 .await,
             member: Mutex::new(rig.world.member().await),
         }
+    }
+
+    async fn pair(&self, world: &World) -> Pair {
+        let mut member = self.member.lock().await;
+        world
+            .pair(&mut member.browser, &self.application, "offers:read")
+            .await
     }
 
     fn oauth(&self, world: &World, endpoint: &str, fields: &[(&str, &str)]) -> Request {
@@ -42,7 +49,7 @@ fn was_used<S>(played: &Played<'_, S>) -> bool {
 }
 
 /// Checks that the pair in an answer works, unless another request has used the presented token.
-async fn pair_works<S>(world: &World, played: &Played<'_, S>) -> Held {
+async fn pair_works<S>(world: &World, played: &Played<'_, S>) -> Verdict {
     if was_used(played) || played.fault == Some(Fault::Waits) {
         return Ok(());
     }
@@ -52,44 +59,28 @@ async fn pair_works<S>(world: &World, played: &Played<'_, S>) -> Held {
     works(world, &Pair::of(played.answer.clone()).access, true).await
 }
 
-async fn works(world: &World, access: &str, expected: bool) -> Held {
-    match world.works(access).await {
-        works if works == expected => Ok(()),
-        works => Err(format!("that the token works is {works}")),
-    }
+async fn works(world: &World, access: &str, expected: bool) -> Verdict {
+    let works = world.works(access).await;
+    (works == expected)
+        .then_some(())
+        .ok_or_else(|| format!("that the token works is {works}"))
 }
 
-pub(crate) struct Refresh(Connected);
-
-impl Refresh {
-    pub(crate) async fn new(rig: &Rig) -> Self {
-        Self(Connected::new(rig).await)
-    }
-}
+pub(crate) struct Refresh(pub(crate) Connected);
 
 impl Case for Refresh {
     type Subject = Pair;
 
-    fn is_keyed(&self) -> bool {
-        false
-    }
-
     async fn prepare(&self, world: &World) -> Pair {
-        let mut member = self.0.member.lock().await;
-        world
-            .pair(&mut member.browser, &self.0.application, "offers:read")
-            .await
+        self.0.pair(world).await
     }
 
     fn request(&self, world: &World, pair: &Pair) -> Request {
-        self.0.oauth(
-            world,
-            "token",
-            &[("grant_type", "refresh_token"), ("refresh_token", &pair.refresh)],
-        )
+        let fields = [("grant_type", "refresh_token"), ("refresh_token", &pair.refresh)];
+        self.0.oauth(world, "token", &fields)
     }
 
-    async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Held {
+    async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Verdict {
         if was_used(played) {
             // The second use has revoked the family.
             works(world, &played.subject.access, false).await?;
@@ -102,10 +93,6 @@ struct Exchange(Connected);
 
 impl Case for Exchange {
     type Subject = (Asking, String);
-
-    fn is_keyed(&self) -> bool {
-        false
-    }
 
     async fn prepare(&self, world: &World) -> (Asking, String) {
         let asking = world.asking(&self.0.application, "offers:read");
@@ -123,7 +110,7 @@ impl Case for Exchange {
         self.0.oauth(world, "token", &fields)
     }
 
-    async fn judge(&self, world: &World, played: &Played<'_, (Asking, String)>) -> Held {
+    async fn judge(&self, world: &World, played: &Played<'_, (Asking, String)>) -> Verdict {
         pair_works(world, played).await
     }
 }
@@ -134,19 +121,12 @@ struct Consent(Connected, &'static str);
 impl Case for Consent {
     type Subject = (Asking, Form, Member);
 
-    fn is_keyed(&self) -> bool {
-        false
-    }
-
     async fn prepare(&self, world: &World) -> (Asking, Form, Member) {
         let asking = world.asking(&self.0.application, "offers:read");
         let mut member = self.0.member.lock().await;
         let page = world.screen(&mut member.browser, &asking).await;
-        (
-            asking,
-            page.form("/panel/consent").press("decision", self.1),
-            member.clone(),
-        )
+        let form = page.form("/panel/consent").press("decision", self.1);
+        (asking, form, member.clone())
     }
 
     fn request(&self, world: &World, (_, form, member): &(Asking, Form, Member)) -> Request {
@@ -155,7 +135,7 @@ impl Case for Consent {
         browser.request(Method::POST, &form.action).form(&form.body())
     }
 
-    async fn judge(&self, world: &World, played: &Played<'_, (Asking, Form, Member)>) -> Held {
+    async fn judge(&self, world: &World, played: &Played<'_, (Asking, Form, Member)>) -> Verdict {
         let died = matches!(played.fault, Some(Fault::ProcessDies | Fault::Waits));
         if played.answer.status == 410 && died {
             // The first decision counts; its code was lost with the process.
@@ -166,39 +146,22 @@ impl Case for Consent {
             assert_eq!(back.get("error"), Some("access_denied"), "{back:?}");
             return Ok(());
         }
-        let code = back.code();
-        match world
-            .exchange(&self.0.application, &played.subject.0, &code)
-            .await
-            .status
-        {
-            200 => Ok(()),
-            status => Err(format!("the code is worth {status}")),
-        }
+        let asking = &played.subject.0;
+        let answer = world.exchange(&self.0.application, asking, &back.code()).await;
+        (answer.status == 200)
+            .then_some(())
+            .ok_or_else(|| format!("the code gets {answer:?}"))
     }
 }
 
 /// The revocation of an access token that has been used.
-pub(crate) struct Revocation(Connected);
-
-impl Revocation {
-    pub(crate) async fn new(rig: &Rig) -> Self {
-        Self(Connected::new(rig).await)
-    }
-}
+pub(crate) struct Revocation(pub(crate) Connected);
 
 impl Case for Revocation {
     type Subject = Pair;
 
-    fn is_keyed(&self) -> bool {
-        false
-    }
-
     async fn prepare(&self, world: &World) -> Pair {
-        let mut member = self.0.member.lock().await;
-        let pair = world
-            .pair(&mut member.browser, &self.0.application, "offers:read")
-            .await;
+        let pair = self.0.pair(world).await;
         assert!(world.works(&pair.access).await);
         pair
     }
@@ -207,7 +170,7 @@ impl Case for Revocation {
         self.0.oauth(world, "revoke", &[("token", &pair.access)])
     }
 
-    async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Held {
+    async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Verdict {
         match played.answer.status {
             200 => works(world, &played.subject.access, false).await,
             _ => Err(format!("{:?}", played.answer)),
@@ -220,32 +183,29 @@ struct ClientToken;
 impl Case for ClientToken {
     type Subject = Application;
 
-    fn is_keyed(&self) -> bool {
-        false
-    }
-
     async fn prepare(&self, world: &World) -> Application {
         world.application(&world.seller().await, &["offers:read"]).await
     }
 
     fn request(&self, world: &World, application: &Application) -> Request {
-        let fields = [
-            ("grant_type", "client_credentials"),
-            ("client_id", &*application.client_id),
-            ("client_secret", &*application.client_secret),
-        ];
+        let Application {
+            client_id,
+            client_secret,
+            ..
+        } = application;
+        let grant = ("grant_type", "client_credentials");
+        let fields = [grant, ("client_id", client_id), ("client_secret", client_secret)];
         world
             .client
             .post(&world.url("/oauth/token"))
             .form(&encoded(&fields))
     }
 
-    async fn judge(&self, world: &World, played: &Played<'_, Application>) -> Held {
+    async fn judge(&self, world: &World, played: &Played<'_, Application>) -> Verdict {
         if played.answer.status != 200 {
             return Err(format!("{:?}", played.answer));
         }
-        let access = played.answer.json()["access_token"].as_str().unwrap().to_owned();
-        works(world, &access, true).await
+        works(world, &text(&played.answer.json(), "access_token"), true).await
     }
 }
 
@@ -268,20 +228,12 @@ async fn counted(world: &World, application: &Application) -> i64 {
 impl Case for Counting {
     type Subject = Counted;
 
-    fn is_keyed(&self) -> bool {
-        false
-    }
-
     async fn prepare(&self, world: &World) -> Counted {
         let application = world.application(&world.seller().await, &["offers:read"]).await;
-        let (token, before) = (
-            world.token(&application).await,
-            counted(world, &application).await,
-        );
         Counted {
-            token,
+            token: world.token(&application).await,
+            before: counted(world, &application).await,
             application,
-            before,
         }
     }
 
@@ -289,7 +241,7 @@ impl Case for Counting {
         world.client.get(&world.url("/v1/me")).bearer(&subject.token)
     }
 
-    async fn judge(&self, world: &World, played: &Played<'_, Counted>) -> Held {
+    async fn judge(&self, world: &World, played: &Played<'_, Counted>) -> Verdict {
         let counted = counted(world, &played.subject.application).await - played.subject.before;
         let sent = i64::try_from(played.sent).unwrap();
         if played.answer.status == 200 && (1..=sent).contains(&counted) {
@@ -303,43 +255,29 @@ impl Case for Counting {
 }
 
 #[tokio::test]
-async fn a_refresh_token_gives_one_pair() {
+async fn a_code_and_a_refresh_token_give_one_pair() {
     let mut rig = Rig::new(&[]).await;
-    let case = Refresh::new(&rig).await;
-    rig.hold(&case).await.unwrap();
-    rig.hold_against_rivals(&case).await.unwrap();
+    let refresh = Refresh(Connected::new(&rig).await);
+    rig.check(&refresh).await.expect("a refresh token is used");
+    rig.check_against_rivals(&refresh)
+        .await
+        .expect("a refresh token is used twice at once");
+    let exchange = Exchange(Connected::new(&rig).await);
+    rig.check(&exchange).await.expect("a code is exchanged");
+    rig.check_against_rivals(&exchange)
+        .await
+        .expect("a code is exchanged twice at once");
 }
 
 #[tokio::test]
-async fn a_code_gives_one_pair() {
-    let mut rig = Rig::new(&[]).await;
-    let case = Exchange(Connected::new(&rig).await);
-    rig.hold(&case).await.unwrap();
-    rig.hold_against_rivals(&case).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_revoked_token_is_dead_at_once() {
-    let mut rig = Rig::new(&[]).await;
-    let case = Revocation::new(&rig).await;
-    rig.hold(&case).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_consent_gives_one_code_and_a_refusal_none() {
+async fn a_consent_a_revocation_a_client_token_and_a_count_are_done_once() {
     let mut rig = Rig::new(&[]).await;
     for decision in ["approve", "deny"] {
-        let case = Consent(Connected::new(&rig).await, decision);
-        rig.hold(&case).await.unwrap();
+        let consent = Consent(Connected::new(&rig).await, decision);
+        rig.check(&consent).await.expect(decision);
     }
-}
-
-#[tokio::test]
-async fn a_client_gets_a_token_that_works() {
-    Rig::new(&[]).await.hold(&ClientToken).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_request_is_counted_once() {
-    Rig::new(&[]).await.hold(&Counting).await.unwrap();
+    let revocation = Revocation(Connected::new(&rig).await);
+    rig.check(&revocation).await.expect("a token is revoked");
+    rig.check(&ClientToken).await.expect("a client gets a token");
+    rig.check(&Counting).await.expect("a request is counted");
 }

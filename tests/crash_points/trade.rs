@@ -6,13 +6,14 @@ use std::{
 };
 
 use blackbox::{
-    CarrierStub, EVENTS, Integration, Receiver, Says, World, line, number_of, offer_line, order_body,
+    CarrierStub, EVENTS, Integration, Receiver, Says, World, eventually, items, line, number_of, offer_line,
+    order_body, text,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Request, ServerOptions};
 
-use crate::rig::{Case, Held, Rig, eventually_or};
+use crate::rig::{Case, Rig, Verdict, eventually_or};
 
 /// Time for the feed to catch up.
 const FEED: Duration = Duration::from_secs(10);
@@ -58,7 +59,7 @@ impl<F: AsyncFn(&World, &Integration) -> Call> Trade<F> {
     }
 }
 
-/// An integration with this number of subscriptions. The first one is to every event.
+/// An integration with this number of subscriptions to every event.
 async fn integration(rig: &Rig, subscriptions: usize) -> Integration {
     let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
     for _ in 0..subscriptions {
@@ -108,49 +109,6 @@ pub(crate) async fn pays(world: &World, own: &Integration) -> Call {
     office(format!("/orders/{}/payment", order.id), None)
 }
 
-#[tokio::test]
-async fn an_offer_is_changed_once() {
-    let mut rig = Rig::new(&[]).await;
-    let case = case(&rig, changes_an_offer).await;
-    rig.hold(&case).await.unwrap();
-}
-
-#[tokio::test]
-async fn an_order_is_placed_once_and_takes_its_stock_once() {
-    let mut rig = Rig::new(&[]).await;
-    let one = case(&rig, orders_one_of_many).await;
-    rig.hold(&one).await.unwrap();
-    let last = case(&rig, orders_the_last).await;
-    rig.hold_against_rivals(&last).await.unwrap();
-}
-
-#[tokio::test]
-async fn an_order_is_paid_once() {
-    let mut rig = Rig::new(&[]).await;
-    let case = case(&rig, pays).await;
-    rig.hold(&case).await.unwrap();
-}
-
-#[tokio::test]
-async fn an_order_is_cancelled_once_and_gives_its_stock_back_once() {
-    let mut rig = Rig::new(&[]).await;
-    let case = case(&rig, async |world, own| {
-        let order = world.any_order(&own.seller).await;
-        office(format!("/orders/{}/cancellation", order.id), None)
-    });
-    rig.hold(&case.await).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_buyer_is_erased_once() {
-    let mut rig = Rig::new(&[]).await;
-    let case = case(&rig, async |world, own| {
-        let order = world.paid_order(&own.trader()).await;
-        office(format!("/orders/{}/buyer-erasure", order.id), None)
-    });
-    rig.hold(&case.await).await.unwrap();
-}
-
 /// Options under which the program queries InPost at this address.
 pub(crate) fn asks(carrier: &CarrierStub, options: ServerOptions) -> ServerOptions {
     options
@@ -159,135 +117,139 @@ pub(crate) fn asks(carrier: &CarrierStub, options: ServerOptions) -> ServerOptio
         .set("SELLER_API__TRACKING__POLL_INTERVAL", "100ms")
 }
 
+/// The cases share a server and a database, since starts of programs take most of the time.
 #[tokio::test]
-async fn an_order_is_shipped_once() {
+async fn an_order_is_placed_paid_cancelled_erased_and_shipped_once() {
     let carrier = CarrierStub::start().await;
     let mut rig = Rig::with(&[], |options| asks(&carrier, options)).await;
-    carrier.says("PARCEL", Says::State("adopted_at_source_branch"));
-    let case = case(&rig, async |world, own| {
+    let own = integration(&rig, 1).await;
+    let placed = Trade::of(own.clone(), orders_one_of_many);
+    rig.check(&placed).await.expect("an order is placed");
+    let last = Trade::of(own.clone(), orders_the_last);
+    rig.check_against_rivals(&last)
+        .await
+        .expect("the last piece is sold");
+    let paid = Trade::of(own.clone(), pays);
+    rig.check(&paid).await.expect("an order is paid");
+    let cancelled = Trade::of(own.clone(), async |world: &World, own: &Integration| {
+        let order = world.any_order(&own.seller).await;
+        office(format!("/orders/{}/cancellation", order.id), None)
+    });
+    rig.check(&cancelled).await.expect("an order is cancelled");
+    let erased = Trade::of(own.clone(), async |world: &World, own: &Integration| {
+        let order = world.paid_order(&own.trader()).await;
+        office(format!("/orders/{}/buyer-erasure", order.id), None)
+    });
+    rig.check(&erased).await.expect("a buyer is erased");
+
+    let adopted = || carrier.says("PARCEL", Says::State("adopted_at_source_branch"));
+    adopted();
+    let shipped = Trade::of(own, async |world: &World, own: &Integration| {
         let (token, order) = (own.token.clone(), world.paid_order(&own.trader()).await);
         let parcel = json!({"carrier": "inpost", "tracking_number": "PARCEL"});
         call(move |world| world.shipping(&token, &order.id, &parcel))
     });
-    let case = case.await;
-    rig.hold(&case).await.unwrap();
+    rig.check(&shipped).await.expect("an order is shipped");
     carrier.says("PARCEL", Says::Silence);
-    let killed = rig.hold_when_killed(&case, async || {
-        let asked = carrier.asked("PARCEL");
-        blackbox::eventually("the question", async || {
-            (carrier.asked("PARCEL") > asked).then_some(())
+    let killed = rig.check_killed(&shipped, async || {
+        let before = carrier.asked("PARCEL");
+        eventually("the look-up", async || {
+            (carrier.asked("PARCEL") > before).then_some(())
         })
         .await;
-        carrier.says("PARCEL", Says::State("adopted_at_source_branch"));
+        adopted();
     });
-    killed.await.unwrap();
+    killed.await.expect("the process is killed during the look-up");
 }
 
 #[tokio::test]
-async fn a_subscription_is_made_once_and_the_twentieth_is_the_last() {
+async fn an_offer_and_a_subscription_are_changed_once() {
     let mut rig = Rig::new(&[]).await;
-    let prepare = async |world: &World, own: &Integration| {
-        let listed = world.get(&own.token, "/v1/webhooks").await.expect(200).json();
-        for hook in listed["items"].as_array().unwrap().iter().skip(19) {
-            world
-                .unsubscribe(&own.token, hook["id"].as_str().unwrap())
-                .await
-                .expect(204);
-        }
-        let token = own.token.clone();
-        let body = json!({"url": "http://127.0.0.1:9/", "events": EVENTS});
-        call(move |world| world.subscribing(&token, &body))
-    };
-    let case = Trade::of(integration(&rig, 19).await, prepare);
-    rig.hold(&case).await.unwrap();
-    rig.hold_against_rivals(&case).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_subscription_ends_once() {
-    let mut rig = Rig::new(&[]).await;
-    let case = case(&rig, async |world, own| {
-        let made = world
-            .subscribe_to(&own.token, "http://127.0.0.1:9/", &EVENTS)
-            .await
-            .expect(201)
-            .json();
-        let (token, id) = (own.token.clone(), made["id"].as_str().unwrap().to_owned());
-        call(move |world| world.unsubscribing(&token, &id))
-    });
-    rig.hold(&case.await).await.unwrap();
-}
-
-/// No idempotency key: importing a line again changes nothing.
-#[tokio::test]
-async fn a_line_of_an_import_counts_once() {
-    let mut rig = Rig::new(&[]).await;
-    let prepare = async |world: &World, own: &Integration| {
-        let n = number_of(&json!(world.any_offer(&own.seller, json!({})).await));
-        let lines = [
-            offer_line(n, json!({"stock": 9})),
-            offer_line(n + 500_000, json!({})),
-        ]
-        .join("\n");
-        let path = format!("/sellers/{}/offers:import", own.seller.id);
-        call(move |world| {
-            let request = world
-                .office(Method::POST, &path)
-                .header("content-type", "application/x-ndjson");
-            request.body(lines.clone())
+    let own = integration(&rig, 1).await;
+    let changed = Trade::of(own.clone(), changes_an_offer);
+    rig.check(&changed).await.expect("an offer is changed");
+    // No idempotency key: importing a line again changes nothing.
+    let imported = Trade {
+        keyed: false,
+        ..Trade::of(own.clone(), async |world: &World, own: &Integration| {
+            let n = number_of(&json!(world.any_offer(&own.seller, json!({})).await));
+            let (known, new) = (
+                offer_line(n, json!({"stock": 9})),
+                offer_line(n + 500_000, json!({})),
+            );
+            let lines = format!("{known}\n{new}");
+            let path = format!("/sellers/{}/offers:import", own.seller.id);
+            call(move |world| {
+                let request = world.office(Method::POST, &path);
+                request
+                    .header("content-type", "application/x-ndjson")
+                    .body(lines.clone())
+            })
         })
     };
-    let case = Trade {
-        own: integration(&rig, 1).await,
-        prepare,
-        keyed: false,
-    };
-    rig.hold(&case).await.unwrap();
+    rig.check(&imported).await.expect("two lines are imported");
+    let ended = Trade::of(own, async |world: &World, own: &Integration| {
+        let made = world
+            .subscription(&own.token, "http://127.0.0.1:9/", &EVENTS)
+            .await;
+        let (token, id) = (own.token.clone(), text(&made, "id"));
+        call(move |world| world.unsubscribing(&token, &id))
+    });
+    rig.check(&ended).await.expect("a subscription is deleted");
+    // The twentieth is the last.
+    let created = Trade::of(
+        integration(&rig, 19).await,
+        async |world: &World, own: &Integration| {
+            let listed = world.read(&own.token, "/v1/webhooks").await;
+            for hook in items(&listed).iter().skip(19) {
+                world.unsubscribe(&own.token, &text(hook, "id")).await.expect(204);
+            }
+            let token = own.token.clone();
+            let body = json!({"url": "http://127.0.0.1:9/", "events": EVENTS});
+            call(move |world| world.subscribing(&token, &body))
+        },
+    );
+    rig.check(&created).await.expect("a subscription is created");
+    rig.check_against_rivals(&created)
+        .await
+        .expect("the last subscription is created");
+    follow_the_feed(&mut rig)
+        .await
+        .expect("a reader of the feed misses nothing");
 }
 
 /// Reads the feed while a change waits: changes that the reader has not seen come after its cursor.
-pub(crate) async fn follows_the_feed(rig: &mut Rig) -> Held {
+pub(crate) async fn follow_the_feed(rig: &mut Rig) -> Verdict {
     let case = case(rig, changes_an_offer).await;
     let other = rig.world.trader().await;
     let offer = rig.world.any_offer(&other.seller, json!({"stock": 0})).await;
     let stock = AtomicUsize::new(1);
-    let seen = AtomicUsize::new(0);
-    let read = async |world: &World, after: &str| {
-        let page = world
-            .office_get(&format!("/changes?limit=1000{after}"))
-            .await
-            .expect(200)
-            .json();
-        let count = page["items"].as_array().unwrap().len();
-        (count, format!("&after={}", page["next"].as_str().unwrap()))
+    let read = async |rig: &Rig, after: &str| {
+        let page = rig
+            .world
+            .office_read(&format!("/changes?limit=1000{after}"))
+            .await;
+        (items(&page).len(), format!("&after={}", text(&page, "next")))
     };
-    let meanwhile = async |world: &World| {
-        let stock = stock.fetch_add(1, Ordering::Relaxed);
-        world
-            .patch(&other.token, &offer, &json!({"stock": stock}))
-            .await
-            .expect(200);
-        let (count, next) = read(world, "").await;
-        seen.store(count, Ordering::Relaxed);
-        next
+    let meanwhile = async |rig: &Rig| {
+        let stock = json!({"stock": stock.fetch_add(1, Ordering::Relaxed)});
+        rig.world.patch(&other.token, &offer, &stock).await.expect(200);
+        let mut seen = (0, String::new());
+        loop {
+            let (count, next) = read(rig, &seen.1).await;
+            if count == 0 {
+                return seen;
+            }
+            seen = (seen.0 + count, next);
+        }
     };
-    let after = async |world: &World, next: String| {
-        let there = usize::try_from(
-            world
-                .count("select count(*) from changes where $1 = ''", "")
-                .await,
-        )
-        .unwrap();
+    let after = async |rig: &Rig, (seen, next): (usize, String)| {
+        let all = usize::try_from(rig.count("select count(*) from changes").await).unwrap();
         // The feed also waits for transactions of other tests.
-        let seen = seen.load(Ordering::Relaxed);
-        let all = eventually_or(FEED, async || seen + read(world, &next).await.0 == there).await;
-        all.then_some(())
-            .ok_or_else(|| format!("the feed lacks some of {there} changes"))
+        let complete = eventually_or(FEED, async || seen + read(rig, &next).await.0 == all).await;
+        complete
+            .then_some(())
+            .ok_or_else(|| format!("the feed lacks some of {all} changes"))
     };
-    rig.hold_meanwhile(&case, meanwhile, after).await
-}
-
-#[tokio::test]
-async fn whoever_follows_the_feed_misses_nothing() {
-    follows_the_feed(&mut Rig::new(&[]).await).await.unwrap();
+    rig.check_meanwhile(&case, meanwhile, after).await
 }
