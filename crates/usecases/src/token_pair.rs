@@ -1,4 +1,4 @@
-//! A client exchanges an authorization code or a refresh token for a token pair: an access token and its successor
+//! A client exchanges an authorization code or a refresh token for a token pair: an access token and a new
 //! refresh token.
 //!
 //! The pair's secrets are generated before the transaction that stores it. If the response to the COMMIT is lost, the

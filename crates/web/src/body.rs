@@ -16,7 +16,7 @@ pub struct BodyLimits {
 }
 
 /// The result of reading a body. After any variant but [`Body::Whole`] the client may still be sending, so the caller closes the connection
-/// with [`crate::reply::closing`].
+/// with [`crate::response::closing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// The whole body; empty if the request has none.

@@ -46,7 +46,7 @@ enum EffectOutcome {
 }
 
 impl Error {
-    fn caused(problem: Problem, cause: impl Into<Cause>) -> Self {
+    pub fn caused(problem: Problem, cause: impl Into<Cause>) -> Self {
         let mut error = Self::from(problem);
         error.0.cause = Some(cause.into());
         error

@@ -78,7 +78,8 @@ impl Operation<BackOffice> for CreateSeller {
 impl Write<BackOffice> for CreateSeller {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         if let Some(password) = &self.password {
-            self.hash = Some(call.state.passwords.hash(password.reveal()).await?);
+            let hashing = call.state.passwords.hash(password.reveal());
+            self.hash = Some(call.deadline.pause(hashing).await?);
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ impl Listener for Public {
     const NAME: &'static str = "api";
     /// 64 KiB (D7).
     const BODY_CAP: usize = 64 * 1024;
-    const KEYED: &'static [Method] = &[Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    const KEYED: &'static [Method] = &[Method::POST, Method::PATCH, Method::DELETE];
     const WRITE_WITHIN: Duration = Deadline::ANSWER_WITHIN;
 
     type Caller = Principal;

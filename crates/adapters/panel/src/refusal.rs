@@ -10,7 +10,7 @@ use askama::Template;
 use kernel::StoreError;
 use oauth::{ConsentRefusal, Quota};
 use usecases::{Repeatable, UnitOfWorkError};
-use web::error::{Cause, log_failure};
+use web::error::{Cause, ErrorChain, log_failure};
 use web::{TaskPanicked, TraceId, meters, response};
 
 use crate::Panel;
@@ -145,7 +145,10 @@ impl Refusal {
 
     /// Logs a failure of background work.
     pub(crate) fn log(&self, trace_id: &TraceId, what: &'static str) {
-        let cause = self.cause().map(ToString::to_string).unwrap_or_default();
+        let cause = self
+            .cause()
+            .map(|cause| ErrorChain(cause.as_ref()).to_string())
+            .unwrap_or_default();
         tracing::error!(trace_id = trace_id.as_str(), cause, "{what}");
     }
 

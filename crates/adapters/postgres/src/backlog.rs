@@ -15,8 +15,8 @@ use crate::{
 
 /// The largest count reported per queue.
 pub const QUEUE_LIMIT: i64 = 10_000;
-/// How many delivery queues are searched for the oldest delivery: those that have been due longest.
-const LANES: i64 = 200;
+/// How many failing delivery queues, and how many others, are searched for the oldest delivery: those that have been due longest.
+const QUEUES: i64 = 200;
 
 /// Pending work by queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<Queues, StoreError> 
     let asked = asked.collect::<Vec<_>>();
     let look = sql!(Found:
         "with clock as materialized (select api_now() as at), \
-         bounds as materialized (select ", QUEUE_LIMIT, " as most, ", LANES, " as queues), \
+         bounds as materialized (select ", QUEUE_LIMIT, " as most, ", QUEUES, " as queues), \
          queues as materialized ( \
            (select seller_id, id from subscriptions where wake_at is not null and not failing \
              order by wake_at limit (select queues from bounds)) \

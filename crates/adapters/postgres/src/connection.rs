@@ -1,4 +1,4 @@
-//! Connections to the database, opened on the first of its hosts that accepts one.
+//! Connections to the database, opened on the first of its hosts that accepts one; the search begins with the host used last.
 
 pub(crate) mod error;
 pub(crate) mod pool;

@@ -289,7 +289,7 @@ impl Database {
         Arc::new(Sellers(self.autocommit("sellers")))
     }
 
-    /// Stores operator tokens.
+    /// Finds operator tokens.
     pub fn operator_tokens(&self) -> Arc<dyn OperatorTokens> {
         Arc::new(StoredOperatorTokens(self.autocommit("operator_tokens")))
     }

@@ -106,6 +106,7 @@ impl Write for FanOut {
     /// - A subscription receives the event if it is active and its application is neither suspended nor deleted.
     /// - Its row is locked `for key share`, so fan-outs do not wait for each other. A transaction that puts a queue to
     ///   sleep locks the row `for update` and looks for work afterwards, so it finds this delivery or has not begun.
+    ///   Only the queues of a suspended application sleep with work in them, until reinstatement wakes them.
     /// - Whether to wake a queue is decided by its locked row. The statement's snapshot may be older, and a queue
     ///   judged by it could sleep forever with work in it.
     async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {

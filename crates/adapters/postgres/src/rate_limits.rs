@@ -32,7 +32,7 @@ fn count((used, window_start, counted_at): Counted) -> Result<Count, StoreError>
     })
 }
 
-/// Counts one action in its own transaction, as durably as the action itself.
+/// Counts one action in the action's transaction, so that both are stored or neither.
 pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
     let counted = sql!((i64, DateTime<Utc>, DateTime<Utc>):
         "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start from (select api_now() as at) present), \

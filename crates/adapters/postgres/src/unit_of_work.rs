@@ -73,13 +73,15 @@ impl Units {
         let left = || ends.saturating_duration_since(Instant::now());
         let taken = async { self.waits.take(self.pool.get()).await.map_err(pool_error) };
         let leased = Leased::new(within(left(), taken).await?);
+        // PostgreSQL's transaction begins at some time after this.
+        let sent = Instant::now();
         let begun = self.times.begin.take(self.open(leased.connection()));
         // After a failure it is unknown whether the transaction has begun, so the connection is closed.
         let now = within(left(), begun).await?;
         Ok(Tx {
             leased: Some(leased),
             now,
-            ends: Instant::now() + TRANSACTION_MAX,
+            ends: sent + TRANSACTION_MAX,
             statement_max: self.statement_timeout + ON_THE_WAY,
             unsettled: AtomicUsize::new(0),
             writes: Mutex::default(),

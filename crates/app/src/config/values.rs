@@ -15,6 +15,7 @@ use serde::{
     de::{Error, IntoDeserializer, SeqAccess, Visitor, value::SeqAccessDeserializer},
 };
 use url::Url;
+use web::TrustedProxies;
 
 /// A duration, written `500ms`, `1m`, `12h`, `90d`, or several of them in a row (`1h 30m`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
@@ -120,7 +121,7 @@ impl TryFrom<String> for Network {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let network = text.parse::<IpAddr>().map(IpNet::from).or_else(|_| text.parse());
+        let network = TrustedProxies::parse_range(&text);
         network.map(|network| Self(network.trunc())).map_err(|_| {
             format!("`{text}` must be an address such as 10.1.2.3 or a network such as 10.0.0.0/8")
         })

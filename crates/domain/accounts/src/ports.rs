@@ -62,7 +62,7 @@ pub trait PanelReader: Send + Sync {
     /// at most once a minute.
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError>;
 
-    /// The link with this hash if it is still usable, with its account and the database's clock.
+    /// The link with this hash if it is still usable, with its account.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError>;
 
     /// The seller's live personal tokens, newest first.

@@ -122,7 +122,7 @@ pub fn client_credentials(application: &Application, requested: Option<&str>) ->
     })
 }
 
-/// A family created by a seller's consent, in its current state.
+/// A family in its current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Family {
     pub id: FamilyId,
@@ -136,7 +136,7 @@ pub struct Family {
 /// The states that a family depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// It was revoked: by its client, or because a code or a refresh token was used twice.
+    /// It was revoked: by its client, its seller or an operator, or because a code or a refresh token was used twice.
     pub revoked: bool,
     /// The seller has disconnected the application since.
     pub disconnected: bool,

@@ -180,7 +180,7 @@ pub trait GrantStore: Send + Sync {
     /// Releases a screen that its viewer has not decided, so that another account can use it; false if there is none.
     async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError>;
 
-    /// Ends a connection: its generation is incremented, its families are revoked, and its subscriptions and their
+    /// Ends a connection: its generation is incremented, which invalidates all its tokens, and its subscriptions and their
     /// pending deliveries stop. False if the seller has no such connection.
     async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
 }

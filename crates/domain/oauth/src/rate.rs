@@ -66,8 +66,7 @@ impl Subject {
         Self(client.uuid())
     }
 
-    /// An account by the e-mail address that was given, whether or not it exists. All spellings that match an account
-    /// ([`crate::is_same_address`]) are the same subject.
+    /// An account by the given e-mail address, whether or not it exists. Case does not matter, as in the comparison of accounts' addresses.
     pub fn account(email: &str) -> Self {
         Self::hashed(&email.to_ascii_lowercase())
     }

@@ -6,6 +6,7 @@ use actix_web::http::header::{HeaderMap, HeaderValue, LOCATION, REFERRER_POLICY}
 use oauth::{AuthorizationQuery, AuthorizationRefusal, answer_to};
 use usecases::Failure;
 use usecases::authorize::authorize;
+use web::Problem;
 use web::form::percent_decode;
 use web::request::Request;
 use web::response;
@@ -34,7 +35,8 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
         Err(Failure::Store(error)) => return Err(error.into()),
     };
     // Redirect addresses are registered as URIs, and the added parameters are percent-encoded.
-    let location = HeaderValue::try_from(location).map_err(|_| OAuthError::server_error())?;
+    let location = HeaderValue::try_from(location)
+        .map_err(|error| OAuthError::failed(web::Error::caused(Problem::internal(), error)))?;
     let mut response = response::empty(StatusCode::FOUND, &request.trace_id);
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);

@@ -1,4 +1,4 @@
-//! The end of subscriptions, and putting them to sleep while an application is suspended.
+//! Ends and deletes subscriptions with their pending deliveries, and wakes the queues of an application that is reinstated.
 //!
 //! A transaction that ends a subscription locks its row `for update`. So it waits for all fan-outs in flight that found
 //! the subscription active, and its next statement sees what they queued. It stops or deletes a limited number of

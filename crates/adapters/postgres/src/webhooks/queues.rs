@@ -277,7 +277,6 @@ impl StoredQueues {
     /// A queue is put to sleep under a lock on its application: one that is being reinstated is skipped, and one already reinstated is no
     /// longer suspended. Other awake, unleased queues of the same applications are put to sleep too, so that few claims meet them, however
     /// many there are. Locked rows are skipped and examined the next time.
-    /// at the next time.
     async fn suspend(&self, rows: &[ClaimRow]) -> usize {
         let suspend = sql!((Uuid, Uuid):
             "with clock as materialized (select api_now() as at), \
