@@ -4,11 +4,10 @@ use std::net::IpAddr;
 
 use accounts::{Action, Actor, PasswordHash};
 use chrono::TimeDelta;
-use kernel::Change;
 use oauth::{Application, Subject};
 use usecases::Transaction;
 
-use crate::support::{Fixture, application, id, instant, is_unexpected, new_seller};
+use crate::support::{Fixture, application, changed, created, id, instant, is_unexpected, new_seller};
 
 #[tokio::test]
 async fn an_email_address_is_unique_regardless_of_case_and_found_by_its_own_letters_alone() {
@@ -23,8 +22,8 @@ async fn an_email_address_is_unique_regardless_of_case_and_found_by_its_own_lett
         .await;
     assert_eq!(twice.unwrap_err().conflict(), Some("sellers_email_key"));
     let panel = fixture.database.panel();
-    let found = panel.account("KIM@example.com").await.unwrap().unwrap();
-    assert_eq!((found.seller, found.password), (seller.clone(), None));
+    let account = panel.account("KIM@example.com").await.unwrap().unwrap();
+    assert_eq!((account.seller, account.password), (seller.clone(), None));
     // If its locale has these letters, the database folds them to `k` and `i`.
     for spelling in ["\u{212a}im@example.com", "k\u{130}m@example.com"] {
         assert_ne!(Subject::account(spelling), Subject::account(&seller.email));
@@ -50,26 +49,23 @@ async fn an_email_address_is_unique_regardless_of_case_and_found_by_its_own_lett
 async fn a_deleted_applications_name_stays_taken_and_a_seller_has_one_built_in_application() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
-    let gone = fixture.application(seller).await;
+    let deleted = fixture.application(seller).await;
     let tx = fixture.begin().await;
-    assert!(tx.delete_application(gone.client_id).await.unwrap());
-    assert!(!tx.delete_application(gone.client_id).await.unwrap());
-    assert!(tx.lock_application(gone.client_id).await.unwrap().is_none());
-    is_unexpected(
-        tx.save_application(Change::of_existing(gone.clone(), Vec::new()))
-            .await,
-    );
+    assert!(tx.delete_application(deleted.client_id).await.unwrap());
+    assert!(!tx.delete_application(deleted.client_id).await.unwrap());
+    assert!(tx.lock_application(deleted.client_id).await.unwrap().is_none());
+    is_unexpected(tx.save_application(changed(deleted.clone())).await);
     for owner in [seller, other] {
         let built_in = Application::built_in(id().into(), owner, instant());
         tx.save_application(built_in).await.unwrap();
     }
     tx.commit().await.unwrap();
     let twin = Application {
-        name: gone.name.to_uppercase(),
+        name: deleted.name.to_uppercase(),
         ..application(seller)
     };
     for (second, taken) in [
-        (Change::made(twin, Vec::new()), "applications_name_key"),
+        (created(twin), "applications_name_key"),
         (
             Application::built_in(id().into(), seller, instant()),
             "applications_built_in_key",

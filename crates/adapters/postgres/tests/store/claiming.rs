@@ -1,67 +1,53 @@
 //! Claims of queues: who gets a queue, which deliveries, in which order, and how many.
 
-use std::collections::BTreeSet;
-
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use webhooks::{Capacity, DeliveryId, SubscriptionQueue};
 
-use crate::support::{CAPACITY, Fixture, ended, given, id, ids, ids_of, more, of, release, strangers};
+use crate::support::{
+    CAPACITY, Fixture, each_once, ended, given, id, ids, ids_of, more, of, release, strangers, take_all,
+};
 
 fn attempts(due: &[webhooks::Due]) -> Vec<u8> {
     due.iter().map(|due| due.attempt).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_queue_is_given_to_two() {
+async fn concurrent_claims_lease_each_queue_and_delivery_once() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
-    let mut queues = BTreeSet::new();
     for _ in 0..5 {
         let application = fixture.client_of(seller).await;
         for _ in 0..10 {
             let queue = fixture.subscribe(seller, application).await;
             fixture.enqueue(queue, 3).await;
-            queues.insert(queue);
         }
     }
-    let work = |queues: std::sync::Arc<dyn webhooks::SubscriptionQueues>| async move {
-        let (mut mine, capacity) = (
-            Vec::new(),
-            Capacity {
-                attempts: 12,
-                ..CAPACITY
-            },
-        );
-        loop {
-            let claimed = queues.claim(id(), capacity.clone()).await.unwrap().queues;
-            if claimed.is_empty() {
-                return mine;
-            }
-            assert!(given(&claimed) <= 12, "{claimed:?}");
-            mine.extend(claimed);
-        }
+    let capacity = Capacity {
+        attempts: 12,
+        ..CAPACITY
     };
-    let workers = join_all((0..12).map(|_| tokio::spawn(work(fixture.queues())))).await;
-    let mut claimed: Vec<_> = workers.into_iter().flat_map(Result::unwrap).collect();
-    // A claim skips rows that another one has locked.
-    claimed.extend(fixture.claim().await);
-    let of_queues: BTreeSet<_> = claimed.iter().map(|queue| queue.lease.queue).collect();
-    assert_eq!((claimed.len(), of_queues), (50, queues));
-    let deliveries: Vec<_> = claimed.iter().flat_map(ids).map(DeliveryId::uuid).collect();
-    let each_once: BTreeSet<_> = deliveries.iter().collect();
-    assert_eq!(deliveries.len(), each_once.len());
+    let worker = async |_| {
+        take_all(async || {
+            let claimed = fixture.claim_within(capacity.clone()).await;
+            assert!(given(&claimed) <= 12, "{claimed:?}");
+            claimed.iter().flat_map(ids).map(DeliveryId::uuid).collect()
+        })
+        .await
+    };
+    each_once(&join_all((0..12).map(worker)).await, 150);
+    assert_eq!(fixture.leased().await, 50);
 }
 
 #[tokio::test]
-async fn first_attempts_come_first_yet_a_few_repeated_ones_too() {
+async fn first_attempts_come_first_with_a_share_for_retries() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     fixture.fill(queue, 20, 2).await;
     fixture.fill(queue, 20, 0).await;
     let expected = [0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0];
     assert_eq!(attempts(&fixture.claim_one().await.deliveries), expected);
-    assert!(fixture.claim().await.is_empty(), "it is held");
+    assert!(fixture.claim().await.is_empty(), "it is leased");
 
     // Repeated attempts get the capacity that first ones leave, and a single place belongs to a first one.
     let (one, two) = (fixture.queue().await, fixture.queue().await);
@@ -88,7 +74,7 @@ async fn first_attempts_come_first_yet_a_few_repeated_ones_too() {
 }
 
 #[tokio::test]
-async fn no_more_is_given_than_there_is_room_for() {
+async fn a_claim_stays_within_its_capacity() {
     let fixture = Fixture::new().await;
     for n in 0..10 {
         let queue = fixture.queue().await;
@@ -106,8 +92,8 @@ async fn no_more_is_given_than_there_is_room_for() {
     };
     let claimed = fixture.claim_within(capacity.clone()).await;
     let most = |queue: &SubscriptionQueue| if queue.failing { 2 } else { 3 };
-    let sound = |queue: &SubscriptionQueue| (1..=most(queue)).contains(&queue.deliveries.len());
-    assert!(claimed.iter().all(sound), "{claimed:?}");
+    let is_within = |queue: &SubscriptionQueue| (1..=most(queue)).contains(&queue.deliveries.len());
+    assert!(claimed.iter().all(is_within), "{claimed:?}");
     let failing = given(claimed.iter().filter(|queue| queue.failing));
     assert!(failing <= 3 && given(&claimed) == 7, "{claimed:?}");
     let none = Capacity {
@@ -120,7 +106,7 @@ async fn no_more_is_given_than_there_is_room_for() {
 }
 
 #[tokio::test]
-async fn an_application_gets_no_more_than_its_part_and_holds_up_nobody() {
+async fn an_application_stays_within_its_share_and_delays_no_other() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
@@ -152,7 +138,7 @@ async fn an_application_gets_no_more_than_its_part_and_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn queues_that_fail_get_half_of_their_applications_part_and_its_others_the_rest() {
+async fn failing_queues_get_half_of_their_applications_share() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
@@ -161,8 +147,8 @@ async fn queues_that_fail_get_half_of_their_applications_part_and_its_others_the
         fixture.fill(queue, 4, 0).await;
     }
     fixture.tamper("update subscriptions set failing = true").await;
-    let sound = fixture.subscribe(seller, application).await;
-    fixture.fill(sound, 20, 0).await;
+    let healthy = fixture.subscribe(seller, application).await;
+    fixture.fill(healthy, 20, 0).await;
     let claim = async |attempts, failing| {
         let capacity = Capacity {
             per_application: 10,
@@ -171,8 +157,8 @@ async fn queues_that_fail_get_half_of_their_applications_part_and_its_others_the
             ..CAPACITY
         };
         let claimed = fixture.claim_within(capacity).await;
-        let (failing, sound): (Vec<_>, Vec<_>) = claimed.iter().partition(|queue| queue.failing);
-        (given(failing), given(sound))
+        let (failing, healthy): (Vec<_>, Vec<_>) = claimed.iter().partition(|queue| queue.failing);
+        (given(failing), given(healthy))
     };
     // The failing queues have all waited longer.
     assert_eq!(claim(1, 1).await, (4, 5));
@@ -181,7 +167,7 @@ async fn queues_that_fail_get_half_of_their_applications_part_and_its_others_the
 }
 
 #[tokio::test]
-async fn a_claim_tells_whether_there_may_be_more_and_who_has_work_left_goes_to_the_back() {
+async fn a_claim_reports_whether_more_is_due_and_queues_take_turns() {
     let fixture = Fixture::new().await;
     let mut queues = Vec::new();
     for _ in 0..3 {
@@ -209,7 +195,7 @@ async fn a_claim_tells_whether_there_may_be_more_and_who_has_work_left_goes_to_t
 }
 
 #[tokio::test]
-async fn a_queue_that_is_held_gets_more_and_never_what_is_running() {
+async fn a_refill_extends_the_lease_and_gives_out_nothing_twice() {
     let (fixture, clock) = Fixture::frozen().await;
     let queue = fixture.queue().await;
     let queued = fixture.enqueue(queue, 20).await;
@@ -235,11 +221,15 @@ async fn a_queue_that_is_held_gets_more_and_never_what_is_running() {
     assert!(fixture.claim().await.is_empty(), "the lease was prolonged");
     clock.advance(TimeDelta::seconds(5)).await;
     assert_eq!(fixture.claim().await.len(), 1, "to 30 s, and no longer");
-    assert_eq!(fixture.refill(refill).await, None, "it is somebody else's now");
+    assert_eq!(
+        fixture.refill(refill).await,
+        None,
+        "it belongs to another worker now"
+    );
 }
 
 #[tokio::test]
-async fn several_queues_are_topped_up_together_and_a_place_is_kept_from_repeated_attempts() {
+async fn several_queues_are_refilled_together_within_the_limit_of_retries() {
     let fixture = Fixture::new().await;
     let (one, two, idle) = (
         fixture.queue().await,
@@ -257,11 +247,11 @@ async fn several_queues_are_topped_up_together_and_a_place_is_kept_from_repeated
         .collect();
     let mut given = fixture.queues().refill(&refills).await.unwrap();
     given.sort_by_key(|queue| queue.deliveries.first().map(|due| due.id.uuid()));
-    let told = given
+    let refilled = given
         .iter()
         .map(|queue| (queue.lease.queue, ids_of(&queue.deliveries)));
     let expected = [(idle, vec![]), (one, first), (two, second[..1].to_vec())];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(refilled.collect::<Vec<_>>(), expected);
     for queue in &claimed {
         fixture.settle(&[], &[release(queue.lease)]).await;
     }

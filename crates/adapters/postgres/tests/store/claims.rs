@@ -22,7 +22,7 @@ fn other(first: &Claim) -> Claim {
 }
 
 #[tokio::test]
-async fn who_released_leaves_nothing_and_who_completed_releases_nothing() {
+async fn a_claim_is_released_and_completed_by_its_own_fence_alone() {
     let fixture = Fixture::new().await;
     let claims = fixture.database.claims();
     let first = fresh();
@@ -33,7 +33,7 @@ async fn who_released_leaves_nothing_and_who_completed_releases_nothing() {
     assert_eq!(
         fixture.claim_key(&second).await,
         Claimed::Reused,
-        "somebody else's release did something"
+        "another fence released it"
     );
     claims.release(&first).await.unwrap();
     assert_eq!(fixture.claim_key(&second).await, Claimed::Run);
@@ -48,7 +48,7 @@ async fn who_released_leaves_nothing_and_who_completed_releases_nothing() {
 }
 
 #[tokio::test]
-async fn a_lease_that_ran_out_counts_as_absent_and_its_holder_can_complete_nothing() {
+async fn an_expired_claim_is_taken_over_and_can_no_longer_be_completed() {
     let (fixture, clock) = Fixture::frozen().await;
     let first = fresh();
     let second = other(&first);
@@ -77,7 +77,7 @@ async fn a_lease_that_ran_out_counts_as_absent_and_its_holder_can_complete_nothi
 }
 
 #[tokio::test]
-async fn while_an_answer_is_about_to_be_committed_a_repeat_waits_a_moment_and_no_longer() {
+async fn a_repeat_waits_briefly_for_a_completion_that_is_not_committed() {
     let fixture = Fixture::new().await;
     let first = fresh();
     fixture.claim_key(&first).await;
@@ -97,7 +97,7 @@ async fn while_an_answer_is_about_to_be_committed_a_repeat_waits_a_moment_and_no
 }
 
 #[tokio::test]
-async fn a_remembered_body_is_sealed_for_its_own_row_and_never_kept_without_a_key() {
+async fn a_stored_response_is_sealed_for_its_own_row() {
     let fixture = Fixture::new().await;
     let (one, other) = (fresh(), fresh());
     for claim in [&one, &other] {
@@ -128,7 +128,7 @@ async fn a_remembered_body_is_sealed_for_its_own_row_and_never_kept_without_a_ke
         Claimed::Completed(answer("secret"))
     );
 
-    let settings = crate::support::settings(fixture.place.url(), 1);
+    let settings = crate::support::settings(fixture.test_database.url(), 1);
     let bare = adapter_postgres::Database::new(settings).unwrap();
     let first = fresh();
     fixture.claim_key(&first).await;
@@ -137,7 +137,7 @@ async fn a_remembered_body_is_sealed_for_its_own_row_and_never_kept_without_a_ke
 }
 
 #[tokio::test]
-async fn while_the_old_backend_lives_the_outcome_waits_for_it() {
+async fn the_outcome_of_a_lost_commit_waits_for_its_backend() {
     let fixture = Fixture::new().await;
     let claims = fixture.database.claims();
     for commits in [true, false] {
@@ -153,7 +153,7 @@ async fn while_the_old_backend_lives_the_outcome_waits_for_it() {
         assert_eq!(
             claims.outcome(&again(&first)).await.unwrap(),
             None,
-            "nobody else's"
+            "of its own fence alone"
         );
     }
     let first = fresh();

@@ -1,20 +1,19 @@
 //! Invalid rows: the error names table and row and no buyer data, and the other rows are read.
 
-use accounts::{Link, LinkKind, Session};
+use accounts::LinkKind;
 use changes::ChangesError;
 use futures_util::join;
 use kernel::{Row, StoreError};
-use oauth::{Application, FamilyKind};
 use orders::{Carrier, OrderRef};
 use usecases::Work as _;
 
 use crate::{
     feed::follow,
-    support::{Fixture, Parties, Restock, hash, id, instant, key_of, new_token, offer, part, shipped},
+    support::{Fixture, Parties, Restock, id, instant, key_of, link, offer, part, session, shipped},
 };
 
 /// Drops the checks of the tables.
-async fn unchecked(fixture: &Fixture, tables: &[&str]) {
+async fn drop_checks(fixture: &Fixture, tables: &[&str]) {
     for table in tables {
         let drop = format!(
             "do $$ declare c record; begin
@@ -44,63 +43,51 @@ fn row<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (&'static str, Stri
 }
 
 #[tokio::test]
-async fn parts_of_orders() {
+async fn a_corrupt_part_is_named_without_its_buyer() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
-    unchecked(&fixture, &["seller_orders"]).await;
+    drop_checks(&fixture, &["seller_orders"]).await;
     let reader = fixture.database.order_reader();
-    for (set, told) in [
-        ("status = 'lost'", "lost"),
-        ("status = 'pending'", "pending"),
-        ("status = 'delivered'", "delivered"),
-        ("shipped_at = null", "shipped"),
-        ("cancelled_at = paid_at", "shipped"),
-        ("shipment_id = null", "half a shipment"),
-        ("carrier = 'pigeon'", "pigeon"),
-        (
-            "carrier = null, tracking_number = null, shipment_id = null, shipment_at = null, delivered_already = null, \
-             buyer_notified = null",
-            "shipped",
-        ),
-        ("tracking_number = 'x'", "tracking_number"),
-        ("tracking_status = 'eaten'", "eaten"),
-        ("number = 'no number'", "number"),
-        ("items = '[]'", "no items"),
-        ("items = '{}'", "items"),
-        (
-            "items = '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"quantity\":0}]'",
-            "quantity 0",
-        ),
-        (
-            "items = '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"quantity\":1,\"unit_price\":-1}]'",
-            "unit_price",
-        ),
-        ("buyer = '{\"name\":\"Secret\",\"age\":4}'", "buyer"),
-        ("buyer = '[\"Secret\"]'", "buyer"),
-        ("shipping_address = '{\"city\":\"Secret\"}'", "shipping_address"),
-    ] {
+    let offer = "\"offer\":\"00000000-0000-0000-0000-000000000001\"";
+    let cases = "
+        status = 'lost'               => lost
+        status = 'pending'            => pending
+        status = 'delivered'          => delivered
+        shipped_at = null             => shipped
+        cancelled_at = paid_at        => shipped
+        shipment_id = null            => half a shipment
+        carrier = 'pigeon'            => pigeon
+        carrier = null, tracking_number = null, shipment_id = null, shipment_at = null, delivered_already = null, buyer_notified = null => shipped
+        tracking_number = 'x'         => tracking_number
+        tracking_status = 'eaten'     => eaten
+        number = 'no number'          => number
+        items = '[]'                  => no items
+        items = '{}'                  => items
+        items = '[{OFFER,\"quantity\":0}]'                     => quantity 0
+        items = '[{OFFER,\"quantity\":1,\"unit_price\":-1}]'   => unit_price
+        buyer = '{\"name\":\"Secret\",\"age\":4}'              => buyer
+        buyer = '[\"Secret\"]'        => buyer
+        shipping_address = '{\"city\":\"Secret\"}'             => shipping_address";
+    for case in cases.trim().lines() {
+        let (set, expected) = case.trim().split_once(" => ").unwrap();
         let part = shipped(part(seller, instant()), Carrier::Ups);
         fixture.save(std::slice::from_ref(&part)).await;
-        fixture
-            .tamper(&format!(
-                "update seller_orders set {set} where order_id = '{}'",
-                part.id
-            ))
-            .await;
+        let update = format!("update seller_orders set {set} where order_id = '{}'", part.id);
+        fixture.tamper(&update.replace("OFFER", offer)).await;
         let (row, reason) = corrupt(reader.order(seller, &OrderRef::Id(part.id)).await);
         assert_eq!(
             (row.table, row.id),
             ("seller_orders", format!("{seller}, {}", part.id))
         );
         assert!(
-            reason.contains(told) && !reason.contains("Secret"),
+            reason.contains(expected.trim()) && !reason.contains("Secret"),
             "{set}: {reason}"
         );
     }
 }
 
 #[tokio::test]
-async fn offers_and_changes() {
+async fn corrupt_offers_and_changes_are_named() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let offer = offer(seller);
@@ -109,7 +96,7 @@ async fn offers_and_changes() {
     fixture
         .tx(async |tx| Restock(seller, offer_id, 1).run(tx).await.unwrap())
         .await;
-    unchecked(&fixture, &["offers", "changes"]).await;
+    drop_checks(&fixture, &["offers", "changes"]).await;
     fixture.tamper("update offers set status = 'sold'").await;
     let (row, reason) = corrupt(fixture.database.offer_reader().offer(seller, offer_id).await);
     assert_eq!((row.table, row.id), ("offers", format!("{seller}, {offer_id}")));
@@ -134,11 +121,11 @@ async fn offers_and_changes() {
 }
 
 #[tokio::test]
-async fn grants_and_what_they_hang_on() {
+async fn corrupt_grants_and_applications_are_named() {
     let fixture = Fixture::new().await;
     let parties = Parties::new(&fixture).await;
     let (code, pair) = (parties.code(&fixture).await, parties.pair(&fixture).await);
-    unchecked(&fixture, &["authorization_codes"]).await;
+    drop_checks(&fixture, &["authorization_codes"]).await;
     let family = |of: oauth::TokenKey| of.family.to_string();
     fixture
         .tamper("update refresh_tokens set scopes = 1 << 20; update authorization_codes set code_challenge = 'short'")
@@ -163,7 +150,7 @@ async fn grants_and_what_they_hang_on() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_one_caller_is_not_the_others_trouble() {
+async fn a_corrupt_row_fails_its_own_caller_of_a_batch_alone() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
     let (application, broken) = (
@@ -185,45 +172,33 @@ async fn what_is_wrong_with_one_caller_is_not_the_others_trouble() {
         .tamper(&one.replace("{client}", &application.client_id.uuid().to_string()))
         .await;
     let applications = fixture.database.applications();
-    let (found, corrupt, nobody) = join!(
+    let (found, corrupt, unknown) = join!(
         applications.client(application.client_id),
         applications.client(broken.client_id),
         applications.client(id().into())
     );
-    assert!(found.unwrap().is_some() && nobody.unwrap().is_none());
+    assert!(found.unwrap().is_some() && unknown.unwrap().is_none());
     assert_eq!(row(corrupt), ("applications", broken.client_id.to_string()));
 }
 
 #[tokio::test]
-async fn what_the_panel_keeps() {
+async fn corrupt_rows_of_the_panel_are_named() {
     let (fixture, _clock) = Fixture::frozen().await;
     let account = fixture.account().await;
     let seller = account.id;
-    let built_in = Application::built_in(id().into(), seller, instant());
-    let token = new_token(&built_in.after, FamilyKind::Personal, None);
-    let link = Link {
-        hash: hash(),
-        kind: LinkKind::Invitation,
-        seller,
-        expires_at: instant() + chrono::TimeDelta::hours(1),
-    };
-    let session = Session {
-        hash: hash(),
-        seller,
-        created_at: instant(),
-        seen_at: instant(),
-    };
-    let tx = fixture.begin().await;
-    tx.open_session(session).await.unwrap();
-    tx.add_link(link).await.unwrap();
-    tx.save_application(built_in).await.unwrap();
-    tx.issue_token(token).await.unwrap();
-    tx.add_personal_token(seller, token.family, "script")
-        .await
-        .unwrap();
-    tx.commit().await.unwrap();
+    let [token] = fixture.personal_tokens(seller, [None]).await;
+    let (session, link) = (
+        session(seller, instant()),
+        link(seller, LinkKind::Invitation, instant()),
+    );
+    fixture
+        .tx(async |tx| {
+            tx.open_session(session).await.unwrap();
+            tx.add_link(link).await.unwrap();
+        })
+        .await;
     assert!(fixture.admits(key_of(&token)).await);
-    unchecked(&fixture, &["links"]).await;
+    drop_checks(&fixture, &["links"]).await;
     fixture
         .tamper(
             "update links set kind = 'other'; update families set scopes = 1 << 20; \

@@ -166,7 +166,7 @@ const TRADE: &str = "
       select s.id, api_now(), 'order.shipped', order_id from orders, sellers s";
 
 #[tokio::test]
-async fn writes_and_the_feed_read_no_table_from_end_to_end() {
+async fn writes_and_the_feed_scan_no_table() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     let seller = queue.seller;
@@ -207,7 +207,7 @@ async fn writes_and_the_feed_read_no_table_from_end_to_end() {
 }
 
 #[tokio::test]
-async fn callers_and_applications_are_found_by_their_keys() {
+async fn tokens_and_applications_are_read_by_their_indexes() {
     const FILL: &str = "
         insert into sellers (id, name, email, created_at)
           select gen_random_uuid(), 's', 's' || n || '@x', api_now() from generate_series(1, 5000) n;
@@ -255,7 +255,7 @@ async fn callers_and_applications_are_found_by_their_keys() {
     };
     fixture.costs("tokens", 9 * 8, issue).await;
     let before = Some(uuid::Uuid::max().into());
-    for (owner, status, found, most) in [
+    for (owner, status, expected, most) in [
         (None, None, 50, 60),
         (None, Some(ApplicationStatus::Active), 50, 60),
         (Some(seller), None, 1, 10),
@@ -268,7 +268,7 @@ async fn callers_and_applications_are_found_by_their_keys() {
                 .application_directory()
                 .applications(filter, before, 50)
                 .await;
-            assert_eq!(listed.unwrap().len(), found);
+            assert_eq!(listed.unwrap().len(), expected);
         };
         fixture
             .costs(
@@ -281,12 +281,12 @@ async fn callers_and_applications_are_found_by_their_keys() {
 }
 
 /// Claims, refills, settles the deliveries, and releases the queues.
-async fn poll(database: &Database, capacity: Capacity, lively: Option<QueueKey>) {
+async fn poll(database: &Database, capacity: Capacity, active: Option<QueueKey>) {
     let queues = database.subscription_queues();
     let claimed = queues.claim(id(), capacity).await.unwrap().queues;
-    let mine = |queue: &SubscriptionQueue| Some(queue.lease.queue) == lively;
+    let mine = |queue: &SubscriptionQueue| Some(queue.lease.queue) == active;
     assert!(
-        lively.is_none()
+        active.is_none()
             || claimed
                 .iter()
                 .any(|queue| mine(queue) && queue.deliveries.len() == 1)
@@ -309,22 +309,22 @@ async fn enqueue(database: &Database, queue: QueueKey) {
 }
 
 #[tokio::test]
-async fn a_dead_queue_with_a_hundred_thousand_deliveries_costs_the_others_nothing() {
+async fn claims_do_not_read_the_backlog_of_other_queues() {
     let fixture = Fixture::new().await;
-    let (dead, tired, lively) = (
+    let (dead, failing, active) = (
         fixture.queue().await,
         fixture.queue().await,
         fixture.queue().await,
     );
     fixture.fill(dead, 100_000, 0).await;
-    fixture.fill(tired, 100_000, 3).await;
-    fixture.set_queue(tired, "failing = true").await;
+    fixture.fill(failing, 100_000, 3).await;
+    fixture.set_queue(failing, "failing = true").await;
     fixture.filled("").await;
     // Each examines three queues and at most some dozens of their deliveries, several times.
     let live = async |database: &Database| {
         for _ in 0..20 {
-            enqueue(database, lively).await;
-            poll(database, CAPACITY, Some(lively)).await;
+            enqueue(database, active).await;
+            poll(database, CAPACITY, Some(active)).await;
         }
     };
     fixture.costs("claims", 20 * 250, live).await;
@@ -351,7 +351,7 @@ async fn a_dead_queue_with_a_hundred_thousand_deliveries_costs_the_others_nothin
 }
 
 #[tokio::test]
-async fn what_is_done_costs_nothing_any_more() {
+async fn finished_rows_are_not_read() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     // Many queues with few deliveries and one with many: the planner's estimate is low for each.
@@ -414,7 +414,7 @@ async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let offer = (seller, fixture.offer(seller, 100).await);
-    let proxy = StatementProxy::to(&fixture.place, &[]);
+    let proxy = StatementProxy::to(&fixture.test_database, &[]);
     let counted = handle(settings(proxy.url(), 1));
     // The first call prepares the statements and is not counted.
     keyed_writes(&fixture, &counted, offer).await;
@@ -423,7 +423,7 @@ async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
     // Each: claim | begin with its settings | lock | update, change, completion | commit. For a shipment also: parcel, mail, deliveries.
     assert_eq!(proxy.recorded().len(), 8 + 11, "{:#?}", proxy.recorded());
 
-    let link = Link::to(&fixture.place);
+    let link = Link::to(&fixture.test_database);
     let far = handle(settings(link.url(), 1));
     keyed_writes(&fixture, &far, offer).await;
     link.slow_down(Pace {

@@ -2,43 +2,15 @@
 
 use chrono::TimeDelta;
 use futures_util::join;
-use kernel::Change;
 use oauth::{Application, Consent, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, TokenKey, Viewer};
 use usecases::Transaction;
 
-use crate::support::{Fixture, Parties, hash, id, instant, is_unexpected, new_pair, new_token, only};
+use crate::support::{
+    Fixture, Parties, changed, hash, id, instant, is_unexpected, new_pair, new_token, only,
+};
 
 #[tokio::test]
-async fn of_two_uses_of_one_credential_the_second_ends_what_the_first_got() {
-    let fixture = Fixture::new().await;
-    let parties = Parties::new(&fixture).await;
-    for (rotation, commits) in [(true, true), (true, false), (false, true), (false, false)] {
-        let credential = if rotation {
-            parties.pair(&fixture).await.refresh
-        } else {
-            parties.code(&fixture).await
-        };
-        let take = async |tx: &dyn Transaction| {
-            if rotation {
-                parties.rotate(tx, credential).await.unwrap()
-            } else {
-                parties.exchange(tx, credential).await.unwrap()
-            }
-        };
-        let (first, second) = (fixture.begin().await, fixture.begin().await);
-        let got = take(&*first).await.unwrap();
-        let (other, ()) = join!(take(&*second), fixture.end_once_it_blocks_another(first, commits));
-        second.commit().await.unwrap();
-        assert!(!fixture.admits(got.access).await);
-        match other {
-            Ok(pair) => assert!(!commits && fixture.admits(pair.access).await),
-            Err(refusal) => assert!(commits && refusal.is_none(), "it is a replay: {refusal:?}"),
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_rotation_and_a_replay_are_judged_one_after_the_other() {
+async fn a_concurrent_rotation_and_replay_are_serialized() {
     let fixture = Fixture::new().await;
     let parties = Parties::new(&fixture).await;
     for replay_first in [true, false] {
@@ -70,11 +42,11 @@ async fn a_rotation_and_a_replay_are_judged_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_pair_never_has_scopes_that_were_taken_away_while_its_family_was_waited_for() {
+async fn a_rotation_uses_the_scopes_that_apply_after_its_lock() {
     let fixture = Fixture::new().await;
     let parties = Parties::new(&fixture).await;
     let (wide, narrow) = (parties.application.scopes, only(Scope::OrdersRead));
-    let hold = async |scopes: ScopeSet| {
+    let set_scopes = async |scopes: ScopeSet| {
         let (scopes, id) = (scopes.bits(), parties.client_id().uuid());
         fixture
             .tamper(&format!(
@@ -87,52 +59,35 @@ async fn a_pair_never_has_scopes_that_were_taken_away_while_its_family_was_waite
     first.lock_family(pair.refresh.family).await.unwrap();
     let narrowing = async {
         fixture.wait_for_blocked_session().await;
-        hold(narrow).await;
+        set_scopes(narrow).await;
         drop(first);
     };
-    let (got, ()) = join!(parties.rotate(&*second, pair.refresh), narrowing);
+    let (issued, ()) = join!(parties.rotate(&*second, pair.refresh), narrowing);
     second.commit().await.unwrap();
     // The gate admits at most the pair's own scopes, even after the application's scopes were widened again.
-    hold(wide).await;
-    let admission = fixture.database.gate().admit(got.unwrap().unwrap().access).await;
+    set_scopes(wide).await;
+    let admission = fixture
+        .database
+        .gate()
+        .admit(issued.unwrap().unwrap().access)
+        .await;
     assert_eq!(admission.unwrap().unwrap().principal.scopes, narrow);
 }
 
 #[tokio::test]
-async fn an_exchange_waits_for_a_disconnection_and_fails_by_it() {
-    let fixture = Fixture::new().await;
-    let parties = Parties::new(&fixture).await;
-    parties.code(&fixture).await;
-    for commits in [false, true] {
-        let code = parties.code(&fixture).await;
-        let (first, second) = (fixture.begin().await, fixture.begin().await);
-        parties.disconnect(&*first).await;
-        let (got, ()) = join!(
-            parties.exchange(&*second, code),
-            fixture.end_once_it_blocks_another(first, commits)
-        );
-        second.commit().await.unwrap();
-        match got.unwrap() {
-            Ok(pair) => assert!(!commits && fixture.admits(pair.access).await),
-            Err(refusal) => assert!(commits && refusal == Some(GrantRefusal::Ended), "{refusal:?}"),
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_disconnection_waits_for_what_is_being_issued_and_ends_it() {
+async fn a_disconnection_waits_for_a_pair_being_issued_and_ends_it() {
     let fixture = Fixture::new().await;
     let parties = Parties::new(&fixture).await;
     let code = parties.code(&fixture).await;
     let (first, second) = (fixture.begin().await, fixture.begin().await);
-    let got = parties.exchange(&*first, code).await.unwrap().unwrap();
+    let issued = parties.exchange(&*first, code).await.unwrap().unwrap();
     join!(
         parties.disconnect(&*second),
         fixture.end_once_it_blocks_another(first, true)
     );
-    assert!(fixture.admits(got.access).await, "until it is committed");
+    assert!(fixture.admits(issued.access).await, "until it is committed");
     second.commit().await.unwrap();
-    assert!(!fixture.admits(got.access).await);
+    assert!(!fixture.admits(issued.access).await);
 
     parties.code(&fixture).await;
     let (first, second) = (fixture.begin().await, fixture.begin().await);
@@ -147,12 +102,12 @@ async fn a_disconnection_waits_for_what_is_being_issued_and_ends_it() {
 }
 
 #[tokio::test]
-async fn a_disconnection_stops_what_a_fan_out_in_flight_has_queued() {
+async fn a_disconnection_stops_deliveries_of_a_concurrent_fan_out() {
     let fixture = Fixture::new().await;
     let parties = Parties::new(&fixture).await;
     parties.code(&fixture).await;
     fixture.subscribe(parties.seller, parties.client_id()).await;
-    let fan_out = fixture.place.connect().await;
+    let fan_out = fixture.test_database.connect().await;
     let queue = "begin; select from subscriptions for key share; \
         insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
           select seller_id, id, gen_random_uuid(), api_now(), api_now(), 'order.paid', '' from subscriptions";
@@ -177,7 +132,7 @@ fn viewer() -> Viewer {
 }
 
 #[tokio::test]
-async fn of_two_decisions_on_one_screen_the_second_finds_the_first() {
+async fn of_two_concurrent_decisions_on_a_consent_screen_the_second_sees_the_first() {
     let fixture = Fixture::new().await;
     let viewer = viewer();
     for (known, commits) in [(false, true), (true, true), (false, false), (true, false)] {
@@ -193,8 +148,8 @@ async fn of_two_decisions_on_one_screen_the_second_finds_the_first() {
             ..open
         };
         first.save_consent(decided).await.unwrap();
-        let (found, ()) = join!(lock(&*second), fixture.end_once_it_blocks_another(first, commits));
-        assert_eq!(found, if commits { decided } else { open });
+        let (seen, ()) = join!(lock(&*second), fixture.end_once_it_blocks_another(first, commits));
+        assert_eq!(seen, if commits { decided } else { open });
         drop(second);
         if commits {
             let (twice, again) = (fixture.begin().await, fixture.begin().await);
@@ -212,25 +167,25 @@ async fn of_two_decisions_on_one_screen_the_second_finds_the_first() {
 }
 
 #[tokio::test]
-async fn a_screen_that_is_given_up_meanwhile_is_the_next_ones() {
+async fn a_released_consent_screen_belongs_to_the_next_viewer() {
     let fixture = Fixture::new().await;
     let (first, second, screen) = (viewer(), viewer(), id().into());
     let lock = async |viewer, tx: &dyn Transaction| tx.lock_consent(screen, viewer, instant()).await.unwrap();
     fixture.tx(async |tx| lock(first, tx).await).await;
-    let found = fixture.tx(async |tx| lock(second, tx).await).await;
-    assert_eq!(found.viewer, first, "whoever comes later finds it as it is");
+    let seen = fixture.tx(async |tx| lock(second, tx).await).await;
+    assert_eq!(seen.viewer, first, "a later viewer finds it unchanged");
     let (giving_up, taking) = (fixture.begin().await, fixture.begin().await);
     assert!(!giving_up.release_consent(screen, second).await.unwrap());
     assert!(giving_up.release_consent(screen, first).await.unwrap());
-    let (found, ()) = join!(
+    let (seen, ()) = join!(
         lock(second, &*taking),
         fixture.end_once_it_blocks_another(giving_up, true)
     );
-    assert_eq!(found.viewer, second);
+    assert_eq!(seen.viewer, second);
 }
 
 #[tokio::test]
-async fn what_was_used_or_never_was_cannot_be_used() {
+async fn used_or_unknown_credentials_cannot_be_used() {
     let fixture = Fixture::new().await;
     let parties = Parties::new(&fixture).await;
     let (code, used) = (parties.code(&fixture).await, parties.pair(&fixture).await);
@@ -298,9 +253,7 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
         scopes: scopes([Scope::OrdersRead, Scope::Messaging]),
         ..application.clone()
     };
-    fixture
-        .save_application(Change::of_existing(narrowed, Vec::new()))
-        .await;
+    fixture.save_application(changed(narrowed)).await;
     let [connection] = &connections().await[..] else {
         panic!("one is connected")
     };

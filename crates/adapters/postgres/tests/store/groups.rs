@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use accounts::Session;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::StoreError;
 use oauth::{Application, ClientTokens, Limiter, NewClientToken, Subject, TokenKey};
 
-use crate::support::{Fixture, answer, claim, grant, hash, id, instant};
+use crate::support::{Fixture, answer, claim, grant, hash, id, instant, is_unavailable, session};
 
 fn new(application: &Application) -> NewClientToken {
     NewClientToken {
@@ -19,7 +18,7 @@ fn new(application: &Application) -> NewClientToken {
     }
 }
 
-async fn lives(fixture: &Fixture, token: &NewClientToken) -> bool {
+async fn is_valid(fixture: &Fixture, token: &NewClientToken) -> bool {
     let (family, hash) = (token.family, token.hash);
     fixture.admits(TokenKey { family, hash }).await
 }
@@ -42,7 +41,7 @@ async fn at_once(
 }
 
 /// As in the use case: a token that was certainly not stored is retried.
-async fn persistent(issuing: &Arc<dyn ClientTokens>, token: NewClientToken) -> bool {
+async fn issue_with_retries(issuing: &Arc<dyn ClientTokens>, token: NewClientToken) -> bool {
     loop {
         match issuing.issue(token).await {
             Err(StoreError::Retryable(_)) => {}
@@ -52,7 +51,7 @@ async fn persistent(issuing: &Arc<dyn ClientTokens>, token: NewClientToken) -> b
 }
 
 #[tokio::test]
-async fn a_token_that_cannot_be_stored_is_nobody_elses_failure() {
+async fn a_token_that_cannot_be_stored_fails_alone() {
     let fixture = Fixture::new().await;
     let applications = applications(&fixture, 3).await;
     let issuing = fixture.database.client_tokens();
@@ -67,12 +66,12 @@ async fn a_token_that_cannot_be_stored_is_nobody_elses_failure() {
             11 => assert_eq!(outcome.unwrap_err().conflict(), Some("families_pkey")),
             _ => assert!(outcome.unwrap()),
         }
-        assert_eq!(lives(&fixture, token).await, !matches!(n, 3 | 11), "{n}");
+        assert_eq!(is_valid(&fixture, token).await, !matches!(n, 3 | 11), "{n}");
     }
 }
 
 #[tokio::test]
-async fn a_deletion_and_a_closure_amid_the_group_refuse_their_own_tokens_alone() {
+async fn a_deletion_and_a_closure_fail_only_their_own_tokens_of_a_batch() {
     let fixture = Fixture::new().await;
     let applications = applications(&fixture, 4).await;
     let issuing = fixture.database.client_tokens();
@@ -96,8 +95,8 @@ async fn a_deletion_and_a_closure_amid_the_group_refuse_their_own_tokens_alone()
         }
     }
     let during: Vec<_> = applications.iter().cycle().take(16).map(new).collect();
-    let asking = join_all(during.iter().map(|token| persistent(&issuing, *token)));
-    let (outcomes, ()) = join!(asking, async {
+    let issuance = join_all(during.iter().map(|token| issue_with_retries(&issuing, *token)));
+    let (outcomes, ()) = join!(issuance, async {
         deleting.commit().await.unwrap();
         closing.commit().await.unwrap();
     });
@@ -105,14 +104,14 @@ async fn a_deletion_and_a_closure_amid_the_group_refuse_their_own_tokens_alone()
         assert_eq!(stored, !ends(token));
     }
     for token in before.iter().chain(&during) {
-        assert_eq!(lives(&fixture, token).await, !ends(token));
+        assert_eq!(is_valid(&fixture, token).await, !ends(token));
     }
 }
 
 #[tokio::test]
-async fn no_token_is_issued_once_a_suspension_or_a_narrowing_has_been_acknowledged() {
+async fn no_token_is_issued_after_a_suspension_or_narrowing_is_committed() {
     let fixture = Fixture::new().await;
-    let holding = fixture.place.connect().await;
+    let blocking = fixture.test_database.connect().await;
     let issuing = fixture.database.client_tokens();
     for change in ["status = 'suspended'", "scopes = 0"] {
         let application = applications(&fixture, 1).await.remove(0);
@@ -120,13 +119,13 @@ async fn no_token_is_issued_once_a_suspension_or_a_narrowing_has_been_acknowledg
             "begin; update applications set {change} where client_id = '{}'",
             application.client_id.uuid()
         );
-        holding.batch_execute(&update).await.unwrap();
+        blocking.batch_execute(&update).await.unwrap();
         let token = new(&application);
-        let (stored, ()) = join!(persistent(&issuing, token), async {
+        let (stored, ()) = join!(issue_with_retries(&issuing, token), async {
             fixture.wait_for_blocked_session().await;
-            holding.batch_execute("commit").await.unwrap();
+            blocking.batch_execute("commit").await.unwrap();
         });
-        assert!(!stored && !lives(&fixture, &token).await, "{change}");
+        assert!(!stored && !is_valid(&fixture, &token).await, "{change}");
         fixture
             .set_status(application.client_id, oauth::ApplicationStatus::Active)
             .await;
@@ -136,64 +135,42 @@ async fn no_token_is_issued_once_a_suspension_or_a_narrowing_has_been_acknowledg
                 application.scopes.bits()
             ))
             .await;
-        assert!(persistent(&issuing, new(&application)).await);
+        assert!(issue_with_retries(&issuing, new(&application)).await);
     }
 }
 
 #[tokio::test]
-async fn a_group_whose_answer_is_lost_is_not_sent_again() {
+async fn a_batch_whose_answer_is_lost_fails_all_its_callers_and_is_not_sent_again() {
     let fixture = Fixture::new().await;
-    let application = applications(&fixture, 1).await.remove(0);
-    let (issuing, counter) = (fixture.database.client_tokens(), fixture.database.rate_counter());
-    let subject = Subject::client(application.client_id);
-    let issue = async || {
-        issuing
-            .issue(new(&application))
-            .await
-            .map(|stored| assert!(stored))
+    let (counter, subject) = (fixture.database.rate_counter(), Subject::client(id().into()));
+    let count = async |_| counter.count(Limiter::TokenByClient, subject).await.map(drop);
+    let blocking = fixture.test_database.connect().await;
+    let lock = "begin; lock table rate_windows in access exclusive mode";
+    blocking.batch_execute(lock).await.unwrap();
+    let cut = async {
+        fixture.wait_for_blocked_session().await;
+        // The batch behind the first one is sent after it has failed, and must not meet the lock.
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' \
+            and application_name = 'seller-api' and datname = current_database()";
+        fixture.tamper(end).await;
+        blocking.batch_execute("rollback").await.unwrap();
     };
-    let count = async || counter.count(Limiter::TokenByClient, subject).await.map(drop);
-    let lose = async |table: &str| {
-        let holding = fixture.place.connect().await;
-        let lock = format!("begin; lock table {table} in access exclusive mode");
-        holding.batch_execute(&lock).await.unwrap();
-        let cut = async {
-            fixture.wait_for_blocked_session().await;
-            // The batch behind the first one is sent after it has failed, and must not find the lock.
-            let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' \
-                and application_name = 'seller-api' and datname = current_database()";
-            fixture.tamper(end).await;
-            holding.batch_execute("rollback").await.unwrap();
-        };
-        let (tokens, counts, ()) = if table == "families" {
-            join!(join_all((0..4).map(|_| issue())), async { Vec::new() }, cut)
-        } else {
-            join!(async { Vec::new() }, join_all((0..4).map(|_| count())), cut)
-        };
-        let outcomes: Vec<_> = tokens.into_iter().chain(counts).collect();
-        let is_lost = |outcome: &&Result<(), StoreError>| matches!(outcome, Err(StoreError::Unavailable(_)));
-        let lost = outcomes.iter().filter(is_lost).count();
-        let fine = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-        assert!(lost > 0 && lost + fine == 4, "{outcomes:?}");
-        i64::try_from(fine).unwrap()
-    };
-    let stored = lose("families").await;
-    assert_eq!(fixture.rows_of("families").await, stored);
-    let places = lose("rate_windows").await;
-    assert_eq!(
-        fixture
-            .count("select coalesce(sum(used), 0)::bigint from rate_windows")
-            .await,
-        places
-    );
-    // Once the end of the connection is noticed, a new one is opened.
-    while issue().await.is_err() || count().await.is_err() {
+    let (outcomes, ()) = join!(join_all((0..4).map(count)), cut);
+    let (done, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
+    assert!(!lost.is_empty());
+    lost.into_iter().for_each(is_unavailable);
+    let stored = fixture
+        .count("select coalesce(sum(used), 0)::bigint from rate_windows")
+        .await;
+    assert_eq!(usize::try_from(stored).unwrap(), done.len());
+    // A new connection is opened once the end of the previous one is noticed.
+    while count(0).await.is_err() {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn a_statement_of_the_minute_before_that_comes_late_counts_there() {
+async fn a_late_count_of_the_previous_minute_is_added_to_its_own_window() {
     let (fixture, clock) = Fixture::frozen().await;
     let application = applications(&fixture, 1).await.remove(0);
     let token = fixture.token(&application).await;
@@ -214,16 +191,11 @@ async fn a_statement_of_the_minute_before_that_comes_late_counts_there() {
 }
 
 #[tokio::test]
-async fn effects_wait_for_the_disk_and_counts_and_claims_do_not() {
+async fn effects_commit_synchronously_and_counts_and_claims_asynchronously() {
     let (fixture, clock) = Fixture::frozen().await;
     let application = applications(&fixture, 1).await.remove(0);
     let token = fixture.token(&application).await;
-    let session = Session {
-        hash: hash(),
-        seller: application.owner,
-        created_at: instant(),
-        seen_at: instant(),
-    };
+    let session = session(application.owner, instant());
     fixture
         .tx(async |tx| tx.open_session(session).await.unwrap())
         .await;
@@ -261,8 +233,8 @@ async fn effects_wait_for_the_disk_and_counts_and_claims_do_not() {
     // A session's use is recorded once a minute.
     for (seconds, seen) in [(59, 0), (60, 60), (119, 60), (300, 300)] {
         clock.freeze(instant() + TimeDelta::seconds(seconds)).await;
-        let found = database.panel().signed_in(session.hash).await.unwrap().unwrap();
-        assert_eq!((found.session.seen_at - instant()).num_seconds(), seen);
+        let signed_in = database.panel().signed_in(session.hash).await.unwrap().unwrap();
+        assert_eq!((signed_in.session.seen_at - instant()).num_seconds(), seen);
     }
     let expected = [
         "families on",

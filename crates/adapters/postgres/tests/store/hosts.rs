@@ -36,8 +36,8 @@ impl Two {
     }
 
     /// Makes the server refuse or accept writes.
-    async fn only_reads(&self, place: usize, only_reads: bool) {
-        let url = self.servers[place].url("postgres");
+    async fn only_reads(&self, n: usize, only_reads: bool) {
+        let url = self.servers[n].url("postgres");
         tamper(
             &url,
             &format!("alter system set default_transaction_read_only = {only_reads}"),
@@ -57,8 +57,8 @@ impl Two {
     }
 
     /// Whether the mark was set on this server.
-    async fn has_mark(&self, place: usize) -> bool {
-        let url = self.servers[place].url("postgres");
+    async fn has_mark(&self, n: usize) -> bool {
+        let url = self.servers[n].url("postgres");
         database(&url).mark("tests").await.unwrap().is_some()
     }
 }
@@ -86,7 +86,7 @@ async fn set_mark(database: &Database) {
 }
 
 #[tokio::test]
-async fn the_server_that_takes_writes_is_found_and_found_again() {
+async fn the_writable_host_is_found_also_after_a_switch() {
     let two = Two::start().await;
     migrated(&two).await;
     two.only_reads(0, true).await;
@@ -103,7 +103,7 @@ async fn the_server_that_takes_writes_is_found_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_silent_host_costs_its_share_once() {
+async fn a_silent_host_delays_the_first_connection_alone() {
     let two = Two::start().await;
     let folder = tempfile::tempdir().unwrap();
     let _silent = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
@@ -120,16 +120,16 @@ async fn a_silent_host_costs_its_share_once() {
 }
 
 #[tokio::test]
-async fn where_nobody_takes_writes_every_host_is_told() {
+async fn without_a_writable_host_the_error_names_every_host() {
     let two = Two::start().await;
     two.only_reads(0, true).await;
     two.only_reads(1, true).await;
-    let told = refusal(&two.url("127.0.0.1:1,")).await;
-    assert!(told.contains("127.0.0.1:1: "), "{told}");
+    let error = refusal(&two.url("127.0.0.1:1,")).await;
+    assert!(error.contains("127.0.0.1:1: "), "{error}");
     for server in &two.servers {
         let connection = server.connection();
         let folder = connection.socket_folder().display();
         let expected = format!("{folder}: error connecting to server: database does not allow writes");
-        assert!(told.contains(&expected), "{told}");
+        assert!(error.contains(&expected), "{error}");
     }
 }

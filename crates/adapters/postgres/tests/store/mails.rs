@@ -5,10 +5,11 @@ use std::sync::Arc;
 use accounts::{AccountMail, Link, LinkKind};
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, SellerId};
+use kernel::{DueMail, Mail, MailQueue, MailStep, SellerId};
 use orders::{OrderId, ShipmentMail};
+use uuid::Uuid;
 
-use crate::support::{Fixture, hash, id, instant, mail, number};
+use crate::support::{Fixture, each_once, id, instant, link, mail, number, take_all};
 
 const LEASE: TimeDelta = TimeDelta::minutes(5);
 
@@ -23,12 +24,7 @@ async fn queue(fixture: &Fixture, mails: &[ShipmentMail]) {
 /// A link and its mail, queued together.
 async fn queue_link(fixture: &Fixture, seller: SellerId, kind: LinkKind) -> (Link, AccountMail) {
     let tx = fixture.begin().await;
-    let link = Link {
-        hash: hash(),
-        kind,
-        seller,
-        expires_at: tx.now() + kind.lifetime(),
-    };
+    let link = link(seller, kind, tx.now());
     let mail = AccountMail {
         id: id().into(),
         seller,
@@ -56,15 +52,15 @@ async fn steps(fixture: &Fixture, table: &str) -> [i64; 3] {
 }
 
 #[tokio::test]
-async fn each_fate_is_what_comes_next_in_both_queues() {
+async fn each_step_of_a_mail_is_stored_in_both_queues() {
     let (fixture, clock) = Fixture::frozen().await;
     for _ in 0..3 {
         queue(&fixture, &[mail(id().into())]).await;
         let seller = fixture.seller().await;
         queue_link(&fixture, seller, LinkKind::Invitation).await;
     }
-    each_fate(&fixture, &clock, "mails", &*fixture.database.mail_queue()).await;
-    each_fate(
+    steps_of_three_mails(&fixture, &clock, "mails", &*fixture.database.mail_queue()).await;
+    steps_of_three_mails(
         &fixture,
         &clock,
         "account_mails",
@@ -74,7 +70,7 @@ async fn each_fate_is_what_comes_next_in_both_queues() {
 }
 
 /// Of three mails, one is sent, one is retried repeatedly, and one is given up.
-async fn each_fate<M: Mail + std::fmt::Debug + PartialEq>(
+async fn steps_of_three_mails<M: Mail + std::fmt::Debug + PartialEq>(
     fixture: &Fixture,
     clock: &testkit::TestClock,
     table: &str,
@@ -123,7 +119,7 @@ async fn each_fate<M: Mail + std::fmt::Debug + PartialEq>(
 }
 
 #[tokio::test]
-async fn a_mail_is_leased_as_it_was_queued_and_an_erasure_forgets_it_sent_or_not() {
+async fn a_mail_is_leased_as_it_was_queued_and_erased_whether_sent_or_not() {
     let fixture = Fixture::new().await;
     let (order, other) = (OrderId::from(id()), OrderId::from(id()));
     let bare = ShipmentMail {
@@ -151,50 +147,37 @@ async fn a_mail_is_leased_as_it_was_queued_and_an_erasure_forgets_it_sent_or_not
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_at_once_take_each_mail_once() {
+async fn concurrent_workers_lease_each_mail_once() {
     let fixture = Fixture::new().await;
-    let mails: Vec<_> = (0..200).map(|_| mail(id().into())).collect();
-    queue(&fixture, &mails).await;
+    queue(&fixture, &(0..200).map(|_| mail(id().into())).collect::<Vec<_>>()).await;
     for _ in 0..30 {
         let seller = fixture.seller().await;
         queue_link(&fixture, seller, LinkKind::Invitation).await;
     }
     let another = || fixture.another(2);
-    let shipments = join_all((0..8).map(|_| take_all(another().mail_queue())))
-        .await
-        .concat();
-    let accounts = join_all((0..3).map(|_| take_all(another().account_mail_queue())))
-        .await
-        .concat();
-    for (mut taken, all) in [(shipments, 200), (accounts, 30)] {
-        taken.sort_unstable();
-        taken.dedup();
-        assert_eq!(taken.len(), all);
-    }
-    let attempts = "select (select sum(attempts) from mails) + (select sum(attempts) from account_mails)";
-    assert_eq!(fixture.count(attempts).await, 230, "each once");
+    let shipments = (0..8).map(|_| take_mails(another().mail_queue()));
+    each_once(&join_all(shipments).await, 200);
+    let accounts = (0..3).map(|_| take_mails(another().account_mail_queue()));
+    each_once(&join_all(accounts).await, 30);
 }
 
-async fn take_all<M: Mail>(queue: Arc<dyn MailQueue<M>>) -> Vec<MailId> {
-    let (mut taken, mut nothing) = (Vec::new(), 0);
-    // Rows locked by another worker are skipped, so an empty batch is not yet the end.
-    while nothing < 3 {
+async fn take_mails<M: Mail>(queue: Arc<dyn MailQueue<M>>) -> Vec<Uuid> {
+    take_all(async || {
         let due = queue.lease_mails(id(), 7, LEASE).await.unwrap();
         assert!(due.len() <= 7);
-        nothing = if due.is_empty() { nothing + 1 } else { 0 };
-        taken.extend(due.iter().map(|due| due.mail.id()));
-    }
-    taken
+        due.iter().map(|due| due.mail.id().uuid()).collect()
+    })
+    .await
 }
 
 #[tokio::test]
-async fn a_link_lies_sealed_in_its_mail_and_a_mail_whose_link_is_dead_is_given_up() {
+async fn a_mailed_link_is_sealed_and_a_mail_whose_link_has_ended_is_not_sent() {
     let (fixture, clock) = Fixture::frozen().await;
     let mut sellers = Vec::new();
     for _ in 0..5 {
         sellers.push(fixture.seller().await);
     }
-    let [replaced, used, expired, closed, kept] = sellers[..] else {
+    let [replaced, used, expired, closed, valid_seller] = sellers[..] else {
         panic!("five")
     };
     let (link, mail) = queue_link(&fixture, used, LinkKind::Invitation).await;
@@ -210,23 +193,23 @@ async fn a_link_lies_sealed_in_its_mail_and_a_mail_whose_link_is_dead_is_given_u
     queue_link(&fixture, expired, LinkKind::PasswordReset).await;
     clock.freeze(instant() + LinkKind::PasswordReset.lifetime()).await;
     let (_, newer) = queue_link(&fixture, replaced, LinkKind::Invitation).await;
-    let (_, sound) = queue_link(&fixture, kept, LinkKind::PasswordReset).await;
+    let (_, valid) = queue_link(&fixture, valid_seller, LinkKind::PasswordReset).await;
     let due = lease(&*fixture.database.account_mail_queue()).await;
     let mut due: Vec<_> = due.into_iter().map(|due| due.mail).collect();
     due.sort_by_key(|mail| mail.id);
-    assert_eq!(due, [newer, sound]);
+    assert_eq!(due, [newer, valid]);
     assert_eq!(steps(&fixture, "account_mails").await, [2, 0, 4]);
     assert_eq!(fixture.count("select count(url) from account_mails").await, 2);
 }
 
 #[tokio::test]
-async fn a_mail_that_cannot_be_read_does_not_keep_the_others() {
+async fn an_unreadable_mail_does_not_block_the_others() {
     let fixture = Fixture::new().await;
     let mails = [mail(id().into()), mail(id().into())];
     queue(&fixture, &mails).await;
     let (one, other) = (fixture.seller().await, fixture.seller().await);
     let (_, broken) = queue_link(&fixture, one, LinkKind::Invitation).await;
-    let (_, sound) = queue_link(&fixture, other, LinkKind::Invitation).await;
+    let (_, valid) = queue_link(&fixture, other, LinkKind::Invitation).await;
     let spoil = format!(
         "alter table mails drop constraint mails_carrier_check; \
          update mails set carrier = 'pigeon' where id = '{}'; \
@@ -237,5 +220,5 @@ async fn a_mail_that_cannot_be_read_does_not_keep_the_others() {
     let due = lease(&*fixture.database.mail_queue()).await;
     assert_eq!((due.len(), due[0].mail.id), (1, mails[1].id));
     let due = lease(&*fixture.database.account_mail_queue()).await;
-    assert_eq!((due.len(), &due[0].mail), (1, &sound));
+    assert_eq!((due.len(), &due[0].mail), (1, &valid));
 }

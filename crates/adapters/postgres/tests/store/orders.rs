@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::{Change, SellerId};
+use kernel::SellerId;
 use orders::{
     Buyer, Carrier, Cause, Delivery, DueParcel, OrderFilter, OrderRef, OrderState, SellerOrder,
     TrackingQueue, TrackingStatus,
 };
 use testkit::TestClock;
+use usecases::Transaction;
 
-use crate::support::{Fixture, id, instant, is_rolled_back, paid, part, shipment, shipped, sighting};
+use crate::support::{
+    Fixture, changed, each_once, id, instant, is_rolled_back, paid, part, shipment, shipped, sighting,
+    take_all,
+};
 
 /// A part in each state, with all distinguishable facts.
-pub(crate) fn every_kind(seller: SellerId) -> Vec<SellerOrder> {
+pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
     let new = || part(seller, instant());
     let at = instant() + TimeDelta::hours(1);
     let seen = |status| sighting(status, Some(instant() + TimeDelta::minutes(30)));
@@ -54,10 +58,10 @@ pub(crate) fn every_kind(seller: SellerId) -> Vec<SellerOrder> {
 }
 
 #[tokio::test]
-async fn a_part_moves_to_every_state_and_comes_back_by_every_way() {
+async fn a_part_of_every_state_reads_back_by_id_and_number() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
-    let parts = every_kind(seller);
+    let parts = parts_of_every_state(seller);
     let reader = fixture.database.order_reader();
     for after in &parts {
         let before = SellerOrder {
@@ -67,9 +71,7 @@ async fn a_part_moves_to_every_state_and_comes_back_by_every_way() {
         fixture.save(&[before]).await;
         let tx = fixture.begin().await;
         tx.lock_part(seller, &OrderRef::Id(after.id)).await.unwrap();
-        tx.save_parts(vec![Change::of_existing(after.clone(), Vec::new())])
-            .await
-            .unwrap();
+        tx.save_parts(vec![changed(after.clone())]).await.unwrap();
         for by in [OrderRef::Id(after.id), OrderRef::Number(after.number.clone())] {
             // A read in the same transaction sees what was saved before it.
             assert_eq!(tx.lock_part(seller, &by).await.unwrap().as_ref(), Some(after));
@@ -118,7 +120,7 @@ async fn parts_of_one_order_are_locked_by_seller() {
 }
 
 #[tokio::test]
-async fn what_is_new_must_not_be_there_and_what_changes_must() {
+async fn inserting_a_known_order_or_updating_a_missing_part_fails() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let known = part(seller, instant());
@@ -126,17 +128,16 @@ async fn what_is_new_must_not_be_there_and_what_changes_must() {
     let tx = fixture.begin().await;
     let taken = tx.open_order(id().into(), &known.number, true, instant()).await;
     assert_eq!(taken.unwrap_err().conflict(), Some("orders_number_key"));
-    drop(tx);
     // Updates are sent with the commit, which is sent only after they succeeded.
     let tx = fixture.begin().await;
-    let missing = Change::of_existing(part(seller, instant()), Vec::new());
+    let missing = changed(part(seller, instant()));
     tx.save_parts(vec![missing]).await.unwrap();
     let cause = is_rolled_back(tx).await;
     assert!(matches!(cause, kernel::StoreError::Unexpected(_)), "{cause:?}");
 }
 
 #[tokio::test]
-async fn the_rules_of_a_part_stand_in_the_database_too() {
+async fn constraints_refuse_impossible_parts() {
     let fixture = Fixture::new().await;
     let part = shipped(part(fixture.seller().await, instant()), Carrier::Ups);
     fixture.save(&[part]).await;
@@ -176,69 +177,38 @@ async fn later() -> (Fixture, TestClock, SellerId) {
     (fixture, clock, seller)
 }
 
-/// Saves the part as paid and ships it in its own transaction; returns the parcel once it is due.
-async fn ship(
-    fixture: &Fixture,
-    part: SellerOrder,
-    carrier: Carrier,
-    seen: Option<TrackingStatus>,
-) -> DueParcel {
-    let part = paid(part);
+/// A part that was paid, and shipped in its own transaction.
+async fn ship(fixture: &Fixture, seller: SellerId, carrier: Carrier) -> SellerOrder {
+    let part = paid(part(seller, instant()));
     fixture.save(std::slice::from_ref(&part)).await;
-    let mut new = shipment(carrier);
-    new.sighting = seen.map(|status| sighting(status, None));
-    let tx = fixture.begin().await;
-    let locked = tx
-        .lock_part(part.seller, &OrderRef::Id(part.id))
-        .await
-        .unwrap()
-        .unwrap();
-    let change = locked.ship(new, Cause::Seller, tx.now()).unwrap();
-    let after = change.after.clone();
-    tx.save_parts(vec![change]).await.unwrap();
-    tx.commit().await.unwrap();
-    let parcel = after.parcel().unwrap();
-    DueParcel {
-        seller: after.seller,
-        order: after.id,
-        carrier: parcel.carrier,
-        tracking_number: parcel.tracking_number.clone(),
-        shipped_at: after.shipped_at().unwrap(),
-        fence: id(),
-    }
+    let ship = async |tx: &dyn Transaction| {
+        let shipped = part.ship(shipment(carrier), Cause::Seller, tx.now()).unwrap();
+        tx.save_parts(vec![shipped.clone()]).await.unwrap();
+        shipped.after
+    };
+    fixture.tx(ship).await
 }
 
+/// The carrier's own report of the delivery ends it as well, which the contract's tests show.
 #[tokio::test]
-async fn a_delivery_by_any_way_ends_the_following() {
+async fn a_delivery_reported_by_the_marketplace_ends_the_tracking() {
     let (fixture, clock, seller) = later().await;
-    for by_carrier in [true, false] {
-        let parcel = ship(&fixture, part(seller, instant()), Carrier::Fedex, None).await;
-        let tx = fixture.begin().await;
-        let locked = tx
-            .lock_part(seller, &OrderRef::Id(parcel.order))
-            .await
-            .unwrap()
-            .unwrap();
-        let change = if by_carrier {
-            let seen = locked.sighted(&sighting(TrackingStatus::InTransit, None), tx.now());
-            tx.save_parts(vec![seen.clone()]).await.unwrap();
-            seen.after
-                .sighted(&sighting(TrackingStatus::Delivered, None), tx.now())
-        } else {
-            locked.deliver(Delivery { at: None }, tx.now()).unwrap()
-        };
-        tx.save_parts(vec![change]).await.unwrap();
-        tx.commit().await.unwrap();
-    }
+    let shipped = ship(&fixture, seller, Carrier::Fedex).await;
+    let deliver = async |tx: &dyn Transaction| {
+        let delivered = shipped.deliver(Delivery { at: None }, tx.now()).unwrap();
+        tx.save_parts(vec![delivered]).await.unwrap();
+    };
+    assert_eq!(fixture.rows_of("parcels").await, 1);
+    fixture.tx(deliver).await;
     clock.advance(TimeDelta::days(1)).await;
     assert_eq!(lease(&*fixture.database.tracking_queue(), 10).await, []);
     assert_eq!(fixture.rows_of("parcels").await, 0);
 }
 
 #[tokio::test]
-async fn asking_again_is_put_off_or_ends_and_a_lost_lease_changes_nothing() {
+async fn a_parcel_is_rescheduled_or_ended_by_the_holder_of_its_lease_alone() {
     let (fixture, clock, seller) = later().await;
-    ship(&fixture, part(seller, instant()), Carrier::Dhl, None).await;
+    ship(&fixture, seller, Carrier::Dhl).await;
     let queue = fixture.database.tracking_queue();
     clock.advance(TimeDelta::hours(1)).await;
     let now = clock.now().await;
@@ -277,7 +247,7 @@ async fn fill(fixture: &Fixture, counts: &[(Carrier, i64)]) {
 }
 
 #[tokio::test]
-async fn carriers_take_turns() {
+async fn carriers_take_turns_by_the_longest_wait() {
     let fixture = Fixture::new().await;
     let carriers = [Carrier::Inpost, Carrier::Dpd, Carrier::Ups];
     fill(
@@ -299,30 +269,21 @@ async fn carriers_take_turns() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_at_once_take_each_parcel_once() {
+async fn concurrent_workers_lease_each_parcel_once() {
     let fixture = Fixture::new().await;
     fill(
         &fixture,
         &[(Carrier::Inpost, 150), (Carrier::Dpd, 30), (Carrier::Ups, 60)],
     )
     .await;
-    let workers = (0..8).map(|_| {
+    let worker = async |_| {
         let queue = fixture.another(2).tracking_queue();
-        async move {
-            let (mut taken, mut nothing) = (Vec::new(), 0);
-            // Rows locked by another worker are skipped, so an empty batch is not yet the end.
-            while nothing < 3 {
-                let due = lease(&*queue, 6).await;
-                assert!(due.len() <= 6);
-                nothing = if due.is_empty() { nothing + 1 } else { 0 };
-                taken.extend(due.iter().map(|parcel| parcel.order.uuid()));
-            }
-            taken
-        }
-    });
-    let mut taken = join_all(workers).await.concat();
-    let all = taken.len();
-    taken.sort_unstable();
-    taken.dedup();
-    assert_eq!((all, taken.len()), (240, 240));
+        take_all(async || {
+            let due = lease(&*queue, 6).await;
+            assert!(due.len() <= 6);
+            due.iter().map(|parcel| parcel.order.uuid()).collect()
+        })
+        .await
+    };
+    each_once(&join_all((0..8).map(worker)).await, 240);
 }

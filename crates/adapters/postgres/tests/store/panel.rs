@@ -2,15 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use accounts::{Link, LinkKind, PasswordHash, Session};
-use chrono::TimeDelta;
+use accounts::{LinkKind, PasswordHash};
 use futures_util::join;
 use kernel::SellerId;
 use oauth::SecretHash;
 use usecases::account_links::{Refusal, change_password, sign_in_by_link};
 use usecases::{ActingSeller, Failure, Transaction};
 
-use crate::support::{Fixture, hash, id};
+use crate::support::{Fixture, hash, id, link, session};
 
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -19,37 +18,26 @@ fn password(text: &str) -> PasswordHash {
 }
 
 /// A committed link.
-async fn link(fixture: &Fixture, seller: SellerId, kind: LinkKind) -> SecretHash {
+async fn stored_link(fixture: &Fixture, seller: SellerId, kind: LinkKind) -> SecretHash {
     fixture.tx(async |tx| add_link(tx, seller, kind).await).await
 }
 
 async fn add_link(tx: &dyn Transaction, seller: SellerId, kind: LinkKind) -> SecretHash {
-    let link = Link {
-        hash: hash(),
-        kind,
-        seller,
-        expires_at: tx.now() + TimeDelta::minutes(1),
-    };
+    let link = link(seller, kind, tx.now());
     tx.add_link(link).await.unwrap();
     link.hash
 }
 
 /// A seller with the password `before`, and a session.
 async fn member(fixture: &Fixture) -> (SellerId, SecretHash) {
-    let (seller, hash) = (fixture.seller().await, hash());
-    fixture
-        .tx(async |tx| {
-            tx.set_password(seller, password("before")).await.unwrap();
-            let session = Session {
-                hash,
-                seller,
-                created_at: tx.now(),
-                seen_at: tx.now(),
-            };
-            tx.open_session(session).await.unwrap();
-        })
-        .await;
-    (seller, hash)
+    let seller = fixture.seller().await;
+    let set_up = async |tx: &dyn Transaction| {
+        let session = session(seller, tx.now());
+        tx.set_password(seller, password("before")).await.unwrap();
+        tx.open_session(session).await.unwrap();
+        (seller, session.hash)
+    };
+    fixture.tx(set_up).await
 }
 
 /// Changes the password from `before` to `changed`.
@@ -122,7 +110,7 @@ async fn a_link_works_once_and_the_later_of_two_concurrent_ones_replaces_the_oth
     let seller = fixture.seller().await;
     let kind = LinkKind::SignIn;
     for commits in [true, false] {
-        let hash = link(&fixture, seller, kind).await;
+        let hash = stored_link(&fixture, seller, kind).await;
         let (first, second) = (fixture.begin().await, fixture.begin().await);
         assert!(
             first
@@ -158,7 +146,7 @@ async fn a_reset_takes_precedence_over_a_change_that_was_compared_before() {
         let member = member(&fixture).await;
         let (kind, reset) = (
             LinkKind::PasswordReset,
-            link(&fixture, member.0, LinkKind::PasswordReset).await,
+            stored_link(&fixture, member.0, LinkKind::PasswordReset).await,
         );
         let (first, second) = (fixture.begin().await, fixture.begin().await);
         assert!(first.use_link(reset, kind).await.unwrap().is_some());
@@ -202,7 +190,7 @@ async fn a_session_that_a_link_opens_does_not_outlive_a_change_of_the_password()
     let fixture = Fixture::new().await;
     for link_first in [true, false] {
         let member = member(&fixture).await;
-        let (link, opened) = (link(&fixture, member.0, LinkKind::SignIn).await, hash());
+        let (link, opened) = (stored_link(&fixture, member.0, LinkKind::SignIn).await, hash());
         let (first, second) = (fixture.begin().await, fixture.begin().await);
         let now = first.now();
         let enter = async |tx: &dyn Transaction| sign_in_by_link(tx, link, (opened, None), HOME, now).await;
@@ -227,7 +215,7 @@ async fn a_session_that_a_link_opens_does_not_outlive_a_change_of_the_password()
 async fn ending_all_sessions_ends_one_that_a_link_is_opening() {
     let fixture = Fixture::new().await;
     let (seller, own) = member(&fixture).await;
-    let (link, opened) = (link(&fixture, seller, LinkKind::SignIn).await, hash());
+    let (link, opened) = (stored_link(&fixture, seller, LinkKind::SignIn).await, hash());
     let (first, second) = (fixture.begin().await, fixture.begin().await);
     sign_in_by_link(&*first, link, (opened, None), HOME, first.now())
         .await

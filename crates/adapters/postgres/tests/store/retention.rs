@@ -7,7 +7,7 @@ use oauth::FamilyKind;
 use orders::{OrderRef, SellerOrder};
 
 use crate::{
-    orders::every_kind,
+    orders::parts_of_every_state,
     support::{Fixture, Parties, Restock, id, instant, key_of, mail, new_token, part},
 };
 
@@ -19,7 +19,7 @@ async fn clear(fixture: &Fixture) -> (usize, usize, usize) {
 }
 
 #[tokio::test]
-async fn tokens_that_ended_over_an_hour_ago_are_cleared() {
+async fn tokens_are_cleared_an_hour_after_their_end() {
     let (fixture, clock) = Fixture::frozen().await;
     let seller = fixture.seller().await;
     let application = fixture.application(seller).await;
@@ -51,7 +51,7 @@ async fn tokens_that_ended_over_an_hour_ago_are_cleared() {
 }
 
 #[tokio::test]
-async fn a_consented_family_goes_with_the_last_of_its_codes_and_tokens() {
+async fn a_family_is_cleared_with_the_last_of_its_codes_and_tokens() {
     let (fixture, clock) = Fixture::frozen().await;
     let parties = Parties::new(&fixture).await;
     parties.code(&fixture).await;
@@ -98,7 +98,7 @@ async fn a_consented_family_goes_with_the_last_of_its_codes_and_tokens() {
 }
 
 #[tokio::test]
-async fn what_the_panel_keeps_goes_when_its_time_is_over() {
+async fn expired_panel_data_are_cleared() {
     const FILL: &str = "
         insert into sessions select sha256('old'), id, api_now() - age, api_now() - age
           from sellers, (values (interval '9 hours 1 s')) t (age);
@@ -143,7 +143,7 @@ async fn what_the_panel_keeps_goes_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn changes_and_mails_go_after_thirty_days_once_they_are_done() {
+async fn changes_and_finished_mails_are_cleared_after_thirty_days() {
     let (fixture, clock) = Fixture::frozen().await;
     let seller = fixture.seller().await;
     let offer = fixture.offer(seller, 5).await;
@@ -178,7 +178,7 @@ async fn changes_and_mails_go_after_thirty_days_once_they_are_done() {
 }
 
 #[tokio::test]
-async fn a_batch_is_small_and_says_that_more_is_left() {
+async fn a_batch_is_limited_and_reports_that_more_is_left() {
     let fixture = Fixture::new().await;
     let fill = "
         insert into rate_windows select api_now() - interval '1 day', 1, gen_random_uuid(), 1 from generate_series(1, 2500);
@@ -198,11 +198,11 @@ async fn a_batch_is_small_and_says_that_more_is_left() {
 }
 
 #[tokio::test]
-async fn buyers_of_old_orders_are_erased_exactly_as_the_domain_erases_one() {
+async fn buyers_of_old_orders_are_erased_by_the_rule_of_the_domain() {
     let (fixture, clock) = Fixture::frozen().await;
     let seller = fixture.seller().await;
     let several = part(seller, instant());
-    let mut parts = every_kind(seller);
+    let mut parts = parts_of_every_state(seller);
     parts.push(SellerOrder {
         seller: fixture.seller().await,
         ..several.clone()
@@ -227,20 +227,20 @@ async fn buyers_of_old_orders_are_erased_exactly_as_the_domain_erases_one() {
     assert_eq!(erase().await, ErasedBuyers::default());
     let reader = fixture.database.order_reader();
     for part in parts {
-        let stands = reader
+        let stored = reader
             .order(part.seller, &OrderRef::Id(part.id))
             .await
             .unwrap()
             .unwrap();
         let Change { after, .. } = part.erase_buyer(now);
-        assert_eq!(stands, after);
+        assert_eq!(stored, after);
     }
-    let stands = reader.order(seller, &OrderRef::Id(young.id)).await.unwrap();
-    assert_eq!((stands, fixture.rows_of("mails").await), (Some(young), 0));
+    let stored = reader.order(seller, &OrderRef::Id(young.id)).await.unwrap();
+    assert_eq!((stored, fixture.rows_of("mails").await), (Some(young), 0));
 }
 
 #[tokio::test]
-async fn a_mail_that_comes_to_be_while_its_order_is_waited_for_goes_too() {
+async fn an_erasure_deletes_a_mail_queued_while_it_waited() {
     let (fixture, clock) = Fixture::frozen().await;
     let part = part(fixture.seller().await, instant());
     fixture.save(std::slice::from_ref(&part)).await;
@@ -285,7 +285,7 @@ async fn parts_are_erased_in_the_order_of_locks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_that_erase_at_once_share_the_work() {
+async fn concurrent_erasures_take_different_orders() {
     let (fixture, clock) = Fixture::frozen().await;
     let seller = fixture.seller().await;
     let parts: Vec<_> = (0..250).map(|_| part(seller, instant())).collect();

@@ -25,8 +25,8 @@ async fn migrated(url: &str) -> (Result<MigrationReport, MigrateError>, Vec<Stri
     tokio::task::spawn_blocking(run).await.unwrap()
 }
 
-fn database(place: &TestDatabase) -> Database {
-    Database::new(settings(place.url(), 2)).unwrap()
+fn database(empty: &TestDatabase) -> Database {
+    Database::new(settings(empty.url(), 2)).unwrap()
 }
 
 /// The migrations in order.
@@ -49,12 +49,12 @@ fn embedded() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_empty_database_is_brought_up_to_date_step_by_step() {
-    let place = TestDatabase::empty().await;
-    let database = database(&place);
+async fn an_empty_database_is_migrated_step_by_step() {
+    let empty = TestDatabase::empty().await;
+    let database = database(&empty);
     assert!(database.is_empty().await.unwrap());
     assert_eq!(database.schema_state().await.unwrap(), SchemaState::Missing);
-    let (report, steps) = migrated(place.url()).await;
+    let (report, steps) = migrated(empty.url()).await;
     assert_eq!(report.unwrap().applied, embedded());
     let of = embedded().len();
     let expected = embedded()
@@ -63,25 +63,25 @@ async fn an_empty_database_is_brought_up_to_date_step_by_step() {
         .map(|(n, name)| format!("{}/{of} {name}", n + 1));
     assert_eq!(steps, expected.collect::<Vec<_>>());
     assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
-    let (report, steps) = migrated(place.url()).await;
+    let (report, steps) = migrated(empty.url()).await;
     assert!(report.unwrap().applied.is_empty() && steps.is_empty());
     assert!(!database.is_empty().await.unwrap());
 }
 
 #[tokio::test]
-async fn many_at_once_apply_each_migration_once() {
-    let place = TestDatabase::empty().await;
-    let run = async || migrated(place.url()).await.0.unwrap().applied;
+async fn concurrent_migrations_apply_each_step_once() {
+    let empty = TestDatabase::empty().await;
+    let run = async || migrated(empty.url()).await.0.unwrap().applied;
     let (one, two, three, four) = futures_util::join!(run(), run(), run(), run());
     assert_eq!([one, two, three, four].concat(), embedded());
 }
 
 #[tokio::test]
-async fn a_schema_says_what_it_needs() {
+async fn the_schema_state_follows_versions_and_writability() {
     let fixture = Fixture::new().await;
     let last = &embedded().pop().unwrap()[..4];
-    let forget = format!("delete from __diesel_schema_migrations where version = '{last}'");
-    let remember = format!(
+    let remove = format!("delete from __diesel_schema_migrations where version = '{last}'");
+    let add = format!(
         "insert into __diesel_schema_migrations (version) values ('{last}'), ('9999'); \
          insert into schema_facts values ('9999', '0.1.0')"
     );
@@ -90,8 +90,8 @@ async fn a_schema_says_what_it_needs() {
         oldest: "12.0.3".to_owned(),
     };
     for (change, expected) in [
-        (&*forget, SchemaState::Behind { pending: 1 }),
-        (&*remember, SchemaState::Ready),
+        (&*remove, SchemaState::Behind { pending: 1 }),
+        (&*add, SchemaState::Ready),
         (needs, needed),
     ] {
         fixture.tamper(change).await;
@@ -112,23 +112,23 @@ async fn a_schema_says_what_it_needs() {
 }
 
 #[tokio::test]
-async fn a_migration_that_fails_is_named_and_undone() {
-    let place = TestDatabase::empty().await;
-    let client = place.connect().await;
+async fn a_failed_migration_is_named_and_rolled_back() {
+    let empty = TestDatabase::empty().await;
+    let client = empty.connect().await;
     client
         .batch_execute("create table offers (mine int)")
         .await
         .unwrap();
-    let (report, _) = migrated(place.url()).await;
+    let (report, _) = migrated(empty.url()).await;
     let MigrateError::Failed { name, .. } = report.unwrap_err() else {
         panic!("another failure")
     };
     assert!(name.ends_with("_offers"), "{name}");
-    let state = database(&place).schema_state().await.unwrap();
+    let state = database(&empty).schema_state().await.unwrap();
     assert!(matches!(state, SchemaState::Behind { pending: 1.. }), "{state:?}");
     client.batch_execute("drop table offers").await.unwrap();
     // The pending migrations are applied now, the failed one first.
-    let applied = migrated(place.url()).await.0.unwrap().applied;
+    let applied = migrated(empty.url()).await.0.unwrap().applied;
     assert_eq!(applied.first(), Some(&name));
     let (report, _) = migrated("postgres://nobody@127.0.0.1:1/nothing").await;
     assert!(matches!(report, Err(MigrateError::Unreachable(_))));
@@ -137,7 +137,7 @@ async fn a_migration_that_fails_is_named_and_undone() {
 }
 
 /// The whole content of a schema as text: columns, constraints, indexes, functions, table settings.
-const CATALOGUE: &str = "
+const CATALOG: &str = "
     select 'column ' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
         || case when a.attnotnull then ' not null' else '' end || ' ' || a.attidentity::text
         || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '')
@@ -157,26 +157,26 @@ async fn texts(client: &Client, sql: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn undoing_a_migration_restores_what_was_there_before_it() {
-    let place = TestDatabase::empty().await;
-    let client = place.connect().await;
+async fn down_restores_the_schema_before_up() {
+    let empty = TestDatabase::empty().await;
+    let client = empty.connect().await;
     let run = async |folder: &Path, file: &str| {
         let sql = fs::read_to_string(folder.join(file)).unwrap();
         let done = client.batch_execute(&sql).await;
         done.unwrap_or_else(|error| panic!("{}/{file}: {error:?}", folder.display()));
     };
-    let catalogue = format!("{CATALOGUE} order by 1");
+    let catalog = format!("{CATALOG} order by 1");
     let facts = "select version || oldest_binary from schema_facts order by 1";
     let mut before = Vec::new();
     for folder in folders() {
         run(&folder, "up.sql").await;
         if !before.is_empty() {
             run(&folder, "down.sql").await;
-            let undone = [texts(&client, &catalogue).await, texts(&client, facts).await];
+            let undone = [texts(&client, &catalog).await, texts(&client, facts).await];
             assert_eq!(undone, *before, "{}", folder.display());
             run(&folder, "up.sql").await;
         }
-        before = vec![texts(&client, &catalogue).await, texts(&client, facts).await];
+        before = vec![texts(&client, &catalog).await, texts(&client, facts).await];
     }
     let versions: Vec<_> = embedded().iter().map(|name| name[..4].to_owned()).collect();
     assert_eq!(
@@ -186,7 +186,7 @@ async fn undoing_a_migration_restores_what_was_there_before_it() {
     for folder in folders().iter().rev() {
         run(folder, "down.sql").await;
     }
-    assert_eq!(texts(&client, &catalogue).await, Vec::<String>::new());
+    assert_eq!(texts(&client, &catalog).await, Vec::<String>::new());
 }
 
 /// Table → (class, key), as listed in the README.
@@ -203,7 +203,7 @@ fn listed() -> BTreeMap<String, (String, String)> {
 }
 
 #[tokio::test]
-async fn every_table_is_listed_and_keyed_as_its_class_says_and_every_foreign_key_has_an_index() {
+async fn every_table_is_listed_and_keyed_by_its_class_and_every_foreign_key_has_an_index() {
     let fixture = Fixture::new().await;
     let keys = "select c.relname::text, coalesce((select string_agg(a.attname, ', ' order by k.n)
             from pg_index i cross join unnest(i.indkey::int2[]) with ordinality k (attnum, n)
@@ -212,12 +212,12 @@ async fn every_table_is_listed_and_keyed_as_its_class_says_and_every_foreign_key
         from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
             and c.relname not like '\\_\\_diesel%'";
     let rows = fixture.rows(keys).await;
-    let found: BTreeMap<String, String> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let keyed: BTreeMap<String, String> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let listed = listed();
     let keys = listed
         .iter()
         .map(|(table, (_, key))| (table.clone(), key.clone()));
-    assert_eq!(found, keys.collect());
+    assert_eq!(keyed, keys.collect());
     for (table, (class, key)) in listed {
         let first = key.split(", ").next().unwrap();
         match class.as_str() {
@@ -236,7 +236,7 @@ async fn every_table_is_listed_and_keyed_as_its_class_says_and_every_foreign_key
 }
 
 #[tokio::test]
-async fn the_clock_is_read_by_its_function_alone() {
+async fn the_clock_is_read_only_through_api_now() {
     let fixture = Fixture::new().await;
     let defaults = "select pg_get_expr(adbin, adrelid) from pg_attrdef \
         where pg_get_expr(adbin, adrelid) ~ '(now|timestamp)' and pg_get_expr(adbin, adrelid) !~ 'api_now'";
@@ -251,7 +251,7 @@ async fn the_clock_is_read_by_its_function_alone() {
             }
             let source = fs::read_to_string(&path).unwrap();
             for word in [" now()", "(now()", "clock_timestamp", "current_timestamp"] {
-                assert!(!source.contains(word), "{} asks {word}", path.display());
+                assert!(!source.contains(word), "{} reads {word}", path.display());
             }
         }
     }
@@ -292,18 +292,18 @@ fn faults(sql: &str) -> Vec<(String, Fault)> {
         let (_, rest) = statement.split_once(lead)?;
         rest.split([' ', '(']).next().map(ToOwned::to_owned)
     };
-    let made: Vec<_> = all.iter().filter_map(|s| table(s, "create table ")).collect();
+    let created: Vec<_> = all.iter().filter_map(|s| table(s, "create table ")).collect();
     let bounded = all
         .iter()
         .any(|statement| statement.starts_with("set local lock_timeout"));
     let adds = |change: &str| {
-        let owes =
+        let needs_value =
             change.contains("not null") && !change.contains("default") && !change.contains("generated");
-        (change.starts_with("add column") && !owes) || change.starts_with("drop constraint")
+        (change.starts_with("add column") && !needs_value) || change.starts_with("drop constraint")
     };
     let fault = |statement: &String| {
         let starts = |lead: &str| statement.starts_with(lead);
-        let on_made = |lead| table(statement, lead).is_some_and(|table| made.contains(&table));
+        let on_created = |lead| table(statement, lead).is_some_and(|table| created.contains(&table));
         let harmless = [
             "set local ",
             "create table ",
@@ -315,20 +315,20 @@ fn faults(sql: &str) -> Vec<(String, Fault)> {
         if harmless.into_iter().any(starts) {
             None
         } else if starts("create ") && statement.contains(" index ") {
-            match (on_made(" on "), statement.contains(" concurrently ")) {
+            match (on_created(" on "), statement.contains(" concurrently ")) {
                 (false, false) => Some(Fault::Blocks),
                 (false, true) if statement.contains(" unique ") => Some(Fault::Breaks),
                 _ => None,
             }
         } else if starts("alter table ") {
             let mut changes = statement.splitn(4, ' ').nth(3).unwrap_or_default().split(", ");
-            match (on_made("alter table "), bounded) {
+            match (on_created("alter table "), bounded) {
                 (true, _) => None,
                 (false, false) => Some(Fault::Blocks),
                 (false, true) => (!changes.all(adds)).then_some(Fault::Breaks),
             }
         } else {
-            let is_fine = starts("update ") && on_made("update ")
+            let is_fine = starts("update ") && on_created("update ")
                 || starts("alter type ") && statement.ends_with(" add value");
             (!is_fine).then_some(Fault::Breaks)
         }
@@ -340,7 +340,7 @@ fn faults(sql: &str) -> Vec<(String, Fault)> {
 
 /// During a rollout, the previous version runs on the new schema (`migrations/README.md`, "Rules for a change").
 #[test]
-fn what_the_version_before_could_not_bear_raises_the_oldest_program() {
+fn incompatible_migrations_raise_the_oldest_program() {
     let mut newest: Vec<u32> = Vec::new();
     for folder in folders() {
         let (name, sql) = (name(&folder), fs::read_to_string(folder.join("up.sql")).unwrap());
@@ -352,64 +352,56 @@ fn what_the_version_before_could_not_bear_raises_the_oldest_program() {
         let oldest = oldest.unwrap_or_else(|| panic!("{name}: the fact is not last"));
         let oldest: Vec<u32> = oldest.split('.').map(|part| part.parse().unwrap()).collect();
         assert!(oldest >= newest, "{name}");
-        let found = faults(&sql);
-        let blocks = found.iter().any(|(_, fault)| *fault == Fault::Blocks);
+        let faulty = faults(&sql);
+        let blocks = faulty.iter().any(|(_, fault)| *fault == Fault::Blocks);
         assert!(
-            &name[..4] <= FIRST_RELEASE || found.is_empty() || !blocks && oldest > newest,
-            "{name}: {found:?}, and an older program may run: wait for a release, or raise the oldest program"
+            &name[..4] <= FIRST_RELEASE || faulty.is_empty() || !blocks && oldest > newest,
+            "{name}: {faulty:?}, and an older program may run: wait for a release, or raise the oldest program"
         );
         newest = oldest;
     }
 }
 
 #[test]
-fn statements_are_told_apart() {
-    for bearable in [
-        "set local lock_timeout = '2s'; alter table offers add column note text, add column n int not null default 0",
-        "set local lock_timeout = '2s'; alter table offers drop constraint offers_price_check",
-        "create table notes (id uuid primary key); create unique index notes_key on notes (id); alter table notes add check (true)",
-        "create index concurrently offers_ean_idx on offers (ean)",
-        "drop index offers_newest_idx; -- drop table offers;",
-        "comment on table offers is 'drop table offers; isn''t meant'",
-        "create function f() returns text language sql as $$ drop table offers; $$",
-        "alter type mood add value 'merry'",
-        "insert into notes select id from offers",
-    ] {
-        assert_eq!(faults(bearable), [], "{bearable}");
-    }
-    for (change, fault) in [
-        ("drop table offers", Fault::Breaks),
-        ("DROP  Function api_now()", Fault::Breaks),
-        ("alter table offers drop column ean", Fault::Breaks),
-        (
-            "alter table offers add column note text, drop column ean",
-            Fault::Breaks,
-        ),
-        ("alter table offers rename column ean to gtin", Fault::Breaks),
-        ("alter table offers alter column stock type bigint", Fault::Breaks),
-        ("alter table offers alter column ean set not null", Fault::Breaks),
-        ("alter table offers add column note text not null", Fault::Breaks),
-        (
-            "alter table offers add constraint c check (stock > 0) not valid",
-            Fault::Breaks,
-        ),
-        ("alter type mood rename value 'merry' to 'glad'", Fault::Breaks),
-        ("update offers set stock = 0", Fault::Breaks),
-        ("truncate offers", Fault::Breaks),
-        (
-            "create unique index concurrently offers_ean_key on offers (ean)",
-            Fault::Breaks,
-        ),
-        ("create index offers_ean_idx on offers (ean)", Fault::Blocks),
-    ] {
-        let [(_, found)] = &faults(&format!("set local lock_timeout = '2s'; {change}"))[..] else {
-            panic!("{change}")
+fn statements_are_classified() {
+    let cases = "
+        fine   alter table offers add column note text, add column n int not null default 0
+        fine   alter table offers drop constraint offers_price_check
+        fine   create table notes (id uuid primary key); create unique index notes_key on notes (id); alter table notes add check (true)
+        fine   create index concurrently offers_ean_idx on offers (ean)
+        fine   drop index offers_newest_idx; -- drop table offers;
+        fine   comment on table offers is 'drop table offers; isn''t meant'
+        fine   create function f() returns text language sql as $$ drop table offers; $$
+        fine   alter type mood add value 'merry'
+        fine   insert into notes select id from offers
+        breaks drop table offers
+        breaks DROP  Function api_now()
+        breaks alter table offers drop column ean
+        breaks alter table offers add column note text, drop column ean
+        breaks alter table offers rename column ean to gtin
+        breaks alter table offers alter column stock type bigint
+        breaks alter table offers alter column ean set not null
+        breaks alter table offers add column note text not null
+        breaks alter table offers add constraint c check (stock > 0) not valid
+        breaks alter type mood rename value 'merry' to 'glad'
+        breaks update offers set stock = 0
+        breaks truncate offers
+        breaks create unique index concurrently offers_ean_key on offers (ean)
+        blocks create index offers_ean_idx on offers (ean)";
+    for case in cases.trim().lines() {
+        let (expected, sql) = case.trim().split_once(' ').unwrap();
+        let faulty = faults(&format!("set local lock_timeout = '2s'; {sql}"));
+        let faulty: Vec<_> = faulty.into_iter().map(|(_, fault)| fault).collect();
+        let expected = match expected {
+            "fine" => vec![],
+            "breaks" => vec![Fault::Breaks],
+            _ => vec![Fault::Blocks],
         };
-        assert_eq!(*found, fault, "{change}");
+        assert_eq!(faulty, expected, "{sql}");
     }
     let unbounded = faults("alter table offers add column note text");
     assert!(
         matches!(unbounded[..], [(_, Fault::Blocks)]),
-        "it waits for a lock for ever"
+        "its wait for a lock has no limit"
     );
 }

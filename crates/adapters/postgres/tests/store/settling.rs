@@ -1,4 +1,4 @@
-//! What a settlement records, that it does so once, and the losses of a lost worker.
+//! What a settlement records, and the attempts lost with a worker.
 
 use std::time::Duration;
 
@@ -10,11 +10,9 @@ use webhooks::{
 use crate::support::{CAPACITY, Fixture, all_ended, ended, given, ids, ids_of, more, release, strangers};
 
 #[tokio::test]
-async fn the_ends_of_attempts_are_told_as_they_were() {
+async fn recorded_attempts_read_back() {
     let (fixture, _clock) = Fixture::frozen().await;
-    let seller = fixture.seller().await;
-    let application = fixture.client_of(seller).await;
-    let queue = fixture.subscribe(seller, application).await;
+    let (application, queue) = fixture.subscribed().await;
     let queued = fixture.enqueue(queue, 4).await;
     let claimed = fixture.claim_one().await;
     let failed = |n: usize, failure: Failure, delay| AttemptRecord {
@@ -31,10 +29,13 @@ async fn the_ends_of_attempts_are_told_as_they_were() {
     fixture.settle(&records, &[release(claimed.lease)]).await;
     let mut history = fixture.history(application, queue).await.unwrap();
     history.reverse();
-    assert_eq!(history.iter().map(|told| told.id).collect::<Vec<_>>(), queued);
+    assert_eq!(
+        history.iter().map(|delivery| delivery.id).collect::<Vec<_>>(),
+        queued
+    );
     let now = fixture.now().await;
-    for (told, record) in history.iter().zip(&records) {
-        let (attempt, last, ahead) = match told.state.clone() {
+    for (delivery, record) in history.iter().zip(&records) {
+        let (attempt, last, ahead) = match delivery.state.clone() {
             DeliveryState::Delivered { attempt, last, .. } => (attempt, last, None),
             DeliveryState::Waiting {
                 attempt,
@@ -59,27 +60,9 @@ async fn the_ends_of_attempts_are_told_as_they_were() {
 }
 
 #[tokio::test]
-async fn a_settlement_sent_twice_changes_nothing_twice() {
+async fn a_lease_records_its_attempts_until_it_is_taken_over() {
     let fixture = Fixture::new().await;
-    let queue = fixture.queue().await;
-    fixture.enqueue(queue, 3).await;
-    let claimed = fixture.claim_one().await;
-    let ends = all_ended(&claimed, 503);
-    let state =
-        "select sum(attempt * 1000 + extract(epoch from due_at - created_at))::bigint from deliveries";
-    fixture.settle(&ends, &[]).await;
-    let before = fixture.count(state).await;
-    for released in [vec![], vec![release(claimed.lease)], vec![release(claimed.lease)]] {
-        fixture.settle(&ends, &released).await;
-        assert_eq!(fixture.count(state).await, before);
-    }
-    assert_eq!(fixture.rows_of("deliveries where attempt = 1").await, 3);
-}
-
-#[tokio::test]
-async fn a_lease_that_was_taken_over_records_nothing_and_one_that_has_only_run_out_counts() {
-    let fixture = Fixture::new().await;
-    let clock = fixture.place.control_clock().await;
+    let clock = fixture.test_database.control_clock().await;
     let queue = fixture.queue().await;
     fixture.enqueue(queue, 1).await;
     let slow = fixture.claim_one().await;
@@ -89,7 +72,7 @@ async fn a_lease_that_was_taken_over_records_nothing_and_one_that_has_only_run_o
     assert_eq!(
         (fixture.delivered().await, fixture.leased().await),
         (0, 1),
-        "it is the other's"
+        "it belongs to the other worker"
     );
     clock.advance(TimeDelta::minutes(5)).await;
     fixture.end_all(&other, 200).await;
@@ -102,7 +85,7 @@ async fn a_lease_that_was_taken_over_records_nothing_and_one_that_has_only_run_o
 }
 
 #[tokio::test]
-async fn many_queues_are_settled_at_once_and_only_those_released_go_back() {
+async fn several_queues_are_settled_together_and_only_the_released_ones_freed() {
     let fixture = Fixture::new().await;
     let (one, two) = (fixture.queue().await, fixture.queue().await);
     fixture.enqueue(one, 2).await;
@@ -122,11 +105,11 @@ async fn many_queues_are_settled_at_once_and_only_those_released_go_back() {
 }
 
 #[tokio::test]
-async fn whether_a_queue_fails_is_remembered() {
+async fn the_failing_mark_of_a_queue_is_stored_until_it_changes() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     fixture.enqueue(queue, 1).await;
-    for (told, failing) in [
+    for (change, failing) in [
         (Some(true), true),
         (None, true),
         (Some(false), false),
@@ -134,19 +117,19 @@ async fn whether_a_queue_fails_is_remembered() {
     ] {
         let claimed = fixture.claim_one().await;
         let back = Release {
-            failing: told,
+            failing: change,
             ..release(claimed.lease)
         };
         fixture.settle(&all_ended(&claimed, 200), &[back]).await;
         fixture.enqueue(queue, 1).await;
         let claimed = fixture.claim_one().await;
-        assert_eq!(claimed.failing, failing, "{told:?}");
+        assert_eq!(claimed.failing, failing, "{change:?}");
         fixture.release(claimed.lease).await;
     }
 }
 
 #[tokio::test]
-async fn a_connection_that_was_in_a_settlement_that_failed_is_fit_for_the_next() {
+async fn a_connection_is_usable_after_a_failed_settlement() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     fixture.enqueue(queue, 1).await;
@@ -171,7 +154,7 @@ async fn a_connection_that_was_in_a_settlement_that_failed_is_fit_for_the_next()
 }
 
 #[tokio::test]
-async fn a_queue_that_rests_is_due_afterwards_with_all_that_it_had() {
+async fn a_queue_is_due_after_its_rest_with_all_its_deliveries() {
     let (fixture, clock) = Fixture::frozen().await;
     let queue = fixture.queue().await;
     let queued = fixture.enqueue(queue, 3).await;
@@ -203,7 +186,7 @@ async fn a_queue_that_rests_is_due_afterwards_with_all_that_it_had() {
 }
 
 #[tokio::test]
-async fn a_queue_is_taken_over_after_its_lease_and_what_was_in_hand_is_lost() {
+async fn a_queue_is_taken_over_after_its_lease_and_its_running_attempts_are_lost() {
     let (fixture, clock) = Fixture::frozen().await;
     let queue = fixture.queue().await;
     let queued = fixture.enqueue(queue, 2).await;
@@ -217,21 +200,21 @@ async fn a_queue_is_taken_over_after_its_lease_and_what_was_in_hand_is_lost() {
     // By now the delivery whose attempt ended is due again, which does not count as a loss.
     clock.advance(TimeDelta::minutes(2)).await;
     let second = fixture.claim_one().await;
-    let told = second
+    let losses = second
         .deliveries
         .iter()
         .map(|due| (due.id, due.attempt, due.lost));
-    assert_eq!(told.collect::<Vec<_>>(), [(queued[1], 0, 1), (queued[0], 1, 0)]);
+    assert_eq!(losses.collect::<Vec<_>>(), [(queued[1], 0, 1), (queued[0], 1, 0)]);
     fixture.release(second.lease).await;
     let third = fixture.claim_one().await;
     assert!(
         third.deliveries.iter().all(|due| due.lost < 2),
-        "given back is not lost"
+        "released is not lost"
     );
 }
 
 #[tokio::test]
-async fn a_third_loss_and_each_after_it_are_told_until_they_are_concluded() {
+async fn a_third_loss_counts_as_a_failure_until_it_is_recorded() {
     let (fixture, clock) = Fixture::frozen().await;
     let queue = fixture.queue().await;
     fixture.enqueue(queue, 1).await;
@@ -259,7 +242,7 @@ async fn a_third_loss_and_each_after_it_are_told_until_they_are_concluded() {
 }
 
 #[tokio::test]
-async fn a_loss_that_there_was_no_room_to_tell_of_is_told_with_the_next_claim() {
+async fn a_loss_beyond_the_capacity_is_reported_by_the_next_claim() {
     let (fixture, clock) = Fixture::frozen().await;
     let queue = fixture.queue().await;
     let queued = fixture.enqueue(queue, 4).await;
@@ -281,7 +264,7 @@ async fn a_loss_that_there_was_no_room_to_tell_of_is_told_with_the_next_claim() 
 }
 
 #[tokio::test]
-async fn what_came_with_a_top_up_can_be_lost_too() {
+async fn refilled_deliveries_can_be_lost_too() {
     let (fixture, clock) = Fixture::frozen().await;
     let queue = fixture.queue().await;
     let queued = fixture.enqueue(queue, 17).await;

@@ -1,6 +1,6 @@
 //! A queue sleeps if it has no due delivery, and never with work; while its application is suspended it stays asleep.
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, pin::pin, time::Duration};
 
 use chrono::TimeDelta;
 use futures_util::FutureExt as _;
@@ -28,7 +28,7 @@ async fn open_fan_out(fixture: &Fixture, queue: QueueKey, offer: OfferId) -> Box
 }
 
 /// A leased queue with one delivery in hand, and an offer that may be rejected.
-async fn held_queue(fixture: &Fixture) -> (QueueKey, OfferId, webhooks::SubscriptionQueue) {
+async fn leased_queue(fixture: &Fixture) -> (QueueKey, OfferId, webhooks::SubscriptionQueue) {
     let queue = fixture.queue().await;
     let offer = fixture.offer(queue.seller, 1).await;
     fixture.enqueue(queue, 1).await;
@@ -36,7 +36,7 @@ async fn held_queue(fixture: &Fixture) -> (QueueKey, OfferId, webhooks::Subscrip
 }
 
 /// The queue is due at once, or after the short delay until it is examined again.
-async fn gets_its_work(fixture: &Fixture) {
+async fn is_given_out(fixture: &Fixture) {
     let started = Instant::now();
     loop {
         for queue in fixture.claim().await {
@@ -45,16 +45,19 @@ async fn gets_its_work(fixture: &Fixture) {
             }
             fixture.release(queue.lease).await;
         }
-        assert!(started.elapsed() < Duration::from_secs(5), "asleep with work");
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "asleep with due deliveries"
+        );
         tokio::task::yield_now().await;
     }
 }
 
 /// Runs `work`, which must wait for a lock, and then releases the lock.
-async fn waits_for<T>(fixture: &Fixture, work: impl Future<Output = T>, unlock: impl Future) -> T {
+async fn run_after_unlock<T>(fixture: &Fixture, work: impl Future<Output = T>, unlock: impl Future) -> T {
     let mut work = pin!(work);
     tokio::select! {
-        _ = &mut work => panic!("it came past the lock"),
+        _ = &mut work => panic!("it did not wait for the lock"),
         () = fixture.wait_for_blocked_session() => {}
     }
     unlock.await;
@@ -62,9 +65,9 @@ async fn waits_for<T>(fixture: &Fixture, work: impl Future<Output = T>, unlock: 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_queue_given_back_before_or_while_work_is_committed_does_not_sleep() {
+async fn a_queue_released_before_or_while_deliveries_are_committed_does_not_sleep() {
     let fixture = Fixture::new().await;
-    let (queue, offer, claimed) = held_queue(&fixture).await;
+    let (queue, offer, claimed) = leased_queue(&fixture).await;
     let tx = open_fan_out(&fixture, queue, offer).await;
     // It waits for no other transaction.
     fixture.end_all(&claimed, 200).await;
@@ -73,10 +76,10 @@ async fn a_queue_given_back_before_or_while_work_is_committed_does_not_sleep() {
         "asleep while deliveries are being queued"
     );
     tx.commit().await.unwrap();
-    gets_its_work(&fixture).await;
+    is_given_out(&fixture).await;
 
     let fixture = Fixture::new().await;
-    let (queue, offer, claimed) = held_queue(&fixture).await;
+    let (queue, offer, claimed) = leased_queue(&fixture).await;
     open_fan_out(&fixture, queue, offer).await.commit().await.unwrap();
     fixture.end_all(&claimed, 200).await;
     assert!(fixture.sleeps(queue).await.unwrap() <= TimeDelta::zero());
@@ -84,28 +87,28 @@ async fn a_queue_given_back_before_or_while_work_is_committed_does_not_sleep() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_queue_that_is_being_given_back_while_work_comes_is_woken() {
+async fn a_queue_being_released_while_deliveries_are_queued_is_woken() {
     let fixture = Fixture::new().await;
-    let (queue, offer, _held) = held_queue(&fixture).await;
+    let (queue, offer, _leased) = leased_queue(&fixture).await;
     // The rows that a settlement locks first, and holds until its second statement.
-    let mut owner = fixture.place.connect().await;
+    let mut owner = fixture.test_database.connect().await;
     let settlement = owner.transaction().await.unwrap();
     settlement
         .execute("select from subscriptions for update", &[])
         .await
         .unwrap();
-    let told = async { open_fan_out(&fixture, queue, offer).await.commit().await.unwrap() };
-    let given_back = async {
+    let fan_out = async { open_fan_out(&fixture, queue, offer).await.commit().await.unwrap() };
+    let release = async {
         let sleep = "update subscriptions set leased = false, fence = null, wake_at = null";
         settlement.execute(sleep, &[]).await.unwrap();
         settlement.commit().await.unwrap();
     };
-    waits_for(&fixture, told, given_back).await;
-    gets_its_work(&fixture).await;
+    run_after_unlock(&fixture, fan_out, release).await;
+    is_given_out(&fixture).await;
 }
 
 #[tokio::test]
-async fn work_wakes_a_queue_that_sleeps_and_leaves_alone_one_that_is_awake_or_held() {
+async fn a_fan_out_wakes_sleeping_queues_and_leaves_due_and_leased_ones_alone() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.client_of(seller).await;
@@ -133,50 +136,8 @@ async fn work_wakes_a_queue_that_sleeps_and_leaves_alone_one_that_is_awake_or_he
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn in_a_crowd_nothing_is_left_behind() {
-    const WRITERS: usize = 4;
-    const EACH: usize = 60;
-    let fixture = Arc::new(Fixture::new().await);
-    let queues = [
-        fixture.queue().await,
-        fixture.queue().await,
-        fixture.queue().await,
-    ];
-    let write = async |n: usize| {
-        for m in 0..EACH {
-            fixture.enqueue(queues[(n + m) % 3], 1).await;
-        }
-    };
-    let work = async |_| {
-        let started = Instant::now();
-        while fixture.delivered().await < i64::try_from(WRITERS * EACH).unwrap() {
-            for queue in fixture.claim().await {
-                fixture.end_all(&queue, 200).await;
-            }
-            assert!(
-                started.elapsed() < Duration::from_mins(1),
-                "something is left behind"
-            );
-        }
-    };
-    let (writers, workers) = ((0..WRITERS).map(write), (0..3).map(work));
-    futures_util::join!(
-        futures_util::future::join_all(writers),
-        futures_util::future::join_all(workers)
-    );
-    assert_eq!(fixture.rows_of("deliveries where attempt <> 1").await, 0);
-    for queue in fixture.claim().await {
-        fixture.release(queue.lease).await;
-    }
-    for queue in queues {
-        assert_eq!(fixture.sleeps(queue).await, None, "with nothing to do it sleeps");
-    }
-    assert_eq!(fixture.queues().reconcile().await.unwrap(), 0);
-}
-
 #[tokio::test]
-async fn a_forgotten_queue_is_woken_and_one_that_rests_is_not_forgotten() {
+async fn reconciliation_wakes_queues_with_due_deliveries_that_are_not_resting() {
     let (fixture, _clock) = Fixture::frozen().await;
     let mut queues = Vec::new();
     for n in 0..5 {
@@ -198,38 +159,36 @@ async fn a_forgotten_queue_is_woken_and_one_that_rests_is_not_forgotten() {
     for woken in [2, 0] {
         assert_eq!(fixture.queues().reconcile().await.unwrap(), woken);
     }
-    let mut woken: Vec<_> = fixture
-        .claim()
-        .await
-        .iter()
-        .map(|queue| queue.lease.queue)
-        .collect();
-    woken.sort();
-    assert_eq!(woken, queues[..2]);
+    assert_eq!(fixture.claim_keys().await, queues[..2]);
 }
 
 #[tokio::test]
-async fn what_is_queued_by_hand_rings_with_its_commit() {
+async fn a_delivery_queued_by_hand_notifies_the_worker_at_its_commit() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     let hint = fixture.database.queued();
-    let rings = || hint.notified().now_or_never().is_some();
+    let is_notified = || hint.notified().now_or_never().is_some();
     let tx = fixture.begin().await;
     assert!(queue_one(&*tx, queue).await.is_some());
-    assert!(!rings());
+    assert!(!is_notified());
     tx.commit().await.unwrap();
-    assert!(rings());
+    assert!(is_notified());
     // Nothing is queued for a deleted subscription, without a wait.
-    let gone = QueueKey {
+    let unknown = QueueKey {
         subscription: id().into(),
         ..queue
     };
-    assert!(fixture.tx(async |tx| queue_one(tx, gone).await).await.is_none());
-    assert!(!rings());
+    assert!(
+        fixture
+            .tx(async |tx| queue_one(tx, unknown).await)
+            .await
+            .is_none()
+    );
+    assert!(!is_notified());
 }
 
 #[tokio::test]
-async fn what_is_pending_is_held_during_a_suspension_and_resumed_with_its_end() {
+async fn a_suspension_puts_queues_to_sleep_and_its_end_wakes_them() {
     let fixture = Fixture::new().await;
     let (seller, other) = (fixture.seller().await, fixture.seller().await);
     let application = fixture.client_of(seller).await;
@@ -262,22 +221,14 @@ async fn what_is_pending_is_held_during_a_suspension_and_resumed_with_its_end() 
     set_status(&*tx, application, ApplicationStatus::Active).await;
     assert!(fixture.claim().await.is_empty());
     tx.commit().await.unwrap();
-    let claimed = fixture.claim().await;
-    let mut resumed: Vec<_> = claimed
-        .iter()
-        .map(|queue| (queue.lease.queue, queue.deliveries.len()))
-        .collect();
-    resumed.sort();
-    assert_eq!(resumed, [(queues[0], 2), (queues[1], 2)]);
+    assert_eq!(fixture.claim_keys().await, queues);
     assert_eq!(fixture.sleeps(idle).await, None);
 }
 
 #[tokio::test]
-async fn few_claims_come_upon_a_suspended_application_however_many_queues_it_has() {
+async fn few_claims_meet_a_suspended_application_however_many_queues_it_has() {
     let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    let application = fixture.client_of(seller).await;
-    let queue = fixture.subscribe(seller, application).await;
+    let (application, queue) = fixture.subscribed().await;
     fixture.enqueue(queue, 1).await;
     let alike = "insert into subscriptions \
         select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid()))).* from subscriptions s, generate_series(1, 1500)";
@@ -285,13 +236,13 @@ async fn few_claims_come_upon_a_suspended_application_however_many_queues_it_has
     fixture
         .set_status(application, ApplicationStatus::Suspended)
         .await;
-    let sound = fixture.queue().await;
-    fixture.enqueue(sound, 1).await;
+    let active = fixture.queue().await;
+    fixture.enqueue(active, 1).await;
     let mut claimed = Vec::new();
     for _ in 0..3 {
         claimed.extend(fixture.claim().await);
     }
-    assert_eq!((claimed.len(), claimed[0].lease.queue), (1, sound));
+    assert_eq!((claimed.len(), claimed[0].lease.queue), (1, active));
     assert_eq!(
         fixture
             .rows_of("subscriptions where wake_at is not null and not leased")
@@ -302,6 +253,6 @@ async fn few_claims_come_upon_a_suspended_application_however_many_queues_it_has
     assert_eq!(
         fixture.claim_one().await.lease.queue,
         queue,
-        "what waits wakes, and nothing else"
+        "only the queue with deliveries wakes"
     );
 }

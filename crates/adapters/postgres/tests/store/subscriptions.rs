@@ -31,19 +31,19 @@ async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
         )
         .await;
     let claimed = fixture.claim_one().await;
-    assert_eq!(claimed.lease.queue, one, "the other is told in the log");
-    let kept = subscription(one.seller, claimed.client_id);
-    assert_eq!((claimed.secret, claimed.url), (kept.secret, kept.url));
+    assert_eq!(claimed.lease.queue, one, "the other is reported in the log");
+    let stored = subscription(one.seller, claimed.client_id);
+    assert_eq!((claimed.secret, claimed.url), (stored.secret, stored.url));
 }
 
 #[tokio::test]
-async fn a_body_reads_back_for_the_seller_whose_it_is() {
+async fn a_delivery_body_is_read_by_its_own_seller_alone() {
     let fixture = Fixture::new().await;
     let (queue, other) = (fixture.queue().await, fixture.queue().await);
     let id = fixture.enqueue(queue, 1).await[0];
     let body = format!("{{\"id\":\"{id}\"}}").into_bytes();
     let tx = fixture.begin().await;
-    for (seller, subscription, found) in [
+    for (seller, subscription, expected) in [
         (
             queue.seller,
             queue.subscription,
@@ -52,7 +52,10 @@ async fn a_body_reads_back_for_the_seller_whose_it_is() {
         (other.seller, queue.subscription, None),
         (other.seller, other.subscription, None),
     ] {
-        assert_eq!(tx.delivery_body(seller, subscription, id).await.unwrap(), found);
+        assert_eq!(
+            tx.delivery_body(seller, subscription, id).await.unwrap(),
+            expected
+        );
     }
 }
 
@@ -79,11 +82,11 @@ async fn clear(fixture: &Fixture) -> usize {
             return cleared;
         }
     }
-    panic!("it never ends");
+    panic!("rows are left after 1 000 batches");
 }
 
 #[tokio::test]
-async fn what_is_old_and_done_goes_but_for_the_last_hundred() {
+async fn old_finished_deliveries_are_cleared_except_the_last_hundred() {
     let (fixture, clock) = Fixture::frozen().await;
     let now = clock.now().await;
     let month = TimeDelta::days(30);
@@ -121,7 +124,7 @@ async fn what_is_old_and_done_goes_but_for_the_last_hundred() {
 }
 
 #[tokio::test]
-async fn what_waits_is_told_by_queue_with_the_age_of_the_oldest_that_is_due() {
+async fn the_backlog_is_counted_by_queue_with_the_age_of_the_oldest_due_row() {
     let (fixture, _clock) = Fixture::frozen().await;
     let nothing = fixture.database.queues().await.unwrap();
     assert_eq!((nothing.first_deliveries.waiting, nothing.parcels.len()), (0, 7));

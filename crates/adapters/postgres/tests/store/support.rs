@@ -6,6 +6,7 @@ mod trade;
 mod webhooks;
 
 use std::{
+    collections::BTreeSet,
     num::NonZeroU32,
     sync::{
         Arc,
@@ -14,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use accounts::{Email, NewSeller, Seller, SellerName};
+use accounts::{Email, Link, LinkKind, NewSeller, Seller, SellerName, Session};
 use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
@@ -57,9 +58,9 @@ pub(crate) fn instant() -> DateTime<Utc> {
 }
 
 /// Randomness without repetitions.
-pub(crate) struct Chance;
+pub(crate) struct TestRandomness;
 
-impl Randomness for Chance {
+impl Randomness for TestRandomness {
     fn secret(&self) -> [u8; 32] {
         let number = number();
         // An order number uses the low five bits of each of the first ten bytes.
@@ -72,15 +73,15 @@ impl Randomness for Chance {
 }
 
 /// A fake sealer: the sealed value shows its purpose and binding, and opens only with the same binding.
-struct Mirror;
+struct MirrorSealer;
 
-impl Mirror {
+impl MirrorSealer {
     fn wrapping(purpose: SealPurpose, bound_to: &[u8]) -> Vec<u8> {
         [purpose.name().as_bytes(), b"|", bound_to, b"|"].concat()
     }
 }
 
-impl Sealer for Mirror {
+impl Sealer for MirrorSealer {
     fn seal(&self, purpose: SealPurpose, bound_to: &[u8], plain: &[u8]) -> Vec<u8> {
         let mirrored = plain.iter().map(|byte| !byte);
         Self::wrapping(purpose, bound_to)
@@ -113,11 +114,13 @@ pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
 pub(crate) fn handle(settings: DatabaseSettings) -> Database {
     let schedule = PollSchedule { interval: POLL };
     let database = Database::new(settings).unwrap();
-    database.with_sealer(Arc::new(Mirror)).with_polling(schedule)
+    database
+        .with_sealer(Arc::new(MirrorSealer))
+        .with_polling(schedule)
 }
 
 pub(crate) struct Fixture {
-    pub(crate) place: TestDatabase,
+    pub(crate) test_database: TestDatabase,
     pub(crate) database: Database,
     /// A plain connection for direct queries.
     pub(crate) client: Client,
@@ -125,11 +128,11 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn new() -> Self {
-        let place = TestDatabase::create().await;
-        let database = handle(settings(place.url(), 12));
-        let client = place.connect().await;
+        let test_database = TestDatabase::create().await;
+        let database = handle(settings(test_database.url(), 12));
+        let client = test_database.connect().await;
         Self {
-            place,
+            test_database,
             database,
             client,
         }
@@ -138,14 +141,14 @@ impl Fixture {
     /// A database whose clock is stopped at [`instant`].
     pub(crate) async fn frozen() -> (Self, TestClock) {
         let fixture = Self::new().await;
-        let clock = fixture.place.control_clock().await;
+        let clock = fixture.test_database.control_clock().await;
         clock.freeze(instant()).await;
         (fixture, clock)
     }
 
     /// Another handle on the same database, as another process would have.
     pub(crate) fn another(&self, pool_size: usize) -> Database {
-        handle(settings(self.place.url(), pool_size))
+        handle(settings(self.test_database.url(), pool_size))
     }
 
     pub(crate) async fn begin(&self) -> Box<dyn Transaction> {
@@ -253,8 +256,7 @@ impl Fixture {
 
     pub(crate) async fn application(&self, owner: SellerId) -> Application {
         let application = application(owner);
-        self.save_application(Change::made(application.clone(), Vec::new()))
-            .await;
+        self.save_application(created(application.clone())).await;
         application
     }
 
@@ -327,18 +329,44 @@ impl Fixture {
     /// Saves new offers of one seller.
     pub(crate) async fn save_offers(&self, offers: Vec<Offer>) {
         let seller = offers[0].seller;
-        let changes = offers.into_iter().map(|offer| Change::made(offer, Vec::new()));
+        let changes = offers.into_iter().map(created);
         self.tx(async |tx| tx.save_offers(seller, changes.collect()).await.unwrap())
             .await;
     }
 }
 
+/// Takes from a queue until three batches in a row are empty: rows locked by another worker are skipped.
+pub(crate) async fn take_all(batch: impl AsyncFn() -> Vec<Uuid>) -> Vec<Uuid> {
+    let (mut taken, mut empty) = (Vec::new(), 0);
+    while empty < 3 {
+        let rows = batch().await;
+        empty = if rows.is_empty() { empty + 1 } else { 0 };
+        taken.extend(rows);
+    }
+    taken
+}
+
+/// Asserts that workers took this number of rows, each once.
+pub(crate) fn each_once(workers: &[Vec<Uuid>], rows: usize) {
+    let taken = workers.concat();
+    let distinct: BTreeSet<_> = taken.iter().collect();
+    assert_eq!((taken.len(), distinct.len()), (rows, rows));
+}
+
 pub(crate) async fn set_status(tx: &dyn Transaction, application: ClientId, status: ApplicationStatus) {
     let mut after = tx.lock_application(application).await.unwrap().unwrap();
     after.status = status;
-    tx.save_application(Change::of_existing(after, Vec::new()))
-        .await
-        .unwrap();
+    tx.save_application(changed(after)).await.unwrap();
+}
+
+/// A new item, without events.
+pub(crate) fn created<A, E>(after: A) -> Change<A, E> {
+    Change::made(after, Vec::new())
+}
+
+/// A changed item, without events.
+pub(crate) fn changed<A, E>(after: A) -> Change<A, E> {
+    Change::of_existing(after, Vec::new())
 }
 
 pub(crate) fn new_seller(email: &str) -> NewSeller {
@@ -378,7 +406,7 @@ pub(crate) fn new_token(
     expires_at: Option<DateTime<Utc>>,
 ) -> NewToken {
     let family = FamilyId::from(id());
-    let token = BearerToken::from_random(TokenKind::Access, family, &Chance.secret());
+    let token = BearerToken::from_random(TokenKind::Access, family, &TestRandomness.secret());
     NewToken {
         family,
         kind,
@@ -401,6 +429,25 @@ pub(crate) fn key_of(token: &NewToken) -> TokenKey {
     TokenKey {
         family: token.family,
         hash: token.hash,
+    }
+}
+
+pub(crate) fn session(seller: SellerId, now: DateTime<Utc>) -> Session {
+    Session {
+        hash: hash(),
+        seller,
+        created_at: now,
+        seen_at: now,
+    }
+}
+
+/// A link that is created now.
+pub(crate) fn link(seller: SellerId, kind: LinkKind, now: DateTime<Utc>) -> Link {
+    Link {
+        hash: hash(),
+        kind,
+        seller,
+        expires_at: now + kind.lifetime(),
     }
 }
 

@@ -138,57 +138,60 @@ fn place(data: &Path, name: &str, content: &str) {
     chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
 }
 
-async fn is_reached(url: &str) {
+async fn can_connect(url: &str) {
     if let Err(error) = database(url).is_empty().await {
-        panic!("{url}: {}", crate::support::servers::told(&error));
+        panic!("{url}: {}", crate::support::servers::error_chain(&error));
     }
 }
 
 #[tokio::test]
-async fn a_server_is_checked_as_far_as_the_url_asks() {
+async fn each_sslmode_verifies_the_server_as_it_says() {
     let server = Server::start().await;
-    is_reached(&server.trusting(NAME, "verify-full")).await;
-    is_reached(&server.trusting("other.example", "verify-ca")).await;
-    is_reached(&server.trusting("other.example", "require")).await;
+    can_connect(&server.trusting(NAME, "verify-full")).await;
+    can_connect(&server.trusting("other.example", "verify-ca")).await;
+    can_connect(&server.trusting("other.example", "require")).await;
     for mode in ["require", "prefer"] {
-        is_reached(&server.url("postgres", "other.example", &format!("sslmode={mode}"))).await;
+        can_connect(&server.url("postgres", "other.example", &format!("sslmode={mode}"))).await;
     }
-    let told = refusal(&server.trusting("other.example", "verify-full")).await;
-    assert!(told.contains("connect by the name that it is made for"), "{told}");
+    let error = refusal(&server.trusting("other.example", "verify-full")).await;
+    assert!(
+        error.contains("connect by the name that it is made for"),
+        "{error}"
+    );
     for name in ["a stranger", AUTHORITY] {
         let stranger = server.file("stranger.crt", &Authority::new(name).pem);
         for mode in ["verify-full", "verify-ca", "require"] {
             let parameters = format!("sslmode={mode}&sslrootcert={stranger}");
-            let told = refusal(&server.url("postgres", NAME, &parameters)).await;
+            let error = refusal(&server.url("postgres", NAME, &parameters)).await;
             assert!(
-                told.contains("name the file of the signer's in sslrootcert"),
-                "{told}"
+                error.contains("name the file of the signer's in sslrootcert"),
+                "{error}"
             );
         }
     }
     // The server's rules reject connections without TLS.
-    let told = refusal(&server.url("postgres", NAME, "sslmode=disable")).await;
-    assert!(told.contains("pg_hba.conf"), "{told}");
+    let error = refusal(&server.url("postgres", NAME, "sslmode=disable")).await;
+    assert!(error.contains("pg_hba.conf"), "{error}");
 }
 
 #[tokio::test]
-async fn an_authoritys_own_certificate_is_refused_with_what_to_do() {
+async fn a_ca_certificate_as_server_certificate_is_refused_with_advice() {
     let server = Server::showing(|authority| (authority.pem.clone(), authority.key.clone())).await;
     for mode in ["verify-full", "verify-ca"] {
         let database = database(&server.trusting(NAME, mode));
-        assert_eq!(database.advice(), None, "nobody has tried yet");
-        let told = crate::support::servers::told(&database.is_empty().await.unwrap_err());
+        assert_eq!(database.advice(), None, "before the first attempt");
+        let error = crate::support::servers::error_chain(&database.is_empty().await.unwrap_err());
         let advice = database.advice().unwrap();
         for part in ["CA:TRUE", "CA:FALSE", "sslrootcert"] {
-            assert!(told.contains(part) && advice.contains(part), "{told}");
+            assert!(error.contains(part) && advice.contains(part), "{error}");
         }
         assert!(!advice.contains(NAME), "{advice}");
     }
-    is_reached(&server.url("postgres", NAME, "sslmode=require")).await;
+    can_connect(&server.url("postgres", NAME, "sslmode=require")).await;
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_its_own_signer_and_no_authority_is_trusted_where_it_is_named() {
+async fn a_self_signed_certificate_is_trusted_where_sslrootcert_names_it() {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new([NAME.to_owned()]).unwrap();
     let own = params.self_signed(&key).unwrap().pem();
@@ -199,11 +202,11 @@ async fn a_certificate_that_is_its_own_signer_and_no_authority_is_trusted_where_
         NAME,
         &format!("sslmode=verify-full&sslrootcert={root}"),
     );
-    is_reached(&url).await;
+    can_connect(&url).await;
 }
 
 #[tokio::test]
-async fn migrations_are_protected_like_everything_else() {
+async fn migrations_verify_the_server_too() {
     let server = Server::start().await;
     let run = |url: String| tokio::task::spawn_blocking(move || migrate(&url, &mut |_| {}));
     let refused = run(server.trusting("other.example", "verify-full"))
@@ -219,7 +222,7 @@ async fn migrations_are_protected_like_everything_else() {
 }
 
 #[tokio::test]
-async fn a_client_shows_its_own_certificate_where_it_has_one() {
+async fn a_client_presents_its_certificate() {
     let server = Server::start().await;
     let local = server.cluster.url("postgres");
     tamper(&local, "create role carded login").await;
@@ -228,28 +231,28 @@ async fn a_client_shows_its_own_certificate_where_it_has_one() {
     let (certificate, key) = server.authority.sign(&params);
     let (certificate, key) = (server.file("own.crt", &certificate), server.file("own.key", &key));
     let shown = format!("sslmode=require&sslcert={certificate}&sslkey={key}");
-    is_reached(&server.url("carded", NAME, &shown)).await;
-    let told = refusal(&server.url("carded", NAME, "sslmode=require")).await;
-    assert!(told.contains("certificate"), "{told}");
+    can_connect(&server.url("carded", NAME, &shown)).await;
+    let error = refusal(&server.url("carded", NAME, "sslmode=require")).await;
+    assert!(error.contains("certificate"), "{error}");
 }
 
 #[tokio::test]
-async fn a_password_is_bound_to_the_channel() {
+async fn channel_binding_can_be_required() {
     let server = Server::start().await;
     let local = server.cluster.url("postgres");
     tamper(&local, "create role bound login password 'secret'").await;
     let parameters = "sslmode=require&channel_binding=require";
-    is_reached(&server.url("bound:secret", NAME, parameters)).await;
-    let told = refusal(&server.url("bound:wrong", NAME, parameters)).await;
-    assert!(told.contains("password authentication failed"), "{told}");
-    assert!(!told.contains("wrong"), "{told}");
+    can_connect(&server.url("bound:secret", NAME, parameters)).await;
+    let error = refusal(&server.url("bound:wrong", NAME, parameters)).await;
+    assert!(error.contains("password authentication failed"), "{error}");
+    assert!(!error.contains("wrong"), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_refused_where_tls_is_asked_for() {
+async fn a_server_without_tls_is_refused_where_tls_is_required() {
     let folder = tempfile::tempdir().unwrap();
     let address = loopback();
     let _cluster = start(Options::new(folder.path()).setting("listen_addresses", &address)).await;
-    let told = refusal(&format!("postgres://postgres@{address}/postgres?sslmode=require")).await;
-    assert!(told.contains("server does not support TLS"), "{told}");
+    let error = refusal(&format!("postgres://postgres@{address}/postgres?sslmode=require")).await;
+    assert!(error.contains("server does not support TLS"), "{error}");
 }

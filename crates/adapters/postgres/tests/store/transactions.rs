@@ -4,22 +4,18 @@ use std::time::Duration;
 
 use adapter_postgres::{ANSWER_WITHIN, Database, DatabaseSettings, SchemaState};
 use futures_util::join;
-use kernel::{Change, CommitError, PageSize, SellerId, StoreError};
+use kernel::{CommitError, PageSize, SellerId, StoreError};
 use oauth::{Limiter, Subject};
 use offers::OfferFilter;
 use tokio::time::{Instant, timeout};
 
 use crate::support::{
-    Fixture, application, handle, id, instant, is_rolled_back, is_unavailable, new_seller, offer, settings,
+    Fixture, application, created, handle, id, instant, is_rolled_back, is_unavailable, new_seller, offer,
+    settings,
 };
 
-async fn backends(fixture: &Fixture, condition: &str) -> i64 {
-    let backends = format!("pg_stat_activity where datname = current_database() and {condition}");
-    fixture.rows_of(&backends).await
-}
-
 #[tokio::test]
-async fn what_is_dropped_is_undone_and_its_connection_serves_the_next() {
+async fn a_dropped_transaction_is_rolled_back_and_its_connection_reused() {
     let fixture = Fixture::new().await;
     let database = fixture.another(1);
     let mut processes = Vec::new();
@@ -33,11 +29,12 @@ async fn what_is_dropped_is_undone_and_its_connection_serves_the_next() {
     }
     processes.dedup();
     assert_eq!(processes.len(), 1, "the connection was not given back");
-    assert_eq!(backends(&fixture, "state like 'idle in transaction%'").await, 0);
+    let open = "pg_stat_activity where datname = current_database() and state like 'idle in transaction%'";
+    assert_eq!(fixture.rows_of(open).await, 0);
 }
 
 #[tokio::test]
-async fn what_is_dropped_in_the_middle_of_a_statement_is_undone() {
+async fn a_transaction_dropped_during_a_statement_is_rolled_back() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let holder = fixture.begin().await;
@@ -57,7 +54,7 @@ async fn what_is_dropped_in_the_middle_of_a_statement_is_undone() {
 }
 
 #[tokio::test]
-async fn a_transaction_in_which_something_failed_is_never_taken_for_committed() {
+async fn a_transaction_with_a_failed_statement_is_rolled_back() {
     let fixture = Fixture::new().await;
     let tx = fixture.begin().await;
     let seller = tx.add_seller(new_seller("a@b")).await.unwrap();
@@ -74,16 +71,14 @@ async fn a_transaction_in_which_something_failed_is_never_taken_for_committed() 
         .await;
     let orphan = application(SellerId::from(id()));
     let tx = fixture.begin().await;
-    tx.save_application(Change::made(orphan.clone(), Vec::new()))
-        .await
-        .unwrap();
+    tx.save_application(created(orphan.clone())).await.unwrap();
     is_rolled_back(tx).await;
-    let found = fixture.database.applications().client(orphan.client_id).await;
-    assert_eq!(found.unwrap(), None);
+    let stored = fixture.database.applications().client(orphan.client_id).await;
+    assert_eq!(stored.unwrap(), None);
 }
 
 #[tokio::test]
-async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_connection() {
+async fn a_transaction_is_read_committed_with_timeouts_of_its_own() {
     const LOOK: &str = "
         create table seen (n serial, bounds text);
         create function look() returns trigger language plpgsql as $$ begin
@@ -101,10 +96,10 @@ async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_c
     assert_eq!(tx.now(), instant(), "the database's clock");
     tx.add_seller(new_seller("a@b")).await.unwrap();
     tx.commit().await.unwrap();
-    let everybody = Subject::client(id().into());
+    let subject = Subject::client(id().into());
     database
         .rate_counter()
-        .count(Limiter::TokenByClient, everybody)
+        .count(Limiter::TokenByClient, subject)
         .await
         .unwrap();
     let bounds = fixture.texts("select bounds from seen order by n").await;
@@ -112,7 +107,7 @@ async fn a_transaction_is_read_committed_and_bounded_and_leaves_nothing_on_its_c
 }
 
 #[tokio::test]
-async fn a_deadlock_and_a_serialization_failure_can_be_repeated() {
+async fn deadlocks_and_serialization_failures_are_retryable() {
     let fixture = Fixture::new().await;
     let (one, other) = (fixture.seller().await, fixture.seller().await);
     // The server detects deadlocks after a second; here at once.
@@ -147,7 +142,7 @@ async fn a_deadlock_and_a_serialization_failure_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn a_commit_whose_answer_is_lost_is_of_unknown_fate() {
+async fn a_commit_whose_answer_is_lost_has_an_unknown_outcome() {
     let fixture = Fixture::new().await;
     fixture
         .tamper(
@@ -164,7 +159,7 @@ async fn a_commit_whose_answer_is_lost_is_of_unknown_fate() {
 }
 
 /// Handles with short timeouts.
-fn impatient(url: &str, pool_size: usize) -> Database {
+fn with_short_timeouts(url: &str, pool_size: usize) -> Database {
     handle(DatabaseSettings {
         connect_timeout: Duration::from_secs(2),
         acquire_timeout: Duration::from_secs(2),
@@ -181,13 +176,13 @@ fn is_soon(begun: Instant) {
 }
 
 #[tokio::test]
-async fn a_statement_that_hangs_is_given_up_and_what_goes_away_comes_back() {
+async fn a_blocked_statement_times_out_and_lost_connections_are_replaced() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.application(seller).await;
     let (token, offer) = (fixture.token(&application).await, offer(seller));
     fixture.save_offers(vec![offer.clone()]).await;
-    let database = impatient(fixture.place.url(), 8);
+    let database = with_short_timeouts(fixture.test_database.url(), 8);
     let (gate, reader) = (database.gate(), database.offer_reader());
     let works = async || {
         assert!(gate.admit(token).await.unwrap().is_some());
@@ -212,19 +207,19 @@ async fn a_statement_that_hangs_is_given_up_and_what_goes_away_comes_back() {
     works().await;
 
     let tx = database.units().begin().await.unwrap();
-    fixture.place.go_away().await;
+    fixture.test_database.go_away().await;
     is_unavailable(tx.lock_seller(seller).await);
     drop(tx);
     is_unavailable(gate.admit(token).await);
     is_unavailable(reader.offer(seller, offer.id).await);
     is_unavailable(database.schema_state().await);
     is_unavailable(database.units().begin().await);
-    fixture.place.come_back().await;
+    fixture.test_database.come_back().await;
     works().await;
 }
 
 #[test]
-fn a_handle_outlives_the_runtime_that_it_began_on() {
+fn a_handle_outlives_the_runtime_that_first_used_it() {
     let runtime = || {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_all().build().unwrap()

@@ -73,7 +73,7 @@ impl Parties {
     }
 
     /// Exchanges a code as its own client. A replay returns `Err(None)`.
-    pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> Got {
+    pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> PairResult {
         let (family, stored) = tx.lock_code(code).await?.unwrap();
         let presented = CodePresented {
             client_id: self.client_id(),
@@ -92,7 +92,7 @@ impl Parties {
     }
 
     /// Rotates a refresh token as its own client. A replay returns `Err(None)`.
-    pub(crate) async fn rotate(&self, tx: &dyn Transaction, token: TokenKey) -> Got {
+    pub(crate) async fn rotate(&self, tx: &dyn Transaction, token: TokenKey) -> PairResult {
         let (family, stored) = tx.lock_refresh_token(token).await?.unwrap();
         match stored.unwrap().judge(&family, self.client_id(), tx.now()) {
             Verdict::Issue(scopes) => {
@@ -107,7 +107,7 @@ impl Parties {
 }
 
 /// The result of a token request: the pair, or the refusal.
-pub(crate) type Got = Result<Result<Pair, Option<GrantRefusal>>, StoreError>;
+pub(crate) type PairResult = Result<Result<Pair, Option<GrantRefusal>>, StoreError>;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair {

@@ -37,7 +37,7 @@ pub(crate) fn database(url: &str) -> Database {
 }
 
 /// A failure with its causes.
-pub(crate) fn told(error: &StoreError) -> String {
+pub(crate) fn error_chain(error: &StoreError) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {
         text = format!("{text}: {error}");
@@ -50,7 +50,7 @@ pub(crate) fn told(error: &StoreError) -> String {
 pub(crate) async fn refusal(url: &str) -> String {
     match database(url).is_empty().await {
         Ok(_) => panic!("{url} is reached"),
-        Err(error) => told(&error),
+        Err(error) => error_chain(&error),
     }
 }
 

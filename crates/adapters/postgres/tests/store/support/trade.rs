@@ -17,7 +17,7 @@ use usecases::{
     settle_order::Settlement, ship_order, transact,
 };
 
-use super::{Chance, Fixture, id, instant, number};
+use super::{Fixture, TestRandomness, created, id, instant, number};
 
 /// The lease of an idempotency key.
 pub(crate) const LEASE: Duration = Duration::from_mins(1);
@@ -32,7 +32,7 @@ impl Fixture {
                     opened.await.unwrap();
                 }
             }
-            let changes = parts.iter().map(|part| Change::made(part.clone(), Vec::new()));
+            let changes = parts.iter().map(|part| created(part.clone()));
             tx.save_parts(changes.collect()).await.unwrap();
         };
         self.tx(save).await;
@@ -67,7 +67,7 @@ impl Work for Place {
     type Error = Failure<place_order::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
-        place_order::place_order(tx, tx, &Chance, &self.0, tx.now()).await
+        place_order::place_order(tx, tx, &TestRandomness, &self.0, tx.now()).await
     }
 }
 
@@ -97,7 +97,7 @@ impl Work for Report {
             tracking_number: tracking_number(),
             item_ids: Vec::new(),
         };
-        ship_order::record_report(tx, &Chance, self.0, &report, None, tx.now()).await
+        ship_order::record_report(tx, &TestRandomness, self.0, &report, None, tx.now()).await
     }
 }
 

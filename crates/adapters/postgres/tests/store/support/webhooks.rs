@@ -49,11 +49,15 @@ impl Fixture {
         self.tx(subscribe).await
     }
 
-    /// The subscription of a new seller's own application.
-    pub(crate) async fn queue(&self) -> QueueKey {
+    /// A new seller's own application, and its subscription.
+    pub(crate) async fn subscribed(&self) -> (ClientId, QueueKey) {
         let seller = self.seller().await;
         let client_id = self.client_of(seller).await;
-        self.subscribe(seller, client_id).await
+        (client_id, self.subscribe(seller, client_id).await)
+    }
+
+    pub(crate) async fn queue(&self) -> QueueKey {
+        self.subscribed().await.1
     }
 
     /// Queues deliveries manually and returns their ids.
@@ -95,6 +99,13 @@ impl Fixture {
     /// Claims with ample capacity.
     pub(crate) async fn claim(&self) -> Vec<SubscriptionQueue> {
         self.claim_within(CAPACITY).await
+    }
+
+    /// Claims with ample capacity, and returns the queues in order.
+    pub(crate) async fn claim_keys(&self) -> Vec<QueueKey> {
+        let mut keys: Vec<_> = self.claim().await.iter().map(|queue| queue.lease.queue).collect();
+        keys.sort();
+        keys
     }
 
     /// Claims the only due queue.
@@ -149,8 +160,8 @@ impl Fixture {
 
     /// How long an unleased queue sleeps; None if only new work wakes it.
     pub(crate) async fn sleeps(&self, queue: QueueKey) -> Option<TimeDelta> {
-        let held = format!("subscriptions where leased and id = '{}'", queue.subscription);
-        assert_eq!(self.rows_of(&held).await, 0, "it is held");
+        let leased = format!("subscriptions where leased and id = '{}'", queue.subscription);
+        assert_eq!(self.rows_of(&leased).await, 0, "it is leased");
         let until = self.sleeps_until(queue).await?;
         Some(until - self.now().await)
     }
