@@ -22,9 +22,6 @@
 //! assert_eq!(paths, ["limit", "colour"]);
 //! ```
 
-#[cfg(test)]
-mod tests;
-
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::ops::RangeInclusive;

@@ -321,44 +321,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_read_and_written_in_its_order() {
-        for text in ["null", "[]", r#"{"z":1,"a":[true,null,"x",-7],"m":{}}"#] {
-            assert_eq!(Node::parse(text).to_string(), text);
-        }
-        assert_eq!(Node::parse("{"), Node::Null);
-    }
-
-    #[test]
-    fn null_is_one_of_the_types_or_beside_a_named_one() {
-        assert_eq!(string().or_null().to_string(), r#"{"type":["string","null"]}"#);
-        let money = object(&[("amount", integer(0, 5))]).named("Money").or_null();
-        assert!(matches!(money.get("anyOf"), Some(Node::List(both)) if both.len() == 2));
-    }
-
-    #[test]
-    fn what_is_said_of_a_named_schema_stands_beside_its_reference() {
-        let described = string().named("Name").describe("The seller's.");
-        assert!(matches!(described, Node::Named { beside, .. } if beside.contains_key("description")));
-    }
-
-    #[test]
-    fn named_schemas_move_out_once_each() {
-        let name = || string().named("Name");
-        let pair = object(&[("first", name().describe("Given.")), ("second", name().or_null())]);
-        let mut components = Components::default();
-        assert_eq!(
-            components.hoist(pair).to_string(),
-            concat!(
-                r##"{"type":"object","required":["first","second"],"properties":{"##,
-                r##""first":{"$ref":"#/components/schemas/Name","description":"Given."},"##,
-                r##""second":{"anyOf":[{"$ref":"#/components/schemas/Name"},{"type":"null"}]}}}"##,
-            )
-        );
-        assert_eq!(components.clashes(), Vec::<String>::new());
-        assert_eq!(components.schemas(), [("Name".to_owned(), string())]);
-    }
-
-    #[test]
     fn one_name_for_two_schemas_is_a_clash() {
         let mut components = Components::default();
         components.hoist(vec![string().named("X"), object(&[]).named("X")].into());

@@ -65,39 +65,31 @@ fn nibble(digit: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use actix_web::http::header::HeaderValue;
-    use proptest::prelude::*;
 
     use super::*;
 
     const GOOD: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     #[test]
-    fn a_good_one_is_continued() {
-        let context = parse(GOOD.as_bytes()).unwrap();
-        assert_eq!(context.trace_id().to_string(), "0af7651916cd43dd8448eb211c80319c");
-        assert_eq!(context.span_id().to_string(), "b7ad6b7169203331");
-        assert!(context.is_sampled() && context.is_remote());
-        let unsampled = GOOD.replace("-01", "-00");
-        assert!(!parse(unsampled.as_bytes()).unwrap().is_sampled());
+    fn a_valid_header_is_continued_with_its_known_flag() {
+        for (text, sampled) in [
+            (GOOD.to_owned(), true),
+            (GOOD.replace("-01", "-00"), false),
+            (GOOD.replace("-01", "-ff"), true),
+            (GOOD.replace("-01", "-fe"), false),
+            (GOOD.replacen("00-", "cc-", 1), true),
+            (GOOD.replacen("00-", "cc-", 1) + "-of-a-later-version", true),
+        ] {
+            let context = parse(text.as_bytes()).unwrap();
+            assert_eq!(context.trace_id().to_string(), "0af7651916cd43dd8448eb211c80319c");
+            assert_eq!(context.span_id().to_string(), "b7ad6b7169203331");
+            assert_eq!(context.trace_flags().to_u8(), u8::from(sampled), "{text}");
+            assert!(context.is_remote());
+        }
     }
 
     #[test]
-    fn flags_that_nobody_knows_yet_are_left_out() {
-        let flags = |text: &str| parse(text.as_bytes()).unwrap().trace_flags().to_u8();
-        assert_eq!(flags(&GOOD.replace("-01", "-ff")), 1);
-        assert_eq!(flags(&GOOD.replace("-01", "-fe")), 0);
-    }
-
-    #[test]
-    fn later_versions_are_read_as_far_as_they_are_known() {
-        let later = GOOD.replacen("00-", "cc-", 1);
-        assert!(parse(later.as_bytes()).is_some());
-        assert!(parse(format!("{later}-what-the-future-brings").as_bytes()).is_some());
-        assert!(parse(format!("{later}.what").as_bytes()).is_none());
-    }
-
-    #[test]
-    fn what_breaks_a_rule_is_none() {
+    fn an_invalid_header_is_ignored() {
         let bad = [
             String::new(),
             "00".to_owned(),
@@ -116,6 +108,7 @@ mod tests {
             format!(" {GOOD}"),
             format!("{GOOD} "),
             GOOD.replacen("1c80319c-b7", "1c80319-cb7", 1),
+            GOOD.replacen("00-", "cc-", 1) + ".of-a-later-version",
         ];
         for text in bad {
             assert_eq!(parse(text.as_bytes()), None, "{text}");
@@ -123,32 +116,11 @@ mod tests {
     }
 
     #[test]
-    fn two_of_them_are_none() {
+    fn a_repeated_header_is_ignored() {
         let mut headers = HeaderMap::new();
         headers.append(TRACEPARENT, HeaderValue::from_static(GOOD));
         assert!(of(&headers).is_some());
         headers.append(TRACEPARENT, HeaderValue::from_static(GOOD));
         assert!(of(&headers).is_none());
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_read_is_what_was_written(trace: [u8; 16], span: [u8; 8], sampled: bool) {
-            let (trace, span) = (TraceId::from_bytes(trace), SpanId::from_bytes(span));
-            let read = parse(format!("00-{trace}-{span}-0{}", u8::from(sampled)).as_bytes());
-            let is_one = trace != TraceId::INVALID && span != SpanId::INVALID;
-            prop_assert_eq!(read.is_some(), is_one);
-            if let Some(read) = read {
-                prop_assert_eq!((read.trace_id(), read.span_id(), read.is_sampled()), (trace, span, sampled));
-            }
-        }
-
-        #[test]
-        fn nothing_else_is_read(text in "[0-9a-fA-F-]{50,60}") {
-            if let Some(read) = parse(text.as_bytes()) {
-                let begins = format!("{}-{}-{}-", &text[..2], read.trace_id(), read.span_id());
-                prop_assert!(text.starts_with(&begins));
-            }
-        }
     }
 }

@@ -137,37 +137,7 @@ fn origin(address: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::test::TestRequest;
-
     use super::*;
-
-    #[test]
-    fn a_secret_is_found_among_other_cookies() {
-        let secret = BrowserSecret::from_random(&[1; 32]);
-        let cookie = format!(
-            "other=1; seller_panel={}; seller_panel_language=pl",
-            secret.reveal()
-        );
-        let request = TestRequest::get()
-            .insert_header((COOKIE, cookie))
-            .to_http_request();
-        let cookies = Cookies::new(request.headers(), false);
-        assert_eq!(cookies.browser().unwrap().hash(), secret.hash());
-        assert_eq!(cookies.language(), Some(Language::Polish));
-        assert!(Cookies::new(request.headers(), true).browser().is_none());
-    }
-
-    #[test]
-    fn under_https_cookies_are_bound_to_the_host() {
-        let mut headers = HeaderMap::new();
-        set_browser(&mut headers, &BrowserSecret::from_random(&[1; 32]), true, true);
-        let cookie = headers.get(SET_COOKIE).unwrap().to_str().unwrap();
-        assert!(cookie.starts_with("__Host-seller_panel=ps_se_"), "{cookie}");
-        assert!(
-            cookie.ends_with("; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax; Secure"),
-            "{cookie}"
-        );
-    }
 
     #[test]
     fn an_origin_has_no_path_and_an_ipv6_address_only_a_scheme() {
@@ -180,19 +150,5 @@ mod tests {
             assert_eq!(origin(address).as_deref(), Some(expected));
         }
         assert_eq!(origin("nonsense"), None);
-    }
-
-    #[test]
-    fn a_policy_allows_nothing_inline() {
-        let policy = policy(Some("https://app.example"));
-        let policy = policy.to_str().unwrap();
-        assert!(
-            policy.contains("form-action 'self' https://app.example;"),
-            "{policy}"
-        );
-        assert!(
-            policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"),
-            "{policy}"
-        );
     }
 }

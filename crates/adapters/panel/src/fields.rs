@@ -83,13 +83,6 @@ mod tests {
     }
 
     #[test]
-    fn only_scopes_may_be_repeated() {
-        let fine = fields("scopes=a&name=x&scopes=b").unwrap();
-        assert_eq!(fine.scopes(), ["a", "b"]);
-        assert!(fields("name=x&name=y").is_none());
-    }
-
-    #[test]
     fn a_mark_tells_forms_apart() {
         let mark = |path: &str, body: &str| fields(body).unwrap().mark(path);
         let one = mark("/a", "form=1&name=x&scopes=a&scopes=b");

@@ -73,29 +73,3 @@ fn range(text: &str) -> Option<(Language, f32)> {
     let weight = weight.map_or(Some(1.0), |weight| weight.parse().ok())?;
     Some((language, weight))
 }
-
-#[cfg(test)]
-mod tests {
-    use actix_web::test::TestRequest;
-
-    use super::*;
-
-    #[test]
-    fn the_heaviest_range_of_ours_wins() {
-        for (header, expected) in [
-            ("pl", Language::Polish),
-            ("pl-PL,pl;q=0.9,en;q=0.8", Language::Polish),
-            ("en;q=0.3, PL-pl;q=0.4", Language::Polish),
-            ("de, en;q=0.1", Language::English),
-            ("de", Language::English),
-            ("pl;q=0", Language::English),
-            ("pl;q=x", Language::English),
-            ("", Language::English),
-        ] {
-            let request = TestRequest::get()
-                .insert_header((ACCEPT_LANGUAGE, header))
-                .to_http_request();
-            assert_eq!(Language::preferred(request.headers()), expected, "{header}");
-        }
-    }
-}

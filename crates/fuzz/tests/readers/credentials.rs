@@ -11,7 +11,7 @@ use orders::{Carrier, OrderRef, TrackingNumber};
 use url::Url;
 use webhooks::{WebhookSecret, signature};
 
-use crate::{always_text, in_proportion, is_printable};
+use crate::{always_text, is_printable};
 
 #[test]
 fn a_token_has_one_spelling_and_names_its_family() {
@@ -57,13 +57,10 @@ fn a_token_has_one_spelling_and_names_its_family() {
             assert!(secret.has_sent(&secret.csrf_token()) && !secret.has_sent(text));
         }
     });
-    in_proportion(&[["ps_at_", "A", ""]], |bytes| {
-        BearerToken::parse(&String::from_utf8_lossy(bytes))
-    });
 }
 
 #[test]
-fn an_id_a_number_and_an_address_are_what_was_sent() {
+fn ids_numbers_and_addresses_survive_a_round_trip() {
     let challenge = CodeChallenge::new("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned()).unwrap();
     let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     let samples = [
@@ -104,7 +101,7 @@ fn an_id_a_number_and_an_address_are_what_was_sent() {
 }
 
 #[test]
-fn scopes_are_those_that_are_named() {
+fn scopes_are_those_in_the_text() {
     always_text(
         &["offers:read offers:write orders:read", " offers:read  scope "],
         |text| match ScopeSet::parse(text) {
@@ -121,6 +118,4 @@ fn scopes_are_those_that_are_named() {
             }
         },
     );
-    let shapes = [["", "offers:read ", ""], ["", "scope# ", ""]];
-    in_proportion(&shapes, |bytes| ScopeSet::parse(&String::from_utf8_lossy(bytes)));
 }

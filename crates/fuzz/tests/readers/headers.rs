@@ -9,7 +9,7 @@ use web::media_type::{MediaType, require_json};
 use web::trace_id::X_REQUEST_ID;
 use web::{TraceId, TrustedProxies, idempotency, traceparent};
 
-use crate::{always, always_text, are_entries, in_proportion};
+use crate::{always, always_text, are_entries, is_linear};
 
 /// Parses headers line by line, without those that HTTP itself rejects.
 fn headers_of(bytes: &[u8]) -> HeaderMap {
@@ -28,7 +28,7 @@ fn headers_of(bytes: &[u8]) -> HeaderMap {
 }
 
 #[test]
-fn only_a_trusted_proxy_is_believed_and_an_address_has_one_form() {
+fn forwarding_headers_count_only_from_a_trusted_proxy() {
     let samples = [
         "x-forwarded-for: 203.0.113.7, 10.0.0.1",
         "x-forwarded-for: [2001:db8::1]:80, 2001:db8::2\nx-forwarded-for: ::ffff:10.1.1.1, 010.0.0.1",
@@ -59,11 +59,11 @@ fn only_a_trusted_proxy_is_believed_and_an_address_has_one_form() {
         ["forwarded: for=\"", "\\\"", ""],
         ["", "x-forwarded-for: 10.0.0.1\n", ""],
     ];
-    in_proportion(&shapes, |bytes| trusted.client(proxy, &headers_of(bytes)));
+    is_linear(&shapes, |bytes| trusted.client(proxy, &headers_of(bytes)));
 }
 
 #[test]
-fn ids_keys_and_media_types_that_are_taken_have_their_form() {
+fn accepted_ids_keys_and_media_types_have_their_format() {
     let samples = [
         "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         "traceparent: cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-ff-more",
@@ -103,13 +103,10 @@ fn ids_keys_and_media_types_that_are_taken_have_their_form() {
             Err(violations) => are_entries(&violations.into_entries(), bytes.len()),
         }
     });
-    in_proportion(&[["content-type: application/json", ";a=b", ""]], |bytes| {
-        MediaType::of(&headers_of(bytes))
-    });
 }
 
 #[test]
-fn basic_credentials_are_what_a_browser_decodes_from_the_header() {
+fn basic_credentials_are_decoded_as_form_values() {
     let samples = [
         "Basic QTpC",
         "basic  MDE5N2E1YzQtOGIxZS03YzNhLTlkMmYtNGU1YjZhN2M4ZDllOnBzX3NlX0J3Y0g=",
@@ -143,16 +140,5 @@ fn basic_credentials_are_what_a_browser_decodes_from_the_header() {
             Some(found) => holds(&header, &found),
             None => assert!(!text.contains(':') || text.contains(['%', '\0']), "{text:?}"),
         }
-    });
-    let shapes = [
-        ["Basic ", "QTpC", ""],
-        ["a:", "%25", ""],
-        ["", ":", ""],
-        ["Basic", " ", "QTpC"],
-        ["a:", "+", ""],
-    ];
-    in_proportion(&shapes, |bytes| {
-        let text = String::from_utf8_lossy(bytes);
-        (basic(&text), basic(&header_of(&text)))
     });
 }

@@ -361,38 +361,6 @@ async fn of_any_two_faults_the_earlier_is_told() {
 }
 
 #[actix_web::test]
-async fn a_path_knows_its_methods_and_head_stands_for_get() {
-    let store = Store::default();
-    let response = respond(&store, request(Method::DELETE, "1")).await;
-    assert_eq!(response.status(), 404);
-    assert_eq!(response.headers().get("allow").unwrap(), "GET, POST, PUT");
-    assert_eq!(respond(&store, request(Method::HEAD, "1")).await.status(), 201);
-}
-
-#[actix_web::test]
-async fn a_bad_key_is_told_with_everything_else_and_a_body_has_its_cap() {
-    let store = Store::default();
-    let response = respond(
-        &store,
-        request(Method::POST, "1")
-            .insert_header(("idempotency-key", "ż"))
-            .set_payload("{}"),
-    )
-    .await;
-    let body: Value = serde_json::from_slice(&to_bytes(response.into_body()).await.unwrap()).unwrap();
-    let paths: Vec<_> = body["errors"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| &entry["path"])
-        .collect();
-    assert_eq!(paths, ["Idempotency-Key", "stock"]);
-    let long = request(Method::POST, "1").set_payload(" ".repeat(65));
-    is(&send(&store, long).await, 400, "validation_error");
-    assert!(store.calls().is_empty());
-}
-
-#[actix_web::test]
 async fn the_answer_is_remembered_as_the_last_step_before_the_commit() {
     let store = Store::default();
     is(&send(&store, post("1")).await, 201, "");

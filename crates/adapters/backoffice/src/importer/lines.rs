@@ -96,8 +96,6 @@ impl<'a> Line<'a> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     /// The lines of an input that arrives in these pieces; `None` for one that is too long.
@@ -118,21 +116,6 @@ mod tests {
         );
         assert_eq!(lines.ended(), u64::try_from(all.len()).unwrap());
         all
-    }
-
-    fn texts(input: &str) -> Vec<String> {
-        let lines = cut(&[input.as_bytes()]);
-        let text = |line: &Option<Vec<u8>>| String::from_utf8(line.clone().unwrap()).unwrap();
-        lines.iter().map(|(_, line)| text(line)).collect()
-    }
-
-    #[test]
-    fn lines_end_with_lf_or_crlf_and_the_last_one_with_nothing_too() {
-        assert_eq!(texts(""), [""; 0]);
-        assert_eq!(texts("\n"), [""]);
-        assert_eq!(texts("a\nb\r\n\r\nc\rd"), ["a", "b", "", "c\rd"]);
-        assert_eq!(texts("a\n\nb\n"), ["a", "", "b"]);
-        assert_eq!(texts("a\r"), ["a"]);
     }
 
     #[test]
@@ -160,28 +143,6 @@ mod tests {
         for _ in 0..1_000 {
             assert_eq!(lines.next(&mut [b'x'; 4096].as_slice()), None);
             assert!(lines.held.capacity() <= 2 * MOST_HELD);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn where_the_pieces_are_cut_makes_no_difference(
-            input in "([a-c]{0,4}(\r?\n|\r)){0,8}[a-c]{0,3}",
-            cuts in prop::collection::vec(0_usize..60, 0..12),
-        ) {
-            let whole = cut(&[input.as_bytes()]);
-            let mut cuts: Vec<_> = cuts.into_iter().map(|at| at.min(input.len())).collect();
-            cuts.sort_unstable();
-            let mut pieces = Vec::new();
-            let mut from = 0;
-            for at in cuts {
-                pieces.push(&input.as_bytes()[from..at]);
-                from = at;
-            }
-            pieces.push(&input.as_bytes()[from..]);
-            prop_assert_eq!(&cut(&pieces), &whole);
-            let single: Vec<_> = input.as_bytes().chunks(1).collect();
-            prop_assert_eq!(&cut(&single), &whole);
         }
     }
 }

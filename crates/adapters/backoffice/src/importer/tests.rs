@@ -111,30 +111,6 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[tokio::test]
-async fn lines_are_numbered_from_1_and_blank_ones_counted_and_skipped() {
-    let input = ["", &line(1, "a"), "   \t", "{}", "", "x", &line(1, "b"), ""].join("\n");
-    let (report, titles) = whole(&input).await;
-    assert_eq!(figures(&report), (1, 1, 0, vec![4, 6]));
-    assert_eq!(titles, [(1, "b".to_owned())]);
-}
-
-#[tokio::test]
-async fn crlf_is_tolerated_and_the_last_line_needs_no_end() {
-    for (separator, end) in [
-        ("\n", ""),
-        ("\n", "\n"),
-        ("\r\n", "\r\n"),
-        ("\r\n", ""),
-        ("\r\n", "\r"),
-    ] {
-        let input = [line(1, "a"), "{".to_owned(), line(2, "b")].join(separator) + end;
-        let (report, titles) = whole(&input).await;
-        assert_eq!(figures(&report), (2, 0, 0, vec![2]), "{input:?}");
-        assert_eq!(titles.len(), 2);
-    }
-}
-
-#[tokio::test]
 async fn of_two_lines_with_the_same_id_the_later_one_wins_also_across_chunks() {
     let mut lines = vec![line(7, "first")];
     lines.extend((0..CHUNK).map(|n| line(1_000 + u128::try_from(n).unwrap(), "x")));
@@ -176,57 +152,6 @@ async fn long_lines_fill_a_chunk_by_their_bytes() {
     }
     importer.finish().await.unwrap();
     assert_eq!(store.rows().saved, [136, 136, 28]);
-}
-
-#[tokio::test]
-async fn a_line_beyond_the_cap_is_rejected_and_the_others_are_not() {
-    let long = format!("{}{}", " ".repeat(LONGEST_LINE), line(1, "long"));
-    let input = [line(1, "a"), long, line(2, "b")].join("\n");
-    for size in [1_000, 65_536, 1 << 20] {
-        let (report, titles) = import(input.as_bytes().chunks(size)).await;
-        assert_eq!(figures(&report), (2, 0, 0, vec![2]));
-        assert_eq!(
-            report.rejected[0].errors,
-            [Entry::whole("The line is longer than 64 KiB.")]
-        );
-        assert_eq!(titles[0], (1, "a".to_owned()));
-    }
-}
-
-#[tokio::test]
-async fn a_line_is_read_as_strictly_as_a_body() {
-    let good = line(1, "a");
-    for (wrong, path) in [
-        (good.replace("\"a\"", "\"\\u0000\""), None),
-        (good.replace("{\"id\"", "{\"title\":\"b\",\"id\""), None),
-        (format!("\u{feff}{good}"), None),
-        (format!("[{good}]"), None),
-        (format!("{good} {good}"), None),
-        (good.replace("\"draft\"", "\"sold\""), Some("status")),
-        (good.replace("{\"id\"", "{\"stock\":1.0,\"id\""), Some("stock")),
-        (
-            good.replace("{\"id\"", "{\"price\":[5,\"PLN\"],\"id\""),
-            Some("price"),
-        ),
-        (good.replace("{\"id\"", "{\"x\":1,\"id\""), Some("x")),
-        (good.replace("00000000-", "0000000-"), Some("id")),
-    ] {
-        let (report, titles) = whole(&wrong).await;
-        assert_eq!(figures(&report), (0, 0, 0, vec![1]), "{wrong}");
-        assert_eq!(report.rejected[0].errors[0].path(), path, "{wrong}");
-        assert!(titles.is_empty());
-    }
-    let bytes = [b"\xff\n".as_slice(), good.as_bytes()].concat();
-    assert_eq!(figures(&import([bytes.as_slice()]).await.0), (1, 0, 0, vec![1]));
-}
-
-#[tokio::test]
-async fn the_first_ten_thousand_rejected_lines_are_listed_and_all_are_counted() {
-    let input = "{}\n".repeat(10_001) + &line(1, "a");
-    let (report, titles) = whole(&input).await;
-    assert_eq!((report.rejected_total, report.rejected.len()), (10_001, 10_000));
-    assert_eq!(report.rejected.last().unwrap().line, 10_000);
-    assert_eq!((report.created, titles.len()), (1, 1));
 }
 
 #[test]
