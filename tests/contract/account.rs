@@ -32,15 +32,11 @@ async fn a_personal_token_has_a_built_in_application_and_may_last_for_ever() {
     assert!(lasting.starts_with("ps_pt_"));
     let me = world.read(&lasting, "/v1/me").await;
     assert_eq!(me["token"], json!({"kind": "personal", "expires_at": null}));
-    assert_eq!(
-        me["seller"],
-        json!({"id": seller.id, "seller_no": seller.seller_no})
-    );
+    let shown = json!({"id": seller.id, "seller_no": seller.seller_no});
+    assert_eq!(me["seller"], shown);
     assert!(text(&me["app"], "client_id").starts_with("psa_") && !text(&me["app"], "name").is_empty());
-    let ends =
-        json!({"name": "ends", "scopes": ["offers:read"], "expires_at": "2040-01-01T14:00:30.5+01:00"});
-    let path = format!("/sellers/{}/personal-tokens", seller.id);
-    let made = world.office_made(&path, &ends).await;
+    let ending = world.issuing(&seller, json!({"expires_at": "2040-01-01T14:00:30.5+01:00"}));
+    let made = ending.send().await.expect(201).json();
     let ending = world.read(&text(&made, "token"), "/v1/me").await;
     let token = json!({"kind": "personal", "expires_at": "2040-01-01T13:00:30.500000Z"});
     assert_eq!((&ending["token"], &ending["app"]), (&token, &me["app"]));
@@ -54,25 +50,20 @@ async fn scopes_are_those_of_the_token_that_the_application_still_has() {
     let of_token = ["offers:read", "orders:read", "messaging"];
     let app = world.application(&world.seller().await, &of_token).await;
     let token = world.token(&app).await;
+    let all = "billing:read orders:read offers:read messaging";
     for (now, effective) in [
         ("offers:read messaging", "messaging offers:read"),
         ("billing:read", ""),
-        (
-            "billing:read orders:read offers:read messaging",
-            "messaging offers:read orders:read",
-        ),
+        (all, "messaging offers:read orders:read"),
         ("orders:read", "orders:read"),
     ] {
         let now: Vec<_> = now.split(' ').collect();
         world.set_scopes(&app, &now).await;
         let me = world.read(&token, "/v1/me").await;
         assert_eq!(sorted(&me["scopes"]).join(" "), effective);
-        let status = if effective.contains("offers:read") {
-            200
-        } else {
-            403
-        };
-        world.get(&token, "/v1/offers").await.expect(status);
+        let may_read = effective.contains("offers:read");
+        let answer = world.get(&token, "/v1/offers").await;
+        answer.expect(if may_read { 200 } else { 403 });
     }
 }
 
@@ -92,8 +83,6 @@ async fn fields_are_selected_and_no_other_parameter_is_known() {
         fields=Token       => fields
         limit=1            => limit
         x=1&fields=nothing => fields x";
-    all_invalid(table, async |query| {
-        world.get(&token, &format!("/v1/me?{query}")).await
-    })
-    .await;
+    let get = async |query: &str| world.get(&token, &format!("/v1/me?{query}")).await;
+    all_invalid(table, get).await;
 }

@@ -1,29 +1,20 @@
 //! Secrets in the database and the log: only hashes and sealed values.
 
-use std::fmt::Write as _;
-
 use base64::{
     Engine,
     prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD},
 };
-use blackbox::{Asking, EVENTS, HOOK_SCOPES, PASSWORD, Pair, Receiver, World, text};
+use blackbox::{Asking, EVENTS, HOOK_SCOPES, PASSWORD, Pair, Receiver, World, hex, keyed, text};
 use ring::digest::{SHA256, digest};
 use serde_json::json;
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        write!(hex, "{byte:02x}").unwrap();
-        hex
-    })
-}
 
 /// Spellings of a secret: as it is, its random part, and each of these in hexadecimal and base64.
 fn spellings(secret: &str) -> Vec<String> {
     let prefixes = "ps_wh_ ps_at_ ps_pt_ ps_op_ ps_rt_ ps_ac_ ps_se_ ps_ln_ pss_";
-    let mut stripped = prefixes
-        .split(' ')
-        .filter_map(|prefix| secret.strip_prefix(prefix));
-    let random = stripped.next().unwrap_or(secret);
+    let mut prefixes = prefixes.split(' ');
+    let random = prefixes
+        .find_map(|prefix| secret.strip_prefix(prefix))
+        .unwrap_or(secret);
     let base64url = random.trim_end_matches('=').replace('+', "-").replace('/', "_");
     let decoded = BASE64_URL_SAFE_NO_PAD.decode(base64url).unwrap_or_default();
     let mut spellings = Vec::new();
@@ -47,10 +38,7 @@ pub(crate) fn holds_none(place: &str, text: &str, secrets: &[(&str, String)]) {
     for (what, secret) in secrets {
         assert!(secret.len() >= 16, "{what} is long enough to be looked for");
         for (n, spelling) in spellings(secret).iter().enumerate() {
-            assert!(
-                !text.contains(spelling),
-                "{what} lies in {place}, in spelling {n}"
-            );
+            assert!(!text.contains(spelling), "{what} is in {place}, in spelling {n}");
         }
     }
 }
@@ -61,10 +49,8 @@ pub(crate) async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String
     let own = world.application(&member.seller, &HOOK_SCOPES).await;
     let access = world.token(&own).await;
     let body = json!({"url": receiver.url, "events": EVENTS});
-    let keyed = world
-        .subscribing(&access, &body)
-        .header("idempotency-key", "remembered");
-    let hook = keyed.send().await.expect(201).json();
+    let subscribing = keyed(world.subscribing(&access, &body), "remembered");
+    let hook = subscribing.send().await.expect(201).json();
     world.any_offer(&member.seller, json!({})).await;
     let partner = world.partner(&member.seller, &["offers:read"]).await;
     let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
@@ -82,26 +68,20 @@ pub(crate) async fn busy(world: &World, keys: &str) -> Vec<(&'static str, String
     world.refresh(&partner, &pair.refresh).await.expect(400);
     let Asking { verifier: wrong, .. } = astray;
     let personal = world.personal_token(&member.seller, &["offers:read"]).await.token;
-    let form = member
-        .browser
-        .filled("/panel/tokens", "scopes", "offers:read")
-        .await;
-    let shown = member.browser.sent(&form.with("name", "shown")).await;
-    let form = member
-        .browser
-        .filled("/panel/tokens", "scopes", "offers:read")
-        .await;
-    member.browser.post(&form.with("name", "waits")).await.expect(303);
+    let form = member.browser.form("/panel/tokens").await;
+    let form = form.with("scopes", "offers:read").with("name", "shown");
+    let shown = member.browser.sent(&form).await;
+    let form = member.browser.form("/panel/tokens").await;
+    let form = form.with("scopes", "offers:read").with("name", "waits");
+    member.browser.post(&form).await.expect(303);
     let link = world.sign_in_link(&member.seller).await;
     // Their mails wait, since there is no mail server.
-    let invited = json!({"name": "Kettles", "email": "invited@shop.example"});
-    world.office_made("/sellers", &invited).await;
-    let mut forgetful = world.visitor();
-    let form = forgetful.form("/panel/forgotten-password").await;
-    forgetful
-        .submit(&form.with("email", &member.seller.email))
-        .await
-        .expect(200);
+    world.registered(json!({"email": "invited@shop.example"})).await;
+    let (mut forgetful, email) = (world.visitor(), &member.seller.email);
+    let form = forgetful
+        .filled("/panel/forgotten-password", "email", email)
+        .await;
+    forgetful.sent(&form).await;
     vec![
         ("a password", PASSWORD.to_owned()),
         ("an operator's token", world.server.operator_token.clone()),

@@ -1,54 +1,41 @@
 //! Maximum sizes of a request's head and body, and the answers beyond them.
 
-use blackbox::{Expect, Wire, World, request, request_with_body, whole};
+use blackbox::{Expect, Wire, World, whole};
 
 use crate::world;
 
 const CAP: usize = 64 * 1024;
 
-/// A world and the bearer token of a valid request.
+/// A world and a token for valid requests.
 async fn prepared() -> (World, String) {
     let world = world().await;
     let (_, token) = world.reader().await;
-    (world, format!("Bearer {token}"))
-}
-
-/// The headers of a valid request, and more.
-fn good<'a>(bearer: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
-    [&[("user-agent", "App/1.0"), ("authorization", bearer)], more].concat()
+    (world, token)
 }
 
 #[tokio::test]
-async fn a_body_has_a_cap() {
-    let (world, bearer) = prepared().await;
+async fn a_body_may_have_64_kib() {
+    let (world, token) = prepared().await;
     let base = &world.server.base_url;
+    let get = |more: &[(&str, &str)]| world.raw("GET", "/v1/me", &token, more);
+    let filled = |body: &str, kind: &str| {
+        let length = body.len().to_string();
+        get(&[("content-type", kind), ("content-length", &length)]) + body
+    };
     // On GET a body up to the limit is ignored.
     let mut wire = Wire::connect(base).await;
     for body in ["{", "not json", &"x".repeat(CAP)] {
         for kind in ["application/json", "text/plain"] {
-            let headers = good(&bearer, &[("content-type", kind)]);
-            wire.send(request_with_body("GET", "/v1/me", &headers, body))
-                .await;
+            wire.send(filled(body, kind)).await;
             wire.answer().await.unwrap().expect(200);
         }
     }
     // A body whose announced length is too large is rejected before it arrives.
-    let mut beyond = Vec::new();
-    for length in ["65537", "9999999999", "18446744073709551615"] {
-        beyond.push(request(
-            "GET",
-            "/v1/me",
-            &good(&bearer, &[("content-length", length)]),
-        ));
-    }
-    let large = "x".repeat(CAP + 1);
-    beyond.push(request_with_body("GET", "/v1/me", &good(&bearer, &[]), &large));
-    let chunked = request(
-        "GET",
-        "/v1/me",
-        &good(&bearer, &[("transfer-encoding", "chunked")]),
-    );
-    beyond.push(chunked + &format!("4000\r\n{}\r\n", "x".repeat(0x4000)).repeat(5));
+    let announced = ["65537", "9999999999", "18446744073709551615"];
+    let mut beyond = Vec::from(announced.map(|length| get(&[("content-length", length)])));
+    beyond.push(filled(&"x".repeat(CAP + 1), "text/plain"));
+    let chunks = format!("4000\r\n{}\r\n", "x".repeat(0x4000)).repeat(5);
+    beyond.push(get(&[("transfer-encoding", "chunked")]) + &chunks);
     for bytes in beyond {
         let answer = Wire::last(base, bytes).await;
         answer.is_problem(400, &[whole("validation_error")]);
@@ -58,27 +45,17 @@ async fn a_body_has_a_cap() {
 
 #[tokio::test]
 async fn a_url_may_have_8_kib_and_headers_16() {
-    let (world, bearer) = prepared().await;
+    let (world, token) = prepared().await;
     let base = &world.server.base_url;
     let target = |length: usize| {
         let target = format!("/v1/me?x={}", "y".repeat(length - 9));
-        request("GET", &target, &good(&bearer, &[]))
+        world.raw("GET", &target, &token, &[])
     };
-    let filled = |size: usize| {
-        request(
-            "GET",
-            "/v1/me",
-            &good(&bearer, &[("x-filler", &"z".repeat(size))]),
-        )
-    };
-    Wire::exchange(base, target(8 * 1024)).await.invalid(&["x"]);
+    let filled = |size: usize| world.raw("GET", "/v1/me", &token, &[("x-filler", &"z".repeat(size))]);
+    Wire::exchange(base, target(8 * 1024)).await.invalid("x");
     Wire::exchange(base, filled(15 * 1024)).await.expect(200);
-    for bytes in [
-        target(8 * 1024 + 1),
-        target(12 * 1024),
-        filled(17 * 1024),
-        filled(40 * 1024),
-    ] {
+    let too_long = [8 * 1024 + 1, 12 * 1024].map(target);
+    for bytes in too_long.into_iter().chain([17 * 1024, 40 * 1024].map(filled)) {
         let answer = Wire::last(base, bytes).await;
         assert!((400..500).contains(&answer.status), "{answer:?}");
     }
@@ -86,7 +63,7 @@ async fn a_url_may_have_8_kib_and_headers_16() {
 
 #[tokio::test]
 async fn what_is_no_http_is_refused_and_several_requests_are_answered_in_order() {
-    let (world, bearer) = prepared().await;
+    let (world, token) = prepared().await;
     for garbage in [
         "GARBAGE\r\n\r\n",
         "GET /v1/me\r\n\r\n",
@@ -101,7 +78,7 @@ async fn what_is_no_http_is_refused_and_several_requests_are_answered_in_order()
     }
     let mut wire = Wire::connect(&world.server.base_url).await;
     let ids = ["number-one", "number-two", "number-three"];
-    let pipelined = ids.map(|id| request("GET", "/v1/me", &good(&bearer, &[("x-request-id", id)])));
+    let pipelined = ids.map(|id| world.raw("GET", "/v1/me", &token, &[("x-request-id", id)]));
     wire.send(pipelined.concat()).await;
     for id in ids {
         assert_eq!(wire.answer().await.unwrap().expect(200).must("x-trace-id"), id);

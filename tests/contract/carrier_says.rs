@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{CarrierStub, Expect, Says, Trader, World, eventually, line, until};
+use blackbox::{CarrierStub, Expect, Says, Trader, World, assert_members, eventually, line, until};
 use serde_json::{Value, json};
 
 use crate::world_with;
@@ -34,21 +34,15 @@ async fn a_parcel_that_has_arrived_makes_the_order_delivered_without_a_mail() {
         carrier.says(number, Says::Delivered(instant));
         let order = world.paid_order(&trader).await;
         let made = world.shipped(&trader.token, &order.id, &inpost(number)).await;
-        let told = [&made["delivered_already"], &made["buyer_notified"]];
-        assert_eq!(told, [&json!(true), &json!(false)]);
+        assert_members(&made, json!({"delivered_already": true, "buyer_notified": false}));
         let seen = world.order(&trader.token, &order.id).await;
-        assert_eq!(
-            (&seen["status"], &seen["shipped_at"]),
-            (&json!("delivered"), &seen["delivered_at"])
-        );
         assert_eq!(seen["shipment"]["tracking_status"], "delivered");
-        let is_past = number.starts_with("PAST");
-        let bound = if is_past {
-            &seen["paid_at"]
-        } else {
-            &made["created_at"]
-        };
-        assert_eq!(&seen["delivered_at"], bound, "{seen}");
+        let [past, future] = [&seen["paid_at"], &made["created_at"]];
+        let at = if number.starts_with("PAST") { past } else { future };
+        assert_members(
+            &seen,
+            json!({"status": "delivered", "shipped_at": at, "delivered_at": at}),
+        );
         assert_eq!((world.mails(&order.id).await, carrier.asked(number)), (0, 1));
         for step in ["order.shipped", "order.delivered"] {
             assert_eq!(world.told(step, &order.id).await, 1, "{step}");
@@ -67,13 +61,10 @@ async fn no_answer_of_a_carrier_hinders_a_shipment() {
         let made = world.shipped(&trader.token, &order.id, &inpost(number)).await;
         let took = began.elapsed();
         assert!(took < Duration::from_millis(3_300), "{number}: {took:?}");
-        let told = [&made["delivered_already"], &made["buyer_notified"]];
-        assert_eq!(told, [&json!(false), &json!(true)]);
+        assert_members(&made, json!({"delivered_already": false, "buyer_notified": true}));
         let seen = world.order(&trader.token, &order.id).await;
-        assert_eq!(
-            (&seen["status"], &seen["shipment"]["tracking_status"]),
-            (&json!("shipped"), &Value::Null)
-        );
+        assert_eq!(seen["status"], "shipped");
+        assert_eq!(seen["shipment"]["tracking_status"], Value::Null);
         assert!(carrier.asked(number) > 0);
         assert_eq!(world.mails(&order.id).await, 1);
     }
@@ -84,9 +75,8 @@ async fn a_parcel_is_followed_to_its_delivery() {
     let (carrier, world, trader) = prepared("100ms").await;
     carrier.says("LONG-WAY-1", Says::State("adopted_at_source_branch"));
     let order = world.paid_order(&trader).await;
-    let made = world
-        .shipped(&trader.token, &order.id, &inpost("LONG-WAY-1"))
-        .await;
+    let report = inpost("LONG-WAY-1");
+    let made = world.shipped(&trader.token, &order.id, &report).await;
     assert_eq!(made["delivered_already"], false);
     let seen = async || world.order(&trader.token, &order.id).await;
     let before = seen().await;
@@ -103,10 +93,8 @@ async fn a_parcel_is_followed_to_its_delivery() {
     carrier.says("LONG-WAY-1", Says::Delivered(ARRIVED));
     let arrived = is_at("delivered").await;
     assert_eq!(arrived["status"], "delivered");
-    assert_eq!(
-        arrived["delivered_at"], arrived["shipped_at"],
-        "not before it was shipped"
-    );
+    let (delivered, shipped) = (&arrived["delivered_at"], &arrived["shipped_at"]);
+    assert_eq!(delivered, shipped, "not before it was shipped");
     for step in ["order.delivered", "order.shipped"] {
         assert_eq!(world.told(step, &order.id).await, 1, "{step}");
     }

@@ -1,7 +1,6 @@
 //! Changes between the display of the consent screen and the seller's decision.
 
 use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, Visitor, World};
-use serde_json::json;
 
 use crate::world_of_consent;
 
@@ -17,9 +16,8 @@ impl Shown {
     async fn prepare() -> Self {
         let world = world_of_consent().await;
         let (owner, member) = (world.member().await, world.member().await);
-        let app = world
-            .partner(&owner.seller, &["offers:read", "orders:read"])
-            .await;
+        let scopes = ["offers:read", "orders:read"];
+        let app = world.partner(&owner.seller, &scopes).await;
         Self {
             asking: world.asking(&app, "offers:read orders:read"),
             browser: member.browser,
@@ -72,12 +70,8 @@ async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
     let refused = shown.browser.post(&approval).await.expect(404);
     assert_eq!(refused.header("location"), None, "{refused:?}");
     // The screen of an earlier request is not shown either.
-    shown
-        .browser
-        .open(&unseen)
-        .await
-        .expect(404)
-        .hides("value=\"approve\"");
+    let page = shown.browser.open(&unseen).await.expect(404);
+    page.hides("value=\"approve\"");
     assert_eq!(shown.codes().await, 0);
     // The error decided nothing: with the URI restored, the seller can still decide.
     shown.redirect_to(CALLBACK).await;
@@ -87,36 +81,32 @@ async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
 }
 
 #[tokio::test]
-async fn what_becomes_of_the_application_counts_at_approval() {
+async fn an_approval_uses_the_applications_present_state() {
     let mut shown = Shown::prepare().await;
     let refused = async |shown: &mut Shown, change: &str, error: &str| {
         let back = shown.approved_after(change).await;
-        let told = (back.get("error"), back.get("code"));
-        assert_eq!(told, (Some(error), None), "{change}: {back:?}");
+        assert_eq!(
+            (back.get("error"), back.get("code")),
+            (Some(error), None),
+            "{change}"
+        );
         assert!(
             back.get("state").is_some() && back.get("iss").is_some(),
             "{back:?}"
         );
     };
+    let all = ["offers:read", "orders:read"];
     refused(&mut shown, "suspension", "access_denied").await;
     shown.world.moved(&shown.app, "reinstatement").await;
     refused(&mut shown, "emptying", "invalid_scope").await;
     assert_eq!(shown.codes().await, 0);
-    shown
-        .world
-        .set_scopes(&shown.app, &["offers:read", "orders:read"])
-        .await;
+    shown.world.set_scopes(&shown.app, &all).await;
     let code = shown.approved_after("narrowing").await.code();
     let answer = shown.world.exchange(&shown.app, &shown.asking, &code).await;
     assert_eq!(Pair::of(answer).scope, "orders:read");
-    shown
-        .world
-        .set_scopes(&shown.app, &["offers:read", "orders:read"])
-        .await;
+    shown.world.set_scopes(&shown.app, &all).await;
     refused(&mut shown, "deletion", "access_denied").await;
-    let changes = json!({"purpose": "for_other_sellers", "redirect_uris": [CALLBACK]});
-    shown.app = shown.world.register(&shown.owner.seller, changes).await;
-    shown.world.moved(&shown.app, "acceptance").await;
+    shown.app = shown.world.partner(&shown.owner.seller, &all).await;
     shown.asking = shown.world.asking(&shown.app, "offers:read");
     refused(&mut shown, "closure", "access_denied").await;
     assert_eq!(shown.codes().await, 0);

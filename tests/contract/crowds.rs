@@ -22,7 +22,7 @@ pub(crate) fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
 }
 
 /// Traders with one offer each, and an order line for each offer.
-async fn traders(world: &World, count: usize, stock: u32) -> (Vec<(Trader, String)>, Vec<Value>) {
+pub(crate) async fn traders(world: &World, count: usize, stock: u32) -> (Vec<(Trader, String)>, Vec<Value>) {
     let (mut traders, mut lines) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let trader = world.trader().await;
@@ -129,15 +129,8 @@ async fn thirty_two_writers_on_twenty_offers_and_orders_see_no_500() {
     for writer in writers.collect::<Vec<_>>() {
         let statuses = writer.await.unwrap();
         let fine = statuses.iter().all(|status| matches!(status, 200 | 201 | 409));
-        assert!(
-            fine,
-            "{statuses:?}, for which the log says {:?}",
-            failures(&world.server.log())
-        );
+        let log = world.server.log();
+        let causes: Vec<_> = log.lines().filter(|line| line.contains("\"cause\"")).collect();
+        assert!(fine, "{statuses:?}: {causes:?}");
     }
-}
-
-/// The log lines that explain failed requests.
-fn failures(log: &str) -> Vec<&str> {
-    log.lines().filter(|line| line.contains("\"cause\"")).collect()
 }

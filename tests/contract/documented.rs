@@ -1,5 +1,7 @@
 //! Errors that operations have in common, tested with every operation that documents them.
 
+use std::collections::BTreeSet;
+
 use blackbox::{Document, Expect, HOOK_SCOPES, Operation, World, entry, local_receivers, text, whole};
 use serde_json::{Value, json};
 use testkit::Request;
@@ -141,24 +143,21 @@ async fn every_operation_answers_while_the_database_is_away() {
 async fn the_document_is_served_to_everybody() {
     let world = world().await;
     let request = world.at("GET", "/openapi.json").without("user-agent");
-    let answer = request
-        .header("x-request-id", "document-1")
-        .send()
-        .await
-        .expect(200);
+    let answer = request.send().await.expect(200);
     assert_eq!(answer.must("content-type"), "application/json");
     assert_eq!(answer.must("cache-control"), "public, max-age=300");
-    assert_eq!(answer.must("x-trace-id"), "document-1");
     let document = answer.json();
     assert_eq!(document["servers"], json!([{"url": world.server.base_url}]));
     let committed: Value = serde_json::from_str(include_str!("../../docs/openapi.json")).unwrap();
-    assert!(
+    let paths = |document: &Value| {
         document["paths"]
             .as_object()
             .unwrap()
             .keys()
-            .eq(committed["paths"].as_object().unwrap().keys())
-    );
+            .cloned()
+            .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(paths(&document), paths(&committed));
     assert_eq!(
         document["components"]["schemas"],
         committed["components"]["schemas"]

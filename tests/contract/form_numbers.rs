@@ -88,11 +88,8 @@ async fn a_number_rotates_the_secret_of_its_own_application_alone() {
 async fn a_personal_token_is_not_made_under_a_number_that_made_another() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let form = member
-        .browser
-        .filled("/panel/tokens", "scopes", "offers:read")
-        .await;
-    let form = form.with("name", "night script");
+    let form = member.browser.form("/panel/tokens").await;
+    let form = form.with("scopes", "offers:read").with("name", "night script");
     let token = member.browser.sent(&form).await.text_of("secret");
     is_used(&mut member, &form.with("name", "day script"), "/panel/tokens").await;
     member.browser.page("/panel/tokens").await.hides("day script");

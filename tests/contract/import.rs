@@ -1,6 +1,6 @@
 //! Importing NDJSON: counts, invalid lines, line endings.
 
-use blackbox::{Expect, Seller, World, at_once, items, offer_body, offer_id, offer_line};
+use blackbox::{Expect, Seller, World, at_once, items, offer_body, offer_id, offer_line, text};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ async fn lines_are_created_updated_or_left_alone() {
     let list = world.read(&token, "/v1/offers?fields=updated_at").await;
     let times: Vec<_> = items(&list)
         .iter()
-        .map(|offer| offer["updated_at"].as_str().unwrap())
+        .map(|offer| text(offer, "updated_at"))
         .collect();
     let (then, now) = ("2040-01-01T12:00:00.000000Z", "2040-01-01T12:00:01.000000Z");
     assert_eq!(times, [now, now, then, then]);
@@ -74,10 +74,8 @@ async fn lines_are_created_updated_or_left_alone() {
     let (other, others) = world.reader().await;
     let line = offer_line(1, json!({"stock": 9}));
     assert_eq!(counted(&world, &other, &[line]).await, [1, 0, 0, 0]);
-    assert_eq!(
-        (stock(&world, &token).await, stock(&world, &others).await),
-        (json!(2), json!(9))
-    );
+    assert_eq!(stock(&world, &token).await, 2);
+    assert_eq!(stock(&world, &others).await, 9);
 }
 
 #[tokio::test]
@@ -94,10 +92,8 @@ async fn what_a_line_is() {
     for nothing in ["", "\n", "\r\n\r\n", "   "] {
         assert_eq!(counts(&import(&world, &seller, nothing).await), [0; 4]);
     }
-    assert_eq!(
-        counts(&import(&world, &seller, format!("{one}\n")).await),
-        [0, 0, 1, 0]
-    );
+    let with_end = format!("{one}\n");
+    assert_eq!(counts(&import(&world, &seller, with_end).await), [0, 0, 1, 0]);
     // A line that is not UTF-8 or too long is rejected; the others are not.
     let no_text = [one.as_bytes(), b"\n{\"title\":\"\xff\"}\n", two.as_bytes()].concat();
     let endless = offer_line(1, json!({"title": "x".repeat(3 * 1024 * 1024)}));
@@ -115,7 +111,7 @@ async fn what_a_line_is() {
     for kind in ["application/x-ndjson", "application/x-ndjson; charset=utf-8"] {
         send(kind).await.expect(200);
     }
-    send("text/csv").await.invalid(&["Content-Type"]);
+    send("text/csv").await.invalid("Content-Type");
     world.office_get(&path).await.refused(404, "not_found");
     // All rejected lines are counted; the first 10 000 are listed.
     let text = "{}\n".repeat(10_005) + &one;
@@ -130,10 +126,8 @@ async fn good_lines_apply_though_others_are_rejected_with_their_reasons() {
     let world = world().await;
     let seller = world.seller().await;
     let good = offer_line(2, json!({}));
-    let odd = offer_line(
-        2,
-        json!({"price": {"amount": 1.5, "currency": "EUR"}, "stock": -1, "zzz": 1}),
-    );
+    let odd = json!({"price": {"amount": 1.5, "currency": "EUR"}, "stock": -1, "zzz": 1});
+    let odd = offer_line(2, odd);
     let twice = good.replacen('{', r#"{"title":"twice","#, 1);
     let table = [
         ("{".to_owned(), "-"),

@@ -1,115 +1,208 @@
-//! A token becomes invalid with the next request, on every process.
+//! Tokens and grants end with the next request, on every process.
 
-use blackbox::{Application, Expect, Seller, World, text};
+use blackbox::{Application, Asking, Expect, Member, PASSWORD, Pair, World, refreshing, text};
 use serde_json::json;
-use testkit::TestServer;
+use testkit::{Answer, TestServer};
 
-use crate::{instant, world};
+use crate::{instant, with_partner, world};
 
-/// Two processes, and an application with a token that both have accepted.
-struct Pair {
+const SCOPES: [&str; 2] = ["offers:read", "orders:read"];
+
+/// Two processes on one database, and a grant that both have used successfully.
+struct Granted {
     world: World,
     second: TestServer,
-    seller: Seller,
+    member: Member,
     app: Application,
-    token: String,
+    pair: Pair,
+    /// A code that was not exchanged.
+    code: (Asking, String),
 }
 
-impl Pair {
+impl Granted {
     async fn start() -> Self {
-        let world = world().await;
+        let (world, mut member, app) = with_partner(&SCOPES).await;
         let second = world.another().await;
-        let seller = world.seller().await;
-        let app = world.application(&seller, &["offers:read", "offers:write"]).await;
-        let token = world.token(&app).await;
-        let pair = Self {
+        let pair = world.pair(&mut member.browser, &app, &SCOPES.join(" ")).await;
+        let asking = world.asking(&app, "offers:read");
+        let code = world.code(&mut member.browser, &asking).await;
+        let granted = Self {
             world,
             second,
-            seller,
+            member,
             app,
-            token,
+            pair,
+            code: (asking, code),
         };
-        for _ in 0..3 {
-            pair.expect(&pair.token, 200).await;
-        }
-        pair
+        granted.expect(200).await;
+        granted
     }
 
-    /// Sends concurrent requests with a token to both processes and asserts the status.
-    async fn expect(&self, token: &str, status: u16) {
-        let ask = |base: &str| {
-            let request = self.world.client.get(&format!("{base}/v1/offers"));
-            request.bearer(token).send()
-        };
-        let (first, second) = tokio::join!(ask(&self.world.server.base_url), ask(&self.second.base_url));
-        for answer in [first, second] {
-            match status {
-                401 => answer.refused(401, "unauthorized"),
-                403 => answer.refused(403, "insufficient_scope"),
-                status => drop(answer.expect(status)),
+    /// Renews the grant by a new consent.
+    async fn renew(&mut self) {
+        let (world, browser) = (&self.world, &mut self.member.browser);
+        self.pair = world.pair(browser, &self.app, &SCOPES.join(" ")).await;
+        self.code.0 = world.asking(&self.app, "offers:read");
+        self.code.1 = world.code(browser, &self.code.0).await;
+        self.expect(200).await;
+    }
+
+    /// Sends requests with the access token to both processes and asserts the status.
+    async fn expect(&self, status: u16) {
+        self.expect_of(&self.pair.access, status).await;
+    }
+
+    /// Sends repeated requests with a token to both processes and asserts the status.
+    async fn expect_of(&self, token: &str, status: u16) {
+        for _ in 0..3 {
+            for base in [&self.world.server.base_url, &self.second.base_url] {
+                let request = self.world.client.get(&format!("{base}/v1/offers"));
+                request.bearer(token).send().await.expect(status);
             }
         }
     }
+
+    /// Sends a form to an endpoint of the other process.
+    async fn elsewhere(&self, endpoint: &str, fields: &[(&str, &str)]) -> Answer {
+        let base = &self.second.base_url;
+        let request = self.world.oauth_request_at(base, &self.app, endpoint, fields);
+        request.send().await
+    }
+
+    /// Exchanges the code at the other process.
+    async fn exchange(&self) -> Answer {
+        let (asking, code) = &self.code;
+        self.elsewhere("token", &asking.exchanging(code)).await
+    }
+
+    /// Asserts that nothing of the grant is valid on either process.
+    async fn has_ended(&self, status: u16, error: &str) {
+        self.expect(401).await;
+        let refresh = self.elsewhere("token", &refreshing(&self.pair.refresh)).await;
+        refresh.oauth_error(status, error);
+        self.exchange().await.oauth_error(status, error);
+    }
 }
 
 #[tokio::test]
-async fn whatever_becomes_of_a_token_is_seen_at_once_by_every_process() {
-    let pair = Pair::start().await;
-    let (world, app) = (&pair.world, &pair.app);
-    for _ in 0..3 {
-        world.moved(app, "suspension").await;
-        pair.expect(&pair.token, 401).await;
-        world.moved(app, "reinstatement").await;
-        pair.expect(&pair.token, 200).await;
+async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_suspension() {
+    let mut granted = Granted::start().await;
+    for (scopes, status) in [(["orders:read", "messaging"], 403), (SCOPES, 200)] {
+        granted.world.set_scopes(&granted.app, &scopes).await;
+        granted.expect(status).await;
     }
-    for (scopes, status) in [("offers:write", 403), ("offers:read", 200)] {
-        world.set_scopes(app, &[scopes, "messaging"]).await;
-        pair.expect(&pair.token, status).await;
+    granted.world.moved(&granted.app, "suspension").await;
+    granted.has_ended(401, "invalid_client").await;
+    granted.world.moved(&granted.app, "reinstatement").await;
+    granted.expect(200).await;
+    Pair::of(granted.exchange().await);
+    granted.pair = granted.world.refreshed(&granted.app, &granted.pair.refresh).await;
+    // Revocation at the other process.
+    let revoked = granted
+        .elsewhere("revoke", &[("token", &granted.pair.refresh)])
+        .await;
+    revoked.expect(200);
+    granted.has_ended(400, "invalid_grant").await;
+    // A disconnection, and a new consent after it.
+    granted.renew().await;
+    let page = granted.member.browser.page("/panel/connections").await;
+    page.shows(&granted.app.name);
+    let action = format!("/panel/connections/{}/disconnect", granted.app.client_id);
+    let page = granted.member.browser.sent(&page.form(&action)).await;
+    page.hides(&granted.app.name);
+    granted.has_ended(400, "invalid_grant").await;
+    let own = granted.world.token(&granted.app).await;
+    assert!(
+        granted.world.works(&own).await,
+        "the application's own tokens need no connection"
+    );
+    let ended = granted.pair.access.clone();
+    granted.renew().await;
+    assert!(!granted.world.works(&ended).await);
+    // Deletion ends this application's tokens alone, permanently.
+    let sister = granted.world.application(&granted.member.seller, &SCOPES).await;
+    let sister = granted.world.token(&sister).await;
+    granted.world.delete_application(&granted.app).await;
+    granted.has_ended(401, "invalid_client").await;
+    granted.expect_of(&own, 401).await;
+    granted.expect_of(&sister, 200).await;
+    let page = granted.member.browser.page("/panel/connections").await;
+    page.hides(&granted.app.name);
+}
+
+#[tokio::test]
+async fn closing_a_seller_ends_all_of_the_sellers_grants_tokens_and_sessions_and_no_others() {
+    let mut granted = Granted::start().await;
+    let world = &granted.world;
+    let app = world.application(&granted.member.seller, &SCOPES).await;
+    let own = world.token(&app).await;
+    let personal = world.personal_token(&granted.member.seller, &SCOPES).await.token;
+    let (_, stranger) = world.reader().await;
+    for token in [&own, &personal, &stranger] {
+        granted.expect_of(token, 200).await;
     }
+    world.close(&granted.member.seller.id).await;
+    granted.has_ended(400, "invalid_grant").await;
+    for (token, status) in [(&own, 401), (&personal, 401), (&stranger, 200)] {
+        granted.expect_of(token, status).await;
+    }
+    let Member { seller, browser } = &mut granted.member;
+    let page = browser.open("/panel/connections").await;
+    let has_ended = page.path.starts_with("/panel/sign-in");
+    assert!(has_ended, "the session has ended: {}", page.path);
+    browser.sign_in(&seller.email, PASSWORD).await.expect(422);
+}
+
+#[tokio::test]
+async fn closing_an_applications_owner_ends_the_application() {
+    let granted = Granted::start().await;
+    let (world, app) = (&granted.world, &granted.app);
+    let own = world.token(app).await;
+    assert!(world.works(&own).await);
+    let path = format!("/applications/{}", app.client_id);
+    let owner = text(&world.office_read(&path).await, "seller_id");
+    world.close(&owner).await;
+    // Other sellers' consents end with the next request too, on every process.
+    granted.has_ended(401, "invalid_client").await;
+    assert!(!world.works(&own).await);
+    let token = world.token_answer(app).await;
+    token.oauth_error(401, "invalid_client");
+    let asked = world.visit(&world.asking(app, "offers:read").path()).await;
+    asked.oauth_error(400, "invalid_client");
+    // The seller who consented is not affected otherwise.
+    let page = granted.member.browser.clone().page("/panel/connections").await;
+    assert_eq!(page.path, "/panel/connections");
+}
+
+#[tokio::test]
+async fn limits_and_revocations_of_personal_tokens_apply_at_once_on_every_process() {
+    let granted = Granted::start().await;
+    let (world, seller) = (&granted.world, &granted.member.seller);
     for limit in [1000, 5000, 600] {
-        world.set_limit(&pair.token, limit).await;
-        for base in [&world.server.base_url, &pair.second.base_url] {
+        world.set_limit(&granted.pair.access, limit).await;
+        for base in [&world.server.base_url, &granted.second.base_url] {
             let request = world.client.get(&format!("{base}/v1/me"));
-            let answer = request.bearer(&pair.token).send().await.expect(200);
+            let answer = request.bearer(&granted.pair.access).send().await.expect(200);
             assert_eq!(answer.number("x-ratelimit-limit"), limit);
         }
     }
-    // A revoked personal token is invalid; the seller's other tokens work.
-    let one = world.personal_token(&pair.seller, &["offers:read"]).await;
-    let other = world.personal_token(&pair.seller, &["offers:read"]).await;
-    pair.expect(&one.token, 200).await;
-    world.revoke_personal(&pair.seller, &one).await;
-    pair.expect(&one.token, 401).await;
-    pair.expect(&other.token, 200).await;
-    // Deletion revokes only this application's tokens, permanently.
-    let sister = world.application(&pair.seller, &["offers:read"]).await;
-    let sister = world.token(&sister).await;
-    world.delete_application(app).await;
-    pair.expect(&pair.token, 401).await;
-    pair.expect(&sister, 200).await;
-    world
-        .move_application(&app.client_id, "reinstatement")
-        .await
-        .expect(404);
-    pair.expect(&pair.token, 401).await;
-    // Closing a seller invalidates all of the seller's tokens, and no others.
-    let (_, stranger) = world.reader().await;
-    world.close(&pair.seller.id).await;
-    pair.expect(&sister, 401).await;
-    pair.expect(&other.token, 401).await;
-    pair.expect(&stranger, 200).await;
+    let one = world.personal_token(seller, &["offers:read"]).await;
+    let other = world.personal_token(seller, &["offers:read"]).await;
+    granted.expect_of(&one.token, 200).await;
+    world.revoke_personal(seller, &one).await;
+    granted.expect_of(&one.token, 401).await;
+    granted.expect_of(&other.token, 200).await;
 }
 
 #[tokio::test]
-async fn tokens_end_at_their_instant_by_the_databases_clock() {
+async fn tokens_expire_at_their_instant_by_the_databases_clock() {
     let world = world().await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let seller = world.seller().await;
     let app = world.application(&seller, &["offers:read"]).await;
     let access = world.token(&app).await;
-    let body = json!({"name": "ends", "scopes": ["offers:read"], "expires_at": "2040-01-01T12:00:10Z"});
-    let path = format!("/sellers/{}/personal-tokens", seller.id);
-    let personal = text(&world.office_made(&path, &body).await, "token");
+    let personal = world.issuing(&seller, json!({"expires_at": "2040-01-01T12:00:10Z"}));
+    let personal = text(&personal.send().await.expect(201).json(), "token");
     for (at, personal_lives, access_lives) in [
         ("2040-01-01T12:00:09.999999Z", 200, 200),
         ("2040-01-01T12:00:10Z", 401, 200),

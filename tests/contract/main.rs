@@ -25,7 +25,6 @@ mod exchange_checks;
 mod form_numbers;
 mod grant_crowds;
 mod grant_races;
-mod grants_end;
 mod idempotency_claims;
 mod idempotency_kept;
 mod idempotency_keys;
@@ -85,12 +84,15 @@ mod webhook_lists;
 mod webhook_panel;
 mod webhook_retries;
 
-use blackbox::{Application, Member, Trader, World};
+use blackbox::{Application, Expect, Member, Trader, World, local_receivers};
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use testkit::ServerOptions;
+use testkit::{Answer, ServerOptions};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
+
+/// The setting under which repeated sign-ins to one account are not delayed.
+const UNDELAYED: (&str, &str) = ("PANEL__SIGN_IN_LONGEST_DELAY", "0s");
 
 /// A world with the contract's limits.
 async fn world() -> World {
@@ -100,6 +102,11 @@ async fn world() -> World {
 /// A world with these settings, named without `SELLER_API__`.
 async fn world_with(settings: &[(&str, &str)]) -> World {
     World::with(PROGRAM, |options| set(options, settings)).await
+}
+
+/// The same for deliveries to receivers of the test.
+async fn world_of_hooks(settings: &[(&str, &str)]) -> World {
+    World::with(PROGRAM, |options| set(local_receivers(options), settings)).await
 }
 
 fn set(options: ServerOptions, settings: &[(&str, &str)]) -> ServerOptions {
@@ -137,6 +144,25 @@ async fn world_of_trade() -> (World, Trader, String) {
     let trader = world.trader().await;
     let offer = world.any_offer(&trader.seller, json!({})).await;
     (world, trader, offer)
+}
+
+/// Asserts the headers that guard every page of the panel and the documentation; returns the content security policy.
+#[track_caller]
+fn is_guarded<'a>(path: &str, answer: &'a Answer) -> &'a str {
+    let policy = answer.must("content-security-policy");
+    for directive in "default-src 'none';frame-ancestors 'none';base-uri 'none';form-action 'self'".split(';')
+    {
+        assert!(policy.contains(directive), "{path}: {policy}");
+    }
+    for (name, value) in [
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+    ] {
+        assert_eq!(answer.must(name), value, "{path}");
+    }
+    answer.must("x-trace-id");
+    policy
 }
 
 /// Parses an instant in RFC 3339 format.

@@ -151,13 +151,12 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
         ("MAIL__SENDER_NAME", "Shop"),
         ("MAIL__SENDER_ADDRESS", "shop@shop.example"),
     ];
-    let world = World::over(PROGRAM, database, |options| {
-        let options = local_receivers(options)
+    let options = |options| {
+        local_receivers(options)
             .in_one_process()
-            .set("DATABASE_URL", &url);
-        set(options, &settings)
-    })
-    .await;
+            .set("DATABASE_URL", &url)
+    };
+    let world = World::over(PROGRAM, database, |fresh| set(options(fresh), &settings)).await;
     let mut secrets = busy(&world, &keys).await;
     let (worker, probes) = TestWorker::listening(&world.options, &world.database).await;
     let mailed = async || Some(links(&mail)).filter(|links| links.len() >= 2);
@@ -177,11 +176,8 @@ async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
         measured += &String::from_utf8_lossy(&answer.expect(200).bytes);
     }
     let exported = eventually("traces", async || {
-        let bytes: Vec<_> = collector
-            .requests()
-            .into_iter()
-            .flat_map(|request| request.body)
-            .collect();
+        let bodies = collector.requests().into_iter().map(|request| request.body);
+        let bytes = bodies.collect::<Vec<_>>().concat();
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|bytes| !bytes.is_empty())
     })
     .await;

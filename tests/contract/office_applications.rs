@@ -1,13 +1,12 @@
 //! Applications in the back office: registered by the panel's rules, changed, and moved by the operator.
 
-use blackbox::{Application, Expect, Seller, World, entry, text};
-use reqwest::Method;
+use blackbox::{Application, Expect, Seller, World, all_invalid_changes, entry, text};
 use serde_json::{Value, json};
 
 use crate::{world, world_of_consent};
 
 #[tokio::test]
-async fn purpose_decides_the_status_and_the_type_the_secret() {
+async fn the_purpose_sets_the_status_and_the_type_the_secret() {
     let world = world().await;
     let path = format!("/sellers/{}/applications", world.seller().await.id);
     for (purpose, status) in [
@@ -18,94 +17,66 @@ async fn purpose_decides_the_status_and_the_type_the_secret() {
         for client_type in ["confidential", "public"] {
             let registration = world.registration(json!({"purpose": purpose, "client_type": client_type}));
             let made = world.office_made(&path, &registration).await;
-            assert_eq!(
-                (made.as_object().unwrap().len(), &made["status"]),
-                (3, &json!(status)),
-                "{made}"
-            );
             assert!(text(&made, "client_id").starts_with("psa_"), "{made}");
             let secret = made["client_secret"].as_str();
-            assert_eq!(
-                secret.is_some_and(|secret| secret.starts_with("pss_")),
-                client_type == "confidential"
-            );
+            let has_secret = secret.is_some_and(|secret| secret.starts_with("pss_"));
+            assert_eq!(has_secret, client_type == "confidential");
             assert_eq!(made["client_secret"].is_null(), client_type == "public");
+            assert_eq!(
+                (made.as_object().unwrap().len(), &made["status"]),
+                (3, &json!(status))
+            );
         }
     }
 }
 
 #[tokio::test]
-async fn every_field_has_its_rule() {
+async fn every_field_is_validated() {
     let world = world().await;
     let path = format!("/sellers/{}/applications", world.seller().await.id);
-    let refused = async |changes: Value, paths: &str| {
-        let registration = world.registration(changes.clone());
-        let answer = world.office_post(&path, &registration).await;
-        assert_eq!(answer.status, 400, "{changes}");
-        answer.invalid(&paths.split(' ').collect::<Vec<_>>());
-    };
-    for name in ["ab", &"x".repeat(41), "two  spaces", " led", "żółw", "a/b"] {
-        refused(json!({"name": name}), "name").await;
-    }
-    let all_wrong = json!({"zzz": 1, "accept_terms": false, "scopes": ["x"], "purpose": "x", "name": ""});
-    for (changes, paths) in [
-        (
-            json!({"documentation_url": "http://docs.example"}),
-            "documentation_url",
-        ),
-        (json!({"documentation_url": "docs.example"}), "documentation_url"),
-        (json!({"purpose": "fun"}), "purpose"),
-        (json!({"client_type": "secret"}), "client_type"),
-        (json!({"scopes": []}), "scopes"),
-        (json!({"scopes": ["offers:read", "nothing"]}), "scopes[1]"),
-        (json!({"accept_terms": false}), "accept_terms"),
-        (json!({"accept_terms": "true"}), "accept_terms"),
-        (json!({"secret": "x"}), "secret"),
-        (json!({"redirect_uris": "https://app.example"}), "redirect_uris"),
-        (json!({"redirect_uris": [5]}), "redirect_uris[0]"),
-        (all_wrong, "name purpose scopes[0] accept_terms zzz"),
-    ] {
-        refused(changes, paths).await;
-    }
-    let nothing = world.office_post(&path, &json!({})).await.expect(400).errors();
+    let post = async |body: &Value| world.office_post(&path, body).await;
+    let valid = world.registration(json!({}));
+    // Redirect URIs are public, HTTPS, and unique. An invalid host name could get into the header that lists the hosts to which consent
+    // may lead.
+    let table = r#"
+        {"name": "ab"}           => name
+        {"name": "LONG"}         => name
+        {"name": "two  spaces"}  => name
+        {"name": " led"}         => name
+        {"name": "żółw"}         => name
+        {"name": "a/b"}          => name
+        {"documentation_url": "http://docs.example"}  => documentation_url
+        {"documentation_url": "docs.example"}         => documentation_url
+        {"purpose": "fun"}          => purpose
+        {"client_type": "secret"}   => client_type
+        {"scopes": []}              => scopes
+        {"scopes": ["offers:read", "nothing"]}  => scopes[1]
+        {"accept_terms": false}     => accept_terms
+        {"accept_terms": "true"}    => accept_terms
+        {"secret": "x"}             => secret
+        {"zzz": 1, "accept_terms": false, "scopes": ["x"], "purpose": "x", "name": ""} => name purpose scopes[0] accept_terms zzz
+        {"redirect_uris": "https://app.example"}  => redirect_uris
+        {"redirect_uris": [5]}                    => redirect_uris[0]
+        {"redirect_uris": ["http://app.example/cb", "/cb", ""]} => redirect_uris[0] redirect_uris[1] redirect_uris[2]
+        {"redirect_uris": ["https://app.example/#x", "https://10.0.0.1/"]}    => redirect_uris[0] redirect_uris[1]
+        {"redirect_uris": ["https://a.localhost/", "https://localhost/cb"]}   => redirect_uris[0] redirect_uris[1]
+        {"redirect_uris": ["https://0x7f.1/", "https://2130706433/"]}         => redirect_uris[0] redirect_uris[1]
+        {"redirect_uris": ["https://192.168.1.1/", "https://[::1]/"]}         => redirect_uris[0] redirect_uris[1]
+        {"redirect_uris": ["https://a@b.example", "https://*.a.example/"]}    => redirect_uris[0] redirect_uris[1]
+        {"redirect_uris": ["https://a.example;script-src/x", "https://a.example,b/"]}  => redirect_uris[0] redirect_uris[1]
+        {"redirect_uris": ["https://a.example%3bb/", "https://a'b.example/"]} => redirect_uris[0] redirect_uris[1]
+        {"redirect_uris": ["https://a.example\\@b.example/"]}                 => redirect_uris[0]
+        {"redirect_uris": ["https://a.example/1", "https://a.example/2", "https://a.example/1"]} => redirect_uris[2]"#;
+    all_invalid_changes(&table.replace("LONG", &"x".repeat(41)), &valid, post).await;
+    let nothing = post(&json!({})).await.expect(400).errors();
     for required in "name documentation_url purpose client_type scopes accept_terms".split(' ') {
         let is_named = |(_, path): &(String, Option<String>)| path.as_deref() == Some(required);
         assert!(nothing.iter().any(is_named), "{required} of {nothing:?}");
     }
-    // Redirect URIs are public, HTTPS, and unique.
-    let https = |n: usize| format!("https://app.example/{n}");
-    for wrong in [
-        ["http://app.example/cb", "/cb", ""],
-        [
-            "https://app.example/#x",
-            "https://10.0.0.1/",
-            "https://a@b.example",
-        ],
-        ["https://a.localhost/", "https://localhost/cb", "https://[::1]/"],
-        ["https://0x7f.1/", "https://2130706433/", "https://192.168.1.1/"],
-        // An invalid host name could get into the header that lists the hosts to which consent may lead.
-        [
-            "https://a.example;script-src/x",
-            "https://*.a.example/",
-            "https://a.example,b/",
-        ],
-        [
-            "https://a.example%3bb/",
-            "https://a'b.example/",
-            "https://a.example\\@b.example/",
-        ],
-    ] {
-        let paths = "redirect_uris[0] redirect_uris[1] redirect_uris[2]";
-        refused(json!({"redirect_uris": wrong}), paths).await;
-    }
-    refused(
-        json!({"redirect_uris": [https(1), https(2), https(1)]}),
-        "redirect_uris[2]",
-    )
-    .await;
-    let twenty_one: Vec<_> = (0..21).map(https).collect();
-    refused(json!({"redirect_uris": twenty_one}), "redirect_uris").await;
-    let queries_and_ports = [
+    let twenty_one: Vec<_> = (0..21).map(|n| format!("https://app.example/{n}")).collect();
+    let too_many = world.registration(json!({"redirect_uris": twenty_one}));
+    post(&too_many).await.invalid("redirect_uris");
+    let unusual = [
         "https://app.example:8443/cb?x=1",
         "https://app.example",
         "https://1.1.1.1/",
@@ -114,7 +85,7 @@ async fn every_field_has_its_rule() {
         json!({"name": "A.b_c-d 2", "description": "Keeps stock in step."}),
         json!({"description": null, "documentation_url": "https://docs.example/app#usage"}),
         json!({"scopes": ["messaging", "offers:read", "messaging"]}),
-        json!({"redirect_uris": queries_and_ports}),
+        json!({"redirect_uris": unusual}),
         json!({"redirect_uris": twenty_one[..20]}),
     ] {
         world.office_made(&path, &world.registration(fine)).await;
@@ -144,60 +115,38 @@ async fn limit_and_scopes_are_changed_within_their_ranges() {
     let world = world().await;
     let app = world.application(&world.seller().await, &["offers:read"]).await;
     let id = &app.client_id;
-    let bad = ["0", "-1", "10000001", "1.5", "\"5\"", "[]"].map(|bad| bad.parse::<Value>().unwrap());
-    let mut cases: Vec<_> = bad
-        .into_iter()
-        .map(|bad| (json!({"rate_limit": bad}), "rate_limit"))
-        .collect();
-    cases.extend([
-        (json!({"scopes": []}), "scopes"),
-        (json!({"scopes": "offers:read"}), "scopes"),
-        (json!({"scopes": null}), "scopes"),
-        (json!({"scopes": ["offers:read", "nothing"]}), "scopes[1]"),
-        (json!({"scopes": [1]}), "scopes[0]"),
-        (json!({"name": "Other", "rate_limit": 0}), "rate_limit name"),
-        // If a part is invalid, nothing is applied.
-        (json!({"rate_limit": 5, "scopes": ["nothing"]}), "scopes[0]"),
-    ]);
-    for (changes, paths) in cases {
-        let answer = world.adjust(id, &changes).await;
-        answer.invalid(&paths.split(' ').collect::<Vec<_>>());
-    }
+    // If a part is invalid, nothing is applied.
+    let table = r#"
+        {"rate_limit": 0}         => rate_limit
+        {"rate_limit": -1}        => rate_limit
+        {"rate_limit": 10000001}  => rate_limit
+        {"rate_limit": 1.5}       => rate_limit
+        {"rate_limit": "5"}       => rate_limit
+        {"rate_limit": []}        => rate_limit
+        {"scopes": []}            => scopes
+        {"scopes": "offers:read"} => scopes
+        {"scopes": null}          => scopes
+        {"scopes": ["offers:read", "nothing"]}    => scopes[1]
+        {"scopes": [1]}                           => scopes[0]
+        {"name": "Other", "rate_limit": 0}        => rate_limit name
+        {"rate_limit": 5, "scopes": ["nothing"]}  => scopes[0]"#;
+    all_invalid_changes(table, &json!({}), async |changes| world.adjust(id, changes).await).await;
     let token = world.token(&app).await;
-    let limit = async |path: &str| {
-        let answer = world.get(&token, path).await.expect(200);
-        answer.number("x-ratelimit-limit")
-    };
+    let limit = async |path: &str| world.get(&token, path).await.number("x-ratelimit-limit");
     assert_eq!(limit("/v1/me").await, 600);
     for good in [1_i64, 10_000_000] {
         let changes = json!({"rate_limit": good, "scopes": ["orders:read", "offers:read"]});
         world.adjust(id, &changes).await.expect(200);
-        let answer = world.get(&token, "/v1/offers?limit=1").await;
-        assert_eq!(answer.number("x-ratelimit-limit"), good);
+        assert_eq!(limit("/v1/offers?limit=1").await, good);
     }
     // `null` restores the service's default.
     let reset = world.adjust(id, &json!({"rate_limit": null})).await.expect(200);
-    assert_eq!(reset.json()["rate_limit"], 600);
-    assert_eq!(limit("/v1/me").await, 600);
+    assert_eq!(
+        (&reset.json()["rate_limit"], limit("/v1/me").await),
+        (&json!(600), 600)
+    );
     let unknown = world.adjust("psa_unknown", &json!({"rate_limit": 5})).await;
     unknown.refused(404, "not_found");
-}
-
-#[tokio::test]
-async fn a_deleted_application_is_gone_for_every_call() {
-    let world = world().await;
-    let app = world.application(&world.seller().await, &["offers:read"]).await;
-    let path = format!("/applications/{}", app.client_id);
-    let answer = world.office_delete(&path).await.expect(204);
-    assert!(answer.bytes.is_empty());
-    let mut answers = vec![world.office_delete(&path).await];
-    answers.push(world.adjust(&app.client_id, &json!({"rate_limit": 5})).await);
-    for step in ["acceptance", "suspension", "reinstatement"] {
-        answers.push(world.move_application(&app.client_id, step).await);
-    }
-    for answer in answers {
-        answer.refused(404, "not_found");
-    }
 }
 
 async fn application_in(world: &World, seller: &Seller, status: &str) -> Application {
@@ -210,7 +159,7 @@ async fn application_in(world: &World, seller: &Seller, status: &str) -> Applica
 }
 
 #[tokio::test]
-async fn the_table_of_moves() {
+async fn the_operator_moves_an_application_between_its_states() {
     let world = world_of_consent().await;
     let seller = world.seller().await;
     for (from, step, to) in [
@@ -232,20 +181,26 @@ async fn the_table_of_moves() {
         }
         let now = to.unwrap_or(from);
         let token = world.token_answer(&app).await;
-        assert_eq!(
-            token.status,
-            if now == "suspended" { 401 } else { 200 },
-            "{from} {step}"
-        );
+        let expected = if now == "suspended" { 401 } else { 200 };
+        assert_eq!(token.status, expected, "{from} {step}");
         // Only a pending application cannot be suspended.
         let suspended = world.move_application(&app.client_id, "suspension").await;
         assert_eq!(suspended.status == 409, now == "pending", "{from} {step}");
     }
-    let path = format!(
-        "/applications/{}/suspension",
-        application_in(&world, &seller, "active").await.client_id
-    );
-    let answer = world.office(Method::POST, &path).send().await.expect(200);
-    assert_eq!(answer.must("content-type"), "application/json");
-    world.office_get(&path).await.refused(404, "not_found");
+    // A deleted application is gone for every call.
+    let app = application_in(&world, &seller, "active").await;
+    let path = format!("/applications/{}", app.client_id);
+    world
+        .office_get(&format!("{path}/suspension"))
+        .await
+        .refused(404, "not_found");
+    assert!(world.office_delete(&path).await.expect(204).bytes.is_empty());
+    let mut answers = vec![world.office_delete(&path).await];
+    answers.push(world.adjust(&app.client_id, &json!({"rate_limit": 5})).await);
+    for step in ["acceptance", "suspension", "reinstatement"] {
+        answers.push(world.move_application(&app.client_id, step).await);
+    }
+    for answer in answers {
+        answer.refused(404, "not_found");
+    }
 }

@@ -23,22 +23,14 @@ async fn a_body_is_json_and_needs_its_content_type() {
     }
     let bad = "|text/plain|application/x-www-form-urlencoded|application/json; charset=latin1|json";
     for kind in bad.split('|') {
-        post(&world, kind, seller(90)).await.invalid(&["Content-Type"]);
+        post(&world, kind, seller(90)).await.invalid("Content-Type");
     }
-    let none = world
-        .office(Method::POST, "/sellers")
-        .body(seller(91))
-        .send()
-        .await;
-    none.invalid(&["Content-Type"]);
+    let none = world.office(Method::POST, "/sellers").body(seller(91));
+    none.send().await.invalid("Content-Type");
     // The tests of `PATCH /v1/offers/{id}` cover the parser, which is the same.
-    for body in [
-        r#"{"name":"K",}"#,
-        r#"{"name":"K","na\u006de":"K","email":"a@shop.example"}"#,
-    ] {
-        let answer = post(&world, "application/json", body).await;
-        assert_eq!(answer.expect(400).code(), "validation_error", "{body}");
-    }
+    let twice = r#"{"name":"K","na\u006de":"K","email":"a@shop.example"}"#;
+    let answer = post(&world, "application/json", twice).await;
+    assert_eq!(answer.expect(400).code(), "validation_error");
     let escaped = r#"{"na\u006de":"K","email":"escaped@shop.example"}"#;
     post(&world, "application/json", escaped).await.expect(201);
 }

@@ -64,18 +64,13 @@ async fn send(
     wrong_method: bool,
 ) -> Answer {
     let wrong = |fault| faults.contains(&fault);
-    let mut path = format!(
-        "/v1/offers/{}",
-        offer_id(if wrong(Fault::Resource) { 2 } else { 1 })
-    );
-    let method = if wrong(Fault::Route) && wrong_method {
-        "DELETE"
-    } else {
-        "GET"
+    let (method, suffix) = match (wrong(Fault::Route), wrong_method) {
+        (true, true) => ("DELETE", ""),
+        (true, false) => ("GET", "/nothing"),
+        _ => ("GET", ""),
     };
-    if wrong(Fault::Route) && !wrong_method {
-        path += "/nothing";
-    }
+    let id = offer_id(if wrong(Fault::Resource) { 2 } else { 1 });
+    let mut path = format!("/v1/offers/{id}{suffix}");
     if wrong(Fault::Decode) {
         path += "?fields=nothing";
     }

@@ -148,12 +148,11 @@ async fn registration_has_its_rules_beside_the_fields() {
     for field in "name documentation_url purpose client_type scopes accept_terms".split(' ') {
         refused.shows(&format!("id=\"{field}-error\""));
     }
-    let proper = registration(&mut member, "Label Printer").await;
     let two = "https://app.example/callback\r\n\r\nhttps://app.example/other\r\n";
-    let proper = proper
+    let proper = registration(&mut member, "Label Printer")
+        .await
         .with("description", "Prints <labels> & more")
-        .with("redirect_uris", two);
-    let proper = proper
+        .with("redirect_uris", two)
         .with("purpose", "for_other_sellers")
         .and("scopes", "orders:read");
     let private = "https://app.example/callback\r\nhttps://10.0.0.1/callback";
@@ -196,9 +195,8 @@ async fn registration_has_its_rules_beside_the_fields() {
 async fn editing_narrows_at_once_and_deleting_is_confirmed() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let app = world
-        .partner(&member.seller, &["offers:read", "orders:read"])
-        .await;
+    let scopes = ["offers:read", "orders:read"];
+    let app = world.partner(&member.seller, &scopes).await;
     let token = world.token(&app).await;
     let path = format!("/panel/applications/{}", app.client_id);
     let form = member.browser.filled(&path, "scopes", "orders:read").await;
@@ -223,11 +221,10 @@ async fn editing_narrows_at_once_and_deleting_is_confirmed() {
 async fn personal_tokens_are_issued_shown_once_and_revoked() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
-    let form = member
-        .browser
-        .filled("/panel/tokens", "scopes", "offers:read")
-        .await;
-    let form = form.with("name", "<b onmouseover=\"x\">&amp;");
+    let form = member.browser.form("/panel/tokens").await;
+    let form = form
+        .with("scopes", "offers:read")
+        .with("name", "<b onmouseover=\"x\">&amp;");
     let without = form.clone().without("scopes");
     member.browser.submit(&without).await.expect(422);
     let shown = member.browser.sent(&form).await;

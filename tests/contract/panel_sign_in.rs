@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use blackbox::{Expect, PASSWORD, Visitor, sign_in_form};
 
-use crate::{instant, world, world_with};
+use crate::{UNDELAYED, instant, world, world_with};
 
 const WRONG: &str = "wrong horse battery";
 
@@ -62,11 +62,8 @@ async fn unknown_wrong_closed_and_passwordless_read_the_same_and_take_the_same_w
         let page = world.sign_in(email, password, 422).await;
         let form = page.form("/panel/sign-in");
         page.hides(PASSWORD);
-        seen.push(
-            page.html
-                .replace(form.value("csrf").unwrap(), "")
-                .replace(email, ""),
-        );
+        let html = page.html.replace(form.value("csrf").unwrap(), "");
+        seen.push(html.replace(email, ""));
     }
     assert!(seen.iter().all(|html| *html == seen[0]), "{seen:#?}");
     let takes = async |email: &str| {
@@ -90,25 +87,33 @@ async fn unknown_wrong_closed_and_passwordless_read_the_same_and_take_the_same_w
 
 #[tokio::test]
 async fn an_address_has_30_attempts_a_minute_over_all_processes() {
-    let world = world().await;
-    let member = world.member().await;
-    let clock = world.stop_clock("2040-01-01T12:00:48Z").await;
-    let second = world.another().await;
-    let bases = [&world.server.base_url, &second.base_url];
-    for n in 0..30 {
-        let mut browser = Visitor::new(&world.client, bases[n % 2]);
-        let page = browser.sign_in(&format!("nobody-{n}@shop.example"), "x").await;
-        page.expect(422);
+    for limit in [30, 2] {
+        let configured = limit.to_string();
+        let settings = [("PANEL__SIGN_IN_LIMIT_PER_IP", configured.as_str())];
+        let world = world_with(if limit == 30 { &[] } else { &settings }).await;
+        let email = world.seller().await.email;
+        let clock = world.stop_clock("2040-01-01T12:00:48Z").await;
+        let second = world.another().await;
+        let bases = [&world.server.base_url, &second.base_url];
+        let attempt = async |n: usize, email: &str| {
+            let mut browser = Visitor::new(&world.client, bases[n % 2]);
+            browser.sign_in(email, "x").await.answer
+        };
+        for n in 0..limit {
+            let answer = attempt(n, &format!("nobody-{n}@shop.example")).await;
+            assert_eq!((answer.status, answer.header("retry-after")), (422, None));
+        }
+        for n in 0..2 {
+            let limited = attempt(n, &email).await.expect(429);
+            assert_eq!(limited.must("retry-after"), "12");
+        }
+        clock.freeze(instant("2040-01-01T12:01:00Z")).await;
+        attempt(0, &email).await.expect(422);
     }
-    let limited = world.visitor().sign_in(&member.seller.email, PASSWORD).await;
-    assert_eq!(limited.expect(429).answer.must("retry-after"), "12");
-    clock.freeze(instant("2040-01-01T12:01:00Z")).await;
-    let mut browser = world.visitor();
-    browser.sign_in(&member.seller.email, PASSWORD).await.expect(200);
 }
 
 #[tokio::test]
-async fn an_attacked_account_is_slow_and_its_owner_gets_in() {
+async fn attempts_at_an_attacked_account_are_slow_but_not_refused() {
     let world = world().await;
     let email = world.member().await.seller.email;
     world.stop_clock("2040-01-01T12:00:00Z").await;
@@ -118,21 +123,23 @@ async fn an_attacked_account_is_slow_and_its_owner_gets_in() {
     let began = Instant::now();
     world.sign_in(&email, PASSWORD, 200).await;
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    // How many attempts are not delayed, and how long others are, is configured.
+    let world = world_with(&[("PANEL__SIGN_IN_UNDELAYED_PER_ACCOUNT", "1"), UNDELAYED]).await;
+    world.stop_clock("2040-01-01T12:00:00Z").await;
+    // With delays this would take more than four minutes.
+    for _ in 0..25 {
+        world.sign_in("nobody@shop.example", WRONG, 422).await;
+    }
 }
 
 #[tokio::test]
-async fn it_leads_nowhere_else() {
-    let world = world().await;
+async fn a_sign_in_leads_to_pages_of_the_panel_alone() {
+    let world = world_with(&[UNDELAYED]).await;
     let email = world.member().await.seller.email;
-    // Redirects to the requested page.
-    for path in [
-        "/panel/tokens",
-        "/panel/connections",
-        "/panel/applications/new",
-        "/panel/account",
-    ] {
+    for path in ["tokens", "connections", "applications/new", "account"] {
+        let path = format!("/panel/{path}");
         let mut browser = world.visitor();
-        let page = browser.page(path).await;
+        let page = browser.page(&path).await;
         assert!(page.path.starts_with("/panel/sign-in"), "{}", page.path);
         let page = browser.submit(&sign_in_form(&page, &email, PASSWORD)).await;
         assert_eq!(page.expect(200).path, path);

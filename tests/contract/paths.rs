@@ -7,10 +7,11 @@ use testkit::Answer;
 use crate::world;
 
 async fn exchange(world: &World, method: &str, target: &str, token: Option<&str>) -> Answer {
-    let bearer = token.map(|token| format!("Bearer {token}")).unwrap_or_default();
-    let mut headers = vec![("user-agent", "App/1.0")];
-    headers.extend(token.map(|_| ("authorization", bearer.as_str())));
-    Wire::exchange(&world.server.base_url, request(method, target, &headers)).await
+    let bytes = match token {
+        Some(token) => world.raw(method, target, token, &[]),
+        None => request(method, target, &[("user-agent", "App/1.0")]),
+    };
+    Wire::exchange(&world.server.base_url, bytes).await
 }
 
 #[tokio::test]
@@ -20,9 +21,16 @@ async fn an_unknown_path_is_404_and_counted_with_a_token_and_401_without() {
     let (seller, token) = world.reader().await;
     let known = world.offer(&seller, 1, json!({})).await;
     let paths = "nothing||me/|me/more|Me|OFFERS|offers/|/offers|offers//|./offers|x/../offers|offers/ID/more|offers/ID/|\
-        offers/%00|offers/%|offers/%4|offers/%zz|offers/%ff|offers/%E0%A4%A|offers/a%2Fb|offers/..|offers/%2E%2E";
+        offers/%00|offers/%|offers/%4|offers/%zz|offers/%ff|offers/%E0%A4%A|offers/a%2Fb|offers/..|offers/%2E%2E|\
+        offers/0|offers/nothing|offers/%7BID%7D|offers/urn:uuid:ID|offers/ID%20|offers/ID0|offers/ID%00|offers/ID%|\
+        offers/ID%zz|offers/ID;x=1|offers/BARE|offers/LESS|offers/LONG";
+    let paths = paths
+        .replace("ID", &known)
+        .replace("BARE", &known.replace('-', ""))
+        .replace("LESS", &known[1..])
+        .replace("LONG", &"x".repeat(4000));
     let before = world.get(&token, "/v1/me").await.number("x-ratelimit-remaining");
-    for (n, path) in (1..).zip(paths.replace("ID", &known).split('|')) {
+    for (n, path) in (1..).zip(paths.split('|')) {
         let path = format!("/v1/{path}");
         let answer = exchange(&world, "GET", &path, Some(&token)).await;
         assert_eq!(answer.status, 404, "{path}");
@@ -36,6 +44,8 @@ async fn an_unknown_path_is_404_and_counted_with_a_token_and_401_without() {
         let answer = exchange(&world, "GET", path, Some(&token)).await;
         assert_eq!(answer.status, 404, "{path}");
     }
+    let not_ascii = exchange(&world, "GET", "/v1/offers/ż%C5%BC", Some(&token)).await;
+    assert!(matches!(not_ascii.status, 400 | 404), "{not_ascii:?}");
 }
 
 #[tokio::test]
@@ -70,8 +80,7 @@ async fn head_answers_as_get_without_a_body_and_is_counted() {
     let (seller, token) = world.reader().await;
     let one = format!("/v1/offers/{}", world.offer(&seller, 1, json!({})).await);
     let missing = format!("/v1/offers/{}", offer_id(2));
-    let bearer = format!("Bearer {token}");
-    let headers = [("user-agent", "App/1.0"), ("authorization", bearer.as_str())];
+    let request = |method: &str, path: &str| world.raw(method, path, &token, &[]);
     let mut wire = Wire::connect(&world.server.base_url).await;
     for (path, status) in [
         ("/v1/me", 200),
@@ -80,19 +89,19 @@ async fn head_answers_as_get_without_a_body_and_is_counted() {
         (&missing, 404),
         ("/v1/nothing", 404),
     ] {
-        wire.send(request("GET", path, &headers)).await;
+        wire.send(request("GET", path)).await;
         let get = wire.answer().await.unwrap().expect(status);
-        wire.send(request("HEAD", path, &headers)).await;
+        wire.send(request("HEAD", path)).await;
         let head = wire.bare_answer().await.unwrap().expect(status);
         assert_eq!(head.header("content-type"), get.header("content-type"), "{path}");
         assert_ne!(head.must("x-trace-id"), get.must("x-trace-id"));
         // If an answer to HEAD had a body, the next answer could not be parsed.
-        wire.send(request("GET", "/v1/me", &headers)).await;
+        wire.send(request("GET", "/v1/me")).await;
         let next = wire.answer().await.unwrap().expect(200);
         let left = |answer: &Answer| answer.number("x-ratelimit-remaining");
         assert_eq!(left(&next), left(&get) - 2, "{path}");
     }
-    wire.send(request("HEAD", "/v1/me", &headers[..1])).await;
+    wire.send(world.raw("HEAD", "/v1/me", "ps_at_x", &[])).await;
     let head = wire.bare_answer().await.unwrap().expect(401);
     head.must("www-authenticate");
 }

@@ -31,7 +31,7 @@ async fn all_tokens_of_an_application_share_its_limit_and_no_other_application_d
 }
 
 #[tokio::test]
-async fn forty_clients_over_two_processes_get_exactly_600_through() {
+async fn of_forty_clients_over_two_processes_exactly_600_requests_pass() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30.25Z").await;
     let second = world.another().await;
@@ -52,20 +52,17 @@ async fn forty_clients_over_two_processes_get_exactly_600_through() {
     for client in clients.collect::<Vec<_>>() {
         for answer in client.await.unwrap() {
             let end = instant("2040-01-01T12:01:00Z").timestamp();
-            assert_eq!(
-                (
-                    answer.number("x-ratelimit-limit"),
-                    answer.number("x-ratelimit-reset")
-                ),
-                (600, end)
-            );
-            let remaining = answer.number("x-ratelimit-remaining");
+            let figure = |name: &str| answer.number(&format!("x-ratelimit-{name}"));
+            assert_eq!((figure("limit"), figure("reset")), (600, end));
             if answer.status == 200 {
                 assert_eq!(answer.header("retry-after"), None);
-                assert!(places.insert(remaining), "each request has a place of its own");
+                assert!(
+                    places.insert(figure("remaining")),
+                    "two requests have the same place"
+                );
             } else {
                 answer.refused(429, "rate_limited");
-                assert_eq!((answer.must("retry-after"), remaining), ("30", 0));
+                assert_eq!((answer.must("retry-after"), figure("remaining")), ("30", 0));
                 refused += 1;
             }
         }

@@ -21,11 +21,8 @@ async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_ot
         assert!(world.works(&pair.access).await);
         assert_eq!(pair.scope, "offers:read");
     }
-    let distinct: HashSet<_> = pairs
-        .iter()
-        .flat_map(|pair| [&pair.access, &pair.refresh])
-        .collect();
-    assert_eq!(distinct.len(), 8);
+    let tokens = pairs.iter().flat_map(|pair| [&pair.access, &pair.refresh]);
+    assert_eq!(tokens.collect::<HashSet<_>>().len(), 8);
     world.no_refresh(&app, &pairs[0].refresh, "invalid_grant").await;
     for pair in &pairs {
         world.has_ended(&app, pair).await;
@@ -41,13 +38,8 @@ async fn what_is_no_refresh_token_of_the_client_is_refused_without_harm() {
     let used = world.pair(&mut member.browser, &app, "offers:read").await;
     let pair = world.refreshed(&app, &used.refresh).await;
     let shorter = &pair.refresh[..pair.refresh.len() - 1];
-    for token in [
-        &pair.access,
-        "ps_rt_",
-        "nonsense",
-        shorter,
-        &pair.refresh.to_uppercase(),
-    ] {
+    let upper = pair.refresh.to_uppercase();
+    for token in [&pair.access, "ps_rt_", "nonsense", shorter, &upper] {
         world.no_refresh(&app, token, "invalid_grant").await;
     }
     world.no_refresh(&app, "", "invalid_request").await;
@@ -98,9 +90,7 @@ async fn scopes_never_grow_and_a_pair_refreshed_while_narrow_stays_narrow() {
     assert_eq!(scopes(&narrow.access).await, json!([]));
     world.no_refresh(&app, &narrow.refresh, "invalid_grant").await;
     // The rejected request has not used up the token.
-    world
-        .set_scopes(&app, &["offers:read", "orders:read", "messaging"])
-        .await;
+    world.set_scopes(&app, &all).await;
     let next = world.refreshed(&app, &narrow.refresh).await;
     assert_eq!(next.scope, "orders:read");
 }

@@ -4,7 +4,7 @@ use blackbox::{Expect, encoded};
 
 use crate::{
     token_endpoint::{basic, credentials},
-    with_partner, world,
+    with_partner,
 };
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_refresh_token_ends_its_family_and_an_access_token_itself_alone() {
 }
 
 #[tokio::test]
-async fn it_has_its_rules_too() {
+async fn a_revocation_needs_one_token_and_the_clients_credentials() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let pair = world.pair(&mut member.browser, &app, "offers:read").await;
     let token = ("token", pair.access.as_str());
@@ -55,39 +55,17 @@ async fn it_has_its_rules_too() {
     }
     let mut wrong = app.clone();
     wrong.client_secret.push('x');
-    let nobody = world.at("POST", "/oauth/revoke").form(&encoded(&[token]));
-    let by_basic = world.at("POST", "/oauth/revoke").form(&encoded(&[token]));
-    let by_basic = by_basic.header("authorization", &basic(&credentials(&wrong)));
-    for request in [world.oauth_request(&wrong, "revoke", &[token]), nobody] {
+    let nobody = || world.at("POST", "/oauth/revoke").form(&encoded(&[token]));
+    for request in [world.oauth_request(&wrong, "revoke", &[token]), nobody()] {
         request.send().await.oauth_error(401, "invalid_client");
     }
+    let by_basic = nobody().header("authorization", &basic(&credentials(&wrong)));
     let challenged = by_basic.send().await;
     challenged.oauth_error(401, "invalid_client");
-    assert!(
-        challenged.must("www-authenticate").starts_with("Basic "),
-        "{challenged:?}"
-    );
+    let challenge = challenged.must("www-authenticate");
+    assert!(challenge.starts_with("Basic "), "{challenge}");
     assert!(world.works(&pair.access).await);
     let wrong_hint = [token, ("token_type_hint", "refresh_token")];
     world.oauth(&app, "revoke", &wrong_hint).await.expect(200);
     assert!(!world.works(&pair.access).await);
-}
-
-#[tokio::test]
-async fn its_calls_count_with_those_of_the_token_endpoint() {
-    let world = world().await;
-    world.stop_clock("2040-01-01T12:00:30Z").await;
-    let app = world.application(&world.seller().await, &["offers:read"]).await;
-    for n in 0..32 {
-        let answer = match n % 2 {
-            0 => world.revoke(&app, "nonsense").await,
-            _ => world.token_answer(&app).await,
-        };
-        if n < 30 {
-            answer.expect(200);
-        } else {
-            answer.oauth_error(429, "rate_limited");
-            assert_eq!(answer.must("retry-after"), "30");
-        }
-    }
 }

@@ -78,10 +78,8 @@ async fn api(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     dead.extend(misplaced(issued.token_for_everything()));
     dead.push(("an operator's token", Shown::Bearer(issued.operator.clone())));
     for route in adapter_http::TABLE {
-        let (url, name) = (
-            world.url(&path(route.path)),
-            format!("{} {}", route.method, route.path),
-        );
+        let url = world.url(&path(route.path));
+        let name = format!("{} {}", route.method, route.path);
         for (what, shown) in &dead {
             let answer = shown.at(world, route.method.as_str(), &url).send().await;
             matrix.look(verdict(&answer) == "unauthorized", &name, what, &answer);
@@ -139,12 +137,8 @@ async fn back_office(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     let operator = [("an operator's token", Shown::Bearer(issued.operator.clone()))];
     for (method, template, guarded) in adapter_backoffice::calls() {
         let url = format!("{}{}", world.server.backoffice_url, path(template));
-        let methods = if method == "GET" {
-            vec!["GET", "HEAD"]
-        } else {
-            vec![method]
-        };
-        for method in methods {
+        let head = (method == "GET").then_some("HEAD");
+        for method in [method].into_iter().chain(head) {
             let refused = if guarded { "unauthorized" } else { "in" };
             let all = dead.iter().map(|dead| (dead, refused));
             for ((what, shown), expected) in all.chain(operator.iter().map(|good| (good, "in"))) {

@@ -1,6 +1,9 @@
 //! `POST /v1/orders/{id}/shipments`: valid reports, their effects, and rejections.
 
-use blackbox::{Expect, Trader, World, all_invalid, entry, line, merged, offer_id, parcel, sorted, whole};
+use blackbox::{
+    Expect, Trader, World, all_invalid, assert_members, cases, entry, line, merged, offer_id, parcel, sorted,
+    whole,
+};
 use serde_json::{Value, json};
 
 use crate::{world, world_of_trade};
@@ -12,38 +15,19 @@ async fn prepared() -> (World, Trader) {
 }
 
 #[tokio::test]
-async fn a_shipment_of_every_carrier() {
+async fn a_shipment_with_each_carrier_is_returned_with_its_tracking_url() {
     let (world, trader) = prepared().await;
-    for (carrier, name, page) in [
-        (
-            "inpost",
-            "InPost",
-            "https://inpost.pl/sledzenie-przesylek?number=Ab-1",
-        ),
-        (
-            "dhl",
-            "DHL",
-            "https://www.dhl.com/pl-pl/home/tracking.html?tracking-id=Ab-1&submit=1",
-        ),
-        (
-            "poczta_polska",
-            "Poczta Polska",
-            "https://emonitoring.poczta-polska.pl/?numer=Ab-1",
-        ),
-        (
-            "dpd",
-            "DPD",
-            "https://tracktrace.dpd.com.pl/parcelDetails?typ=1&p1=Ab-1",
-        ),
-        (
-            "gls",
-            "GLS",
-            "https://gls-group.com/PL/pl/sledzenie-paczek?match=Ab-1",
-        ),
-        ("ups", "UPS", "https://www.ups.com/track?loc=pl_PL&tracknum=Ab-1"),
-        ("fedex", "FedEx", "https://www.fedex.com/fedextrack/?trknbr=Ab-1"),
-        ("other", "Other", ""),
-    ] {
+    let carriers = "
+        inpost InPost => https://inpost.pl/sledzenie-przesylek?number=Ab-1
+        dhl DHL       => https://www.dhl.com/pl-pl/home/tracking.html?tracking-id=Ab-1&submit=1
+        poczta_polska Poczta Polska => https://emonitoring.poczta-polska.pl/?numer=Ab-1
+        dpd DPD       => https://tracktrace.dpd.com.pl/parcelDetails?typ=1&p1=Ab-1
+        gls GLS       => https://gls-group.com/PL/pl/sledzenie-paczek?match=Ab-1
+        ups UPS       => https://www.ups.com/track?loc=pl_PL&tracknum=Ab-1
+        fedex FedEx   => https://www.fedex.com/fedextrack/?trknbr=Ab-1
+        other Other   =>";
+    for (names, page) in cases(carriers) {
+        let (carrier, name) = names.split_once(' ').unwrap();
         let order = world.paid_order(&trader).await;
         let body = json!({"carrier": carrier, "tracking_number": "Ab-1"});
         // The order's number works in place of the id, and tracking numbers may repeat.
@@ -59,10 +43,7 @@ async fn a_shipment_of_every_carrier() {
         assert!(shipment["id"].is_string() && shipment["created_at"].as_str().unwrap().ends_with('Z'));
         let of_order =
             json!({"carrier": name, "tracking_number": "Ab-1", "tracking_url": url, "tracking_status": null});
-        assert_eq!(
-            (&seen["shipment"], &seen["status"]),
-            (&of_order, &json!("shipped"))
-        );
+        assert_members(&seen, json!({"shipment": of_order, "status": "shipped"}));
         assert_eq!(world.mails(&order.id).await, 1);
     }
 }
@@ -75,7 +56,7 @@ async fn every_bad_value_is_told_by_its_path_and_ships_nothing() {
     let long = json!({"tracking_number": "A".repeat(65)});
     for (changes, path) in [(long, "tracking_number"), (json!({"item_ids": many}), "item_ids")] {
         let body = merged(parcel("AAAA1"), changes);
-        world.ship(&trader.token, &order.id, &body).await.invalid(&[path]);
+        world.ship(&trader.token, &order.id, &body).await.invalid(path);
     }
     let table = r#"
         {}                                              => carrier tracking_number
@@ -99,10 +80,8 @@ async fn every_bad_value_is_told_by_its_path_and_ships_nothing() {
         {"x":1,"item_ids":[],"tracking_number":"","carrier":""}     => carrier tracking_number item_ids x"#;
     let ship = async |body: &str| world.ship(&trader.token, &order.id, &body.parse().unwrap()).await;
     all_invalid(table, ship).await;
-    assert_eq!(
-        world.order(&trader.token, &order.id).await["status"],
-        "processing"
-    );
+    let unshipped = world.order(&trader.token, &order.id).await;
+    assert_eq!(unshipped["status"], "processing");
     for good in ["AAAA", &"9".repeat(64), "----"] {
         let order = world.paid_order(&trader).await;
         let made = world.shipped(&trader.token, &order.id, &parcel(good)).await;
@@ -115,7 +94,7 @@ async fn every_bad_value_is_told_by_its_path_and_ships_nothing() {
         request.json(&parcel("AAAA1")).send().await
     };
     for bad in ["nothing", ""] {
-        send(bad).await.invalid(&["fields"]);
+        send(bad).await.invalid("fields");
     }
     let made = send("carrier,carrier").await.expect(201).json();
     assert_eq!(made, json!({"id": made["id"], "carrier": "dpd"}));
@@ -132,11 +111,11 @@ async fn item_ids_are_checked_against_the_sellers_own_items() {
         let body = merged(parcel("AAAA1"), json!({"item_ids": ids}));
         world.ship(&trader.token, &order.id, &body).await
     };
-    ship(&[&first, &first]).await.invalid(&["item_ids[1]"]);
-    ship(&[&first, &elsewhere]).await.invalid(&["item_ids[1]"]);
-    ship(&["x", &first]).await.invalid(&["item_ids[0]"]);
+    ship(&[&first, &first]).await.invalid("item_ids[1]");
+    ship(&[&first, &elsewhere]).await.invalid("item_ids[1]");
+    ship(&["x", &first]).await.invalid("item_ids[0]");
     let two = ship(&[&elsewhere, &first, &offer_id(1)]).await;
-    two.invalid(&["item_ids[0]", "item_ids[2]"]);
+    two.invalid("item_ids[0] item_ids[2]");
     let made = ship(&[&second]).await.expect(201).json();
     let all = json!([first, second]);
     assert_eq!(
@@ -164,10 +143,8 @@ async fn refusals_in_their_order() {
     answer.refused(409, "multi_seller_order");
     let items = &answer.json()["errors"][0]["item_ids"];
     assert_eq!(items, &json!([mine]), "the caller's own items only");
-    assert_eq!(
-        world.order(&trader.token, &order.id).await["status"],
-        "processing"
-    );
+    let unshipped = world.order(&trader.token, &order.id).await;
+    assert_eq!(unshipped["status"], "processing");
     assert_eq!(world.mails(&order.id).await, 0);
     let part = json!({"seller_id": trader.seller.id, "carrier": "dpd", "tracking_number": "AAAA1"});
     world.market_ship(&order.id, &part).await.expect(201);
@@ -200,14 +177,13 @@ async fn not_found_comes_before_items_and_items_before_the_state() {
     let answer = world.ship(&trader.token, &order.id, &foreign).await;
     answer.is_problem(400, &[entry("validation_error", "item_ids[0]")]);
     let answer = world.ship(&stranger.token, &order.id, &json!({})).await;
-    answer.invalid(&["carrier", "tracking_number"]);
+    answer.invalid("carrier tracking_number");
     let reader = world.personal_token(&trader.seller, &["orders:read"]).await.token;
     let answer = world.ship(&reader, "PL-NOTHING", &json!({})).await;
     answer.refused(403, "insufficient_scope");
     assert!(answer.must("www-authenticate").contains("shipments:write"));
-    let get = world
-        .get(&trader.token, &format!("/v1/orders/{}/shipments", order.id))
-        .await;
+    let path = format!("/v1/orders/{}/shipments", order.id);
+    let get = world.get(&trader.token, &path).await;
     get.refused(404, "not_found");
     assert_eq!(get.must("allow"), "POST");
 }

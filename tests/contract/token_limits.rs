@@ -1,11 +1,12 @@
 //! `POST /oauth/token`: 30 requests a minute per address, 60 authenticated ones per client.
 
-use blackbox::{Expect, World};
+use blackbox::{Expect, World, at_once, count_of};
 use chrono::TimeDelta;
 use testkit::{Answer, ServerOptions, TestClock};
 
 use crate::{
     PROGRAM, instant,
+    token_crowds::forms,
     token_endpoint::{asking, form, proper},
     world, world_with,
 };
@@ -32,21 +33,23 @@ fn is_limited(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn an_address_has_30_requests_a_minute_over_all_processes_whatever_they_are() {
+async fn an_address_has_30_token_and_revocation_requests_a_minute_over_all_processes() {
     let world = world().await;
     let clock = frozen(&world).await;
     let second = world.another().await;
-    let urls = [&world.server.base_url, &second.base_url].map(|base| format!("{base}/oauth/token"));
     let app = world.application(&world.seller().await, &["offers:read"]).await;
     let proper = proper(&app);
-    for n in 0..30 {
-        let nobody = "grant_type=client_credentials&client_id=nobody&client_secret=x";
-        let body = [&proper, ODD, nobody][n % 3];
-        let answer = world.client.post(&urls[n % 2]).form(body).send().await;
-        assert_ne!(answer.status, 429, "request {}", n + 1);
+    for _ in 0..10 {
+        world.revoke(&app, "nonsense").await.expect(200);
     }
+    // Of concurrent requests exactly as many pass as are left, whatever they are.
+    let nobody = "grant_type=client_credentials&client_id=nobody&client_secret=x";
+    let asked = (0..60).map(|n| [&proper, ODD, nobody][n % 3].to_owned());
+    let answers = at_once(forms(&world, &second, asked)).await;
+    assert_eq!(count_of(&answers, 429), 40);
     let no_form = asking(&world).header("content-type", "text/plain").body("x");
-    for request in [asking(&world).form(&proper), no_form, world.client.post(&urls[1])] {
+    let revocation = world.oauth_request(&app, "revoke", &[("token", "nonsense")]);
+    for request in [asking(&world).form(&proper), no_form, revocation] {
         is_limited(&request.send().await);
     }
     clock.freeze(instant("2040-01-01T12:00:59.999999Z")).await;
@@ -61,9 +64,8 @@ async fn the_address_comes_from_a_trusted_proxy_alone() {
     let world = world().await;
     frozen(&world).await;
     for n in 0..30 {
-        form_from(&world, &format!("203.0.113.{n}"), ODD)
-            .await
-            .expect(400);
+        let answer = form_from(&world, &format!("203.0.113.{n}"), ODD).await;
+        answer.expect(400);
     }
     is_limited(&form_from(&world, "198.51.100.1", ODD).await);
     let forwarded = asking(&world).header("forwarded", "for=198.51.100.1").form(ODD);
@@ -76,13 +78,9 @@ async fn the_address_comes_from_a_trusted_proxy_alone() {
             form_from(&world, address, ODD).await.expect(400);
         }
     }
-    for address in [
-        "203.0.113.7",
-        "2001:db8:1:2:ffff::",
-        // Values that the client itself sends are to the left of the proxy's.
-        "198.51.100.1, 203.0.113.7",
-        "203.0.113.7, 192.0.2.9",
-    ] {
+    // Values that the client itself sends are to the left of the proxy's.
+    let appended = ["198.51.100.1, 203.0.113.7", "203.0.113.7, 192.0.2.9"];
+    for address in ["203.0.113.7", "2001:db8:1:2:ffff::"].into_iter().chain(appended) {
         is_limited(&form_from(&world, address, ODD).await);
     }
     for address in ["203.0.113.8", "2001:db8:1:3::1"] {
@@ -94,34 +92,26 @@ async fn the_address_comes_from_a_trusted_proxy_alone() {
 async fn a_client_has_60_authenticated_requests_a_minute_from_anywhere() {
     let world = behind_a_proxy("127.0.0.1").await;
     let clock = frozen(&world).await;
-    let second = world.another().await;
-    let urls = [&world.server.base_url, &second.base_url].map(|base| format!("{base}/oauth/token"));
     let seller = world.seller().await;
     let app = world.application(&seller, &["offers:read"]).await;
     let body = proper(&app);
     // Failed authentications do not count towards the client's limit, so nobody can lock a client out.
     let wrong = body.replace("client_secret=pss_", "client_secret=pss_x");
     for n in 0..70 {
-        form_from(&world, &format!("192.0.2.{n}"), &wrong)
-            .await
-            .expect(401);
+        let answer = form_from(&world, &format!("192.0.2.{n}"), &wrong).await;
+        answer.expect(401);
     }
     // An authenticated request that fails counts too.
     let failing = format!("{body}&scope=nothing");
     for n in 0..60 {
-        let request = world
-            .client
-            .post(&urls[n % 2])
-            .form(if n % 4 == 0 { &failing } else { &body });
-        let request = request.header("x-forwarded-for", &format!("203.0.113.{n}"));
-        assert_ne!(request.send().await.status, 429, "request {}", n + 1);
+        let body = if n % 4 == 0 { &failing } else { &body };
+        let answer = form_from(&world, &format!("203.0.113.{n}"), body).await;
+        assert_ne!(answer.status, 429, "request {}", n + 1);
     }
     is_limited(&form_from(&world, "198.51.100.1", &body).await);
     is_limited(&form_from(&world, "198.51.100.2", &failing).await);
-    let other = world.application(&seller, &["offers:read"]).await;
-    form_from(&world, "198.51.100.3", &proper(&other))
-        .await
-        .expect(200);
+    let other = proper(&world.application(&seller, &["offers:read"]).await);
+    form_from(&world, "198.51.100.3", &other).await.expect(200);
     clock.freeze(instant("2040-01-01T12:01:00Z")).await;
     form_from(&world, "198.51.100.1", &body).await.expect(200);
 }
@@ -148,18 +138,14 @@ async fn the_limits_are_settings_and_a_client_over_its_limit_still_has_to_prove_
 
 /// With one thread, all requests reach the one that warns.
 #[tokio::test]
-async fn a_proxy_that_nobody_trusts_is_warned_of_once_a_minute_and_counted() {
+async fn forwarding_by_an_untrusted_proxy_is_logged_once_a_minute_and_counted() {
     let one_thread = |options: ServerOptions| options.in_one_process().set("SELLER_API__SERVER__THREADS", 1);
     let world = World::with(PROGRAM, one_thread).await;
     for _ in 0..5 {
         form_from(&world, "203.0.113.7", ODD).await.expect(400);
     }
-    let warnings = |log: &str| {
-        let lines = log
-            .lines()
-            .filter(|line| line.contains("WARN") && line.contains("X-Forwarded-For"));
-        lines.count()
-    };
+    let is_warning = |line: &&str| line.contains("WARN") && line.contains("X-Forwarded-For");
+    let warnings = |log: &str| log.lines().filter(is_warning).count();
     let url = format!("{}/metrics", world.server.backoffice_url);
     let metrics = String::from_utf8(world.client.get(&url).send().await.bytes).unwrap();
     let mut lines = metrics.lines().filter(|line| !line.starts_with('#'));

@@ -23,10 +23,8 @@ async fn typed(world: &World, kind: &str, body: impl Into<Vec<u8>>) -> Answer {
 #[tokio::test]
 async fn a_token_comes_with_type_lifetime_and_scope_but_no_refresh_token() {
     let world = world_with(&[("OAUTH__ACCESS_TOKEN_TTL", "90s")]).await;
-    assert_eq!(
-        world.token_answer(&application(&world).await).await.json()["expires_in"],
-        90
-    );
+    let short = world.token_answer(&application(&world).await).await;
+    assert_eq!(short.json()["expires_in"], 90);
     let world = crate::world().await;
     let app = application(&world).await;
     let answer = form(&world, &proper(&app)).await.expect(200);
@@ -35,10 +33,7 @@ async fn a_token_comes_with_type_lifetime_and_scope_but_no_refresh_token() {
     assert!(answer.must("x-trace-id").len() >= 8);
     let json = answer.json();
     let token = text(&json, "access_token");
-    assert!(
-        token.starts_with("ps_at_") && token.len() > 40,
-        "the token has its prefix and is long"
-    );
+    assert!(token.starts_with("ps_at_") && token.len() > 40);
     let expected =
         json!({"access_token": token, "token_type": "Bearer", "expires_in": 43_200, "scope": "offers:read"});
     assert_eq!(json, expected);
@@ -55,11 +50,8 @@ async fn forms_and_json_are_read_with_any_case_and_charset_of_their_type() {
     let app = application(&world).await;
     let (id, secret) = (&app.client_id, &app.client_secret);
     let form = proper(&app);
-    let with = |more: &str| {
-        format!(
-            r#"{{"grant_type":"client_credentials","client_id":"{id}","client_secret":"{secret}"{more}}}"#
-        )
-    };
+    let credentials = format!(r#""client_id":"{id}","client_secret":"{secret}""#);
+    let with = |more: &str| format!(r#"{{"grant_type":"client_credentials",{credentials}{more}}}"#);
     let form_types = "application/x-www-form-urlencoded|application/x-www-form-urlencoded; charset=utf-8|\
         Application/X-WWW-Form-Urlencoded;charset=UTF-8";
     let json_types = "application/json|APPLICATION/JSON|application/json; charset=\"utf-8\"";
@@ -105,15 +97,15 @@ async fn a_missing_or_foreign_grant_type_is_unsupported() {
     let world = world().await;
     let credentials = credentials(&application(&world).await);
     let device = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code";
-    for (credentials, body) in [
-        (credentials.as_str(), ""),
-        (&credentials, "grant_type="),
-        (&credentials, "grant_type=password"),
-        (&credentials, "grant_type=implicit"),
-        (&credentials, "grant_type=Client_Credentials"),
-        (&credentials, device),
-        ("nobody:x", "grant_type=password"),
-    ] {
+    let foreign = [
+        "",
+        "grant_type=",
+        "grant_type=implicit",
+        "grant_type=Client_Credentials",
+        device,
+    ];
+    let foreign = foreign.map(|body| (credentials.as_str(), body));
+    for (credentials, body) in foreign.into_iter().chain([("nobody:x", "grant_type=password")]) {
         let answer = form_with_basic(&world, credentials, body).await;
         answer.oauth_error(400, "unsupported_grant_type");
     }

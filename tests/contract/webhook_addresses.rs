@@ -43,27 +43,21 @@ async fn only_the_public_internet_is_subscribed() {
         ("denied.example", &[Ipv4Addr::new(9, 9, 9, 9)]),
     ])
     .await;
-    let world = world_with(&[
-        ("WEBHOOKS__NAME_SERVERS", &names.address.to_string()),
-        ("WEBHOOKS__DENY_NETWORKS", "9.9.9.0/24"),
-    ])
-    .await;
+    let names_at = names.address.to_string();
+    let denied = ("WEBHOOKS__DENY_NETWORKS", "9.9.9.0/24");
+    let world = world_with(&[("WEBHOOKS__NAME_SERVERS", &names_at), denied]).await;
     let own = world.integration().await;
     for host in REFUSED.join(" ").split(' ') {
-        let is_whole = host.starts_with("https:");
-        let url = if is_whole {
-            host.to_owned()
-        } else {
-            format!("https://{host}/")
-        };
-        let answer = world.subscribe_to(&own.token, &url, &EVENTS).await;
+        let whole = format!("https://{host}/");
+        let url = if host.starts_with("https:") { host } else { &whole };
+        let answer = world.subscribe_to(&own.token, url, &EVENTS).await;
         assert_eq!(answer.status, 400, "{url}: {answer:?}");
-        answer.invalid(&["url"]);
+        answer.invalid("url");
     }
     let message = async |host: &str| -> Value {
         let url = format!("https://{host}/");
         let answer = world.subscribe_to(&own.token, &url, &EVENTS).await;
-        answer.invalid(&["url"]);
+        answer.invalid("url");
         answer.json()["errors"][0]["message"].take()
     };
     let told = message("private.example").await;

@@ -53,11 +53,7 @@ impl Subscribed {
         let test = Self::start().await;
         test.receiver.answers_first(&[Reply::Status(500)]);
         test.world.any_order(&test.own.seller).await;
-        until("the failure", async || {
-            let delivery = test.world.delivery(&test.own.token, &test.hook.id).await;
-            delivery["next_retry_at"].is_string()
-        })
-        .await;
+        test.world.attempted(&test.own.token, &test.hook, 1).await;
         test
     }
 

@@ -1,19 +1,15 @@
 //! The panel's page of deliveries: its content, and deliveries that are sent by hand.
 
-use std::{
-    net::{Ipv4Addr, TcpListener},
-    time::Duration,
-};
+use std::{net::Ipv4Addr, time::Duration};
 
 use blackbox::{
-    EVENTS, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, local_receivers,
-    text,
+    EVENTS, Form, Hook, Integration, Member, NameServer, Receiver, Reply, World, eventually, text,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use uuid::Uuid;
 
-use crate::{PROGRAM, set};
+use crate::{webhook_retries::unused_url, world_of_hooks};
 
 const PAGE: &str = "/panel/deliveries";
 
@@ -52,20 +48,19 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
         ("WEBHOOKS__NAME_SERVERS", names_at.as_str()),
         ("WEBHOOKS__ATTEMPT_TIMEOUT", "500ms"),
     ];
-    let world = World::with(PROGRAM, |options| set(local_receivers(options), &settings)).await;
+    let world = world_of_hooks(&settings).await;
     let (mut member, own) = looking(&world).await;
     let (good, failing) = (Receiver::start().await, Receiver::start().await);
     let silent = Receiver::start().await;
     failing.answers(Reply::Status(503));
     silent.answers(Reply::Silence);
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let without_tls = speaks_no_tls().await;
+    let (unused, without_tls) = (unused_url(), speaks_no_tls().await);
     let mut hooks = Vec::new();
     for url in [
         &good.url,
         &failing.url,
         &silent.url,
-        &format!("http://{nobody}/"),
+        &unused,
         &without_tls,
         "https://moved.example/",
     ] {
@@ -108,8 +103,8 @@ async fn failed_deliveries_are_found_and_each_failure_is_explained() {
 }
 
 #[tokio::test]
-async fn a_delivery_made_again_is_one_of_its_own() {
-    let world = World::with(PROGRAM, local_receivers).await;
+async fn a_delivery_repeated_by_hand_is_a_new_delivery_of_the_same_event() {
+    let world = world_of_hooks(&[]).await;
     let (mut member, own) = looking(&world).await;
     let receiver = Receiver::start().await;
     let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;
@@ -119,13 +114,13 @@ async fn a_delivery_made_again_is_one_of_its_own() {
     let page = member.browser.page(&format!("{PAGE}?failed=1")).await;
     page.hides(&secret);
     let form = page.form(&format!("{PAGE}/{}/again", id(&first)));
-    let told = member.browser.sent(&form).await;
+    let queued = member.browser.sent(&form).await;
     assert!(
-        told.path.starts_with(&format!("{PAGE}?failed=1")),
+        queued.path.starts_with(&format!("{PAGE}?failed=1")),
         "{}",
-        told.path
+        queued.path
     );
-    told.shows("The event is queued again");
+    queued.shows("The event is queued again");
 
     let arrived = receiver.has(2).await;
     let [one, two] = [&arrived[0], &arrived[1]];
@@ -135,14 +130,14 @@ async fn a_delivery_made_again_is_one_of_its_own() {
         assert_eq!(one.json()[field], two.json()[field], "{field}");
     }
     two.is_signed_by(&secret).await;
-    let history = eventually("the note of it", async || {
+    let history = eventually("its result", async || {
         let history = world.history(&own.token, &hook).await;
         history[0]["delivered_at"].is_string().then_some(history)
     })
     .await;
     assert_eq!((history.len(), &history[0]["attempt"]), (2, &json!(1)));
     assert_eq!(history[0]["id"], two.delivery());
-    assert_eq!(history[1], first, "the earlier one goes its own way");
+    assert_eq!(history[1], first, "the earlier one is unchanged");
     // Submitting the form again has no effect.
     member.browser.sent(&form).await;
     assert_eq!(world.history(&own.token, &hook).await.len(), 2);
@@ -167,36 +162,23 @@ async fn press_until(member: &mut Member, action: &str, words: [&str; 2], most: 
 }
 
 #[tokio::test]
-async fn test_events_are_sent_and_signed_and_not_without_end() {
-    let world = World::with(PROGRAM, local_receivers).await;
+async fn test_events_and_repeated_deliveries_are_limited_by_the_minute() {
+    let world = world_of_hooks(&[]).await;
     let (mut member, own) = looking(&world).await;
     let receiver = Receiver::start().await;
     let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;
-    let action = format!("{PAGE}/{hook}/test");
     let words = ["A test event is queued.", "at most 10 test events a minute"];
-    let (last, sent) = press_until(&mut member, &action, words, 10).await;
-    let arrived = receiver.has(sent).await;
+    let (last, tests) = press_until(&mut member, &format!("{PAGE}/{hook}/test"), words, 10).await;
+    let arrived = receiver.has(tests).await;
     assert_eq!(arrived[0].event(), EVENTS[0]);
     arrived[0].is_signed_by(&secret).await;
-    // The form's effect stays, however many were submitted since.
-    let told = member.browser.sent(&last).await;
-    told.shows(words[0]);
-    tokio::time::timeout(Duration::from_millis(300), receiver.has(sent + 1))
-        .await
-        .expect_err("what was refused is not sent, nor what was sent before");
-}
-
-#[tokio::test]
-async fn deliveries_are_not_repeated_without_end_and_only_what_is_sent_counts() {
-    let world = World::with(PROGRAM, local_receivers).await;
-    let (mut member, own) = looking(&world).await;
-    let receiver = Receiver::start().await;
-    let Hook { id: hook, .. } = world.hook(&own.token, &receiver).await;
-    world.any_order(&own.seller).await;
-    let first = world.attempted(&own.token, &hook, 1).await;
-    let action = format!("{PAGE}/{}/again", id(&first));
+    // Submitting an earlier form again has its first result, and no effect.
+    member.browser.sent(&last).await.shows(words[0]);
+    let first = &world.history(&own.token, &hook).await[0];
+    let action = format!("{PAGE}/{}/again", id(first));
     let mut unknown = member.browser.page(PAGE).await.form(&action);
     unknown.action = format!("{PAGE}/{}/again", Uuid::nil());
+    // Rejected requests do not count.
     for _ in 0..40 {
         member.browser.submit(&unknown).await.expect(404);
     }
@@ -204,9 +186,9 @@ async fn deliveries_are_not_repeated_without_end_and_only_what_is_sent_counts() 
         "The event is queued again",
         "at most 30 deliveries a minute are repeated",
     ];
-    let (_, sent) = press_until(&mut member, &action, words, 30).await;
-    receiver.has(1 + sent).await;
-    tokio::time::timeout(Duration::from_millis(300), receiver.has(2 + sent))
-        .await
-        .expect_err("what was refused is not sent");
+    let (_, again) = press_until(&mut member, &action, words, 30).await;
+    receiver.has(tests + again).await;
+    let one_more = receiver.has(tests + again + 1);
+    let one_more = tokio::time::timeout(Duration::from_millis(300), one_more).await;
+    one_more.expect_err("what was refused is not sent");
 }

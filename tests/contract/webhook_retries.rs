@@ -2,90 +2,84 @@
 
 use std::time::Duration;
 
-use blackbox::{EVENTS, Receiver, Reply, World, local_receivers, soon_again, text};
+use blackbox::{EVENTS, Receiver, Reply, assert_members, text};
 use chrono::TimeDelta;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{PROGRAM, instant, set};
+use crate::{instant, world_of_hooks};
 
 /// The contract's delays, in seconds.
 const DELAYS: [i64; 5] = [60, 300, 1_800, 7_200, 43_200];
 
-async fn world_with(settings: &[(&str, &str)]) -> World {
-    World::with(PROGRAM, |options| set(local_receivers(options), settings)).await
-}
-
 #[tokio::test]
-async fn six_attempts_at_the_contracts_distances_and_no_seventh() {
+async fn a_failed_delivery_is_attempted_six_times_at_the_contracts_intervals() {
     // The token is valid for longer than 14.5 hours.
-    let world = world_with(&[("OAUTH__ACCESS_TOKEN_TTL", "30d")]).await;
+    let world = world_of_hooks(&[("OAUTH__ACCESS_TOKEN_TTL", "30d")]).await;
     let clock = world.database.control_clock().await;
     let (own, receiver, hook) = world.subscribed().await;
     receiver.answers(Reply::Status(500));
+    // At another receiver the sixth attempt succeeds. The reply that hangs up is first: over a reused connection, an attempt would try
+    // once more.
+    let late = Receiver::start().await;
+    let late_hook = world.hook(&own.token, &late).await;
+    let failures = [500, 404, 429, 503].map(Reply::Status);
+    late.answers_first(&[&[Reply::HangUp], &failures[..]].concat());
     world.any_order(&own.seller).await;
     for (number, delay) in (1_u8..).zip(DELAYS) {
         let begun = clock.now().await - TimeDelta::seconds(20);
         let delivery = world.attempted(&own.token, &hook.id, number).await;
-        assert_eq!(delivery["response_status"], 500);
-        assert_eq!(delivery["delivered_at"], Value::Null);
+        world.attempted(&own.token, &late_hook.id, number).await;
+        assert_members(&delivery, json!({"response_status": 500, "delivered_at": null}));
         assert!(delivery["duration_ms"].is_i64());
         let next = instant(&text(&delivery, "next_retry_at"));
         let (least, most) = (TimeDelta::seconds(delay), TimeDelta::milliseconds(delay * 1_100));
         let now = clock.now().await;
         assert!(next >= begun + least && next <= now + most, "{delivery} at {now}");
-        assert_eq!(receiver.count(), usize::from(number));
+        assert_eq!([&receiver, &late].map(Receiver::count), [usize::from(number); 2]);
         clock.advance(most + TimeDelta::seconds(1)).await;
     }
     let last = world.attempted(&own.token, &hook.id, 6).await;
-    let times = [&last["delivered_at"], &last["next_retry_at"]];
-    assert_eq!(times, [&Value::Null; 2], "exhausted");
-    assert_eq!(last["response_status"], 500);
+    let exhausted = json!({"delivered_at": null, "next_retry_at": null, "response_status": 500});
+    assert_members(&last, exhausted);
+    let delivered = world.attempted(&own.token, &late_hook.id, 6).await;
+    assert_members(&delivered, json!({"next_retry_at": null, "response_status": 204}));
+    assert!(delivered["delivered_at"].is_string(), "{delivered}");
     clock.advance(TimeDelta::days(2)).await;
     // Later events are delivered, which shows that the queue was checked since.
     receiver.answers(Reply::Status(200));
     world.any_order(&own.seller).await;
+    late.has(7).await;
     let arrived = receiver.has(7).await;
-    let (told, news) = arrived.split_at(6);
-    assert_ne!(news[0].delivery(), told[0].delivery());
-    for repeat in told {
-        assert_eq!(repeat.body, told[0].body, "the same bytes");
+    let (first, later) = arrived.split_at(6);
+    assert_ne!(later[0].delivery(), first[0].delivery());
+    for repeat in first {
+        assert_eq!(repeat.body, first[0].body, "the same bytes");
         for header in ["x-delivery-id", "x-signature", "x-event"] {
-            assert_eq!(repeat.header(header), told[0].header(header));
+            assert_eq!(repeat.header(header), first[0].header(header));
         }
     }
-    told[5].is_signed_by(&hook.secret).await;
-    assert_eq!(receiver.count(), 7);
+    first[5].is_signed_by(&hook.secret).await;
+    assert_eq!([&receiver, &late].map(Receiver::count), [7, 7]);
 }
 
 #[tokio::test]
-async fn any_success_ends_it_and_nothing_else_does() {
-    let world = world_with(&[("WEBHOOKS__ATTEMPT_TIMEOUT", "1s")]).await;
+async fn a_2xx_ends_a_delivery_and_anything_else_is_retried() {
+    let world = world_of_hooks(&[("WEBHOOKS__ATTEMPT_TIMEOUT", "1s")]).await;
     let own = world.integration().await;
     let mut hooks = Vec::new();
-    for (reply, status) in [
-        (Reply::Status(200), Some(200)),
-        (Reply::Status(201), Some(201)),
-        (Reply::Status(299), Some(299)),
-        (Reply::Status(301), Some(301)),
+    let statuses = [200, 201, 299, 301, 400, 410, 503].map(|status| (Reply::Status(status), Some(status)));
+    let others = [
         (Reply::Redirect, Some(307)),
-        (Reply::Status(400), Some(400)),
-        (Reply::Status(410), Some(410)),
-        (Reply::Status(503), Some(503)),
         (Reply::HangUp, None),
         (Reply::Silence, None),
-    ] {
+    ];
+    for (reply, status) in statuses.into_iter().chain(others) {
         let receiver = Receiver::start().await;
         receiver.answers(reply);
         let hook = world.hook(&own.token, &receiver).await.id;
         hooks.push((hook, Some(receiver), status));
     }
-    // Nothing listens on this port.
-    let gone = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let url = format!("http://{gone}/");
-    let nobody = world.subscription(&own.token, &url, &EVENTS).await;
+    let nobody = world.subscription(&own.token, &unused_url(), &EVENTS).await;
     hooks.push((text(&nobody, "id"), None, None));
     world.any_order(&own.seller).await;
     for (hook, receiver, status) in &hooks {
@@ -96,47 +90,25 @@ async fn any_success_ends_it_and_nothing_else_does() {
         assert_eq!(delivery["next_retry_at"].is_string(), !delivered, "{delivery}");
         if let Some(receiver) = receiver {
             assert!(delivery["duration_ms"].is_i64(), "{delivery}");
-            assert_eq!(
-                receiver.count(),
-                1,
-                "{status:?}: one attempt, and no redirect is followed"
-            );
+            // No redirect is followed.
+            assert_eq!(receiver.count(), 1, "{status:?}");
         }
     }
 }
 
-#[tokio::test]
-async fn the_sixth_attempt_may_still_succeed() {
-    let world = World::with(PROGRAM, soon_again).await;
-    let (own, receiver, hook) = world.subscribed().await;
-    // The reply that hangs up is first: over a reused connection, an attempt would try once more.
-    receiver.answers_first(&[
-        Reply::HangUp,
-        Reply::Status(500),
-        Reply::Redirect,
-        Reply::Status(404),
-        Reply::Status(429),
-    ]);
-    world.any_order(&own.seller).await;
-    let delivery = world.attempted(&own.token, &hook.id, 6).await;
-    let ended = delivery["delivered_at"].is_string() && delivery["next_retry_at"].is_null();
-    assert!(ended, "{delivery}");
-    assert_eq!(delivery["response_status"], 204);
-    let arrived = receiver.has(6).await;
-    for (earlier, later) in arrived.iter().zip(&arrived[1..]) {
-        let pause = later.at - earlier.at;
-        assert!(pause >= Duration::from_millis(100), "not before it is due");
-    }
-    assert_eq!(receiver.count(), 6);
+/// The URL of a port on which nothing listens.
+pub(crate) fn unused_url() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/", listener.local_addr().unwrap())
 }
 
 #[tokio::test]
 async fn a_receiver_that_fails_holds_up_nobody_else() {
-    let world = world_with(&[
+    let settings = [
         ("WEBHOOKS__ATTEMPT_TIMEOUT", "3s"),
         ("WEBHOOKS__CONCURRENCY", "32"),
-    ])
-    .await;
+    ];
+    let world = world_of_hooks(&settings).await;
     let (dead, silent, hook) = world.subscribed().await;
     silent.answers(Reply::Silence);
     let many = "with made as (

@@ -207,7 +207,7 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     // Without the old key, webhooks still work; nothing else that it sealed does.
     world.restart(|options| options.set(KEYS, &new)).await;
     sealed.delivers(&world).await;
-    sealed.next_page(&world).await.invalid(&["after"]);
+    sealed.next_page(&world).await.invalid("after");
 }
 
 /// A different key with the same id.

@@ -67,7 +67,7 @@ async fn receivers_whose_names_fail_are_tried_again_and_hold_up_nobody() {
     for name in FAILING {
         let begun = Instant::now();
         let refused = subscribe(&victim.token, &by_name(&lost, name)).await;
-        refused.invalid(&["url"]);
+        refused.invalid("url");
         assert!(begun.elapsed() < LOOK_UP, "{name}: {:?}", begun.elapsed());
     }
     let before = threads_of(world.server.id());

@@ -1,13 +1,19 @@
 //! A recording HTTP proxy between two programs. It can disturb requests as a test tells it to.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
-use reqwest::Method;
+use reqwest::{
+    Method,
+    header::{HeaderMap, HeaderValue},
+};
 use serde_json::Value;
 use testkit::{Answer, Client};
 use tokio::sync::Notify;
 
-use crate::{Received, eventually, receiver::serve};
+use crate::{
+    Received, eventually,
+    stub_server::{lock, response, serve},
+};
 
 /// What the proxy does with a request.
 #[derive(Debug, Clone)]
@@ -78,19 +84,15 @@ impl Between {
         between
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("the state is whole")
-    }
-
     /// Disturbs the next request with this method and a path that contains `part`.
     pub fn disturb(&self, method: &str, part: &str, disturbance: Disturbance) {
         let befalls = (method.to_owned(), part.to_owned(), disturbance);
-        self.state().disturbances.push(befalls);
+        lock(&self.state).disturbances.push(befalls);
     }
 
     /// The requests so far with this method and a path that contains `part`, in order.
     pub fn said(&self, method: &str, part: &str) -> Vec<Said> {
-        let all = self.state().said.clone();
+        let all = lock(&self.state).said.clone();
         all.into_iter().filter(|said| said.is(method, part)).collect()
     }
 
@@ -122,7 +124,7 @@ impl Between {
             answer: None,
         };
         let (number, disturbance) = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             let mut disturbances = state.disturbances.iter();
             let fits = disturbances.position(|(method, part, _)| said.is(method, part));
             let disturbance = fits.map(|fits| state.disturbances.remove(fits).2);
@@ -137,7 +139,7 @@ impl Between {
         } else {
             self.hand_on(&said.method, &said.target, &said.request).await?
         };
-        self.state().said[number].answer = Some(answer.clone());
+        lock(&self.state).said[number].answer = Some(answer.clone());
         match disturbance {
             Some(Disturbance::Lost) => None,
             // Until the client gives up.
@@ -165,40 +167,23 @@ impl Between {
 }
 
 fn made_up(status: u16, retry_after: u32, body: &Value) -> Answer {
-    let retry_after = retry_after.to_string();
-    let headers = [
-        ("content-type", "application/json"),
-        ("retry-after", &retry_after),
-    ];
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("retry-after", retry_after.into());
     Answer {
         status,
-        headers: headers
-            .into_iter()
-            .map(|(name, value)| {
-                let name = reqwest::header::HeaderName::from_static(name);
-                (name, value.parse().expect("a header's value"))
-            })
-            .collect(),
+        headers,
         bytes: body.to_string().into_bytes(),
     }
 }
 
 fn bytes_of(answer: &Answer) -> Vec<u8> {
     let of_this_connection = ["connection", "content-length", "transfer-encoding"];
-    let mut lines = vec![
-        format!("HTTP/1.1 {} Said", answer.status),
-        "connection: close".to_owned(),
-    ];
-    for (name, value) in &answer.headers {
-        if !of_this_connection.contains(&name.as_str()) {
-            let value = value.to_str().expect("a header in ASCII");
-            lines.push(format!("{name}: {value}"));
-        }
-    }
-    if answer.status != 204 {
-        lines.push(format!("content-length: {}", answer.bytes.len()));
-    }
-    let mut bytes = format!("{}\r\n\r\n", lines.join("\r\n")).into_bytes();
-    bytes.extend(&answer.bytes);
-    bytes
+    let headers = answer.headers.iter().map(|(name, value)| {
+        let value = value.to_str().expect("a header in ASCII");
+        (name.as_str(), value)
+    });
+    let headers = headers.filter(|(name, _)| !of_this_connection.contains(name));
+    let headers = headers.chain([("connection", "close")]);
+    response(answer.status, headers, &answer.bytes)
 }

@@ -2,12 +2,15 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
 };
 
 use serde_json::json;
 
-use crate::{Received, receiver::serve};
+use crate::{
+    Received,
+    stub_server::{lock, response, serve},
+};
 
 /// The answer about a parcel. Other parcels are unknown.
 #[derive(Debug, Clone)]
@@ -44,64 +47,50 @@ impl CarrierStub {
         Self { url, state }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
     /// Sets the answer about a parcel.
     pub fn says(&self, number: &str, answer: Says) {
-        self.state().known.insert(number.to_owned(), answer);
+        lock(&self.state).known.insert(number.to_owned(), answer);
     }
 
     /// The number of look-ups of a parcel so far.
     pub fn asked(&self, number: &str) -> usize {
-        let state = self.state();
-        let asked = state.asked.iter();
-        asked
-            .filter(|request| request.request_line.contains(number))
-            .count()
+        self.look_ups(number).len()
     }
 
     /// A header of the first look-up of a parcel; `name` is in lower case.
     pub fn header(&self, number: &str, name: &str) -> Option<String> {
-        let state = self.state();
-        let mut asked = state.asked.iter();
-        let request = asked.find(|request| request.request_line.contains(number))?;
-        let mut lines = request.headers.iter();
-        lines
-            .find(|(other, _)| other == name)
-            .map(|(_, value)| value.clone())
+        let first = self.look_ups(number).into_iter().next()?;
+        let mut headers = first.headers.into_iter();
+        headers.find_map(|(other, value)| (other == name).then_some(value))
     }
-}
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().expect("the state is whole")
+    fn look_ups(&self, number: &str) -> Vec<Received> {
+        let mut asked = lock(&self.state).asked.clone();
+        asked.retain(|request| request.request_line.contains(number));
+        asked
+    }
 }
 
 async fn answer(state: Arc<Mutex<State>>, request: Received) -> Option<Vec<u8>> {
     let path = request.request_line.split(' ').nth(1)?;
     let number = path.rsplit('/').next()?.split('?').next()?.to_owned();
-    let said = {
+    let set = {
         let mut state = lock(&state);
         state.asked.push(request);
         state.known.get(&number).cloned()
     };
-    let (status, body) = match said {
-        None => (
-            "404 Not Found",
-            json!({"status": 404, "error": "resource_not_found"}),
-        ),
-        Some(Says::Failure) => ("500 Internal Server Error", json!({"error": "internal"})),
-        Some(Says::State(state)) => ("200 OK", json!({"tracking_number": number, "status": state})),
+    let (status, body) = match set {
+        None => (404, json!({"status": 404, "error": "resource_not_found"})),
+        Some(Says::Failure) => (500, json!({"error": "internal"})),
+        Some(Says::State(state)) => (200, json!({"tracking_number": number, "status": state})),
         Some(Says::Delivered(at)) => {
             let detail = json!({"status": "delivered", "origin_status": "DOR", "datetime": at});
             let body =
                 json!({"tracking_number": number, "status": "delivered", "tracking_details": [detail]});
-            ("200 OK", body)
+            (200, body)
         }
         Some(Says::Silence) => std::future::pending().await,
     };
-    let body = body.to_string();
-    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n");
-    Some(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes())
+    let headers = [("content-type", "application/json"), ("connection", "close")];
+    Some(response(status, headers, body.to_string().as_bytes()))
 }

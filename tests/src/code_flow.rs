@@ -169,14 +169,7 @@ impl World {
 
     /// A registered seller with a password, signed in.
     pub async fn member(&self) -> Member {
-        let email = format!("member-{}@shop.example", self.next_number());
-        let body = json!({"name": "Kettles & Co", "email": email, "password": PASSWORD});
-        let made = self.office_post("/sellers", &body).await.expect(201).json();
-        let seller = Seller {
-            id: made["id"].as_str().expect("an id").to_owned(),
-            seller_no: made["seller_no"].as_i64().expect("a number"),
-            email,
-        };
+        let seller = self.registered(json!({"password": PASSWORD})).await;
         let browser = self.browser_of(&seller).await;
         Member { seller, browser }
     }
@@ -210,20 +203,18 @@ impl World {
 
     /// An active confidential application for other sellers, with [`CALLBACK`].
     pub async fn partner(&self, owner: &Seller, scopes: &[&str]) -> Application {
-        let of_others =
-            json!({"purpose": "for_other_sellers", "redirect_uris": [CALLBACK], "scopes": scopes});
-        self.accepted(owner, of_others).await
+        self.partner_of_type(owner, "confidential", scopes).await
     }
 
     /// Like [`Self::partner`], as a public client.
     pub async fn public_partner(&self, owner: &Seller, scopes: &[&str]) -> Application {
-        let public = json!({
-            "purpose": "for_other_sellers", "client_type": "public", "redirect_uris": [CALLBACK], "scopes": scopes,
-        });
-        self.accepted(owner, public).await
+        self.partner_of_type(owner, "public", scopes).await
     }
 
-    async fn accepted(&self, owner: &Seller, changes: Value) -> Application {
+    async fn partner_of_type(&self, owner: &Seller, client_type: &str, scopes: &[&str]) -> Application {
+        let changes = json!({
+            "purpose": "for_other_sellers", "client_type": client_type, "redirect_uris": [CALLBACK], "scopes": scopes,
+        });
         let application = self.register(owner, changes).await;
         self.moved(&application, "acceptance").await;
         application
@@ -321,14 +312,12 @@ impl World {
 
     /// Asserts that a refresh is rejected.
     pub async fn no_refresh(&self, application: &Application, token: &str, error: &str) {
-        let answer = self.refresh(application, token).await;
-        answer.oauth_error(if error == "invalid_client" { 401 } else { 400 }, error);
+        is_oauth_refusal(&self.refresh(application, token).await, error);
     }
 
     /// Asserts that an exchange is rejected.
     pub async fn no_exchange(&self, application: &Application, asking: &Asking, code: &str, error: &str) {
-        let answer = self.exchange(application, asking, code).await;
-        answer.oauth_error(if error == "invalid_client" { 401 } else { 400 }, error);
+        is_oauth_refusal(&self.exchange(application, asking, code).await, error);
     }
 
     pub async fn revoke(&self, application: &Application, token: &str) -> Answer {
@@ -350,9 +339,14 @@ impl World {
             other => panic!("{other} is neither"),
         }
     }
+
     /// Asserts that both tokens of a pair are invalid.
     pub async fn has_ended(&self, application: &Application, pair: &Pair) {
         self.refuses(&pair.access, "/v1/me", 401, "unauthorized").await;
         self.no_refresh(application, &pair.refresh, "invalid_grant").await;
     }
+}
+
+fn is_oauth_refusal(answer: &Answer, error: &str) {
+    answer.oauth_error(if error == "invalid_client" { 401 } else { 400 }, error);
 }

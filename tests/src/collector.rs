@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
 };
 
 use opentelemetry_proto::tonic::{
@@ -13,7 +13,10 @@ use opentelemetry_proto::tonic::{
 };
 use prost::Message;
 
-use crate::{Received, eventually, receiver::serve};
+use crate::{
+    Received, eventually, hex,
+    stub_server::{lock, response, serve},
+};
 
 /// An exported span.
 #[derive(Debug, Clone)]
@@ -77,12 +80,12 @@ impl Collector {
 
     /// Sets the status of all later answers; `None` for no answer.
     pub fn answers(&self, status: Option<u16>) {
-        self.state().answer = status;
+        lock(&self.state).answer = status;
     }
 
     /// The requests so far, byte for byte.
     pub fn requests(&self) -> Vec<Received> {
-        self.state().requests.clone()
+        lock(&self.state).requests.clone()
     }
 
     /// The resource attributes of the exporting programs.
@@ -129,14 +132,6 @@ impl Collector {
         };
         self.requests().into_iter().map(decode).collect()
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().expect("the state is whole")
 }
 
 async fn answer(state: Arc<Mutex<State>>, request: Received) -> Option<Vec<u8>> {
@@ -146,10 +141,7 @@ async fn answer(state: Arc<Mutex<State>>, request: Received) -> Option<Vec<u8>> 
         state.answer
     };
     match status {
-        Some(status) => {
-            let head = format!("HTTP/1.1 {status} Told\r\nconnection: close\r\n");
-            Some(format!("{head}content-length: 0\r\n\r\n").into_bytes())
-        }
+        Some(status) => Some(response(status, [("connection", "close")], b"")),
         None => std::future::pending().await,
     }
 }
@@ -178,9 +170,4 @@ fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
     texts
         .map(|attribute| (attribute.key.clone(), text(&attribute.value)))
         .collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-    digits.collect()
 }

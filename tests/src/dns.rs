@@ -4,12 +4,12 @@ use std::{
     collections::HashMap,
     io::ErrorKind,
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use tokio::net::UdpSocket;
 
-use crate::serving::on_own_loopback;
+use crate::{serving::on_own_loopback, stub_server::lock};
 
 const HEADER: usize = 12;
 const TYPE_A: [u8; 2] = [0, 1];
@@ -63,10 +63,7 @@ impl NameServer {
         tokio::spawn(async move {
             let mut query = [0; 512];
             while let Ok((length, peer)) = socket.recv_from(&mut query).await {
-                let answer = answer(
-                    &asked.lock().unwrap_or_else(PoisonError::into_inner),
-                    &query[..length],
-                );
+                let answer = answer(&lock(&asked), &query[..length]);
                 if let Some(answer) = answer {
                     drop(socket.send_to(&answer, peer).await);
                 }
@@ -75,29 +72,28 @@ impl NameServer {
         Self { address, known }
     }
 
-    fn known(&self) -> MutexGuard<'_, Names> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sets the addresses of a name.
     pub fn knows(&self, name: &str, addresses: &[Ipv4Addr]) {
-        let addresses = Says::Addresses(addresses.to_vec());
-        self.known().insert(name.to_owned(), addresses);
+        self.set(name, Says::Addresses(addresses.to_vec()));
     }
 
     /// Removes a name.
     pub fn forgets(&self, name: &str) {
-        self.known().remove(name);
+        lock(&self.known).remove(name);
     }
 
     /// From now on queries for the name fail (SERVFAIL).
     pub fn fails_at(&self, name: &str) {
-        self.known().insert(name.to_owned(), Says::Failure);
+        self.set(name, Says::Failure);
     }
 
     /// From now on queries for the name get no answer.
     pub fn is_silent_about(&self, name: &str) {
-        self.known().insert(name.to_owned(), Says::Nothing);
+        self.set(name, Says::Nothing);
+    }
+
+    fn set(&self, name: &str, answer: Says) {
+        lock(&self.known).insert(name.to_owned(), answer);
     }
 }
 

@@ -13,25 +13,22 @@ pub use document::{Document, Operation};
 pub use promised::{documented_returns, promised};
 pub use seen::answered;
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Mutex};
 
 use testkit::Answer;
 
-use crate::Received;
+use crate::{Received, stub_server::lock};
 
 /// Origins of public listeners. Answers of other origins are not in the document.
 static PUBLIC: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// From now on, checks the answers of this listener to any client of this process.
 pub(crate) fn watch(base_url: &str) {
-    public().insert(base_url.to_owned());
+    lock(&PUBLIC).insert(base_url.to_owned());
     testkit::show_answers_to(|method, url, answer| {
         let path = url.match_indices('/').nth(2).map_or(url.len(), |(at, _)| at);
         let (origin, target) = url.split_at(path);
-        if public().contains(origin) {
+        if lock(&PUBLIC).contains(origin) {
             look(method, target, answer);
         }
     });
@@ -48,7 +45,7 @@ pub(crate) fn sent_raw(base_url: &str, request: &[u8], answer: &Answer) {
         return;
     };
     // If the HTTP library rejects the bytes before there is a request, the answer has no trace id.
-    if public().contains(base_url) && answer.headers.contains_key("x-trace-id") {
+    if lock(&PUBLIC).contains(base_url) && answer.headers.contains_key("x-trace-id") {
         look(method, target, answer);
     }
 }
@@ -64,10 +61,6 @@ pub(crate) fn received(delivery: &Received) {
 #[track_caller]
 pub(crate) fn returned(error: &str) {
     seen::note(&promised::of_return(error));
-}
-
-fn public() -> MutexGuard<'static, BTreeSet<String>> {
-    PUBLIC.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use testkit::{Answer, Request};
 
-use crate::text;
+use crate::{merged, text};
 
 /// The error codes that a seller can act on: only their entries have a message for the seller.
 const FOR_SELLERS: [&str; 8] = [
@@ -28,11 +28,11 @@ pub fn whole(code: &str) -> (String, Option<String>) {
 }
 
 /// The cases of a table, one per line: the input, `=>`, and the expected words.
-pub fn cases(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+pub fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = table.lines().filter(|line| !line.trim().is_empty());
     lines.map(|line| {
         let (sent, expected) = line.split_once("=>").unwrap_or_else(|| panic!("no case: {line}"));
-        (sent.trim(), expected.split_whitespace().collect())
+        (sent.trim(), expected.trim())
     })
 }
 
@@ -41,8 +41,38 @@ pub async fn all_invalid(table: &str, send: impl AsyncFn(&str) -> Answer) {
     for (sent, paths) in cases(table) {
         let answer = send(sent).await;
         assert_eq!(answer.status, 400, "{sent}: {answer:?}");
-        answer.invalid(&paths);
+        answer.invalid(paths);
     }
+}
+
+/// Like [`all_invalid`]; each case is a JSON object whose fields replace those of `body`.
+pub async fn all_invalid_changes(table: &str, body: &Value, send: impl AsyncFn(&Value) -> Answer) {
+    all_invalid(table, async |changes| {
+        let changes = changes.parse().expect("the case is JSON");
+        send(&merged(body.clone(), changes)).await
+    })
+    .await;
+}
+
+/// Reads a list page by page, from the first page at `path` to the last.
+pub async fn pages(path: &str, read: impl AsyncFn(&str) -> Value) -> Vec<Value> {
+    let mut pages = vec![read(path).await];
+    while let Some(next) = pages.last().and_then(|page| page["next"].as_str()) {
+        let following = read(&format!("{path}&after={next}")).await;
+        pages.push(following);
+    }
+    pages
+}
+
+/// Adds an `Idempotency-Key`.
+pub fn keyed(request: Request, key: &str) -> Request {
+    request.header("idempotency-key", key)
+}
+
+/// Asserts that a JSON object has these members, whatever else it has.
+#[track_caller]
+pub fn assert_members(object: &Value, expected: Value) {
+    assert_eq!(&merged(object.clone(), expected), object);
 }
 
 /// Sends all requests concurrently and returns their answers in the order of the requests.
@@ -53,6 +83,12 @@ pub async fn at_once(requests: impl IntoIterator<Item = Request>) -> Vec<Answer>
         answers.push(answer.await.expect("an answer"));
     }
     answers
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect::<Vec<_>>().concat()
 }
 
 /// The number of answers with this status.
@@ -92,9 +128,12 @@ pub trait Expect {
     #[track_caller]
     fn refused(&self, status: u16, code: &str);
 
-    /// Asserts a 400 `validation_error` with one entry for each of these paths, in this order.
+    /// Asserts a 400 `validation_error` with one entry for each of these paths, separated by spaces, in this order.
     #[track_caller]
-    fn invalid(&self, paths: &[&str]);
+    fn invalid(&self, paths: &str);
+
+    /// Whether this is the stored answer to an earlier request with the same idempotency key.
+    fn is_replayed(&self) -> bool;
 
     /// Asserts an `/oauth` error (contract: Errors).
     #[track_caller]
@@ -135,14 +174,15 @@ impl Expect for Answer {
         self.is_problem(status, &[(code.to_owned(), path)]);
     }
 
-    fn invalid(&self, paths: &[&str]) {
-        self.is_problem(
-            400,
-            &paths
-                .iter()
-                .map(|path| entry("validation_error", path))
-                .collect::<Vec<_>>(),
-        );
+    fn invalid(&self, paths: &str) {
+        let entries = paths
+            .split_whitespace()
+            .map(|path| entry("validation_error", path));
+        self.is_problem(400, &entries.collect::<Vec<_>>());
+    }
+
+    fn is_replayed(&self) -> bool {
+        self.header("idempotent-replayed") == Some("true")
     }
 
     fn oauth_error(&self, status: u16, error: &str) {

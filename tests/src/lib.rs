@@ -29,6 +29,7 @@ mod process;
 mod receiver;
 mod sandbox;
 mod serving;
+mod stub_server;
 mod tools;
 mod trade;
 mod visitor;
@@ -43,16 +44,20 @@ pub use code_flow::{Asking, CALLBACK, Callback, Member, PASSWORD, Pair, challeng
 pub use collector::{Collector, Exported};
 pub use dns::NameServer;
 pub use documented::{Document, Operation, answered, documented_returns, promised};
-pub use expectations::{Expect, all_invalid, at_once, cases, count_of, entry, ids, items, sorted, whole};
+pub use expectations::{
+    Expect, all_invalid, all_invalid_changes, assert_members, at_once, cases, count_of, entry, hex, ids,
+    items, keyed, pages, sorted, whole,
+};
 pub use forms::{Form, encoded};
 pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_again};
 pub use logs::{assert_no_secret, events, requests, tells_of};
 pub use machine_names::MachineNames;
 pub use mail_server::{MailServer, Point, Trouble};
 pub use process::{Finished, resident_kib, run, run_fed, run_unread, threads_of};
-pub use receiver::{Received, Receiver, Reply, signature};
+pub use receiver::{Receiver, Reply, signature};
 pub use sandbox::Sandbox;
 pub use serving::{listen, own_loopback};
+pub use stub_server::Received;
 pub use tools::{on_path, skipped};
 pub use trade::{Order, TRADE_SCOPES, Trader, eventually, line, order_body, parcel, until};
 pub use visitor::{Page, Visitor, sign_in_form};

@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
 };
 
 use testkit::ServerOptions;
@@ -12,7 +12,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::serving::on_own_loopback;
+use crate::{serving::on_own_loopback, stub_server::lock};
 
 const PORT: u16 = 2525;
 
@@ -90,10 +90,6 @@ impl MailServer {
             .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
     /// Injects trouble from now on.
     pub fn fails(&self, point: Point, trouble: Trouble) {
         self.fails_for("", point, trouble);
@@ -105,12 +101,12 @@ impl MailServer {
     }
 
     fn fails_for(&self, recipient: &'static str, point: Point, trouble: Trouble) {
-        self.state().trouble.push((point, recipient, trouble));
+        lock(&self.state).trouble.push((point, recipient, trouble));
     }
 
     /// Ends all trouble.
     pub fn is_well(&self) {
-        self.state().trouble.clear();
+        lock(&self.state).trouble.clear();
     }
 
     /// From now on connections are refused.
@@ -129,22 +125,18 @@ impl MailServer {
 
     /// The contents of accepted mails that contain `text`.
     pub fn taken(&self, text: &str) -> Vec<String> {
-        with(&self.state().taken, text)
+        with(&lock(&self.state).taken, text)
     }
 
     /// The complete contents that contain `text`, whatever the server replied.
     pub fn heard(&self, text: &str) -> Vec<String> {
-        with(&self.state().heard, text)
+        with(&lock(&self.state).heard, text)
     }
 }
 
 fn with(contents: &[String], text: &str) -> Vec<String> {
     let found = contents.iter().filter(|content| content.contains(text));
     found.cloned().collect()
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().expect("the state is whole")
 }
 
 fn listen(listener: TcpListener, state: Arc<Mutex<State>>) -> JoinHandle<()> {

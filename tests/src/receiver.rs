@@ -4,17 +4,19 @@ use std::{
     collections::VecDeque,
     process::Stdio,
     sync::{Arc, Mutex, MutexGuard},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     process::Command,
 };
 
-use crate::{documented, eventually};
+use crate::{
+    Received, documented, eventually, hex,
+    stub_server::{lock, read, response},
+};
 
 /// The answer to a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,35 +33,7 @@ pub enum Reply {
     HangUp,
 }
 
-/// A delivery as it was received.
-#[derive(Debug, Clone)]
-pub struct Received {
-    /// When its last byte arrived.
-    pub at: Instant,
-    /// Method, target and version.
-    pub request_line: String,
-    /// Names in lower case, with values.
-    pub headers: Vec<(String, String)>,
-    /// The signed bytes.
-    pub body: Vec<u8>,
-}
-
 impl Received {
-    /// The value of a header; panics unless there is exactly one line.
-    #[track_caller]
-    pub fn header(&self, name: &str) -> &str {
-        let mut lines = self.headers.iter().filter(|(other, _)| other == name);
-        let line = lines
-            .next()
-            .unwrap_or_else(|| panic!("no `{name}`: {:?}", self.headers));
-        assert!(lines.next().is_none(), "`{name}` is there more than once");
-        &line.1
-    }
-
-    pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).expect("the body is JSON")
-    }
-
     /// The event type in the body.
     pub fn event(&self) -> String {
         self.json()["event"].as_str().expect("an event").to_owned()
@@ -88,8 +62,7 @@ pub async fn signature(secret: &str, body: &[u8]) -> String {
     drop(stdin);
     let output = openssl.wait_with_output().await.expect("openssl ends");
     assert_eq!(output.stdout.len(), 32, "{output:?}");
-    let hex = output.stdout.iter().map(|byte| format!("{byte:02x}"));
-    format!("sha256={}", hex.collect::<String>())
+    format!("sha256={}", hex(&output.stdout))
 }
 
 /// A running receiver. It stops with the runtime of its test.
@@ -141,7 +114,7 @@ impl Receiver {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("the state is whole")
+        lock(&self.state)
     }
 
     /// Sets the answer from now on.
@@ -168,14 +141,7 @@ impl Receiver {
 
     /// The number of deliveries so far.
     pub fn count(&self) -> usize {
-        let (new, count) = {
-            let mut state = self.state();
-            let count = state.received.len();
-            let judged = std::mem::replace(&mut state.judged, count);
-            (state.received[judged..].to_vec(), count)
-        };
-        new.iter().for_each(documented::received);
-        count
+        self.received().len()
     }
 
     /// The number of accepted connections, with or without a request.
@@ -190,20 +156,14 @@ impl Receiver {
 
     /// Waits for at least this number of deliveries and returns all.
     pub async fn has(&self, deliveries: usize) -> Vec<Received> {
-        eventually(&format!("{deliveries} deliveries"), async || {
-            (self.count() >= deliveries).then(|| self.received())
-        })
-        .await
+        let enough = async || Some(self.received()).filter(|received| received.len() >= deliveries);
+        eventually(&format!("{deliveries} deliveries"), enough).await
     }
 
     /// Waits for the first delivery of an event.
     pub async fn hears(&self, event: &str) -> Received {
-        eventually(event, async || {
-            self.received()
-                .into_iter()
-                .find(|received| received.event() == event)
-        })
-        .await
+        let is_it = |received: &Received| received.event() == event;
+        eventually(event, async || self.received().into_iter().find(is_it)).await
     }
 
     async fn serve(&self, mut stream: TcpStream) -> Option<()> {
@@ -224,13 +184,13 @@ impl Receiver {
     }
 
     async fn answer(&self, stream: &mut TcpStream, reply: Reply) -> Option<()> {
-        let (status, more) = match reply {
-            Reply::Status(status) => (status, String::new()),
+        let (status, location) = match reply {
+            Reply::Status(status) => (status, None),
             Reply::Late(status, after) => {
                 tokio::time::sleep(after).await;
-                (status, String::new())
+                (status, None)
             }
-            Reply::Redirect => (307, format!("location: {}\r\n", self.url)),
+            Reply::Redirect => (307, Some(("location", self.url.as_str()))),
             Reply::Silence => {
                 // Until the sender gives up.
                 drop(stream.read(&mut [0; 1]).await);
@@ -238,66 +198,7 @@ impl Receiver {
             }
             Reply::HangUp => return None,
         };
-        let answer = format!("HTTP/1.1 {status} Told\r\n{more}content-length: 0\r\n\r\n");
-        let answer = if status == 204 {
-            "HTTP/1.1 204 Told\r\n\r\n".to_owned()
-        } else {
-            answer
-        };
-        stream.write_all(answer.as_bytes()).await.ok()
+        let answer = response(status, location, b"");
+        stream.write_all(&answer).await.ok()
     }
-}
-
-/// Serves HTTP on a loopback port, one request per connection. `None` closes it without an answer. Returns the URL.
-pub(crate) async fn serve<F>(answer: impl Fn(Received) -> F + Clone + Send + Sync + 'static) -> String
-where
-    F: Future<Output = Option<Vec<u8>>> + Send + 'static,
-{
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let answer = answer.clone();
-            tokio::spawn(async move {
-                let request = read(&mut stream, &mut Vec::new()).await?;
-                let bytes = answer(request).await?;
-                stream.write_all(&bytes).await.ok()
-            });
-        }
-    });
-    url
-}
-
-/// Reads the next request of a connection; `None` if the connection ends.
-pub(crate) async fn read(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Received> {
-    let end = loop {
-        if let Some(end) = unread.windows(4).position(|four| four == b"\r\n\r\n") {
-            break end + 4;
-        }
-        more(stream, unread).await?;
-    };
-    let rest = unread.split_off(end);
-    let head = String::from_utf8(std::mem::replace(unread, rest)).expect("a head in ASCII");
-    let mut lines = head.trim_end().split("\r\n");
-    let request_line = lines.next()?.to_owned();
-    let headers = lines
-        .map(|line| line.split_once(": ").expect("a header"))
-        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
-        .collect::<Vec<_>>();
-    let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length = length.map_or(0, |(_, length)| length.parse().expect("a length"));
-    while unread.len() < length {
-        more(stream, unread).await?;
-    }
-    let rest = unread.split_off(length);
-    Some(Received {
-        at: Instant::now(),
-        request_line,
-        headers,
-        body: std::mem::replace(unread, rest),
-    })
-}
-
-async fn more(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<()> {
-    (stream.read_buf(unread).await.ok()? > 0).then_some(())
 }

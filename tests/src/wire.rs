@@ -9,7 +9,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::documented;
+use crate::{documented, stub_server::take_head};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -141,30 +141,18 @@ impl Wire {
     }
 
     async fn head(&mut self) -> Option<(u16, HeaderMap)> {
-        let end = loop {
-            if let Some(end) = self.unread.windows(4).position(|four| four == b"\r\n\r\n") {
-                break end;
-            }
-            if !self.more().await {
-                return None;
+        let (first, fields) = loop {
+            match take_head(&mut self.unread) {
+                Some(head) => break head,
+                None if self.more().await => {}
+                None => return None,
             }
         };
-        let head = String::from_utf8(self.take(end + 4).await?).expect("a head in ASCII");
-        let mut lines = head.trim_end().split("\r\n");
-        let status = lines
-            .next()
-            .and_then(|line| line.split(' ').nth(1))
-            .expect("a status");
-        let fields = lines.map(|line| {
-            let (name, value) = line.split_once(':').expect("a header");
-            (
-                name.parse::<HeaderName>().unwrap(),
-                HeaderValue::from_str(value.trim()).unwrap(),
-            )
-        });
+        let status = first.split(' ').nth(1).expect("a status");
         let mut headers = HeaderMap::new();
         for (name, value) in fields {
-            headers.append(name, value);
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, HeaderValue::from_str(&value).unwrap());
         }
         Some((status.parse().unwrap(), headers))
     }

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Client, Request, ServerOptions, TestDatabase, TestServer};
 
-use crate::{Expect, assert_no_secret, documented, offer_body, offer_id};
+use crate::{Expect, assert_no_secret, documented, offer_body, offer_id, request};
 
 /// A server over a separate database.
 #[derive(Debug)]
@@ -105,6 +105,13 @@ impl World {
         self.client.request(method, &self.url(path))
     }
 
+    /// The bytes of a valid request to the public listener with an access token and `more` headers.
+    pub fn raw(&self, method: &str, target: &str, token: &str, more: &[(&str, &str)]) -> String {
+        let bearer = format!("Bearer {token}");
+        let valid = [("user-agent", "Tests/1.0"), ("authorization", bearer.as_str())];
+        request(method, target, &[&valid, more].concat())
+    }
+
     /// Sends a GET to the public listener without a token.
     pub async fn visit(&self, path: &str) -> Answer {
         self.at("GET", path).send().await
@@ -121,7 +128,7 @@ impl World {
     }
 
     /// Asserts that a GET gets a 400 with one entry for each of these paths.
-    pub async fn invalid(&self, token: &str, path: &str, paths: &[&str]) {
+    pub async fn invalid(&self, token: &str, path: &str, paths: &str) {
         self.get(token, path).await.invalid(paths);
     }
 
@@ -173,14 +180,18 @@ impl World {
     }
 
     pub async fn seller(&self) -> Seller {
+        self.registered(json!({})).await
+    }
+
+    /// A new seller; `changes` override the fields of a valid registration.
+    pub async fn registered(&self, changes: Value) -> Seller {
         let email = format!("seller-{}@shop.example", self.next_number());
-        let body = json!({"name": "Kettles & Co", "email": email});
-        let made = self.office_post("/sellers", &body).await.expect(201).json();
-        let seller_no = made["seller_no"].as_i64().expect("a seller number");
+        let body = merged(json!({"name": "Kettles & Co", "email": email}), changes);
+        let made = self.office_made("/sellers", &body).await;
         Seller {
             id: text(&made, "id"),
-            seller_no,
-            email,
+            seller_no: made["seller_no"].as_i64().expect("a seller number"),
+            email: text(&body, "email"),
         }
     }
 
@@ -193,7 +204,7 @@ impl World {
     pub async fn register(&self, seller: &Seller, changes: Value) -> Application {
         let registration = self.registration(changes);
         let path = format!("/sellers/{}/applications", seller.id);
-        let made = self.office_post(&path, &registration).await.expect(201).json();
+        let made = self.office_made(&path, &registration).await;
         Application {
             client_id: text(&made, "client_id"),
             client_secret: made["client_secret"].as_str().unwrap_or_default().to_owned(),
@@ -238,11 +249,17 @@ impl World {
         )
     }
 
+    /// The request that issues a personal token; `changes` override the fields of a valid body.
+    pub fn issuing(&self, seller: &Seller, changes: Value) -> Request {
+        let body = merged(json!({"name": "script", "scopes": ["offers:read"]}), changes);
+        let path = format!("/sellers/{}/personal-tokens", seller.id);
+        self.office(Method::POST, &path).json(&body)
+    }
+
     /// A personal token that does not expire.
     pub async fn personal_token(&self, seller: &Seller, scopes: &[&str]) -> PersonalToken {
-        let body = json!({"name": "script", "scopes": scopes});
-        let path = format!("/sellers/{}/personal-tokens", seller.id);
-        let made = self.office_post(&path, &body).await.expect(201).json();
+        let issuing = self.issuing(seller, json!({"scopes": scopes}));
+        let made = issuing.send().await.expect(201).json();
         PersonalToken {
             id: text(&made, "id"),
             token: text(&made, "token"),

@@ -62,12 +62,9 @@ pub(super) fn misplaced(token: &str) -> Vec<(&'static str, Shown)> {
         ("a JSON body", Shown::JsonBody(own())),
         ("a cookie", Shown::Cookie(own())),
         ("another header", Shown::Header("x-api-key", own())),
+        ("a proxy's header", Shown::Header("proxy-authorization", bearer())),
         (
-            "the proxy's header",
-            Shown::Header("proxy-authorization", bearer()),
-        ),
-        (
-            "the original header",
+            "another header",
             Shown::Header("x-original-authorization", bearer()),
         ),
     ];
@@ -77,24 +74,15 @@ pub(super) fn misplaced(token: &str) -> Vec<(&'static str, Shown)> {
     ways
 }
 
-/// Authorization headers without a valid token.
-const MALFORMED: [(&str, &str); 7] = [
-    ("an empty header", ""),
-    ("a scheme alone", "Bearer"),
-    ("garbage", "Bearer nonsense"),
-    (
-        "an access token's form",
-        "Bearer ps_at_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-    ),
-    (
-        "a personal token's form",
-        "Bearer ps_pt_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-    ),
-    (
-        "an operator token's form",
-        "Bearer ps_op_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-    ),
-    ("an unsigned JWT", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0."),
+/// Authorization headers without a valid token: among them one of each kind's form, and an unsigned JWT.
+const MALFORMED: [&str; 7] = [
+    "",
+    "Bearer",
+    "Bearer nonsense",
+    "Bearer ps_at_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "Bearer ps_pt_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "Bearer ps_op_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.",
 ];
 
 /// Everything that grants access somewhere, or did.
@@ -174,10 +162,7 @@ async fn ended(world: &World) -> Vec<(&'static str, Shown)> {
             "a closed seller's personal token",
             Shown::Bearer(personal_of_closed),
         ),
-        (
-            "a token whose connection was ended",
-            Shown::Bearer(disconnected.access),
-        ),
+        ("an ended connection's token", Shown::Bearer(disconnected.access)),
     ]
 }
 
@@ -202,9 +187,8 @@ impl Credentials {
         // If an application loses a scope, its tokens lose it too.
         let (app, narrowed) = token_of(world, &member.seller, &["offers:read", "offers:write"]).await;
         world.set_scopes(&app, &["offers:read"]).await;
-        let partner = world
-            .partner(&member.seller, &["offers:read", "orders:read"])
-            .await;
+        let scopes = ["offers:read", "orders:read"];
+        let partner = world.partner(&member.seller, &scopes).await;
         let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
         for (what, token) in [
             ("a narrowed application's token", narrowed),
@@ -225,12 +209,9 @@ impl Credentials {
         let (revoked_operator, id) = operator_token(world, "revoked").await;
         command(world, &["admin", "operator-tokens", "revoke", &id]).await;
         dead.push(("nothing", Shown::Nothing));
-        dead.extend(MALFORMED.map(|(what, header)| (what, authorization(header))));
-        dead.extend(
-            others
-                .iter()
-                .map(|(what, secret)| (*what, Shown::Bearer(secret.clone()))),
-        );
+        dead.extend(MALFORMED.map(|header| (header, authorization(header))));
+        let as_bearer = |(what, secret): &(&'static str, String)| (*what, Shown::Bearer(secret.clone()));
+        dead.extend(others.iter().map(as_bearer));
         dead.push(("a session in its cookie", Shown::Cookie(member.session())));
         Self {
             dead,

@@ -36,8 +36,7 @@ impl Document {
         })
     }
 
-    /// Prepares a document as it is published.
-    pub(super) fn of(json: Value) -> Self {
+    fn of(json: Value) -> Self {
         let operations = operations(&json);
         let schemas = Schemas::of(&json);
         Self {

@@ -4,12 +4,14 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
+
+use crate::stub_server::lock;
 
 /// Members that may be missing although no request left them out: schema and member.
 pub(super) const MAY_LACK: [(&str, &str); 9] = [
@@ -78,7 +80,7 @@ impl Schemas {
     /// Compiles a validator once per schema and selection.
     fn validator(&self, schema: &Value, members: &Members) -> Arc<Validator> {
         let key = (schema.to_string(), members.clone());
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&self.made);
         Arc::clone(made.entry(key).or_insert_with(|| {
             let mut schemas = self.strict.clone();
             if let Members::Chosen(names) = members {

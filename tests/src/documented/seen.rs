@@ -6,13 +6,15 @@ use std::{
     io::Write as _,
     os::unix::process::parent_id,
     path::PathBuf,
-    sync::{LazyLock, Mutex, PoisonError},
+    sync::{LazyLock, Mutex},
 };
+
+use crate::stub_server::lock;
 
 /// Records a line, once per process.
 pub(super) fn note(line: &str) {
     static NOTED: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default);
-    let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut noted = lock(&NOTED);
     if noted.insert(line.to_owned()) {
         let mut file = OpenOptions::new()
             .create(true)
@@ -69,19 +71,5 @@ fn clear_away() {
         if !runs {
             drop(fs::remove_file(file.path()));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_is_known_by_the_number_of_its_process_and_its_beginning() {
-        let own = std::process::id().to_string();
-        let ticks: u64 = began(&own).unwrap().parse().unwrap();
-        let parents: u64 = began(&parent_id().to_string()).unwrap().parse().unwrap();
-        assert!(parents <= ticks, "{parents} {ticks}");
-        assert_eq!(began("0"), None);
     }
 }
