@@ -99,7 +99,7 @@ async fn what_a_server_refuses_for_now_is_sent_later_and_once() {
     assert!(names[0].is_some() && names[0] == names[1], "{names:?}");
 
     let log = world.server.log();
-    assert!(log.contains("a mail cannot be sent for now and is tried again"));
+    assert!(log.contains("a mail cannot be sent now and is retried"));
     assert!(log.contains("mails can be sent again"));
     assert!(!log.contains("buyer.example"), "no buyer is told to the log");
 }

@@ -187,7 +187,7 @@ async fn a_certificate_is_replaced_while_connections_are_open() {
     world.server.signal(Signal::HUP);
     world
         .server
-        .log_with(|log| log.contains("is served from now on"))
+        .log_with(|log| log.contains("the certificate was reloaded"))
         .await;
     assert_eq!(presented(&connected(base, &second).await), second);
     let trusts_the_first = connector(&first, &[&TLS13], &[]);
@@ -203,7 +203,7 @@ async fn a_certificate_is_replaced_while_connections_are_open() {
         .server
         .log_with(|log| log.contains("is not that of the first certificate"))
         .await;
-    assert!(log.contains("the one before is served on"), "{log}");
+    assert!(log.contains("the previous one stays in use"), "{log}");
     let metrics = format!("{}/metrics", world.server.backoffice_url);
     let metrics = world.client.get(&metrics).send().await.expect(200);
     let metrics = String::from_utf8(metrics.bytes).unwrap();

@@ -15,18 +15,21 @@ use accounts::{AuditEntry, OperatorTokenRow, Seller};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::{Context as _, bail};
+use async_trait::async_trait;
 use clap::Subcommand;
+use futures_util::future::BoxFuture;
 use oauth::{Application, ClientId, ConnectedApplication, Scope};
 use serde_json::{Value, json};
 use usecases::{
+    Repeatable, Transaction, Work,
     operator_tokens::{OperatorTokenCreation, OperatorTokenRevocation, operator_token_name},
     transact,
 };
 use uuid::Uuid;
 
-use self::listing::{Format, Listed, to_microsecond};
+use self::listing::{Format, Limit, Listed, to_microsecond};
 use crate::{
-    command::{Failure, block_on, note, started},
+    command::{Exit, Failure, block_on, note, started},
     config::{Config, Sources},
     readiness::require_schema,
     wiring,
@@ -115,9 +118,8 @@ pub(crate) enum Audit {
         /// Only entries by or about this id, of a seller, token, application, order or sealing key
         #[arg(long, value_name = "ID", value_parser = audit_subject)]
         about: Option<String>,
-        /// How many entries at most, 1 to 1000
-        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
-        limit: u16,
+        #[command(flatten)]
+        limit: Limit,
         /// Only entries older than the one with this id
         #[arg(long, value_name = "ID", value_parser = id)]
         before: Option<Uuid>,
@@ -159,15 +161,15 @@ impl OperatorTokens {
         match self {
             Self::Create { name, format } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
-                let name =
-                    operator_token_name(name).map_err(|error| Failure::Usage(format!("the name {error}")))?;
+                let name = operator_token_name(name)
+                    .map_err(|error| Failure(Exit::Usage, format!("the name {error}")))?;
                 let creation = OperatorTokenCreation {
                     randomness: &SystemRandomness::new(),
                     name: &name,
                 };
                 let (id, token) = transact(&*units, &creation).await?;
                 note(format_args!(
-                    "made the operator token {id}; it is shown this one time:"
+                    "created the operator token {id}; it is shown only once:"
                 ));
                 let object = json!({ "id": id.to_string(), "name": name, "token": token.reveal() });
                 format.changed(&object, token.reveal())?;
@@ -178,7 +180,7 @@ impl OperatorTokens {
             }
             Self::Revoke { id, format } => {
                 if !transact(&*units, &OperatorTokenRevocation(id)).await? {
-                    bail!(Failure::NotFound(format!(
+                    bail!(not_found(format!(
                         "there is no operator token {id} that could be revoked: `seller-api admin operator-tokens list` shows all"
                     )));
                 }
@@ -216,7 +218,10 @@ impl Audit {
             before,
             format,
         } = self;
-        let entries = database.audit().entries(about.clone(), before, limit).await?;
+        let entries = database
+            .audit()
+            .entries(about.clone(), before, limit.limit)
+            .await?;
         // An id may be valid although the audit log has no entry about it.
         let is_unknown =
             |about: &String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
@@ -224,12 +229,13 @@ impl Audit {
             && entries.is_empty()
             && before.is_none()
         {
-            bail!(Failure::NotFound(format!(
-                "the audit log tells of no {about:?}: sellers, tokens and orders are named by ids such as \
-                 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, applications by their client_id, sealing keys by what stands before their colon"
+            bail!(not_found(format!(
+                "the audit log has no entry about {about:?}: sellers, tokens and orders are named by ids such as \
+                 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, applications by their client_id, sealing keys by the text before their colon"
             )));
         }
-        Ok(format.list(&entries)?)
+        let next = |last: &AuditEntry| format!("--before {}", last.id);
+        Ok(format.page(&entries, limit, next)?)
     }
 }
 
@@ -362,9 +368,8 @@ pub(crate) async fn find_seller(database: &Database, name: &SellerName) -> anyho
             .await?
             .map(|account| account.seller),
     };
-    let unknown =
-        || format!("there is no seller {name}: `GET /sellers` of the marketplace's interface lists all");
-    Ok(found.ok_or_else(|| Failure::NotFound(unknown()))?)
+    let unknown = || format!("there is no seller {name}: `GET /sellers` of the back office lists all");
+    Ok(found.ok_or_else(|| not_found(unknown()))?)
 }
 
 /// Finds an application by its `client_id` or name.
@@ -374,11 +379,40 @@ async fn find_application(database: &Database, name: &str) -> anyhow::Result<App
         Ok(client_id) => directory.application(client_id).await?,
         Err(_) => directory.application_named(name).await?,
     };
-    let unknown = || format!("there is no application {name:?}");
-    Ok(found.ok_or_else(|| Failure::NotFound(unknown()))?)
+    Ok(found.ok_or_else(|| not_found(format!("there is no application {name:?}")))?)
 }
 
-/// Whether to ask before something that cannot be taken back.
+fn not_found(reason: String) -> Failure {
+    Failure(Exit::NotFound, reason)
+}
+
+/// Work that calls a use case.
+struct UseCase<F>(F);
+
+#[async_trait]
+impl<F, T, E> Work for UseCase<F>
+where
+    F: for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, Result<T, E>> + Send + Sync,
+    T: Send,
+    E: Repeatable + Send,
+{
+    type Done = T;
+    type Error = E;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<T, E> {
+        (self.0)(tx).await
+    }
+}
+
+/// Calls a use case in a transaction.
+async fn in_transaction<T: Send, E: Repeatable + Send>(
+    database: &Database,
+    use_case: impl for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, Result<T, E>> + Send + Sync,
+) -> Result<T, E> {
+    transact(&*database.units(), &UseCase(use_case)).await
+}
+
+/// Whether to ask before something that cannot be undone.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Confirmation {
     /// Do not ask for confirmation; required without a terminal
@@ -393,11 +427,10 @@ impl Confirmation {
         }
         let (input, mut output) = (io::stdin(), io::stderr());
         if !input.is_terminal() || !output.is_terminal() {
-            bail!(Failure::Usage(format!(
-                "{what}: that cannot be taken back, so say --yes where there is no terminal to ask on"
-            )));
+            let reason = format!("{what}: that cannot be undone; without a terminal, --yes is required");
+            bail!(Failure(Exit::Usage, reason));
         }
-        write!(output, "{what}: that cannot be taken back. Go on? [y/N] ").context("cannot ask")?;
+        write!(output, "{what}: that cannot be undone. Continue? [y/N] ").context("cannot ask")?;
         let mut answer = String::new();
         input.read_line(&mut answer).context("cannot read the answer")?;
         match answer.trim().to_ascii_lowercase().as_str() {
@@ -412,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sellers_are_known_by_id_number_and_address() {
+    fn a_seller_is_parsed_from_id_number_or_email() {
         let id = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
         for (text, name) in [
             (id, SellerName::Id(id.parse().unwrap())),

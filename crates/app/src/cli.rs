@@ -144,7 +144,7 @@ pub(crate) fn run() -> ExitCode {
         {
             return ExitCode::SUCCESS;
         }
-        command::complain(&error);
+        command::print_error(&error);
         let exit = Exit::of(&error);
         if exit == Exit::Unknown {
             note("it may be done or not: check before you repeat it");
@@ -276,12 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_is_sound() {
-        definition().debug_assert();
-    }
-
-    #[test]
-    fn every_command_explains_itself_with_examples() {
+    fn every_command_has_help_with_examples() {
         fn walk(command: &mut clap::Command, path: &str) {
             let help = command.render_long_help().to_string();
             if command.has_subcommands() {
@@ -301,6 +296,7 @@ mod tests {
             }
         }
         let mut command = definition();
+        command.clone().debug_assert();
         command.build();
         walk(&mut command, "seller-api");
     }

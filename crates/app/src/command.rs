@@ -42,20 +42,21 @@ pub(crate) fn note(text: impl Display) {
 }
 
 /// Prints on stderr why a command failed.
-pub(crate) fn complain(error: &anyhow::Error) {
+pub(crate) fn print_error(error: &anyhow::Error) {
     note(format_args!("seller-api: {}", error_chain(error.as_ref())));
 }
 
-/// A failure with its own exit code.
+/// A failure with its own exit code, and the reason.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    #[error("{0}")]
-    Usage(String),
-    #[error("{0}")]
-    NotFound(String),
-    /// The program cannot use the database's schema.
-    #[error("{0}")]
-    Schema(String),
+#[error("{1}")]
+pub(crate) struct Failure(pub(crate) Exit, pub(crate) String);
+
+/// The error of a use case, so that [`Exit::of`] finds its cause.
+pub(crate) fn use_case_error<R: Into<anyhow::Error>>(failure: usecases::Failure<R>) -> anyhow::Error {
+    match failure {
+        usecases::Failure::Refused(refusal) => refusal.into(),
+        usecases::Failure::Store(error) => error.into(),
+    }
 }
 
 /// The result of a command.
@@ -75,20 +76,13 @@ impl Exit {
     }
 
     fn of_cause(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
-        if let Some(failure) = error.downcast_ref::<Failure>() {
-            return Some(match failure {
-                Failure::Usage(_) => Self::Usage,
-                Failure::NotFound(_) => Self::NotFound,
-                Failure::Schema(_) => Self::Unavailable,
-            });
+        if let Some(Failure(exit, _)) = error.downcast_ref() {
+            return Some(*exit);
         }
-        let migration = error.downcast_ref::<MigrateError>();
-        if error.is::<TooOld>()
-            || matches!(
-                migration,
-                Some(MigrateError::Unreachable(_) | MigrateError::Forbidden(_))
-            )
-        {
+        if error.is::<TooOld>() {
+            return Some(Self::Unavailable);
+        }
+        if let Some(MigrateError::Unreachable(_) | MigrateError::Forbidden(_)) = error.downcast_ref() {
             return Some(Self::Unavailable);
         }
         let store = match error.downcast_ref::<UnitOfWorkError>() {
@@ -142,13 +136,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_apart_through_any_context() {
+    fn an_error_has_its_exit_code_in_any_context() {
         let away = || StoreError::Unavailable("gone".into());
         for (error, exit) in [
             (anyhow::anyhow!("no"), Exit::Failed),
-            (Failure::Usage("x".into()).into(), Exit::Usage),
-            (Failure::NotFound("x".into()).into(), Exit::NotFound),
-            (Failure::Schema("x".into()).into(), Exit::Unavailable),
+            (Failure(Exit::NotFound, "x".into()).into(), Exit::NotFound),
             (away().into(), Exit::Unavailable),
             (UnitOfWorkError::Store(away()).into(), Exit::Unavailable),
             (UnitOfWorkError::Unknown(away()).into(), Exit::Unknown),

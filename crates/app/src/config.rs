@@ -32,7 +32,7 @@ pub use self::{
         MailSecurity, PocztaPolskaConfig, TracingConfig, WebhooksConfig,
     },
     load::{Layer, Loaded, Sources},
-    values::{List, NameServer, Network, Period, PublicUrl, Secret, ServiceUrl},
+    values::{List, NameServer, Network, Period, Secret, ServiceUrl},
 };
 
 /// An invalid value: the key, and the reason.
@@ -131,9 +131,9 @@ pub struct ServerConfig {
     /// The origin that clients use, without a path; also the OAuth issuer. If unset: `http://` (`https://` with `server.tls`) and the
     /// bound address.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
-    pub public_url: Option<PublicUrl>,
+    pub public_url: Option<ServiceUrl>,
     /// Address of the documentation. If unset: `/docs` below `public_url`.
-    pub docs_url: Option<PublicUrl>,
+    pub docs_url: Option<ServiceUrl>,
     /// The service's name: the realm of a 401, and the product in the `User-Agent` of its own requests.
     #[schemars(extend("x-range" = "1 to 64 letters, digits, `.`, `_` or `-`"))]
     #[default("seller-api")]
@@ -224,7 +224,7 @@ impl ServerConfig {
             "http"
         };
         match &self.public_url {
-            Some(url) => url.as_str().to_owned(),
+            Some(url) => url.base().to_owned(),
             None => format!("{scheme}://{}", reachable(address)),
         }
     }

@@ -105,5 +105,5 @@ fn user_agent(config: &Config, public_url: &str) -> String {
 /// The address of the documentation for developers.
 pub(crate) fn docs_url(config: &Config, public_url: &str) -> String {
     let configured = config.server.docs_url.as_ref();
-    configured.map_or_else(|| format!("{public_url}/docs"), |url| url.as_str().to_owned())
+    configured.map_or_else(|| format!("{public_url}/docs"), |url| url.base().to_owned())
 }

@@ -127,7 +127,6 @@ const GROUP_SIZE_BUCKETS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.
 pub(crate) struct Metrics {
     recorder: PrometheusHandle,
     process: Collector,
-    database: Option<Database>,
 }
 
 impl Metrics {
@@ -143,28 +142,17 @@ impl Metrics {
         Ok(Self {
             recorder,
             process: Collector::default(),
-            database: None,
         })
     }
 
-    /// Adds the metrics of this database's pool.
-    pub(crate) fn with_pool_of(self, database: &Database) -> Self {
-        Self {
-            database: Some(database.clone()),
-            ..self
-        }
-    }
-
-    /// All metrics in the Prometheus text format.
-    pub(crate) fn render(&self) -> String {
+    /// All metrics in the Prometheus text format, with those of the database's pool.
+    pub(crate) fn render(&self, database: &Database) -> String {
         self.process.collect();
         // The collector reports a missing limit as 0.
         if getrlimit(Resource::As).current.is_none() {
             metrics::gauge!("process_virtual_memory_max_bytes").set(f64::INFINITY);
         }
-        if let Some(database) = &self.database {
-            measure_pool(database);
-        }
+        measure_pool(database);
         self.recorder.render()
     }
 
@@ -210,7 +198,7 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     loop {
         let queues = database.queues().await;
         if let Err(error) = &queues {
-            tracing::debug!(%error, "the queues cannot be looked at");
+            tracing::debug!(%error, "the queues cannot be measured");
         }
         set_queues(queues.ok().as_ref());
         sleep(QUEUES_EVERY).await;

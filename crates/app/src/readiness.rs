@@ -19,12 +19,18 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{command::Failure, logging::error_chain, process, prometheus::set_ready, sealing_keys};
+use crate::{
+    command::{Exit, Failure},
+    logging::error_chain,
+    process,
+    prometheus::set_ready,
+    sealing_keys,
+};
 
 /// The time limit for the database's answer: a probe is answered within 2 s.
-const PATIENCE: Duration = Duration::from_millis(1_900);
+const READY_TIMEOUT: Duration = Duration::from_millis(1_900);
 /// The part of that limit for comparing the keys: a few short statements, run once.
-const PATIENCE_WITH_KEYS: Duration = Duration::from_millis(900);
+const KEYS_TIMEOUT: Duration = Duration::from_millis(900);
 /// The pause between two checks of the schema.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -83,7 +89,7 @@ pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyho
         (SchemaState::Missing | SchemaState::Behind { .. }, true) => Ok(()),
         (SchemaState::NeedsNewerBinary { oldest }, _) => Err(TooOld { oldest }.into()),
         (state, _) => match unfit(&state) {
-            Some(reason) => Err(Failure::Schema(reason).into()),
+            Some(reason) => Err(Failure(Exit::Unavailable, reason).into()),
             None => Ok(()),
         },
     }
@@ -140,7 +146,7 @@ impl Readiness {
         let mut last = None;
         loop {
             let was_ready = *self.reached.borrow();
-            let state = self.look().await;
+            let state = self.check_in_time().await;
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
             if last != reason {
@@ -157,15 +163,15 @@ impl Readiness {
         }
     }
 
-    async fn look(&self) -> State {
-        match timeout(PATIENCE, self.look_at_leisure()).await {
+    async fn check_in_time(&self) -> State {
+        match timeout(READY_TIMEOUT, self.check()).await {
             Ok(Ok(state)) => state,
             Ok(Err(error)) => self.unreachable(error_chain(&error)),
             Err(_) => self.unreachable("no answer".to_owned()),
         }
     }
 
-    async fn look_at_leisure(&self) -> Result<State, StoreError> {
+    async fn check(&self) -> Result<State, StoreError> {
         let state = State::Schema(self.database.schema_state().await?);
         if state != READY {
             return Ok(state);
@@ -182,8 +188,7 @@ impl Readiness {
     /// this process lacks, are logged when they fail to open.
     async fn compare_keys(&self) -> Result<(), State> {
         let values = self.database.sealed_values();
-        let Ok(compared) = timeout(PATIENCE_WITH_KEYS, sealing_keys::compare(&values, &self.sealer)).await
-        else {
+        let Ok(compared) = timeout(KEYS_TIMEOUT, sealing_keys::compare(&values, &self.sealer)).await else {
             tracing::warn!(
                 "the sealing keys could not be compared in time: ask `seller-api admin keys status`"
             );
@@ -210,7 +215,7 @@ impl Health for Readiness {
         if self.stopping.load(Ordering::Acquire) {
             return Err(NotReady("stopping".to_owned()));
         }
-        self.look()
+        self.check_in_time()
             .await
             .not_ready()
             .map_or(Ok(()), |reason| Err(NotReady(reason)))
@@ -261,29 +266,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use adapter_sealing::SystemRandomness;
-
     use super::*;
-
-    #[tokio::test]
-    async fn nobody_watches_on_once_nobody_waits() {
-        let settings = crate::config::DatabaseConfig::default()
-            .settings("postgres://nobody@127.0.0.1:1/nothing", std::num::NonZeroU32::MIN);
-        let keys = [KeyRing::generate(&SystemRandomness::new()).into()];
-        let ring = Arc::new(KeyRing::parse(&keys).unwrap());
-        let readiness = Readiness::new(Database::new(settings).unwrap(), ring);
-        assert!(
-            timeout(Duration::from_millis(100), readiness.watch())
-                .await
-                .is_err()
-        );
-        let watched = async {
-            while Arc::strong_count(&readiness.stopping) > 1 {
-                tokio::task::yield_now().await;
-            }
-        };
-        assert!(timeout(Duration::from_secs(5), watched).await.is_ok());
-    }
 
     /// States that only this test covers; process tests cover the others.
     #[test]

@@ -6,7 +6,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
     time::Duration,
 };
 
@@ -22,6 +22,7 @@ use rustls::{
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
+    sync::watch,
     time::{MissedTickBehavior, interval},
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -39,12 +40,9 @@ const WARNED_AHEAD: TimeDelta = TimeDelta::days(14);
 /// The `notAfter` of a certificate without expiry (RFC 5280, section 4.1.2.5), in seconds since 1970.
 const NO_END: i64 = 253_402_300_799;
 
-/// The TLS of both listeners, if configured.
+/// The TLS of the public listener and of the back office, if configured.
 #[derive(Default)]
-pub(crate) struct Tls {
-    public: Option<Certificate>,
-    backoffice: Option<Certificate>,
-}
+pub(crate) struct Tls([Option<Certificate>; 2]);
 
 impl Tls {
     /// Reads the configured certificates.
@@ -60,24 +58,22 @@ impl Tls {
             }
             None => Ok(None),
         };
-        Ok(Self {
-            public: load("server.tls", "api", &listeners.tls).await?,
-            backoffice: load("server.backoffice_tls", "backoffice", &listeners.backoffice_tls).await?,
-        })
+        Ok(Self([
+            load("server.tls", "api", &listeners.tls).await?,
+            load("server.backoffice_tls", "backoffice", &listeners.backoffice_tls).await?,
+        ]))
     }
 
     /// The TLS configurations of the public listener and the back office.
     pub(crate) fn server_configs(&self) -> anyhow::Result<[Option<ServerConfig>; 2]> {
+        let [public, backoffice] = &self.0;
         let config = |of: &Option<Certificate>| of.as_ref().map(server_config).transpose();
-        Ok([config(&self.public)?, config(&self.backoffice)?])
+        Ok([config(public)?, config(backoffice)?])
     }
 
     /// Reloads the certificates until the handle is dropped. Without any, SIGHUP still ends the process. Needs a runtime.
     pub(crate) fn keep_current(self) -> io::Result<Option<AbortOnDropHandle<()>>> {
-        let mut certificates = [self.public, self.backoffice]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>();
+        let mut certificates = self.0.into_iter().flatten().collect::<Vec<_>>();
         if certificates.is_empty() {
             return Ok(None);
         }
@@ -86,12 +82,12 @@ impl Tls {
             let mut due = interval(READ_EVERY);
             due.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
-                let asked = tokio::select! {
+                let signalled = tokio::select! {
                     _ = hangup.recv() => true,
                     _ = due.tick() => false,
                 };
                 for certificate in &mut certificates {
-                    certificate.reload(asked).await;
+                    certificate.reload(signalled).await;
                 }
             }
         };
@@ -159,21 +155,11 @@ async fn read(config_key: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// The certificate for new connections.
 #[derive(Debug)]
-struct Served(RwLock<Arc<CertifiedKey>>);
-
-impl Served {
-    fn get(&self) -> Arc<CertifiedKey> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn set(&self, pair: CertifiedKey) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(pair);
-    }
-}
+struct Served(watch::Sender<Arc<CertifiedKey>>);
 
 impl ResolvesServerCert for Served {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.get())
+        Some(Arc::clone(&self.0.borrow()))
     }
 }
 
@@ -186,18 +172,13 @@ struct Certificate {
     clock: Arc<dyn Clock>,
     /// Why the current files cannot be used.
     refused: Option<String>,
-    /// The day and reason of the last warning.
-    warned: Option<(Validity, NaiveDate)>,
+    /// The problem and the day of the last warning.
+    warned: Option<(&'static str, NaiveDate)>,
 }
 
-/// The validity of a certificate at this time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Validity {
-    NotYet,
-    Valid,
-    EndsSoon,
-    Expired,
-}
+const NOT_YET_VALID: &str = "is not valid yet: clients refuse it";
+const EXPIRED: &str = "has expired: clients refuse it";
+const EXPIRES_SOON: &str = "expires soon: renew it";
 
 impl Certificate {
     async fn load(listener: &'static str, files: Files, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
@@ -205,32 +186,29 @@ impl Certificate {
         Ok(Self {
             listener,
             files,
-            served: Arc::new(Served(RwLock::new(Arc::new(pair)))),
+            served: Arc::new(Served(watch::Sender::new(Arc::new(pair)))),
             clock: Arc::clone(clock),
             refused: None,
             warned: None,
         })
     }
 
-    /// Uses the current files if the certificate changed or a signal asked for it.
-    async fn reload(&mut self, asked: bool) {
+    /// Uses the current files if the certificate changed or a signal requested it.
+    async fn reload(&mut self, signalled: bool) {
         let section = self.files.section;
         match self.files.read().await {
             Ok(pair) => {
                 let was_refused = self.refused.take().is_some();
-                if asked || was_refused || pair.cert != self.served.get().cert {
-                    self.served.set(pair);
+                if signalled || was_refused || pair.cert != self.served.0.borrow().cert {
+                    self.served.0.send_replace(Arc::new(pair));
                     self.warned = None;
-                    tracing::info!(
-                        section,
-                        "the certificate was read again and is served from now on"
-                    );
+                    tracing::info!(section, "the certificate was reloaded");
                 }
             }
             Err(error) => {
                 let error = error_chain(error.as_ref());
-                if asked || self.refused.as_ref() != Some(&error) {
-                    tracing::error!(section, %error, "the new certificate cannot be used: the one before is served on");
+                if signalled || self.refused.as_ref() != Some(&error) {
+                    tracing::error!(section, %error, "the new certificate cannot be used: the previous one stays in use");
                 }
                 self.refused = Some(error);
                 metrics::counter!("tls_reload_failures_total", "listener" => self.listener).increment(1);
@@ -241,42 +219,37 @@ impl Certificate {
 
     /// Updates the metric of the certificate's expiry, and warns if clients refuse it now or will soon.
     fn check_validity(&mut self) {
-        let Some((from, to)) = validity_period(&self.served.get().cert) else {
+        let Some((from, to)) = validity_period(&self.served.0.borrow().cert) else {
             return;
         };
         if let Some(seconds) = to.and_then(|to| u64::try_from(to.timestamp()).ok()) {
             metrics::gauge!("tls_certificate_expiry_time_seconds", "listener" => self.listener)
                 .set(Duration::from_secs(seconds).as_secs_f64());
         }
-        let now = self.clock.now();
-        let validity = validity(from, to, now);
-        if !should_warn(validity, now, &mut self.warned) {
+        let Some(problem) = new_problem(from, to, self.clock.now(), &mut self.warned) else {
             return;
-        }
+        };
         let (section, certificate) = (self.files.section, self.files.certificate.display());
         let end = to.map(tracing::field::display);
-        let trouble = match validity {
-            Validity::NotYet => "is not valid yet: clients refuse it",
-            Validity::Expired => "has expired: clients refuse it",
-            Validity::EndsSoon | Validity::Valid => "expires soon: renew it",
-        };
-        tracing::warn!(section, %certificate, end, "the certificate {trouble}");
+        tracing::warn!(section, %certificate, end, "the certificate {problem}");
     }
 }
 
-fn validity(from: DateTime<Utc>, to: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Validity {
-    match to {
-        _ if now < from => Validity::NotYet,
-        Some(to) if now > to => Validity::Expired,
-        Some(to) if to - now <= WARNED_AHEAD => Validity::EndsSoon,
-        _ => Validity::Valid,
-    }
-}
-
-/// True once a day for each problem.
-fn should_warn(validity: Validity, now: DateTime<Utc>, warned: &mut Option<(Validity, NaiveDate)>) -> bool {
-    let today = Some((validity, now.date_naive()));
-    validity != Validity::Valid && std::mem::replace(warned, today) != today
+/// The problem with a certificate at this time, once a day.
+fn new_problem(
+    from: DateTime<Utc>,
+    to: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+    warned: &mut Option<(&'static str, NaiveDate)>,
+) -> Option<&'static str> {
+    let problem = match to {
+        _ if now < from => NOT_YET_VALID,
+        Some(to) if now > to => EXPIRED,
+        Some(to) if to - now <= WARNED_AHEAD => EXPIRES_SOON,
+        _ => return None,
+    };
+    let today = Some((problem, now.date_naive()));
+    (std::mem::replace(warned, today) != today).then_some(problem)
 }
 
 /// The validity period of a chain's first certificate; the end is `None` for one without expiry.

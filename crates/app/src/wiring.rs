@@ -95,7 +95,7 @@ impl Shared {
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
             draining: Arc::default(),
-            metrics: metrics.with_pool_of(&database),
+            metrics,
             config: Arc::new(config.clone()),
             external,
             database,
@@ -220,7 +220,7 @@ impl Shared {
     }
 
     fn backoffice_state(&self, settings: &Arc<BackOfficeSettings>) -> BackOffice {
-        let metrics = self.metrics.clone();
+        let (metrics, database) = (self.metrics.clone(), self.database.clone());
         BackOffice {
             units: self.database.units(),
             sellers: self.database.sellers(),
@@ -236,7 +236,7 @@ impl Shared {
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
             health: Arc::new(self.readiness.clone()),
-            metrics: Arc::new(move || metrics.render()),
+            metrics: Arc::new(move || metrics.render(&database)),
             settings: Arc::clone(settings),
         }
     }

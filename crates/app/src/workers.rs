@@ -52,7 +52,7 @@ pub(crate) fn start_counting(shared: &Shared) {
 
 /// Stores the last counts of a process that no longer serves.
 pub(crate) async fn end_counting(shared: &Shared) {
-    if let Err(error) = shared.usage_counts().keep().await {
+    if let Err(error) = shared.usage_counts().store().await {
         let cause = error_chain(&error);
         tracing::warn!(cause, "the last seconds' calls are missing from what sellers see");
     }

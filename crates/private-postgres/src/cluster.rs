@@ -98,7 +98,7 @@ impl Cluster {
     /// owner. A server that a dead owner left behind is stopped first.
     pub fn start(options: Options) -> Result<Self, Error> {
         let folder = place::make_folder(&options.folder)?;
-        let lock = place::own(&folder)?;
+        let lock = place::lock_folder(&folder)?;
         let mut place = Place::prepare(&folder)?;
         if options.fresh {
             drop(leftover::end(&place)?);

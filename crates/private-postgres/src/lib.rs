@@ -33,4 +33,4 @@ mod server;
 pub use binaries::{Binaries, MINIMUM_VERSION};
 pub use cluster::{Cluster, Options};
 pub use error::Error;
-pub use place::Connection;
+pub use place::{Connection, lock_folder};

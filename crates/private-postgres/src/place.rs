@@ -323,7 +323,7 @@ pub(crate) fn try_lock(file: &File, path: &Path) -> Result<bool, Error> {
 }
 
 /// Makes this process the owner of `folder` for as long as the returned file is open.
-pub(crate) fn own(folder: &Path) -> Result<File, Error> {
+pub fn lock_folder(folder: &Path) -> Result<File, Error> {
     let path = folder.join("lock");
     let lock = open_lock(&path)?;
     if try_lock(&lock, &path)? {

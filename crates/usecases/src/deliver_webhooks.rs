@@ -69,6 +69,9 @@ pub trait Pulse: Send + Sync {
 /// For logs and metrics.
 pub trait Observer: Send + Sync {
     fn ended(&self, record: &AttemptRecord);
+    fn claimed(&self, queues: usize);
+    /// A call to the store succeeded.
+    fn succeeded(&self);
     /// The store failed; the call is repeated.
     fn failed(&self, error: StoreError);
 }

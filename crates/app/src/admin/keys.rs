@@ -6,12 +6,14 @@ use accounts::Action;
 use adapter_postgres::{Resealed, SealedValues, WEBHOOK_SECRETS};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::bail;
-use async_trait::async_trait;
 use clap::Subcommand;
 use serde_json::{Value, json};
-use usecases::{ActingOperator, Transaction, UnitOfWorkError, Work, transact};
+use usecases::{ActingOperator, UnitOfWorkError};
 
-use super::listing::{Format, Listed};
+use super::{
+    in_transaction,
+    listing::{Format, Listed},
+};
 use crate::{
     command::{block_on, print, started},
     config::{Loaded, Sources},
@@ -136,8 +138,16 @@ async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
     let (ring, values, compared) = opened(loaded).await?;
     compared.refuse_sealing(&ring)?;
     if !dry {
+        // The audit log records the beginning: an interrupted run continues when it is run again.
         let database = database(&loaded.config)?;
-        transact(database.units().as_ref(), &Begin(ring.first_id().to_owned())).await?;
+        let begun = in_transaction(&database, |tx| {
+            let key = ring.first_id().to_owned();
+            Box::pin(async move {
+                let by = ActingOperator::CommandLine;
+                Ok::<_, UnitOfWorkError>(by.note(tx, Action::ResealingBegun, key).await?)
+            })
+        });
+        begun.await?;
     }
     let outcome = values.reseal(ring.first_id(), dry).await?;
     print(summary(&outcome, ring.first_id(), dry, json))?;
@@ -157,20 +167,6 @@ fn summary(outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
     format!("{column}: {resealed} {done} anew under {key}, {current} under it already")
 }
 
-/// Records in the audit log that resealing under the key with this id begins. An interrupted run continues when it is run again.
-struct Begin(String);
-
-#[async_trait]
-impl Work for Begin {
-    type Done = ();
-    type Error = UnitOfWorkError;
-
-    async fn run(&self, tx: &dyn Transaction) -> Result<(), Self::Error> {
-        let by = ActingOperator::CommandLine;
-        Ok(by.note(tx, Action::ResealingBegun, &self.0).await?)
-    }
-}
-
 /// Fails if a value is still sealed under another key.
 fn fail_if_incomplete(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
     let (mut reasons, busy) = (Vec::new(), outcome.busy);
@@ -183,9 +179,7 @@ fn fail_if_incomplete(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> 
         reasons.push(format!("{count} values do not open under the key {key:?}, {why}"));
     }
     if busy > 0 {
-        reasons.push(format!(
-            "{busy} values were in the hands of mismatched: run this again"
-        ));
+        reasons.push(format!("{busy} values were locked by others: run this again"));
     }
     if reasons.is_empty() {
         return Ok(());

@@ -32,7 +32,7 @@ pub(crate) struct Format {
 /// How much of a list is shown.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Limit {
-    /// How many at most, 1 to 1000
+    /// How many rows at most, 1 to 1000
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) limit: u16,
 }
@@ -143,25 +143,16 @@ pub(super) fn to_microsecond(at: DateTime<Utc>) -> String {
 mod tests {
     use super::*;
 
-    fn rows(cells: &[&[&str]]) -> Vec<Vec<String>> {
-        let row = |row: &&[&str]| row.iter().map(ToString::to_string).collect();
-        cells.iter().map(row).collect()
+    #[test]
+    fn columns_are_aligned_by_characters() {
+        let rows = ["NO NAME ID", "1 Żółć a", "100 K ", "2 \u{1b}[2J\u{7}x b"];
+        let rows = rows.map(|row| row.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let lines = ["NO   NAME    ID", "1    Żółć    a", "100  K", "2    ?[2J?x  b"];
+        assert_eq!(aligned(&rows), lines);
     }
 
     #[test]
-    fn columns_stand_under_each_other_whatever_letters_are_in_them() {
-        let lines = aligned(&rows(&[
-            &["NO", "NAME", "ID"],
-            &["1", "Żółć", "a"],
-            &["100", "K", "b"],
-        ]));
-        assert_eq!(lines, ["NO   NAME  ID", "1    Żółć  a", "100  K     b"]);
-        assert_eq!(aligned(&rows(&[&["A", "B"], &["a", ""]])), ["A  B", "a"]);
-    }
-
-    #[test]
-    fn a_name_cannot_speak_to_the_terminal() {
-        assert_eq!(aligned(&rows(&[&["\u{1b}[2J\nx"]])), ["?[2J?x"]);
+    fn names_have_no_terminal_controls_and_no_invisible_characters() {
         for hidden in "\u{202e}\u{2066}\u{61c}\u{200b}\u{200f}\u{feff}\u{ad}\u{2028}\u{e0041}\u{fff9}".chars()
         {
             assert_eq!(visible(&format!("a{hidden}b")), "a?b", "{hidden:?}");

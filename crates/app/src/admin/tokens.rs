@@ -4,18 +4,16 @@ use std::io::{self, BufRead, IsTerminal as _, Read as _};
 
 use adapter_postgres::Database;
 use anyhow::{Context as _, bail};
-use async_trait::async_trait;
 use clap::Subcommand;
 use oauth::{FamiliesOf, FamilyId};
 use serde_json::{Value, json};
 use usecases::{
-    ActingOperator, Failure, Transaction, Work,
-    revoke_tokens::{Found, NoSuchToken, revoke_all, revoke_found},
-    transact,
+    ActingOperator, Failure,
+    revoke_tokens::{Found, revoke_all, revoke_found},
 };
 
-use super::{Confirmation, Format, SellerName, find_application, find_seller};
-use crate::command::{self, PrintError, note};
+use super::{Confirmation, Format, SellerName, find_application, find_seller, in_transaction};
+use crate::command::{self, Exit, PrintError, note, use_case_error};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -78,11 +76,10 @@ impl Command {
             (None, None, _) => return revoke_from_stdin(database, format).await,
         };
         confirmation.ask(format_args!("revoking all tokens of {whose}"))?;
-        let ended = match transact(&*database.units(), &RevokeAll(of)).await {
-            Ok(ended) => ended,
-            Err(Failure::Refused(refusal)) => return Err(refusal.into()),
-            Err(Failure::Store(error)) => return Err(error.into()),
-        };
+        let revoked = in_transaction(database, |tx| {
+            Box::pin(revoke_all(tx, tx, ActingOperator::CommandLine, of))
+        });
+        let ended = revoked.await.map_err(use_case_error)?;
         let object = json!({ "of": of.to_string(), "grants_ended": ended });
         Ok(format.changed(
             &object,
@@ -94,7 +91,7 @@ impl Command {
 /// Revokes the tokens on stdin, each in its own transaction.
 async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Result<()> {
     if io::stdin().is_terminal() {
-        note("the tokens, one a line, and Ctrl-D at the end:");
+        note("enter the tokens, one a line, then Ctrl-D:");
     }
     let next = || next_line(&mut io::stdin().lock()).context("cannot read the tokens from stdin");
     let mut report = Report::default();
@@ -111,14 +108,17 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
                 continue;
             }
         };
-        match transact(&*database.units(), &RevokeOne(token)).await {
+        let revoked = in_transaction(database, |tx| {
+            Box::pin(revoke_found(tx, tx, ActingOperator::CommandLine, token))
+        });
+        match revoked.await {
             Ok(family) => report.revoked(format, family),
             Err(Failure::Refused(refusal)) => {
                 report.unknown += 1;
                 report.not_revoked(format, &refusal.to_string());
             }
             Err(Failure::Store(error)) => {
-                let at = format!("at line {}; those after it were not looked at", report.lines);
+                let at = format!("at line {}; the lines after it were not read", report.lines);
                 return Err(anyhow::Error::new(error).context(at));
             }
         }
@@ -143,41 +143,51 @@ struct Report {
 impl Report {
     fn revoked(&mut self, format: Format, family: FamilyId) {
         self.revoked += 1;
-        let line = self.lines;
-        let object = json!({ "line": line, "family": family.to_string(), "revoked": true });
-        let sentence = format_args!("line {line}: revoked; the token's family is {family}");
-        let printed = format.changed(&object, sentence);
-        self.print_error = self.print_error.take().or(printed.err());
+        let object = json!({ "line": self.lines, "family": family.to_string(), "revoked": true });
+        self.print(
+            format,
+            &object,
+            &format!("revoked; the token's family is {family}"),
+        );
     }
 
     fn not_revoked(&mut self, format: Format, reason: &str) {
-        let line = self.lines;
-        let object = json!({ "line": line, "family": Value::Null, "revoked": false, "error": reason });
-        let printed = format.changed(&object, format_args!("line {line}: not revoked; {reason}"));
+        let object = json!({ "line": self.lines, "family": Value::Null, "revoked": false, "error": reason });
+        self.print(format, &object, &format!("not revoked; {reason}"));
+    }
+
+    fn print(&mut self, format: Format, object: &Value, sentence: &str) {
+        let printed = format.changed(object, format_args!("line {}: {sentence}", self.lines));
         self.print_error = self.print_error.take().or(printed.err());
     }
 
     /// A malformed line is worse than an unknown token, which can do no harm any more.
     fn end(self) -> anyhow::Result<()> {
-        let left = self.malformed + self.unknown;
-        if left == 0 && self.revoked > 0 {
-            return self
-                .print_error
-                .map_or(Ok(()), |print_error| Err(print_error.into()));
-        }
-        if left == 0 {
-            let none = "stdin holds no token: one begins with ps_at_, ps_rt_ or ps_pt_";
-            bail!(command::Failure::Usage(none.to_owned()));
-        }
-        let reason = format!(
-            "revoked {}, not revoked {left}: {} of the lines hold no token, {} hold one that is not there",
-            self.revoked, self.malformed, self.unknown
-        );
-        bail!(if self.malformed > 0 {
-            command::Failure::Usage(reason)
-        } else {
-            command::Failure::NotFound(reason)
-        })
+        let Self {
+            revoked,
+            malformed,
+            unknown,
+            ..
+        } = self;
+        let (exit, reason) = match (revoked, malformed, unknown) {
+            (0, 0, 0) => (
+                Exit::Usage,
+                "stdin has no token: one begins with ps_at_, ps_rt_ or ps_pt_".to_owned(),
+            ),
+            (_, 0, 0) => return self.print_error.map_or(Ok(()), |error| Err(error.into())),
+            (_, malformed, unknown) => (
+                if malformed > 0 {
+                    Exit::Usage
+                } else {
+                    Exit::NotFound
+                },
+                format!(
+                    "revoked {revoked}, not revoked {}: {malformed} lines without a token, {unknown} with an unknown one",
+                    malformed + unknown
+                ),
+            ),
+        };
+        bail!(command::Failure(exit, reason))
     }
 }
 
@@ -200,31 +210,7 @@ fn parse_token(line: &str) -> Result<Found, &'static str> {
             "it is an operator's token: `seller-api admin operator-tokens revoke` ends those, by their id",
         );
     }
-    Found::parse(line).ok_or("the line holds no token: one begins with ps_at_, ps_rt_ or ps_pt_")
-}
-
-struct RevokeOne(Found);
-
-#[async_trait]
-impl Work for RevokeOne {
-    type Done = FamilyId;
-    type Error = Failure<NoSuchToken>;
-
-    async fn run(&self, tx: &dyn Transaction) -> Result<FamilyId, Self::Error> {
-        revoke_found(tx, tx, ActingOperator::CommandLine, self.0).await
-    }
-}
-
-struct RevokeAll(FamiliesOf);
-
-#[async_trait]
-impl Work for RevokeAll {
-    type Done = usize;
-    type Error = Failure<NoSuchToken>;
-
-    async fn run(&self, tx: &dyn Transaction) -> Result<usize, Self::Error> {
-        revoke_all(tx, tx, ActingOperator::CommandLine, self.0).await
-    }
+    Found::parse(line).ok_or("the line has no token: one begins with ps_at_, ps_rt_ or ps_pt_")
 }
 
 #[cfg(test)]
@@ -233,7 +219,7 @@ mod tests {
     use crate::command::Exit;
 
     #[test]
-    fn stdin_is_read_line_by_line_whatever_it_holds() {
+    fn stdin_is_read_line_by_line_with_any_content() {
         let long = "x".repeat(5_000);
         let text = [b"a\r\n\n \xff b\n".as_slice(), long.as_bytes(), b"\nlast"].concat();
         let mut input = text.as_slice();
@@ -242,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_holds_no_token_weighs_more_than_one_that_is_not_there() {
+    fn a_malformed_line_determines_the_exit_code_before_an_unknown_token() {
         for ((revoked, malformed, unknown), exit) in [
             ((0, 0, 0), Some(Exit::Usage)),
             ((2, 0, 0), None),
@@ -251,11 +237,10 @@ mod tests {
             ((2, 1, 1), Some(Exit::Usage)),
         ] {
             let report = Report {
-                lines: 9,
                 revoked,
                 malformed,
                 unknown,
-                print_error: None,
+                ..Report::default()
             };
             let ended = report.end().err().as_ref().map(Exit::of);
             assert_eq!(ended, exit, "{revoked} {malformed} {unknown}");

@@ -3,14 +3,11 @@
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::bail;
-use async_trait::async_trait;
 use clap::Subcommand;
-use kernel::SellerId;
 use serde_json::{Value, json};
 use usecases::{
-    ActingOperator, Failure, Transaction, Work,
+    ActingOperator, Failure,
     redeliver::{Refusal, deliver_again_for_operator},
-    transact,
 };
 use uuid::Uuid;
 use webhooks::{
@@ -19,10 +16,11 @@ use webhooks::{
 };
 
 use super::{
-    SellerName, find_seller, id,
+    SellerName, find_seller, id, in_transaction,
     listing::{Format, Limit, Listed, to_microsecond},
+    not_found,
 };
-use crate::command;
+use crate::command::use_case_error;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -111,7 +109,7 @@ impl List {
             let unknown = format!(
                 "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
             );
-            bail!(command::Failure::NotFound(unknown));
+            bail!(not_found(unknown));
         }
         let found = directory.undelivered(filter, before, self.limit.limit).await?;
         let next = |last: &DeliveryOfAny| format!("--before {}", last.delivery.id);
@@ -121,40 +119,23 @@ impl List {
 
 impl DeliverAgain {
     async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let again = Again {
-            seller: find_seller(database, &self.seller).await?.id,
-            subscription: self.subscription.into(),
-            delivery: self.delivery.into(),
-        };
-        let id = match transact(&*database.units(), &again).await {
-            Ok(id) => id,
-            Err(Failure::Refused(refusal @ Refusal::NotFound)) => {
-                bail!(command::Failure::NotFound(refusal.to_string()))
-            }
-            Err(Failure::Refused(refusal)) => bail!("{refusal}"),
-            Err(Failure::Store(error)) => return Err(error.into()),
-        };
+        let by = (
+            ActingOperator::CommandLine,
+            find_seller(database, &self.seller).await?.id,
+        );
+        let which = (self.subscription.into(), self.delivery.into());
+        let queued = in_transaction(database, |tx| {
+            Box::pin(async move {
+                deliver_again_for_operator(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
+            })
+        });
+        let id = queued.await.map_err(|failure| match failure {
+            Failure::Refused(Refusal::NotFound) => not_found(Refusal::NotFound.to_string()).into(),
+            other => use_case_error(other),
+        })?;
         Ok(self
             .format
             .changed(&json!({ "delivery_id": id.to_string() }), id)?)
-    }
-}
-
-struct Again {
-    seller: SellerId,
-    subscription: SubscriptionId,
-    delivery: DeliveryId,
-}
-
-#[async_trait]
-impl Work for Again {
-    type Done = DeliveryId;
-    type Error = Failure<Refusal>;
-
-    async fn run(&self, tx: &dyn Transaction) -> Result<DeliveryId, Self::Error> {
-        let by = (ActingOperator::CommandLine, self.seller);
-        let which = (self.subscription, self.delivery);
-        deliver_again_for_operator(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
     }
 }
 

@@ -136,25 +136,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_says_when_not_all_refused_lines_are_listed() {
+    fn the_summary_reports_when_not_all_rejected_lines_are_listed() {
         let report = ImportReport {
             created: 1,
             updated: 2,
             unchanged: 3,
-            rejected_total: 0,
+            rejected_total: 4,
             rejected: Vec::new(),
         };
-        assert_eq!(summary(&report), "created 1, updated 2, unchanged 3, rejected 0");
-        let report = ImportReport {
-            rejected_total: 4,
-            ..report
-        };
-        assert!(summary(&report).ends_with("rejected 4 (the first 0 are listed)"));
+        let expected = "created 1, updated 2, unchanged 3, rejected 4 (the first 0 are listed)";
+        assert_eq!(summary(&report), expected);
     }
 
     #[test]
-    fn the_templates_of_the_progress_bar_are_sound() {
-        assert!(ProgressStyle::with_template(BAR).is_ok());
-        assert!(ProgressStyle::with_template(COUNTER).is_ok());
+    fn the_templates_of_the_progress_bar_are_valid() {
+        assert!(
+            [BAR, COUNTER]
+                .iter()
+                .all(|text| ProgressStyle::with_template(text).is_ok())
+        );
     }
 }

@@ -301,84 +301,67 @@ impl CarrierSection<'_> {
     }
 }
 
+impl<'a> CarrierSection<'a> {
+    fn new(carrier: Carrier, credentials: [(&'static str, &'a Option<Secret>); 2]) -> Self {
+        Self {
+            carrier,
+            names: credentials.map(|(name, _)| name),
+            credentials: credentials.map(|(_, secret)| secret.as_ref()),
+            is_open: false,
+            base_url: None,
+            token_url: None,
+            qualifier: "",
+            daily_limit: None,
+        }
+    }
+
+    /// The section of a carrier with OAuth clients.
+    fn client(carrier: Carrier, config: &'a ClientConfig) -> Self {
+        let id = ("client_id", &config.client_id);
+        Self {
+            base_url: config.base_url.as_ref(),
+            token_url: config.token_url.as_ref(),
+            daily_limit: config.daily_limit,
+            ..Self::new(carrier, [id, ("client_secret", &config.client_secret)])
+        }
+    }
+}
+
 impl CarriersConfig {
     fn sections(&self) -> [CarrierSection<'_>; 7] {
-        fn section<'a>(
-            carrier: Carrier,
-            names: [&'static str; 2],
-            credentials: [&'a Option<Secret>; 2],
-            base_url: Option<&'a ServiceUrl>,
-            daily_limit: Option<u32>,
-        ) -> CarrierSection<'a> {
-            CarrierSection {
-                carrier,
-                names,
-                credentials: credentials.map(Option::as_ref),
-                is_open: false,
-                base_url,
-                token_url: None,
-                qualifier: "",
-                daily_limit,
-            }
-        }
-        fn client(carrier: Carrier, keys: &ClientConfig, usual_limit: Option<u32>) -> CarrierSection<'_> {
-            let (names, secrets) = (
-                ["client_id", "client_secret"],
-                [&keys.client_id, &keys.client_secret],
-            );
-            let limit = keys.daily_limit.or(usual_limit);
-            CarrierSection {
-                token_url: keys.token_url.as_ref(),
-                ..section(carrier, names, secrets, keys.base_url.as_ref(), limit)
-            }
-        }
         let (inpost, dhl, poczta, dpd) = (&self.inpost, &self.dhl, &self.poczta_polska, &self.dpd);
-        let (login, tokens, keys) = (["login", "password"], [&inpost.token; 2], [&dhl.api_key; 2]);
-        let dhl_limit = dhl.daily_limit.or(Some(250));
+        let (token, api_key) = (("token", &inpost.token), ("api_key", &dhl.api_key));
+        let login = |login, password| [("login", login), ("password", password)];
+        let mut gls = CarrierSection::client(Carrier::Gls, &self.gls);
+        gls.daily_limit.get_or_insert(500);
         [
             CarrierSection {
                 is_open: inpost.enabled == Some(true),
-                ..section(
-                    Carrier::Inpost,
-                    ["token"; 2],
-                    tokens,
-                    inpost.base_url.as_ref(),
-                    inpost.daily_limit,
-                )
+                base_url: inpost.base_url.as_ref(),
+                daily_limit: inpost.daily_limit,
+                ..CarrierSection::new(Carrier::Inpost, [token; 2])
             },
             CarrierSection {
                 qualifier: &dhl.service,
-                ..section(
-                    Carrier::Dhl,
-                    ["api_key"; 2],
-                    keys,
-                    dhl.base_url.as_ref(),
-                    dhl_limit,
-                )
+                base_url: dhl.base_url.as_ref(),
+                daily_limit: dhl.daily_limit.or(Some(250)),
+                ..CarrierSection::new(Carrier::Dhl, [api_key; 2])
             },
             CarrierSection {
+                base_url: poczta.base_url.as_ref(),
                 token_url: poczta.token_url.as_ref(),
-                ..section(
-                    Carrier::PocztaPolska,
-                    login,
-                    [&poczta.login, &poczta.password],
-                    poczta.base_url.as_ref(),
-                    poczta.daily_limit,
-                )
+                daily_limit: poczta.daily_limit,
+                ..CarrierSection::new(Carrier::PocztaPolska, login(&poczta.login, &poczta.password))
             },
             CarrierSection {
                 qualifier: &dpd.channel,
-                ..section(
-                    Carrier::Dpd,
-                    login,
-                    [&dpd.login, &dpd.password],
-                    dpd.base_url.as_ref(),
-                    dpd.daily_limit,
-                )
+                base_url: dpd.base_url.as_ref(),
+                daily_limit: dpd.daily_limit,
+                ..CarrierSection::new(Carrier::Dpd, login(&dpd.login, &dpd.password))
             },
-            client(Carrier::Gls, &self.gls, Some(500)),
-            client(Carrier::Ups, &self.ups, None),
-            client(Carrier::Fedex, &self.fedex, None),
+            gls,
+            CarrierSection::client(Carrier::Ups, &self.ups),
+            CarrierSection::client(Carrier::Fedex, &self.fedex),
         ]
     }
 
@@ -566,7 +549,7 @@ impl TracingConfig {
             return None;
         }
         let reason = format!(
-            "cannot stand beside {} in the environment, which this program does not read: unset that, and use the keys of `tracing`",
+            "cannot be set beside {}, which this program does not read: unset that, and use the keys of `tracing`",
             foreign.join(", ")
         );
         Some(fault("tracing.otlp_endpoint", reason))

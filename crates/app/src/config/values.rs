@@ -158,11 +158,23 @@ impl From<NameServer> for String {
     }
 }
 
-/// The address of a service: absolute, `http` or `https`, without user information, query and fragment.
+/// The URL of a service: absolute, `http` or `https`, without user information, query and fragment.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(inline, extend("x-kind" = "URL"))]
 pub struct ServiceUrl(pub Url);
+
+impl ServiceUrl {
+    /// The URL without trailing slashes.
+    pub fn base(&self) -> &str {
+        self.0.as_str().trim_end_matches('/')
+    }
+
+    /// True for a scheme and a host with an optional port.
+    pub(super) fn is_origin(&self) -> bool {
+        self.0.path().trim_end_matches('/').is_empty()
+    }
+}
 
 impl TryFrom<String> for ServiceUrl {
     type Error = &'static str;
@@ -181,40 +193,11 @@ impl TryFrom<String> for ServiceUrl {
 
 impl From<ServiceUrl> for String {
     fn from(url: ServiceUrl) -> Self {
-        url.0.into()
-    }
-}
-
-/// A [`ServiceUrl`] that is kept without a trailing slash.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-#[schemars(inline, extend("x-kind" = "URL"))]
-pub struct PublicUrl(String);
-
-impl PublicUrl {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// True for a scheme and a host with an optional port.
-    pub(super) fn is_origin(&self) -> bool {
-        let place = self.0.split_once("://").map_or("", |(_, place)| place);
-        !place.contains('/')
-    }
-}
-
-impl TryFrom<String> for PublicUrl {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        let ServiceUrl(url) = text.try_into()?;
-        Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
-    }
-}
-
-impl From<PublicUrl> for String {
-    fn from(url: PublicUrl) -> Self {
-        url.0
+        if url.is_origin() {
+            url.base().to_owned()
+        } else {
+            url.0.into()
+        }
     }
 }
 
@@ -268,26 +251,5 @@ impl<T: JsonSchema> JsonSchema for List<T> {
         let of = generator.subschema_for::<T>();
         let of = of.get("x-kind").and_then(|kind| kind.as_str()).unwrap_or("text");
         json_schema!({ "type": "array", "x-kind": format!("list: {of}") })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_duration_reads_back_as_it_is_shown() {
-        for text in [
-            "90d",
-            "12h",
-            "1m 15s",
-            "500ms",
-            "1s 500ms",
-            "1d 1h 1m 1s 1ms 1us 1ns",
-            "0s",
-        ] {
-            let period = Period::try_from(text.to_owned()).unwrap();
-            assert_eq!(period.to_string(), text);
-        }
     }
 }

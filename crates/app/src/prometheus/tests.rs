@@ -5,72 +5,44 @@ mod sources;
 
 use std::collections::BTreeSet;
 
-use super::{Kind, PAGE, table};
+use super::{Kind, Metric, PAGE, table};
+
+fn metric(name: &str) -> &'static Metric {
+    table().iter().find(|metric| metric.name == name).unwrap()
+}
 
 #[test]
-fn each_metric_stands_there_once_and_is_named_by_the_conventions() {
+fn each_metric_is_listed_once_and_named_by_the_conventions() {
+    let rows = PAGE.lines().filter(|line| line.starts_with("| `"));
+    assert_eq!(rows.count(), table().len(), "every row is parsed");
     let mut names = BTreeSet::new();
     for metric in table() {
-        assert!(names.insert(metric.name), "{} stands there twice", metric.name);
-        assert!(metric.help.ends_with('.'), "{}", metric.name);
-        assert!(
-            metric
-                .name
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
-            "{}",
-            metric.name
-        );
-        assert_eq!(
-            metric.name.ends_with("_total"),
-            metric.kind == Kind::Counter,
-            "{}",
-            metric.name
-        );
+        let name = metric.name;
+        assert!(names.insert(name), "{name} is listed twice");
+        assert!(metric.help.ends_with('.'), "{name}");
+        let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+        assert!(name.bytes().all(is_valid), "{name}");
+        assert_eq!(name.ends_with("_total"), metric.kind == Kind::Counter, "{name}");
         let scaled = ["_ms", "_milliseconds", "_minutes", "_kilobytes", "_percent"];
-        assert!(
-            !scaled.iter().any(|unit| metric.name.contains(unit)),
-            "{}",
-            metric.name
-        );
+        assert!(!scaled.iter().any(|unit| name.contains(unit)), "{name}");
     }
 }
 
 #[test]
-fn every_row_of_the_page_is_read() {
-    let rows = PAGE.lines().filter(|line| line.starts_with("| `"));
-    assert_eq!(rows.count(), table().len());
-    let requests = table().iter().find(|metric| metric.name == "http_requests_total");
-    let labels = &requests.unwrap().labels;
+fn counters_start_at_0_for_every_combination_of_listed_values() {
+    let labels = &metric("http_requests_total").labels;
     let names = labels.iter().map(|label| label.name).collect::<Vec<_>>();
     assert_eq!(names, ["listener", "route", "method", "status"]);
     assert_eq!(labels[0].values.as_ref().unwrap()[..2], ["api", "backoffice"]);
-    assert!(labels[1].values.is_none());
-}
-
-#[test]
-fn counters_start_at_0_for_every_combination_of_listed_values() {
-    let of = |name: &str| {
-        let metric = table().iter().find(|metric| metric.name == name).unwrap();
-        let texts = metric.label_sets().into_iter().map(|labels| {
-            labels
-                .iter()
-                .map(|label| format!("{}={}", label.key(), label.value()))
-                .collect::<Vec<_>>()
-                .join(",")
-        });
-        texts.collect::<Vec<_>>()
+    let sets = |name| {
+        let pair = |label: &metrics::Label| format!("{}={}", label.key(), label.value());
+        let sets = metric(name).label_sets().into_iter();
+        sets.map(|labels| labels.iter().map(pair).collect::<Vec<_>>().join(","))
+            .collect::<Vec<_>>()
     };
-    let mails = of("mails_total");
+    let mails = sets("mails_total");
     assert_eq!(mails.len(), 6, "{mails:?}");
-    assert!(
-        mails.contains(&"about=account,fate=given_up".to_owned()),
-        "{mails:?}"
-    );
-    assert_eq!(of("idempotency_takeovers_total"), [""]);
-    assert_eq!(
-        of("http_requests_total"),
-        [""; 0],
-        "routes and statuses are not listed"
-    );
+    assert!(mails.contains(&"about=account,fate=given_up".to_owned()));
+    assert_eq!(sets("idempotency_takeovers_total"), [""]);
+    assert_eq!(sets("http_requests_total"), [""; 0], "routes are not listed");
 }

@@ -11,9 +11,8 @@
 //! | `claim` | the URL of a database that was found empty and is becoming a sandbox |
 
 use std::{
-    fs::{self, File, TryLockError},
-    io::{self, Read as _, Seek as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fs::{self, File},
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -27,7 +26,8 @@ use crate::config::Secret;
 const CREDENTIALS: &str = "credentials.json";
 const PENDING: &str = "credentials.pending.json";
 const KEY: &str = "sealing.key";
-const CLAIM: &str = "claim";
+/// The URL of a database that was found empty and is becoming a sandbox.
+pub(super) const CLAIM: &str = "claim";
 
 /// A data directory, locked by this process.
 pub(super) struct DataDir {
@@ -45,14 +45,17 @@ impl DataDir {
             )
         };
         fs::create_dir_all(folder).with_context(usable)?;
-        let lock = lock(folder).with_context(usable)?;
-        let Some(lock) = lock else {
-            bail!(
+        let mut lock = match private_postgres::lock_folder(folder) {
+            Err(private_postgres::Error::InUse(_)) => bail!(
                 "the folder {} is in use by another sandbox{}: end that one, or choose another folder with --data-dir",
                 folder.display(),
                 owner(folder)
-            );
+            ),
+            lock => lock.with_context(usable)?,
         };
+        lock.set_len(0)
+            .and_then(|()| writeln!(lock, "{}", std::process::id()))
+            .with_context(usable)?;
         let directory = Self {
             folder: folder.to_owned(),
             _lock: lock,
@@ -65,11 +68,6 @@ impl DataDir {
     /// The directory, as given.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// The folder of the private cluster.
-    pub(super) fn cluster(&self) -> PathBuf {
-        self.folder.join("postgres")
     }
 
     /// The folder of mails.
@@ -120,28 +118,13 @@ impl DataDir {
         self.remove(PENDING)
     }
 
-    /// The URL of the database that an unfinished start has claimed.
-    pub(super) fn claim(&self) -> anyhow::Result<Option<String>> {
-        self.read(CLAIM)
-    }
-
-    /// Records that a database was found empty and is becoming a sandbox.
-    pub(super) fn set_claim(&self, database: &str) -> anyhow::Result<()> {
-        self.write(CLAIM, database.as_bytes())
-    }
-
-    /// Deletes the claim: the database itself has the mark now.
-    pub(super) fn drop_claim(&self) -> anyhow::Result<()> {
-        self.remove(CLAIM)
-    }
-
     fn write_credentials(&self, name: &str, credentials: &Credentials) -> anyhow::Result<()> {
         let mut text = serde_json::to_vec_pretty(credentials)?;
         text.push(b'\n');
         self.write(name, &text)
     }
 
-    fn read(&self, name: &str) -> anyhow::Result<Option<String>> {
+    pub(super) fn read(&self, name: &str) -> anyhow::Result<Option<String>> {
         let path = self.folder.join(name);
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Some(text)),
@@ -151,7 +134,7 @@ impl DataDir {
     }
 
     /// Replaces a file atomically by one that only its owner can read.
-    fn write(&self, name: &str, contents: &[u8]) -> anyhow::Result<()> {
+    pub(super) fn write(&self, name: &str, contents: &[u8]) -> anyhow::Result<()> {
         let path = self.folder.join(name);
         let replace = || {
             let mut file = NamedTempFile::new_in(&self.folder)?;
@@ -163,7 +146,7 @@ impl DataDir {
         replace().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    fn remove(&self, name: &str) -> anyhow::Result<()> {
+    pub(super) fn remove(&self, name: &str) -> anyhow::Result<()> {
         let path = self.folder.join(name);
         removed(fs::remove_file(&path)).with_context(|| format!("cannot delete {}", path.display()))
     }
@@ -217,34 +200,11 @@ pub(crate) struct ApplicationCredentials {
     pub(crate) redirect_uris: Vec<String>,
 }
 
-/// The locked file with this process's id in it; `None` if another process holds the lock.
-fn lock(folder: &Path) -> io::Result<Option<File>> {
-    let path = folder.join("lock");
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(None),
-        Err(TryLockError::Error(error)) => return Err(error),
-    }
-    file.set_len(0)?;
-    file.rewind()?;
-    writeln!(file, "{}", std::process::id())?;
-    Ok(Some(file))
-}
-
+/// The process that holds the lock, from the locked file.
 fn owner(folder: &Path) -> String {
-    let mut text = String::new();
-    let read = File::open(folder.join("lock")).and_then(|mut file| file.read_to_string(&mut text));
-    let process = read.ok().and_then(|_| text.trim().parse::<u32>().ok());
-    process
-        .map(|process| format!(" (process {process})"))
-        .unwrap_or_default()
+    let text = fs::read_to_string(folder.join("lock")).unwrap_or_default();
+    let process = text.trim().parse::<u32>();
+    process.map_or_else(|_| String::new(), |process| format!(" (process {process})"))
 }
 
 /// A missing file is not a failure.
@@ -257,48 +217,42 @@ fn removed(outcome: io::Result<()>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::{collections::BTreeSet, os::unix::fs::PermissionsExt as _};
 
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names = entries.collect::<Vec<_>>();
-        names.sort();
-        names
+        let entries = fs::read_dir(folder).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_named() {
-        let root = tempfile::tempdir().unwrap();
-        let file = root.path().join("file");
-        fs::write(&file, "").unwrap();
-        let refusal = DataDir::open(&file.join("inside")).err().unwrap().to_string();
-        assert!(
-            refusal.contains("file/inside") && refusal.contains("--data-dir"),
-            "{refusal}"
-        );
-    }
-
-    #[test]
-    fn files_are_replaced_whole_and_are_the_owners_alone() {
+    fn an_unusable_folder_and_damaged_credentials_are_reported_by_name() {
         let root = tempfile::tempdir().unwrap();
         let directory = DataDir::open(root.path()).unwrap();
-        directory.set_claim("one").unwrap();
-        directory.set_claim("two").unwrap();
-        assert_eq!(directory.claim().unwrap().as_deref(), Some("two"));
-        let mode = fs::metadata(root.path().join("claim"))
-            .unwrap()
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600);
+        fs::write(root.path().join(CREDENTIALS), "{").unwrap();
+        let inside = root.path().join(CREDENTIALS).join("inside");
+        let unusable = DataDir::open(&inside).err().unwrap().to_string();
+        assert!(unusable.contains("credentials.json/inside") && unusable.contains("--data-dir"));
+        let damaged = directory.known_credentials().unwrap_err().to_string();
+        assert!(damaged.contains("credentials.json is damaged") && damaged.contains("--fresh"));
+    }
+
+    #[test]
+    fn files_are_replaced_atomically_and_readable_by_the_owner_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = DataDir::open(root.path()).unwrap();
+        directory.write(CLAIM, b"one").unwrap();
+        directory.write(CLAIM, b"two").unwrap();
+        assert_eq!(directory.read(CLAIM).unwrap().as_deref(), Some("two"));
+        let metadata = fs::metadata(root.path().join("claim")).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         assert_eq!(names(root.path()), [".gitignore", "claim", "lock"]);
     }
 
     #[test]
-    fn the_key_stays_until_all_is_cleared_and_what_others_made_stays_always() {
+    fn the_key_is_stable_until_the_directory_is_cleared_and_foreign_files_stay() {
         let root = tempfile::tempdir().unwrap();
         let directory = DataDir::open(root.path()).unwrap();
         fs::write(root.path().join("notes"), "mine").unwrap();
@@ -309,17 +263,5 @@ mod tests {
         directory.clear().unwrap();
         assert_eq!(names(root.path()), [".gitignore", "lock", "notes"]);
         assert_ne!(directory.sealing_key().unwrap().expose(), key.expose());
-    }
-
-    #[test]
-    fn damaged_credentials_are_named() {
-        let root = tempfile::tempdir().unwrap();
-        let directory = DataDir::open(root.path()).unwrap();
-        fs::write(root.path().join(CREDENTIALS), "{").unwrap();
-        let refusal = directory.known_credentials().unwrap_err().to_string();
-        assert!(
-            refusal.contains("credentials.json is damaged") && refusal.contains("--fresh"),
-            "{refusal}"
-        );
     }
 }

@@ -8,7 +8,7 @@ use kernel::StoreError;
 use private_postgres::Cluster;
 use tokio::task::spawn_blocking;
 
-use super::data_dir::DataDir;
+use super::data_dir::{CLAIM, DataDir};
 use crate::config::Loaded;
 
 /// The name of the mark in the database that identifies a sandbox.
@@ -49,7 +49,7 @@ impl SandboxDatabase {
                 cluster: None,
             });
         }
-        let options = private_postgres::Options::new(data_dir.cluster()).fresh(fresh);
+        let options = private_postgres::Options::new(data_dir.folder().join("postgres")).fresh(fresh);
         let cluster = spawn_blocking(|| Cluster::start_supervised(options)).await??;
         let url = cluster.url("postgres");
         Ok(Self {
@@ -77,7 +77,7 @@ impl SandboxDatabase {
             .set_mark(MARK, SANDBOX)
             .await
             .context("cannot mark the database as a sandbox")?;
-        data_dir.drop_claim()
+        data_dir.remove(CLAIM)
     }
 
     /// Stops the private cluster.
@@ -99,7 +99,7 @@ async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir)
         .await
         .context("cannot look into the database")?
     {
-        return data_dir.set_claim(url);
+        return data_dir.write(CLAIM, url.as_bytes());
     }
     let mark = match database.mark(MARK).await {
         Err(error @ (StoreError::Unavailable(_) | StoreError::Retryable(_))) => {
@@ -108,7 +108,7 @@ async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir)
         // If the table does not exist, there is no mark.
         mark => mark.ok().flatten(),
     };
-    if mark.as_deref() == Some(SANDBOX) || data_dir.claim()?.as_deref() == Some(url) {
+    if mark.as_deref() == Some(SANDBOX) || data_dir.read(CLAIM)?.as_deref() == Some(url) {
         return Ok(());
     }
     bail!(

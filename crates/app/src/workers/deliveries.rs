@@ -1,7 +1,7 @@
 //! Delivers webhooks, records metrics, and wakes queues that were missed.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -18,11 +18,10 @@ use usecases::{
     UnitOfWorkError,
     deliver_webhooks::{Dispatch, Observer, Pulse, Slots, deliver_webhooks},
 };
-use uuid::Uuid;
 use web::{Tasks, request_span::SPANS};
 use webhooks::{
-    AttemptRecord, Attempted, Capacity, Claimed, DeliveryId, Failure, Message, NextStep, Outcome, Refill,
-    Refilled, Release, RetrySchedule, Sent, SubscriptionQueues, WebhookSender,
+    AttemptRecord, Attempted, DeliveryId, Failure, Message, NextStep, Outcome, RetrySchedule, Sent,
+    SubscriptionQueues, WebhookSender,
 };
 
 use super::routine::{FailureStreak, Routine};
@@ -50,13 +49,15 @@ impl Routine for Deliveries {
     const NAME: &'static str = "deliveries";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        let queues = WatchedQueues::new(Arc::clone(&self.queues), Arc::clone(&self.clock));
         let dispatch = Dispatch {
-            queues: &queues,
+            queues: &*self.queues,
             sender: &SpawningSender(Arc::clone(&self.sender)),
             randomness: &*self.randomness,
             pulse: &QueueSignal(&self.queued),
-            observer: &queues,
+            observer: &DeliveryObserver {
+                clock: &*self.clock,
+                streak: Mutex::default(),
+            },
             schedule: self.schedule,
             slots: self.slots,
         };
@@ -102,32 +103,15 @@ const LANES: &str = "webhook_lanes_claimed_total";
 const FIRST_DELAY: &str = "webhook_first_attempt_delay_seconds";
 const IN_FLIGHT: &str = "webhook_attempts_in_flight";
 
-/// Queues with metrics of their calls, and a log of failures: the first one in a row, and the end of the row.
-struct WatchedQueues {
-    queues: Arc<dyn SubscriptionQueues>,
-    clock: Arc<dyn Clock>,
+/// Records metrics, and logs failures of the store: the first one in a row, and the end of the row.
+struct DeliveryObserver<'a> {
+    clock: &'a dyn Clock,
     streak: Mutex<FailureStreak>,
 }
 
-impl WatchedQueues {
-    fn new(queues: Arc<dyn SubscriptionQueues>, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            queues,
-            clock,
-            streak: Mutex::default(),
-        }
-    }
-
-    /// [`Observer::failed`] logs failures.
-    fn seen<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
-        if answer.is_ok() {
-            self.with_streak(|streak| streak.log_recovery(Deliveries::NAME));
-        }
-        answer
-    }
-
-    fn with_streak(&self, tell: impl FnOnce(&mut FailureStreak)) {
-        tell(&mut self.streak.lock().unwrap_or_else(PoisonError::into_inner));
+impl DeliveryObserver<'_> {
+    fn streak(&self) -> MutexGuard<'_, FailureStreak> {
+        self.streak.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the delay of the first real attempt: one that was postponed or lost with its worker does not count. The start of an attempt
@@ -149,29 +133,7 @@ fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp(seconds.try_into().ok()?, nanoseconds)
 }
 
-#[async_trait]
-impl SubscriptionQueues for WatchedQueues {
-    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
-        let claimed = self.seen(self.queues.claim(fence, capacity).await)?;
-        let queues = u64::try_from(claimed.queues.len()).unwrap_or_default();
-        metrics::counter!(LANES).increment(queues);
-        Ok(claimed)
-    }
-
-    async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
-        self.seen(self.queues.refill(held).await)
-    }
-
-    async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError> {
-        self.seen(self.queues.settle(records, released).await)
-    }
-
-    async fn reconcile(&self) -> Result<usize, StoreError> {
-        self.seen(self.queues.reconcile().await)
-    }
-}
-
-impl Observer for WatchedQueues {
+impl Observer for DeliveryObserver<'_> {
     fn ended(&self, record: &AttemptRecord) {
         let fate = match record.next {
             NextStep::Delivered => "delivered",
@@ -186,12 +148,17 @@ impl Observer for WatchedQueues {
         tracing::debug!(%subscription, %delivery, attempt, ?outcome, milliseconds, fate, "an attempt has ended");
     }
 
+    fn claimed(&self, queues: usize) {
+        metrics::counter!(LANES).increment(u64::try_from(queues).unwrap_or_default());
+    }
+
+    fn succeeded(&self) {
+        self.streak().log_recovery(Deliveries::NAME);
+    }
+
     fn failed(&self, error: StoreError) {
-        let error = error.into();
-        self.with_streak(|streak| {
-            // The delivery worker has its own pause.
-            let _: Duration = streak.log_failure(Deliveries::NAME, &error);
-        });
+        // The delivery worker has its own pause.
+        let _: Duration = self.streak().log_failure(Deliveries::NAME, &error.into());
     }
 }
 
@@ -275,16 +242,17 @@ fn record_outcome(span: &Span, sent: &Sent) {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
     use webhooks::{WebhookEvent, WebhookUrl};
 
     use super::*;
 
-    struct Clumsy;
+    struct Panicking;
 
     #[async_trait]
-    impl WebhookSender for Clumsy {
+    impl WebhookSender for Panicking {
         async fn send(&self, _: &Message) -> Sent {
-            panic!("clumsy")
+            panic!("panicking")
         }
     }
 
@@ -298,13 +266,13 @@ mod tests {
             body: Arc::from(*b"{}"),
             signature: String::new(),
         };
-        let sent = SpawningSender(Arc::new(Clumsy)).send(&message).await;
+        let sent = SpawningSender(Arc::new(Panicking)).send(&message).await;
         let lost = Outcome::Failed(Failure::WorkerLost);
         assert!(matches!(sent, Sent::Attempted(Attempted { outcome, .. }) if outcome == lost));
     }
 
     #[test]
-    fn a_delivery_tells_when_it_was_queued() {
+    fn the_id_of_a_delivery_contains_when_it_was_queued() {
         let id = "0197a5d0-1c2d-7e3f-8a4b-5c6d7e8f9a0b".parse::<Uuid>().unwrap();
         let at = queued_at(id.into()).unwrap();
         assert_eq!(at.timestamp_millis(), 0x0197_a5d0_1c2d);

@@ -15,7 +15,7 @@ use super::routine::Routine;
 /// The pause when nothing is left to delete.
 const PAUSE: Duration = Duration::from_mins(1);
 /// The pause between two batches, to give way to other work.
-const BREATH: Duration = Duration::from_millis(50);
+const BATCH_PAUSE: Duration = Duration::from_millis(50);
 
 /// Deletes expired rows in small batches, and erases the buyers of old orders.
 pub(super) struct Cleaning {
@@ -38,12 +38,12 @@ impl Routine for Cleaning {
             }
             more |= erased.more;
         }
-        Ok(if more { BREATH } else { PAUSE })
+        Ok(if more { BATCH_PAUSE } else { PAUSE })
     }
 }
 
 /// How often counts are stored, on average. A killed process loses the counts since the last time.
-const KEEP_EVERY: Duration = Duration::from_secs(10);
+const STORE_EVERY: Duration = Duration::from_secs(10);
 
 /// Stores the counts of calls from the server threads of this process.
 pub(super) struct Usage {
@@ -54,16 +54,16 @@ pub(super) struct Usage {
 impl Usage {
     /// Stores the current counts. If the database is unavailable, they are put back; after any other failure they are dropped, so that one
     /// bad count does not block all later ones.
-    pub(super) async fn keep(&self) -> Result<(), StoreError> {
+    pub(super) async fn store(&self) -> Result<(), StoreError> {
         let counts = self.meter.take();
         if counts.is_empty() {
             return Ok(());
         }
-        let kept = self.log.add_usage(counts.clone()).await;
-        if let Err(StoreError::Retryable(_) | StoreError::Unavailable(_)) = kept {
+        let stored = self.log.add_usage(counts.clone()).await;
+        if let Err(StoreError::Retryable(_) | StoreError::Unavailable(_)) = stored {
             self.meter.put_back(counts);
         }
-        kept
+        stored
     }
 }
 
@@ -72,8 +72,8 @@ impl Routine for Usage {
     const NAME: &'static str = "usage";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        self.keep().await?;
-        Ok(KEEP_EVERY)
+        self.store().await?;
+        Ok(STORE_EVERY)
     }
 }
 
@@ -84,42 +84,29 @@ mod tests {
 
     use super::*;
 
-    fn usage(log: MockUsageLog) -> Usage {
-        let usage = Usage {
-            meter: UsageMeter::default(),
-            log: Arc::new(log),
-        };
-        usage.meter.note(UsageKey {
-            seller: Uuid::from_u128(1).into(),
-            client_id: Uuid::from_u128(2).into(),
-            status: 200,
-        });
-        usage
-    }
-
     #[tokio::test]
-    async fn counts_are_kept_once_and_nothing_is_not_kept() {
-        let mut log = MockUsageLog::new();
-        log.expect_add_usage()
-            .once()
-            .withf(|counts| counts.len() == 1 && counts[0].calls == 1)
-            .returning(|_| Ok(()));
-        let usage = usage(log);
-        usage.keep().await.unwrap();
-        usage.keep().await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn counts_wait_while_the_database_is_away_and_are_dropped_where_it_fails_oddly() {
-        for (error, left) in [
-            (StoreError::Unavailable("away".into()), 1),
-            (StoreError::Retryable("beaten".into()), 1),
-            (StoreError::unexpected("odd"), 0),
+    async fn counts_are_stored_once_unless_the_database_is_unavailable() {
+        for (outcome, left) in [
+            (Ok(()), 0),
+            (Err(StoreError::Unavailable("away".into())), 1),
+            (Err(StoreError::Retryable("beaten".into())), 1),
+            (Err(StoreError::unexpected("odd")), 0),
         ] {
-            let mut log = MockUsageLog::new();
-            log.expect_add_usage().return_once(|_| Err(error));
-            let usage = usage(log);
-            assert!(usage.keep().await.is_err());
+            let (is_stored, mut log) = (outcome.is_ok(), MockUsageLog::new());
+            log.expect_add_usage()
+                .withf(|counts| counts.len() == 1 && counts[0].calls == 1)
+                .return_once(|_| outcome);
+            let usage = Usage {
+                meter: UsageMeter::default(),
+                log: Arc::new(log),
+            };
+            usage.store().await.unwrap();
+            usage.meter.note(UsageKey {
+                seller: Uuid::from_u128(1).into(),
+                client_id: Uuid::from_u128(2).into(),
+                status: 200,
+            });
+            assert_eq!(usage.store().await.is_ok(), is_stored);
             assert_eq!(usage.meter.take().len(), left);
         }
     }

@@ -104,22 +104,27 @@ impl<M: Kind> Mailer<M> for LoggingMailer<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
         let span = mail_span(M::ABOUT, mail.id());
         let outcome = self.mailer.send(mail).instrument(span.clone()).await;
-        record_outcome(&span, &outcome);
+        if outcome.is_err() {
+            span.record("otel.status_code", "ERROR");
+        }
         match &outcome {
             Ok(()) => {
+                span.record("outcome", "sent");
                 if self.in_trouble.swap(false, Ordering::Relaxed) {
                     tracing::info!("mails can be sent again");
                 }
             }
             Err(error @ SendError::Permanent(_)) => {
+                span.record("outcome", "refused");
                 tracing::warn!(mail = %mail.id(), about = M::ABOUT, cause = error_chain(error), "a mail was refused");
             }
             Err(error @ SendError::Transient(_)) => {
+                span.record("outcome", "put_off");
                 let cause = error_chain(error);
                 if self.in_trouble.swap(true, Ordering::Relaxed) {
-                    tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent for now either");
+                    tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent now either");
                 } else {
-                    tracing::warn!(mail = %mail.id(), cause, "a mail cannot be sent for now and is tried again");
+                    tracing::warn!(mail = %mail.id(), cause, "a mail cannot be sent now and is retried");
                 }
             }
         }
@@ -139,16 +144,4 @@ fn mail_span(about: &'static str, id: MailId) -> Span {
         mail = %id,
         outcome = Empty,
     )
-}
-
-fn record_outcome(span: &Span, outcome: &Result<(), SendError>) {
-    let outcome = match outcome {
-        Ok(()) => "sent",
-        Err(SendError::Transient(_)) => "put_off",
-        Err(SendError::Permanent(_)) => "refused",
-    };
-    span.record("outcome", outcome);
-    if outcome != "sent" {
-        span.record("otel.status_code", "ERROR");
-    }
 }

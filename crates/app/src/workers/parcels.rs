@@ -106,7 +106,7 @@ impl QuotaLimitedCarriers {
 impl CarrierLookup for QuotaLimitedCarriers {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
         let Some(budget) = self.budgets.get(&carrier) else {
-            return Lookup::Unavailable("not asked: nobody knows this carrier".to_owned());
+            return Lookup::Unavailable("not asked: unknown carrier".to_owned());
         };
         // Fails only if the semaphore is closed, and nothing closes it.
         let _slot = budget.in_flight.acquire().await;
@@ -115,7 +115,7 @@ impl CarrierLookup for QuotaLimitedCarriers {
             quota.take(number, self.clock.now())
         };
         if !is_allowed {
-            return Lookup::Unavailable("not asked: the carrier's limit leaves no room now".to_owned());
+            return Lookup::Unavailable("not asked: the carrier's daily limit is used up for now".to_owned());
         }
         self.carriers.look_up(carrier, number).await
     }
@@ -205,22 +205,16 @@ mod tests {
     }
 
     #[test]
-    fn a_day_uses_nearly_four_fifths_of_the_limit() {
+    fn look_ups_use_four_fifths_of_the_daily_limit() {
         for limit in [0, 10_u32, 250, 500] {
             let most = i64::from(limit) * 4 / 5;
             let mut share = EvenShare::new(limit);
             for day in 0..3 {
                 let taken = taken_in_a_day(&mut share, day);
-                assert!(
-                    (most * 8 / 10..=most).contains(&taken),
-                    "{limit}: {taken} on day {day}"
-                );
+                assert!((most * 8 / 10..=most).contains(&taken), "{limit}: {taken}");
             }
         }
-    }
-
-    #[test]
-    fn a_clock_that_is_set_back_does_not_stop_look_ups_for_long() {
+        // A clock that is set back does not stop look-ups for long.
         let mut share = EvenShare::new(250);
         assert!(share.take(at(60 * 24 * 365)));
         let taken = taken_in_a_day(&mut share, 0);

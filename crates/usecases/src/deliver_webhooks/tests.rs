@@ -40,6 +40,8 @@ struct Deaf;
 
 impl Observer for Deaf {
     fn ended(&self, _: &AttemptRecord) {}
+    fn claimed(&self, _: usize) {}
+    fn succeeded(&self) {}
     fn failed(&self, _: StoreError) {}
 }
 

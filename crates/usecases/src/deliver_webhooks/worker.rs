@@ -170,6 +170,7 @@ impl<'a> Worker<'a> {
                 else {
                     return;
                 };
+                self.dispatch.observer.claimed(queues.len());
                 // Suspended queues may have hidden others.
                 self.may_claim |= more || suspended > 0;
                 for queue in queues {
@@ -240,7 +241,10 @@ impl<'a> Worker<'a> {
     /// Reports a failure and pauses calls to the store.
     fn or_pause<T>(&mut self, result: Result<T, StoreError>) -> Option<T> {
         match result {
-            Ok(value) => Some(value),
+            Ok(value) => {
+                self.dispatch.observer.succeeded();
+                Some(value)
+            }
             Err(error) => {
                 self.is_paused = true;
                 self.dispatch.observer.failed(error);
