@@ -124,7 +124,7 @@ async fn every_operation_that_writes_tells_that_the_first_request_still_runs() {
 async fn every_operation_answers_while_the_database_is_away() {
     let world = world().await;
     let (_, token) = world.reader().await;
-    world.database.go_away().await;
+    world.database.block_connections().await;
     for operation in operations() {
         let answer = asking(&world, operation, NOBODYS, "").bearer(&token).send().await;
         answer.is_problem(500, &[whole("internal_error")]);

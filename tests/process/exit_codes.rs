@@ -4,7 +4,7 @@ use std::{os::unix::process::ExitStatusExt as _, process::Stdio, time::Duration}
 
 use blackbox::{World, run, run_unread};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::{Link, LostCommit};
+use testkit::{Fault, StatementProxy};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     process::{Child, Command},
@@ -78,7 +78,7 @@ async fn typed(world: &World, command: &str, keys: &str) -> (String, Option<i32>
     let (mut terminal, mut shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut text = Vec::new();
     let ended = async {
-        while !String::from_utf8_lossy(&text).contains("cannot be taken back. Go on? [y/N] ") {
+        while !String::from_utf8_lossy(&text).contains("cannot be undone. Continue? [y/N] ") {
             let read = shown.read_buf(&mut text).await.unwrap();
             assert_ne!(read, 0, "it ended without asking");
         }
@@ -112,13 +112,13 @@ async fn what_cannot_be_taken_back_is_asked_about_at_a_terminal() {
 async fn whoever_cannot_know_what_became_of_it_says_so() {
     let world = world().await;
     let (seller, token) = world.reader().await;
-    let link = Link::to(&world.database);
+    let link = StatementProxy::to(&world.database, &[]);
     let environment = [("DATABASE_URL", link.url())];
-    for (loss, is_done) in [(LostCommit::Undone, false), (LostCommit::Done, true)] {
-        link.lose(loss);
+    for (loss, is_done) in [(Fault::NeverArrives, false), (Fault::AnswerLost, true)] {
+        link.lose_commit(loss);
         let revoke = ["admin", "tokens", "revoke", "--seller", &seller.id, "--yes"];
         let lost = run(PROGRAM, &revoke, &environment).await.ended(5);
-        link.lost().await;
+        link.reached().await;
         assert_eq!(lost.stdout, "");
         assert!(lost.stderr.contains("check before you repeat"), "{}", lost.stderr);
         assert_eq!(world.works(&token).await, !is_done);

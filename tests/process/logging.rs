@@ -95,7 +95,7 @@ async fn a_failure_that_nobody_waits_for_is_logged_once() {
     })
     .await;
     asking.abort();
-    world.database.go_away().await;
+    world.database.block_connections().await;
     let of_it = |log: &str| -> Vec<_> {
         let events = events(log).into_iter();
         events

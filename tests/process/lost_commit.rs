@@ -4,12 +4,12 @@
 use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel};
 use chrono::TimeDelta;
 use serde_json::json;
-use testkit::{Answer, Link, LostCommit, Request};
+use testkit::{Answer, Fault, Request, StatementProxy};
 
 use crate::PROGRAM;
 
-/// A world whose server connects through a link and sends no commits by itself.
-async fn prepared() -> (World, Link, Trader, String) {
+/// A world whose server connects through a proxy and sends no commits by itself.
+async fn prepared() -> (World, StatementProxy, Trader, String) {
     let alone = |options: testkit::ServerOptions| options.set("SELLER_API__SERVER__WORKERS", "none");
     let (world, link) = World::over_a_link(PROGRAM, alone).await;
     let trader = world.trader().await;
@@ -45,11 +45,11 @@ async fn settled(request: impl Fn() -> Request) -> Answer {
 #[tokio::test]
 async fn without_a_key_nothing_is_done_twice_and_nothing_is_claimed_that_was_not() {
     let (world, link, trader, _) = prepared().await;
-    for loss in [LostCommit::Done, LostCommit::Undone] {
+    for loss in [Fault::AnswerLost, Fault::NeverArrives] {
         let order = world.paid_order(&trader).await;
-        link.lose(loss);
+        link.lose_commit(loss);
         let answer = world.ship(&trader.token, &order.id, &parcel("AAAA1")).await;
-        link.lost().await;
+        link.reached().await;
         let seen = eventually("the order", async || {
             let answer = world
                 .get(&trader.token, &format!("/v1/orders/{}", order.id))
@@ -65,24 +65,24 @@ async fn without_a_key_nothing_is_done_twice_and_nothing_is_claimed_that_was_not
             assert!(mails <= 1);
             assert_eq!(seen["status"] == "shipped", mails == 1);
         }
-        if loss == LostCommit::Undone && answer.status == 500 {
+        if loss == Fault::NeverArrives && answer.status == 500 {
             assert_eq!(seen["status"], "processing");
         }
     }
 }
 
 /// The link is blocked at the COMMIT, so the request is answered while its outcome is unknown.
-async fn nobody_can_know(loss: LostCommit) {
+async fn nobody_can_know(loss: Fault) {
     let (world, link, trader, offer) = prepared().await;
     let clock = world.database.control_clock().await;
-    link.lose_and_block(loss);
+    link.lose_commit_and_block(loss);
     let answer = patch(&world, &trader, &offer).send().await;
-    link.lost().await;
+    link.reached().await;
     answer.refused(500, "internal_error");
     link.unblock();
     world.server.ready().await;
     let repeat = || patch(&world, &trader, &offer);
-    if loss == LostCommit::Done {
+    if loss == Fault::AnswerLost {
         // A commit that succeeded is found as soon as the database is back.
         let found = settled(repeat).await.expect(200);
         assert_eq!(found.must("idempotent-replayed"), "true");
@@ -111,12 +111,12 @@ async fn nobody_can_know(loss: LostCommit) {
 
 #[tokio::test]
 async fn a_commit_that_was_done_is_found_as_soon_as_the_database_is() {
-    nobody_can_know(LostCommit::Done).await;
+    nobody_can_know(Fault::AnswerLost).await;
 }
 
 #[tokio::test]
 async fn a_key_stays_taken_while_nobody_can_know() {
-    nobody_can_know(LostCommit::Undone).await;
+    nobody_can_know(Fault::NeverArrives).await;
 }
 
 #[tokio::test]
@@ -125,9 +125,9 @@ async fn a_family_stays_alive_while_nobody_can_know() {
     let partner = world.partner(&trader.seller, &["offers:read"]).await;
     let mut member = world.member().await;
     let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
-    link.lose_and_block(LostCommit::Undone);
+    link.lose_commit_and_block(Fault::NeverArrives);
     let unblocked = async {
-        link.lost().await;
+        link.reached().await;
         link.unblock();
     };
     let (answer, ()) = tokio::join!(world.refresh(&partner, &pair.refresh), unblocked);
@@ -143,13 +143,13 @@ async fn what_cannot_be_consented_to_is_answered_whether_or_not_the_first_look_s
     let mut browser = world.member().await.browser;
     let own_use = json!({"redirect_uris": [CALLBACK], "scopes": ["offers:read"]});
     let own_use = world.register(&world.seller().await, own_use).await;
-    for loss in [LostCommit::Done, LostCommit::Undone] {
+    for loss in [Fault::AnswerLost, Fault::NeverArrives] {
         let asking = world.asking(&own_use, "offers:read").path();
         let screen = browser.get(&asking).await.expect(302);
         let screen = screen.must("location").replacen(&world.server.base_url, "", 1);
-        link.lose(loss);
+        link.lose_commit(loss);
         let back = Callback::of(&browser.get(&screen).await);
-        link.lost().await;
+        link.reached().await;
         assert_eq!(back.get("error"), Some("access_denied"), "{back:?}");
     }
 }

@@ -210,7 +210,7 @@ async fn odd(wire: &mut Wire, method: &str, path: &str) {
 #[tokio::test]
 async fn with_the_database_away_metrics_are_told_all_the_same() {
     let database = TestDatabase::create().await;
-    database.go_away().await;
+    database.block_connections().await;
     let server = blackbox::listen(&testkit::ServerOptions::new(PROGRAM), database.url()).await;
     server.not_ready().await;
     server.log_with(|log| log.contains("not ready: waiting")).await;

@@ -94,14 +94,14 @@ async fn a_database_that_closes_and_refuses_is_survived() {
     world.offer(&seller, 1, json!({})).await;
     for _ in 0..2 {
         world.get(&token, "/v1/offers").await.expect(200);
-        world.database.go_away().await;
+        world.database.block_connections().await;
         holds_out(&world, &token, &seller.id).await;
         for path in ["/panel/sign-in", "/panel/invitation/ps_ln_x"] {
             let page = in_time(world.client.get(&world.url(path))).await.expect(503);
             comes_again(&page);
             assert!(page.must("content-type").starts_with("text/html"), "{page:?}");
         }
-        world.database.come_back().await;
+        world.database.allow_connections().await;
         world.server.ready().await;
     }
     world.get(&token, "/v1/offers").await.expect(200);
@@ -139,7 +139,7 @@ async fn a_database_that_falls_silent_is_survived() {
 async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_told() {
     let world = world().await;
     let (_, token) = world.reader().await;
-    world.database.go_away().await;
+    world.database.block_connections().await;
     let ask = |id: &str| {
         world
             .client

@@ -140,11 +140,11 @@ async fn a_role_that_is_not_let_in_is_told_why() {
 #[tokio::test]
 async fn without_a_database_it_waits_and_goes_on_once_that_is_there() {
     let database = TestDatabase::create().await;
-    database.go_away().await;
+    database.block_connections().await;
     let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
     server.not_ready().await;
     assert_eq!(probe(&server, "/healthz").await, 200);
-    database.come_back().await;
+    database.allow_connections().await;
     server.ready().await;
 }
 

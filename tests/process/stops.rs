@@ -104,11 +104,11 @@ async fn it_stops_while_the_database_is_away() {
     let mut world = world().await;
     world.server.ready().await;
     let server = replaced(&mut world).await;
-    world.database.go_away().await;
+    world.database.block_connections().await;
     server.not_ready().await;
     server.terminate();
     assert_eq!(server.exit_code().await, Some(0));
-    world.database.come_back().await;
+    world.database.allow_connections().await;
     world.server.ready().await;
 }
 

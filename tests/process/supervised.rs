@@ -43,7 +43,7 @@ async fn it_is_told_of_the_start_of_what_is_waited_for_of_life_and_of_the_stop()
     let path = folder.path().join("notify");
     let supervisor = Supervisor::at(&path);
     let database = TestDatabase::create().await;
-    database.go_away().await;
+    database.block_connections().await;
     let options = ServerOptions::new(PROGRAM)
         .set("NOTIFY_SOCKET", path.display())
         .set("WATCHDOG_USEC", 200_000)
@@ -57,7 +57,7 @@ async fn it_is_told_of_the_start_of_what_is_waited_for_of_life_and_of_the_stop()
     for _ in 0..3 {
         supervisor.told("WATCHDOG=1\n").await;
     }
-    database.come_back().await;
+    database.allow_connections().await;
     supervisor.told("STATUS=ready\n").await;
     server.terminate();
     let stop = supervisor.told("STOPPING=1\n").await;
@@ -68,7 +68,7 @@ async fn it_is_told_of_the_start_of_what_is_waited_for_of_life_and_of_the_stop()
 #[tokio::test]
 async fn what_is_waited_for_is_logged_once_and_not_at_each_look() {
     let database = TestDatabase::create().await;
-    database.go_away().await;
+    database.block_connections().await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let supervisor = Supervisor::at(&path);
@@ -81,7 +81,7 @@ async fn what_is_waited_for_is_logged_once_and_not_at_each_look() {
     for _ in 0..8 {
         supervisor.told("WATCHDOG=1\n").await;
     }
-    database.come_back().await;
+    database.allow_connections().await;
     let log = server.log_with(|log| log.contains("\"ready\"")).await;
     server.ready().await;
     assert_eq!(log.matches("not ready: waiting").count(), 1, "{log}");

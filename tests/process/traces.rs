@@ -94,7 +94,7 @@ async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it()
     assert_eq!(resource["service.name"], "seller-api");
     assert!(resource.contains_key("service.version"));
 
-    world.database.go_away().await;
+    world.database.block_connections().await;
     let last = world.client.get(&world.url("/v1/me")).bearer(&token);
     last.header("x-request-id", "the-last-one")
         .send()

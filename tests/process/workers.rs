@@ -26,7 +26,8 @@ async fn a_worker_waits_for_the_schema() {
     })
     .await;
     assert_eq!((status("/metrics").await, status("/v1/me").await), (200, 404));
-    assert_eq!(worker.terminate().await, Some(0));
+    worker.terminate();
+    assert_eq!(worker.exit_code().await, Some(0));
 }
 
 #[tokio::test]

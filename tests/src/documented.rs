@@ -25,7 +25,7 @@ static PUBLIC: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 /// From now on, checks the answers of this listener to any client of this process.
 pub(crate) fn watch(base_url: &str) {
     lock(&PUBLIC).insert(base_url.to_owned());
-    testkit::show_answers_to(|method, url, answer| {
+    testkit::set_answer_hook(|method, url, answer| {
         let path = url.match_indices('/').nth(2).map_or(url.len(), |(at, _)| at);
         let (origin, target) = url.split_at(path);
         if lock(&PUBLIC).contains(origin) {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use testkit::{Link, ServerOptions, TestDatabase, TestServer};
+use testkit::{ServerOptions, StatementProxy, TestDatabase, TestServer};
 use tokio::time::sleep;
 
 use crate::{World, documented};
@@ -41,13 +41,13 @@ pub(crate) async fn on_own_loopback<T>(
 }
 
 impl World {
-    /// A world whose server connects to its database through a link.
+    /// A world whose server connects to its database through a proxy.
     pub async fn over_a_link(
         program: &str,
         settings: impl FnOnce(ServerOptions) -> ServerOptions,
-    ) -> (Self, Link) {
+    ) -> (Self, StatementProxy) {
         let database = TestDatabase::create().await;
-        let link = Link::to(&database);
+        let link = StatementProxy::to(&database, &[]);
         let mut world = Self::over(program, database, settings).await;
         let operator_token = world.server.operator_token.clone();
         world.server = listen(&world.options, link.url()).await;

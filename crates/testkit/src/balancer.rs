@@ -13,20 +13,21 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
+    io::copy_bidirectional,
     net::{TcpListener, TcpStream},
     sync::oneshot,
+    task::JoinSet,
     time::{sleep, timeout},
 };
 
-use crate::TestServer;
+use crate::{Client, TestServer};
 
 /// Pause between two readiness checks of a server.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Timeout of a readiness check.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a connection waits for a ready server, and [`Balancer::sends_to`] for the number of ready servers.
-const SOON: Duration = Duration::from_secs(30);
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running balancer. It runs in a separate thread, so a test that blocks its runtime does not stop it. Dropping it stops it.
 #[derive(Debug)]
@@ -57,7 +58,6 @@ struct Backend {
     public: String,
     backoffice: String,
     is_ready: AtomicBool,
-    is_removed: AtomicBool,
 }
 
 impl Balancer {
@@ -103,23 +103,19 @@ impl Balancer {
             public: address(&server.base_url),
             backoffice: address(&server.backoffice_url),
             is_ready: AtomicBool::new(false),
-            is_removed: AtomicBool::new(false),
         };
         self.backends.all().push(Arc::new(backend));
     }
 
     /// Removes a server. Its open connections stay.
     pub fn remove(&self, server: &TestServer) {
-        self.backends.all().retain(|backend| {
-            let stays = !server.base_url.ends_with(&backend.public);
-            backend.is_removed.store(!stays, Ordering::Release);
-            stays
-        });
+        let is_other = |backend: &Arc<Backend>| !server.base_url.ends_with(&backend.public);
+        self.backends.all().retain(is_other);
     }
 
     /// Waits until exactly this many servers are ready.
     pub async fn sends_to(&self, count: usize) {
-        let reached = timeout(SOON, async {
+        let reached = timeout(READY_TIMEOUT, async {
             while self.backends.ready().len() != count {
                 sleep(Duration::from_millis(5)).await;
             }
@@ -144,7 +140,7 @@ impl Backends {
 
     /// Connects to the next ready server. A server that refuses the connection is skipped until it reports ready again.
     async fn connect(&self, side: Side) -> io::Result<TcpStream> {
-        let connected = timeout(SOON, async {
+        let connected = timeout(READY_TIMEOUT, async {
             loop {
                 let turn = self.turn.fetch_add(1, Ordering::Relaxed);
                 let ready = self.ready();
@@ -170,37 +166,24 @@ impl Backend {
         }
     }
 
-    /// Polls the server's readiness until it is removed.
-    async fn watch(&self) {
-        while !self.is_removed.load(Ordering::Acquire) {
-            let is_ready = matches!(timeout(PATIENCE, self.says_ready()).await, Ok(Ok(true)));
-            self.is_ready.store(is_ready, Ordering::Release);
-            sleep(INTERVAL).await;
-        }
-    }
-
-    async fn says_ready(&self) -> io::Result<bool> {
-        let mut stream = TcpStream::connect(&self.backoffice).await?;
-        let question = "GET /readyz HTTP/1.1\r\nhost: balancer.example\r\nconnection: close\r\n\r\n";
-        stream.write_all(question.as_bytes()).await?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await?;
-        Ok(answer.starts_with(b"HTTP/1.1 200"))
+    async fn check_readiness(&self, client: &Client) {
+        let request = client.get(&format!("http://{}/readyz", self.backoffice));
+        let answer = timeout(PROBE_TIMEOUT, request.try_send()).await;
+        let is_ready = matches!(answer, Ok(Ok(answer)) if answer.status == 200);
+        self.is_ready.store(is_ready, Ordering::Release);
     }
 }
 
-/// Starts to watch each backend that was added.
+/// Polls the readiness of all servers.
 async fn watch(backends: &Backends) {
-    let mut watched: Vec<Arc<Backend>> = Vec::new();
+    let client = Client::new();
     loop {
         let all = backends.all().clone();
-        for backend in &all {
-            if !watched.iter().any(|known| Arc::ptr_eq(known, backend)) {
-                let backend = Arc::clone(backend);
-                tokio::spawn(async move { backend.watch().await });
-            }
-        }
-        watched = all;
+        let checks = all.into_iter().map(|backend| {
+            let client = client.clone();
+            async move { backend.check_readiness(&client).await }
+        });
+        checks.collect::<JoinSet<_>>().join_all().await;
         sleep(INTERVAL).await;
     }
 }

@@ -6,14 +6,14 @@ use reqwest::{Method, header::HeaderMap};
 use serde_json::Value;
 
 static PROVIDER: Once = Once::new();
-static WITNESS: OnceLock<Witness> = OnceLock::new();
+static HOOK: OnceLock<AnswerHook> = OnceLock::new();
 
 /// Inspects an answer, given the request's method and URL. Panics if the answer is not valid.
-pub type Witness = fn(method: &str, url: &str, answer: &Answer);
+pub type AnswerHook = fn(method: &str, url: &str, answer: &Answer);
 
-/// Calls `witness` with every answer that a [`Client`] of this process reads from now on. Only the first call has an effect.
-pub fn show_answers_to(witness: Witness) {
-    WITNESS.get_or_init(|| witness);
+/// Calls `hook` with every answer that a [`Client`] of this process reads from now on. Only the first call has an effect.
+pub fn set_answer_hook(hook: AnswerHook) {
+    HOOK.get_or_init(|| hook);
 }
 
 /// An HTTP client. Every request has a proper `User-Agent` unless the test removes it.
@@ -142,8 +142,8 @@ impl Request {
             headers,
             bytes,
         };
-        if let Some(witness) = WITNESS.get() {
-            witness(self.method.as_str(), &self.url, &answer);
+        if let Some(hook) = HOOK.get() {
+            hook(self.method.as_str(), &self.url, &answer);
         }
         Ok(answer)
     }

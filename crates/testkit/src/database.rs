@@ -59,7 +59,7 @@ impl TestDatabase {
         }
     }
 
-    /// A database on the test's own server. Dropping the value does not drop it, and [`Self::go_away`] panics.
+    /// A database on the test's own server. Dropping the value does not drop it, and [`Self::block_connections`] panics.
     pub fn elsewhere(url: &str) -> Self {
         Self {
             name: None,
@@ -100,8 +100,8 @@ impl TestDatabase {
         TestClock::take(self.connect().await).await
     }
 
-    /// Closes all connections to the database and admits no new ones until [`Self::come_back`].
-    pub async fn go_away(&self) {
+    /// Closes all connections to the database and admits no new ones until [`Self::allow_connections`].
+    pub async fn block_connections(&self) {
         let admin = connect(&cluster().url("postgres")).await;
         let name = self.name();
         let statements = format!(
@@ -114,7 +114,7 @@ impl TestDatabase {
             .expect("the database goes away");
     }
 
-    pub async fn come_back(&self) {
+    pub async fn allow_connections(&self) {
         let admin = connect(&cluster().url("postgres")).await;
         let statement = format!("alter database {} allow_connections true", self.name());
         admin

@@ -1,23 +1,16 @@
 //! The product's `serve`, as a separate process over a test's database.
 
-use std::{
-    io::{BufRead, BufReader, Read},
-    path::Path,
-    process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, mpsc},
-    time::Duration,
-};
+use std::{ops::Deref, path::Path, process::Command, time::Duration};
 
 use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{KeyRing, SystemRandomness};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    Client, TestDatabase,
+    Client, Process, TestDatabase,
     fleet::{Fleet, Topology},
+    process::START_TIMEOUT,
 };
 
-const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Which workers a server runs.
 pub(crate) const WORKERS: &str = "SELLER_API__SERVER__WORKERS";
 const LOG_TIMEOUT: Duration = Duration::from_secs(10);
@@ -89,15 +82,14 @@ impl ServerOptions {
 
     /// A command of the program, with these options, over the database at `url`.
     pub(crate) fn command(&self, name: &str, url: &str) -> Command {
-        let mut command = match self.before.split_first() {
-            Some((first, rest)) => {
-                let mut command = Command::new(first);
-                command.args(rest).arg(&self.program);
-                command
-            }
-            None => Command::new(&self.program),
-        };
+        let mut words = self
+            .before
+            .iter()
+            .map(AsRef::as_ref)
+            .chain([self.program.as_os_str()]);
+        let mut command = Command::new(words.next().expect("the program is the last word"));
         command
+            .args(words)
             .arg(name)
             .env("DATABASE_URL", url)
             .env("SELLER_API__KEYS__SEALING", &self.sealing_key)
@@ -116,8 +108,7 @@ pub fn sealing_key() -> String {
 /// and the exit code are those of the first.
 #[derive(Debug)]
 pub struct TestServer {
-    child: Child,
-    log: Arc<Mutex<String>>,
+    process: Process,
     fleet: Option<Fleet>,
     /// URL of the public listener, without a trailing slash.
     pub base_url: String,
@@ -186,47 +177,25 @@ impl TestServer {
 
     /// Starts the program over the database at `url`, in any state, and waits only until the program listens.
     pub async fn listen(options: &ServerOptions, url: &str) -> Self {
-        let mut child = options
-            .command("serve", url)
+        let mut command = options.command("serve", url);
+        command
             .env("SELLER_API__SERVER__BIND", "127.0.0.1:0")
             .env("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0")
-            .envs(options.environment.iter().cloned())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        let (said, addresses) = mpsc::channel();
-        let log = Arc::default();
-        follow(&mut child, &log, move |line| {
-            if let Some(addresses) = listening_addresses(line) {
-                // The receiver may have timed out.
-                drop(said.send(addresses));
-            }
-        });
-        let wait = move || addresses.recv_timeout(START_TIMEOUT);
-        let addresses = tokio::task::spawn_blocking(wait)
-            .await
-            .expect("the log's thread ended");
-        let Ok((public, backoffice)) = addresses else {
-            drop(child.kill());
-            let log = log.lock().expect("the log is whole");
-            panic!("the server does not listen:\n{log}");
-        };
+            .envs(options.environment.iter().cloned());
+        let mut process = Process::start(&mut command);
+        let [base_url, backoffice_url] = process.addresses(["public", "backoffice"]).await;
         Self {
-            child,
-            log,
+            process,
             fleet: None,
-            base_url: format!("http://{public}"),
-            backoffice_url: format!("http://{backoffice}"),
+            base_url,
+            backoffice_url,
             operator_token: String::new(),
         }
     }
 
     /// Everything that the servers have logged so far, server by server.
     pub fn log(&self) -> String {
-        let own = self.log.lock().expect("the log is whole").clone();
-        own + &self.fleet.as_ref().map(Fleet::log).unwrap_or_default()
+        self.process.log() + &self.fleet.as_ref().map(Fleet::log).unwrap_or_default()
     }
 
     /// Waits until `holds` is true of the log, and returns the log. Lines arrive a little after the answers that they belong to.
@@ -238,89 +207,32 @@ impl TestServer {
         });
         assert!(
             waited.await.is_ok(),
-            "the log does not say what is waited for:\n{}",
+            "the log does not have the expected lines:\n{}",
             self.log()
         );
         self.log()
     }
 
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub fn terminate(&self) {
-        self.signal(Signal::TERM);
-    }
-
-    pub fn signal(&self, signal: Signal) {
-        send(&self.child, signal);
-    }
-
     /// Kills all servers (SIGKILL) and waits until they have exited.
     pub fn kill(&mut self) {
-        self.child.kill().expect("the signal is sent");
-        self.child.wait().expect("the process ended");
+        self.process.kill();
         if let Some(fleet) = &mut self.fleet {
             fleet.kill();
         }
     }
 
     /// Waits until the process exits and returns its exit code.
-    pub async fn exit_code(mut self) -> Option<i32> {
-        let wait = move || self.child.wait();
-        tokio::task::spawn_blocking(wait)
-            .await
-            .expect("the waiting thread ended")
-            .expect("the process ended")
-            .code()
+    pub async fn exit_code(self) -> Option<i32> {
+        self.process.exit_code().await
     }
 }
 
-impl Drop for TestServer {
-    fn drop(&mut self) {
-        // The process may have exited already.
-        drop(self.child.kill());
-        drop(self.child.wait());
+impl Deref for TestServer {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
     }
-}
-
-/// Collects stdout and stderr of a process in a log, and passes each line to `look`.
-pub(crate) fn follow(
-    child: &mut Child,
-    log: &Arc<Mutex<String>>,
-    look: impl Fn(&str) + Clone + Send + 'static,
-) {
-    let streams: [Box<dyn Read + Send>; 2] = [
-        Box::new(child.stdout.take().expect("stdout is piped")),
-        Box::new(child.stderr.take().expect("stderr is piped")),
-    ];
-    for stream in streams {
-        let (log, look) = (Arc::clone(log), look.clone());
-        std::thread::spawn(move || {
-            for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                look(&line);
-                let mut log = log.lock().expect("the log is whole");
-                log.push_str(&line);
-                log.push('\n');
-            }
-        });
-    }
-}
-
-/// A text field of a JSON log line.
-pub(crate) fn field(line: &str, name: &str) -> Option<String> {
-    let event = serde_json::from_str::<serde_json::Value>(line).ok()?;
-    event.get("fields")?.get(name)?.as_str().map(str::to_owned)
-}
-
-fn listening_addresses(line: &str) -> Option<(String, String)> {
-    let is_it = field(line, "message")? == "listening";
-    is_it.then_some((field(line, "public")?, field(line, "backoffice")?))
-}
-
-pub(crate) fn send(process: &Child, signal: Signal) {
-    let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
-    kill_process(id.expect("a process id"), signal).expect("the signal is sent");
 }
 
 async fn operator_token(database: &TestDatabase) -> String {

@@ -1,5 +1,5 @@
-//! A proxy between the program and PostgreSQL that parses statements. It records them, injects a fault into a chosen statement, and
-//! can plant a flaw in the traffic.
+//! A proxy between the program and PostgreSQL that parses statements. It records them, injects a fault into a chosen statement,
+//! can plant a flaw in the traffic, and can be slow or unreachable.
 //!
 //! It executes a connection's statements one after another, even if the client pipelines them. So the server has finished a statement
 //! when its fault happens.
@@ -17,12 +17,16 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
     net::UnixStream,
     sync::watch,
 };
 
-use crate::{TestDatabase, database::ProxySocket};
+use crate::{
+    TestDatabase,
+    database::ProxySocket,
+    link::{LinkState, Pace},
+};
 
 /// The code of an `SSLRequest`.
 const TLS_REQUEST: [u8; 4] = 80_877_103_u32.to_be_bytes();
@@ -82,6 +86,7 @@ pub struct StatementProxy {
 #[derive(Debug, Default)]
 struct Shared {
     target: PathBuf,
+    link: LinkState,
     flaws: Vec<Flaw>,
     planted: AtomicBool,
     state: Mutex<State>,
@@ -89,10 +94,17 @@ struct Shared {
     resumed: watch::Sender<bool>,
 }
 
+/// The statement into which a fault is injected.
+#[derive(Debug)]
+enum Target {
+    Statement { sql: String, nth: usize },
+    Commit { then_block: bool },
+}
+
 #[derive(Debug, Default)]
 struct State {
     recorded: Vec<Statement>,
-    armed: Option<(String, usize, Fault)>,
+    armed: Option<(Target, Fault)>,
     process: Option<u32>,
     cached: HashMap<Vec<u8>, Vec<u8>>,
 }
@@ -114,6 +126,7 @@ impl StatementProxy {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let shared = Arc::clone(&accepting);
+                let client = shared.link.connect(client);
                 // Broken connections are expected.
                 tokio::spawn(async move { drop(forward(client, &shared).await) });
             }
@@ -131,11 +144,41 @@ impl StatementProxy {
 
     /// Clears the record, and injects the fault into this statement when it comes.
     pub fn arm(&self, statement: &Statement, fault: Fault) {
+        let (sql, nth) = (statement.sql.clone(), statement.nth);
+        self.set_armed(Target::Statement { sql, nth }, fault);
+    }
+
+    /// Injects the fault into the next COMMIT.
+    pub fn lose_commit(&self, fault: Fault) {
+        self.set_armed(Target::Commit { then_block: false }, fault);
+    }
+
+    /// Like [`Self::lose_commit`], and blocks at the same moment.
+    pub fn lose_commit_and_block(&self, fault: Fault) {
+        self.set_armed(Target::Commit { then_block: true }, fault);
+    }
+
+    fn set_armed(&self, target: Target, fault: Fault) {
         self.shared.reached.send_replace(false);
         self.shared.resumed.send_replace(false);
         let mut state = self.shared.state();
         state.recorded.clear();
-        state.armed = Some((statement.sql.clone(), statement.nth, fault));
+        state.armed = Some((target, fault));
+    }
+
+    /// From now on connections are accepted, but no bytes pass.
+    pub fn block(&self) {
+        self.shared.link.blocked.send_replace(true);
+    }
+
+    /// Lets the bytes pass that have waited.
+    pub fn unblock(&self) {
+        self.shared.link.blocked.send_replace(false);
+    }
+
+    /// Sets the pace of all connections from now on.
+    pub fn slow_down(&self, pace: Pace) {
+        self.shared.link.pace.send_replace(pace);
     }
 
     /// Clears the record.
@@ -153,6 +196,7 @@ impl StatementProxy {
         self.shared.state().process = Some(process);
     }
 
+    /// Waits until the fault has happened.
     pub async fn reached(&self) {
         until(&self.shared.reached).await;
     }
@@ -217,13 +261,17 @@ impl Shared {
             nth,
             in_transaction: false,
         });
-        let hit = matches!(&state.armed, Some((text, number, _)) if text == sql && *number == nth);
-        let fault = if hit {
-            state.armed.take().map(|(.., fault)| fault)
-        } else {
-            None
-        };
-        (index, fault)
+        let fault = state.armed.take_if(|(target, _)| match target {
+            Target::Statement { sql: armed, nth: of } => armed == sql && *of == nth,
+            Target::Commit { then_block } => {
+                let hit = sql.to_ascii_lowercase().ends_with("commit");
+                if hit && *then_block {
+                    self.link.blocked.send_replace(true);
+                }
+                hit
+            }
+        });
+        (index, fault.map(|(_, fault)| fault))
     }
 }
 
@@ -245,7 +293,7 @@ struct Reply {
     in_transaction: bool,
 }
 
-async fn forward(mut client: UnixStream, shared: &Shared) -> io::Result<()> {
+async fn forward(mut client: DuplexStream, shared: &Shared) -> io::Result<()> {
     let mut server = UnixStream::connect(&shared.target).await?;
     // The tests' server trusts all users of its socket: it is ready after the startup message.
     let startup = startup(&mut client).await?;
@@ -302,7 +350,7 @@ async fn forward(mut client: UnixStream, shared: &Shared) -> io::Result<()> {
 }
 
 /// Reads the startup message, which has no type byte. Declines a TLS request before it.
-async fn startup(client: &mut UnixStream) -> io::Result<Vec<u8>> {
+async fn startup(client: &mut DuplexStream) -> io::Result<Vec<u8>> {
     loop {
         let length = client.read_u32().await?;
         let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)? - 4];
@@ -375,7 +423,7 @@ async fn answer(server: &mut UnixStream) -> io::Result<Reply> {
 
 /// Reads the client's messages until it expects an answer.
 async fn batch(
-    client: &mut UnixStream,
+    client: &mut DuplexStream,
     shared: &Shared,
     prepared: &mut HashMap<Vec<u8>, String>,
 ) -> io::Result<Batch> {
@@ -412,7 +460,7 @@ async fn batch(
     }
 }
 
-async fn read(from: &mut UnixStream) -> io::Result<(u8, Vec<u8>)> {
+async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u8, Vec<u8>)> {
     let kind = from.read_u8().await?;
     let length = from.read_u32().await?;
     let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)? - 4];

@@ -1,23 +1,12 @@
 //! The product's `worker`, as a separate process over a test's database.
 
-use std::{
-    process::{Child, Stdio},
-    sync::{Arc, Mutex},
-};
+use std::ops::{Deref, DerefMut};
 
-use rustix::process::Signal;
+use crate::{Process, ServerOptions, TestDatabase};
 
-use crate::{
-    ServerOptions, TestDatabase,
-    server::{field, follow, send},
-};
-
-/// A running worker. Dropping it kills it.
+/// A running worker.
 #[derive(Debug)]
-pub struct TestWorker {
-    child: Child,
-    log: Arc<Mutex<String>>,
-}
+pub struct TestWorker(Process);
 
 impl TestWorker {
     /// Starts the program. Tests observe it by the database and by its requests.
@@ -26,68 +15,35 @@ impl TestWorker {
     }
 
     pub(crate) fn over(options: &ServerOptions, url: &str) -> Self {
-        Self::spawn(options, url, Stdio::null)
-    }
-
-    fn spawn(options: &ServerOptions, url: &str, output: fn() -> Stdio) -> Self {
         let mut command = options.command("worker", url);
-        command.env("SELLER_API__WORKER__BIND", "127.0.0.1:0");
-        command.stdin(Stdio::null()).stdout(output()).stderr(output());
-        Self {
-            child: command.spawn().expect("the program starts"),
-            log: Arc::default(),
-        }
+        Self(Process::start(
+            command.env("SELLER_API__WORKER__BIND", "127.0.0.1:0"),
+        ))
     }
 
     /// Starts the program and waits until it listens. Also returns the URL of its probes.
     pub async fn listening(options: &ServerOptions, database: &TestDatabase) -> (Self, String) {
-        let mut worker = Self::spawn(options, database.url(), Stdio::piped);
-        let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
-        follow(&mut worker.child, &worker.log, move |line| {
-            if let Some(address) = field(line, "probes") {
-                // The receiver takes only the first address.
-                drop(said.send(address));
-            }
-        });
-        let address = heard.recv().await.expect("the worker says where it listens");
-        (worker, format!("http://{address}"))
+        let mut worker = Self::start(options, database);
+        let [probes] = worker.addresses(["probes"]).await;
+        (worker, probes)
     }
 
-    /// The log so far; empty unless [`Self::listening`] started the worker.
-    pub fn log(&self) -> String {
-        self.log.lock().expect("the log is whole").clone()
-    }
-
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub fn signal(&self, signal: Signal) {
-        send(&self.child, signal);
-    }
-
-    /// Terminates the process (SIGTERM) and returns its exit code.
-    pub async fn terminate(mut self) -> Option<i32> {
-        self.signal(Signal::TERM);
-        let waited = tokio::task::spawn_blocking(move || self.child.wait());
-        waited
-            .await
-            .expect("the thread ended")
-            .expect("the process ended")
-            .code()
-    }
-
-    /// Kills the process (SIGKILL) and waits until it has exited.
-    pub fn kill(&mut self) {
-        self.child.kill().expect("the signal is sent");
-        self.child.wait().expect("the process ended");
+    /// Waits until the process exits and returns its exit code.
+    pub async fn exit_code(self) -> Option<i32> {
+        self.0.exit_code().await
     }
 }
 
-impl Drop for TestWorker {
-    fn drop(&mut self) {
-        // The process may have exited already.
-        drop(self.child.kill());
-        drop(self.child.wait());
+impl Deref for TestWorker {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.0
+    }
+}
+
+impl DerefMut for TestWorker {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.0
     }
 }

@@ -9,7 +9,7 @@ use kernel::{Keyset, PageSize, SellerId};
 use oauth::{ApplicationFilter, ApplicationStatus, NewClientToken};
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
-use testkit::{Link, Pace, StatementProxy};
+use testkit::{Pace, StatementProxy};
 use tokio::time::Instant;
 use usecases::{Work, settle_order::Settlement, transact};
 use webhooks::{Capacity, QueueKey, SubscriptionQueue};
@@ -423,7 +423,7 @@ async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
     // Each: claim | begin with its settings | lock | update, change, completion | commit. For a shipment also: parcel, mail, deliveries.
     assert_eq!(proxy.recorded().len(), 8 + 11, "{:#?}", proxy.recorded());
 
-    let link = Link::to(&fixture.test_database);
+    let link = StatementProxy::to(&fixture.test_database, &[]);
     let far = handle(settings(link.url(), 1));
     keyed_writes(&fixture, &far, offer).await;
     link.slow_down(Pace {

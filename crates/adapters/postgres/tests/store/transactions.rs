@@ -207,14 +207,14 @@ async fn a_blocked_statement_times_out_and_lost_connections_are_replaced() {
     works().await;
 
     let tx = database.units().begin().await.unwrap();
-    fixture.test_database.go_away().await;
+    fixture.test_database.block_connections().await;
     is_unavailable(tx.lock_seller(seller).await);
     drop(tx);
     is_unavailable(gate.admit(token).await);
     is_unavailable(reader.offer(seller, offer.id).await);
     is_unavailable(database.schema_state().await);
     is_unavailable(database.units().begin().await);
-    fixture.test_database.come_back().await;
+    fixture.test_database.allow_connections().await;
     works().await;
 }
 

@@ -1,0 +1,119 @@
+//! A process of the product: its log, signals and exit.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::{
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    task::spawn_blocking,
+    time::timeout,
+};
+
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A running process. Dropping it kills it.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    log: Arc<Mutex<String>>,
+    /// The fields of the line that reports the addresses.
+    listening: UnboundedReceiver<Value>,
+}
+
+impl Process {
+    /// Starts the command and collects its output in a log.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let (found, listening) = unbounded_channel();
+        let log = Arc::<Mutex<String>>::default();
+        let streams: [Box<dyn Read + Send>; 2] = [
+            Box::new(child.stdout.take().expect("stdout is piped")),
+            Box::new(child.stderr.take().expect("stderr is piped")),
+        ];
+        for stream in streams {
+            let (log, found) = (Arc::clone(&log), found.clone());
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    let event = serde_json::from_str::<Value>(&line).unwrap_or_default();
+                    if event
+                        .pointer("/fields/message")
+                        .is_some_and(|text| text == "listening")
+                    {
+                        // The process may have been dropped.
+                        drop(found.send(event));
+                    }
+                    *log.lock().expect("the log is whole") += &(line + "\n");
+                }
+            });
+        }
+        Self {
+            child,
+            log,
+            listening,
+        }
+    }
+
+    /// Waits until the process listens, and returns its address on each of these listeners.
+    pub(crate) async fn addresses<const N: usize>(&mut self, listeners: [&str; N]) -> [String; N] {
+        let event = timeout(START_TIMEOUT, self.listening.recv()).await;
+        let Ok(Some(event)) = event else {
+            panic!("the program does not listen:\n{}", self.log());
+        };
+        listeners.map(|listener| {
+            let address = event.pointer(&format!("/fields/{listener}"));
+            let address = address.and_then(Value::as_str).expect("an address");
+            format!("http://{address}")
+        })
+    }
+
+    /// The log so far.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("the log is whole").clone()
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw);
+        kill_process(id.expect("a process id"), signal).expect("the signal is sent");
+    }
+
+    /// Kills the process (SIGKILL) and waits until it has exited.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("the signal is sent");
+        self.child.wait().expect("the process ended");
+    }
+
+    /// Waits until the process exits and returns its exit code.
+    pub(crate) async fn exit_code(mut self) -> Option<i32> {
+        let ended = spawn_blocking(move || self.child.wait()).await;
+        ended
+            .expect("the waiting thread ended")
+            .expect("the process ended")
+            .code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The process may have exited already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
