@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum as _};
 
+use crate::context::{BenchContext, SeededServer};
 use crate::figures::Table;
-use crate::ground::{Ground, Stand};
 use crate::measure::{Subject, receivers, rounds};
 use crate::options::Options;
 use crate::parts::print;
@@ -44,25 +44,25 @@ pub(crate) async fn run(compare: CompareOptions) -> anyhow::Result<()> {
         server: Some(new),
         ..options
     };
-    let ground = Ground::prepare(options.scaled()).await?;
-    print(&ground.description().await?)?;
-    let catalogue = Catalogue::new(ground.options.offers, ground.options.sellers);
-    let stand = Stand::raise(&ground, catalogue).await?;
+    let context = BenchContext::prepare(options.scaled()).await?;
+    print(&context.description().await?)?;
+    let catalogue = Catalogue::new(context.options.offers, context.options.sellers);
+    let seeded = SeededServer::start(&context, catalogue).await?;
     let old = Program::locate(Some(&old)).await?;
-    let old = Server::serve(&old, &ground.cluster, &stand.database).await?;
+    let old = Server::serve(&old, &context.cluster, &seeded.database).await?;
     let scenarios = if only.is_empty() {
         Scenario::value_variants()
     } else {
         &only
     };
-    let receivers = receivers(scenarios, &stand).await?;
+    let receivers = receivers(scenarios, &seeded).await?;
     let mut subjects = Vec::new();
     for scenario in scenarios.iter().copied() {
-        for server in [&old, &stand.server] {
-            subjects.push(Subject::of_program(&stand, scenario, server, receivers.as_ref()).await?);
+        for server in [&old, &seeded.server] {
+            subjects.push(Subject::of_program(&seeded, scenario, server, receivers.as_ref()).await?);
         }
     }
-    let measured = rounds(&ground, &subjects).await?;
+    let measured = rounds(&context, &subjects).await?;
     let titles = "old, a second | new, a second | new ÷ old | PostgreSQL µs | program µs";
     let mut table = Table::new(titles);
     for (scenario, pair) in scenarios.iter().zip(measured.chunks(2)) {

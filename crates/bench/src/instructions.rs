@@ -11,8 +11,8 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use tokio::process::Command;
 
+use crate::context::step;
 use crate::figures::{real, whole};
-use crate::ground::step;
 use crate::parts::print;
 use crate::program::build;
 

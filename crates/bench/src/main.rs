@@ -4,9 +4,9 @@
 
 mod cluster;
 mod compare;
+mod context;
 mod deliveries;
 mod figures;
-mod ground;
 mod http;
 mod instructions;
 mod load;

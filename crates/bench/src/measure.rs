@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use crate::context::{BenchContext, SeededServer, step};
 use crate::deliveries::{self, Receivers};
 use crate::figures::{Spread, real};
-use crate::ground::{Ground, Stand, step};
 use crate::load::{self, Latency, Load, Requests, no_latencies};
 use crate::pgbench::{self, End};
 use crate::program::Server;
@@ -25,9 +25,9 @@ pub(crate) enum Side<'a> {
     Pgbench,
 }
 
-/// One side of a scenario on a stand.
+/// One side of a scenario over a seeded database.
 pub(crate) struct Subject<'a> {
-    pub(crate) stand: &'a Stand,
+    pub(crate) seeded: &'a SeededServer,
     pub(crate) scenario: Scenario,
     pub(crate) side: Side<'a>,
 }
@@ -45,27 +45,27 @@ pub(crate) struct Sample {
 impl<'a> Subject<'a> {
     /// The program of `server`. Deliveries need receivers.
     pub(crate) async fn of_program(
-        stand: &'a Stand,
+        seeded: &'a SeededServer,
         scenario: Scenario,
         server: &'a Server,
         receivers: Option<&'a Receivers>,
     ) -> anyhow::Result<Self> {
-        let side = match scenario.requests(&stand.seed, server.public).await? {
+        let side = match scenario.requests(&seeded.seed, server.public).await? {
             Some(requests) => Side::Requests(server, requests),
-            None => Side::Deliveries(server, receivers.context("nobody receives deliveries")?),
+            None => Side::Deliveries(server, receivers.context("deliveries need receivers")?),
         };
         Ok(Self {
-            stand,
+            seeded,
             scenario,
             side,
         })
     }
 
     /// PostgreSQL alone.
-    pub(crate) const fn of_pgbench(stand: &'a Stand, scenario: Scenario) -> Self {
+    pub(crate) const fn of_pgbench(seeded: &'a SeededServer, scenario: Scenario) -> Self {
         let side = Side::Pgbench;
         Self {
-            stand,
+            seeded,
             scenario,
             side,
         }
@@ -88,8 +88,8 @@ impl<'a> Subject<'a> {
     }
 
     /// Measures once; `brief` is for the warm-up.
-    async fn measure(&self, ground: &Ground, brief: bool) -> anyhow::Result<Sample> {
-        let (seconds, backlog) = (ground.options.seconds, ground.options.backlog);
+    async fn measure(&self, context: &BenchContext, brief: bool) -> anyhow::Result<Sample> {
+        let (seconds, backlog) = (context.options.seconds, context.options.backlog);
         let (seconds, backlog) = if brief {
             (1, backlog / 10)
         } else {
@@ -101,25 +101,25 @@ impl<'a> Subject<'a> {
                     server: server.public,
                     requests: Arc::clone(requests),
                 };
-                of_requests(ground, server, &load, seconds).await
+                of_requests(context, server, &load, seconds).await
             }
-            Side::Deliveries(server, receivers) => self.drain(ground, server, receivers, backlog).await,
-            Side::Pgbench => self.run_pgbench(ground, seconds, backlog).await,
+            Side::Deliveries(server, receivers) => self.drain(context, server, receivers, backlog).await,
+            Side::Pgbench => self.run_pgbench(context, seconds, backlog).await,
         }
     }
 
     /// The worker runs only during this measurement: otherwise it would take the deliveries of another build's worker.
     async fn drain(
         &self,
-        ground: &Ground,
+        context: &BenchContext,
         server: &Server,
         receivers: &Receivers,
         backlog: u64,
     ) -> anyhow::Result<Sample> {
-        let (cluster, database) = (&ground.cluster, &self.stand.database);
+        let (cluster, database) = (&context.cluster, &self.seeded.database);
         deliveries::clear(cluster, &database.name).await?;
         let worker = Server::worker(&server.program, cluster, database).await?;
-        let meter = || cpu(ground, Some(worker.pid));
+        let meter = || cpu(context, Some(worker.pid));
         // Warm-up: the worker connects and prepares its statements.
         deliveries::drain(cluster, &database.name, receivers, backlog / 10, meter).await?;
         let (rate, used) = deliveries::drain(cluster, &database.name, receivers, backlog, meter).await?;
@@ -131,8 +131,13 @@ impl<'a> Subject<'a> {
         })
     }
 
-    async fn run_pgbench(&self, ground: &Ground, seconds: u64, backlog: u64) -> anyhow::Result<Sample> {
-        let (cluster, database) = (&ground.cluster, &self.stand.database.name);
+    async fn run_pgbench(
+        &self,
+        context: &BenchContext,
+        seconds: u64,
+        backlog: u64,
+    ) -> anyhow::Result<Sample> {
+        let (cluster, database) = (&context.cluster, &self.seeded.database.name);
         let end = if self.scenario == Scenario::Delivery {
             deliveries::clear(cluster, database).await?;
             // Twice as many as the run takes, so that hardly any subscription runs out.
@@ -142,10 +147,10 @@ impl<'a> Subject<'a> {
         } else {
             End::AfterSeconds(seconds)
         };
-        let script = self.scenario.script(&self.stand.seed);
+        let script = self.scenario.script(&self.seeded.seed);
         let processes = usage::postgres_processes(cluster.pid()?)?;
-        let before = cpu(ground, None)?;
-        let run = pgbench::run(cluster, database, &script, ground.options.connections, end).await?;
+        let before = cpu(context, None)?;
+        let run = pgbench::run(cluster, database, &script, context.options.connections, end).await?;
         // A backend's CPU time is counted only after it has exited.
         for _ in 0..100 {
             if usage::postgres_processes(cluster.pid()?)? <= processes {
@@ -156,25 +161,33 @@ impl<'a> Subject<'a> {
         Ok(Sample {
             rate: run.rate,
             latencies: run.latencies,
-            cpu: each([before, cpu(ground, None)?], run.transactions),
+            cpu: each([before, cpu(context, None)?], run.transactions),
         })
     }
 }
 
 /// Starts the receivers if a scenario needs them.
-pub(crate) async fn receivers(scenarios: &[Scenario], stand: &Stand) -> anyhow::Result<Option<Receivers>> {
+pub(crate) async fn receivers(
+    scenarios: &[Scenario],
+    seeded: &SeededServer,
+) -> anyhow::Result<Option<Receivers>> {
     if !scenarios.contains(&Scenario::Delivery) {
         return Ok(None);
     }
-    let receivers = Receivers::subscribe(&stand.seed, stand.server.public).await?;
+    let receivers = Receivers::subscribe(&seeded.seed, seeded.server.public).await?;
     Ok(Some(receivers))
 }
 
 /// Measures requests in a closed loop.
-async fn of_requests(ground: &Ground, server: &Server, load: &Load, seconds: u64) -> anyhow::Result<Sample> {
-    let meter = || cpu(ground, Some(server.pid));
+async fn of_requests(
+    context: &BenchContext,
+    server: &Server,
+    load: &Load,
+    seconds: u64,
+) -> anyhow::Result<Sample> {
+    let meter = || cpu(context, Some(server.pid));
     let measured = Duration::from_secs(seconds);
-    let counted = load::closed(load, ground.options.connections, measured, meter).await?;
+    let counted = load::closed(load, context.options.connections, measured, meter).await?;
     server.clear_log()?;
     let requests = counted.latencies.len();
     Ok(Sample {
@@ -185,8 +198,8 @@ async fn of_requests(ground: &Ground, server: &Server, load: &Load, seconds: u64
 }
 
 /// CPU time so far: of PostgreSQL; of the program, if given; and of this process, or of pgbench without a program.
-fn cpu(ground: &Ground, program: Option<u32>) -> anyhow::Result<[Duration; 3]> {
-    let postgres = usage::of_postgres(ground.cluster.pid()?)?;
+fn cpu(context: &BenchContext, program: Option<u32>) -> anyhow::Result<[Duration; 3]> {
+    let postgres = usage::of_postgres(context.cluster.pid()?)?;
     Ok(match program {
         Some(pid) => [
             postgres,
@@ -246,8 +259,8 @@ impl Series {
 
 /// Measures every subject once per round, after a warm-up round. Every other round runs in reverse order, so that a temporary
 /// disturbance of the machine affects all subjects alike.
-pub(crate) async fn rounds(ground: &Ground, subjects: &[Subject<'_>]) -> anyhow::Result<Vec<Series>> {
-    let rounds = ground.options.rounds;
+pub(crate) async fn rounds(context: &BenchContext, subjects: &[Subject<'_>]) -> anyhow::Result<Vec<Series>> {
+    let rounds = context.options.rounds;
     let bar = step("measuring", (rounds + 1) * u64::try_from(subjects.len())?);
     let mut all: Vec<Series> = subjects.iter().map(|_| Series::default()).collect();
     for round in 0..=rounds {
@@ -257,28 +270,28 @@ pub(crate) async fn rounds(ground: &Ground, subjects: &[Subject<'_>]) -> anyhow:
         }
         for (subject, series) in order {
             bar.set_message(format!("round {round} of {rounds}: {}", subject.title()));
-            let sample = subject.measure(ground, round == 0).await?;
+            let sample = subject.measure(context, round == 0).await?;
             if round > 0 {
                 series.0.push(sample);
             }
             bar.inc(1);
         }
         if round == 0 {
-            settle(ground, subjects).await?;
+            settle(context, subjects).await?;
         }
     }
     Ok(all)
 }
 
 /// Analyzes the tables, so that no plan from a nearly empty table remains. Autovacuum would do so within a minute.
-async fn settle(ground: &Ground, subjects: &[Subject<'_>]) -> anyhow::Result<()> {
+async fn settle(context: &BenchContext, subjects: &[Subject<'_>]) -> anyhow::Result<()> {
     let databases: BTreeSet<&str> = subjects
         .iter()
-        .map(|subject| subject.stand.database.name.as_str())
+        .map(|subject| subject.seeded.database.name.as_str())
         .collect();
     for database in databases {
-        ground.cluster.sql(database, "vacuum (analyze)").await?;
+        context.cluster.sql(database, "vacuum (analyze)").await?;
     }
-    ground.cluster.sql("postgres", "checkpoint").await?;
+    context.cluster.sql("postgres", "checkpoint").await?;
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use crate::context::{BenchContext, SeededServer, step};
 use crate::figures::{Spread, Table, real, whole};
-use crate::ground::{Ground, Stand, step};
 use crate::http::Connection;
 use crate::load::{self, Latency, Load};
 use crate::measure::{Subject, receivers, rounds};
@@ -56,28 +56,28 @@ impl Part {
 /// Runs parts on one cluster and prints each table as soon as it is complete.
 pub(crate) async fn run(options: Options, parts: &[Part]) -> anyhow::Result<()> {
     use Scenario::{DeepPage, Delivery, Offer, Page, Patch, Refresh, Token};
-    let ground = Ground::prepare(options.scaled()).await?;
-    print(&ground.description().await?)?;
-    let mut stand = None;
+    let context = BenchContext::prepare(options.scaled()).await?;
+    print(&context.description().await?)?;
+    let mut seeded = None;
     for part in parts {
         if *part == Part::Growth {
-            // Dropping the stand stops its server.
-            stand = None;
-            print(&growth(&ground).await?)?;
+            // Dropping it stops the server.
+            seeded = None;
+            print(&growth(&context).await?)?;
             continue;
         }
-        if stand.is_none() {
-            let catalogue = Catalogue::new(ground.options.offers, ground.options.sellers);
-            stand = Some(Stand::raise(&ground, catalogue).await?);
+        if seeded.is_none() {
+            let catalogue = Catalogue::new(context.options.offers, context.options.sellers);
+            seeded = Some(SeededServer::start(&context, catalogue).await?);
         }
-        let stand = stand.as_ref().context("the stand was raised")?;
+        let seeded = seeded.as_ref().context("the server was started")?;
         print(&match part {
-            Part::Reads => beside_pgbench(&ground, stand, &[Offer, Page, DeepPage]).await?,
-            Part::Writes => beside_pgbench(&ground, stand, &[Patch]).await?,
-            Part::Tokens => beside_pgbench(&ground, stand, &[Token, Refresh]).await?,
-            Part::Deliveries => beside_pgbench(&ground, stand, &[Delivery]).await?,
-            Part::Latency => latency(&ground, stand, &[Offer, Page, Patch, Token, Refresh]).await?,
-            Part::Startup => startup(&ground, stand).await?,
+            Part::Reads => beside_pgbench(&context, seeded, &[Offer, Page, DeepPage]).await?,
+            Part::Writes => beside_pgbench(&context, seeded, &[Patch]).await?,
+            Part::Tokens => beside_pgbench(&context, seeded, &[Token, Refresh]).await?,
+            Part::Deliveries => beside_pgbench(&context, seeded, &[Delivery]).await?,
+            Part::Latency => latency(&context, seeded, &[Offer, Page, Patch, Token, Refresh]).await?,
+            Part::Startup => startup(&context, seeded).await?,
             Part::Growth => continue,
         })?;
     }
@@ -90,14 +90,18 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 }
 
 /// Each scenario and its pgbench script.
-async fn beside_pgbench(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyhow::Result<String> {
-    let receivers = receivers(scenarios, stand).await?;
+async fn beside_pgbench(
+    context: &BenchContext,
+    seeded: &SeededServer,
+    scenarios: &[Scenario],
+) -> anyhow::Result<String> {
+    let receivers = receivers(scenarios, seeded).await?;
     let mut subjects = Vec::new();
     for scenario in scenarios.iter().copied() {
-        subjects.push(Subject::of_program(stand, scenario, &stand.server, receivers.as_ref()).await?);
-        subjects.push(Subject::of_pgbench(stand, scenario));
+        subjects.push(Subject::of_program(seeded, scenario, &seeded.server, receivers.as_ref()).await?);
+        subjects.push(Subject::of_pgbench(seeded, scenario));
     }
-    let measured = rounds(ground, &subjects).await?;
+    let measured = rounds(context, &subjects).await?;
     let titles = "a second | ÷ pgbench | goal | p50 ms | p99 ms | PostgreSQL µs | program µs | client µs";
     let mut table = Table::new(titles);
     for (subjects, pair) in subjects.chunks(2).zip(measured.chunks(2)) {
@@ -116,15 +120,19 @@ async fn beside_pgbench(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) 
 }
 
 /// Latencies of random arrivals, at fractions of the rate that a closed loop has just reached.
-async fn latency(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyhow::Result<String> {
-    let options = &ground.options;
+async fn latency(
+    context: &BenchContext,
+    seeded: &SeededServer,
+    scenarios: &[Scenario],
+) -> anyhow::Result<String> {
+    let options = &context.options;
     let bar = step("latencies", u64::try_from(scenarios.len())? * options.rounds);
     let mut table = Table::new("load | a second | p50 ms | p95 ms | p99 ms | p99.9 ms | longest ms");
     for scenario in scenarios {
         bar.set_message(scenario.title());
-        let requests = scenario.requests(&stand.seed, stand.server.public).await?;
+        let requests = scenario.requests(&seeded.seed, seeded.server.public).await?;
         let load = Load {
-            server: stand.server.public,
+            server: seeded.server.public,
             requests: requests.context("a scenario without requests")?,
         };
         let mut at: [Vec<(f64, Latency)>; LOADS.len()] = Default::default();
@@ -136,7 +144,7 @@ async fn latency(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyh
                 let rate = capacity * share;
                 at.push((rate, load::open(&load, rate, measured).await?));
             }
-            stand.server.clear_log()?;
+            seeded.server.clear_log()?;
             bar.inc(1);
         }
         for ((name, _), at) in LOADS.into_iter().zip(&at) {
@@ -156,23 +164,23 @@ async fn latency(ground: &Ground, stand: &Stand, scenarios: &[Scenario]) -> anyh
 }
 
 /// Time until `serve` is ready, and its memory while connections idle.
-async fn startup(ground: &Ground, stand: &Stand) -> anyhow::Result<String> {
-    let (program, cluster) = (&ground.program, &ground.cluster);
+async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Result<String> {
+    let (program, cluster) = (&context.program, &context.cluster);
     let mut ready = Vec::new();
     let bar = step("starting servers", u64::try_from(STARTS)?);
     for _ in 0..STARTS {
-        let server = Server::serve(program, cluster, &stand.database).await?;
+        let server = Server::serve(program, cluster, &seeded.database).await?;
         ready.push(server.ready_after.as_secs_f64() * 1e3);
         server.stop().await?;
         bar.inc(1);
     }
     drop(bar);
-    let idle = ground.options.idle;
+    let idle = context.options.idle;
     let bar = step("opening connections", idle);
     allow_connections(idle)?;
-    let server = Server::serve(program, cluster, &stand.database).await?;
+    let server = Server::serve(program, cluster, &seeded.database).await?;
     let alone = Memory::of(server.pid)?;
-    let requests = Scenario::Offer.requests(&stand.seed, server.public).await?;
+    let requests = Scenario::Offer.requests(&seeded.seed, server.public).await?;
     let requests = requests.context("a scenario without requests")?;
     let (mut random, mut request, mut open) = (fastrand::Rng::new(), Vec::new(), Vec::new());
     for _ in 0..idle {
@@ -205,35 +213,35 @@ async fn startup(ground: &Ground, stand: &Stand) -> anyhow::Result<String> {
 }
 
 /// The same requests over catalogues of several sizes, and with many sellers.
-async fn growth(ground: &Ground) -> anyhow::Result<String> {
-    let (largest, sellers) = (ground.options.largest, ground.options.sellers);
+async fn growth(context: &BenchContext) -> anyhow::Result<String> {
+    let (largest, sellers) = (context.options.largest, context.options.sellers);
     let sizes = SIZES.into_iter().filter(|offers| *offers <= largest);
     let mut catalogues: Vec<_> = sizes.map(|offers| Catalogue::new(offers, sellers)).collect();
     // At least five offers per seller.
     let many = MANY_SELLERS.min(largest / 5);
     catalogues.push(Catalogue::new(largest.min(1_000_000), many));
-    let mut stands = Vec::new();
+    let mut servers = Vec::new();
     for catalogue in catalogues {
-        stands.push(Stand::raise(ground, catalogue).await?);
+        servers.push(SeededServer::start(context, catalogue).await?);
     }
     let mut subjects = Vec::new();
     // Groups the subjects by scenario, smallest catalogue first.
     for scenario in [Scenario::Offer, Scenario::Page, Scenario::Patch] {
-        for stand in &stands {
-            subjects.push(Subject::of_program(stand, scenario, &stand.server, None).await?);
+        for seeded in &servers {
+            subjects.push(Subject::of_program(seeded, scenario, &seeded.server, None).await?);
         }
     }
     subjects.extend(
-        stands
+        servers
             .iter()
-            .map(|stand| Subject::of_pgbench(stand, Scenario::Offer)),
+            .map(|seeded| Subject::of_pgbench(seeded, Scenario::Offer)),
     );
-    let measured = rounds(ground, &subjects).await?;
+    let measured = rounds(context, &subjects).await?;
     let mut table = Table::new("offers | sellers | a second | ÷ the smallest | PostgreSQL µs | program µs");
-    for (subjects, kind) in subjects.chunks(stands.len()).zip(measured.chunks(stands.len())) {
+    for (subjects, kind) in subjects.chunks(servers.len()).zip(measured.chunks(servers.len())) {
         let smallest = kind.first().context("no size was measured")?;
         for (subject, series) in subjects.iter().zip(kind) {
-            let Catalogue { offers, sellers } = subject.stand.seed.catalogue;
+            let Catalogue { offers, sellers } = subject.seeded.seed.catalogue;
             let (title, rate, ratio) = (subject.title(), series.rate().whole(), series.ratio_to(smallest));
             let [offers, sellers] = [offers, sellers].map(|count| whole(real(count)));
             let [postgres, program, _] = series.cpu();

@@ -164,7 +164,7 @@ impl Requests for ScenarioRequests {
                 let grant = format_args!("grant_type=refresh_token&refresh_token={token}");
                 token_request(into, application, grant)
             }
-            Scenario::Delivery => anyhow::bail!("nobody requests a delivery"),
+            Scenario::Delivery => anyhow::bail!("a delivery is not a request"),
         }
     }
 

@@ -18,15 +18,15 @@ use crate::seed::{Catalogue, Seed};
 
 /// Shared by all parts.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct BenchContext {
     pub(crate) options: Options,
     pub(crate) program: Program,
     pub(crate) cluster: Cluster,
-    /// Number of stands so far; it names their databases.
-    stands: AtomicU32,
+    /// The number of databases so far; it names them.
+    databases: AtomicU32,
 }
 
-impl Ground {
+impl BenchContext {
     pub(crate) async fn prepare(options: Options) -> anyhow::Result<Self> {
         let bar = step("building the program", 0);
         let program = Program::locate(options.server.as_deref()).await?;
@@ -37,7 +37,7 @@ impl Ground {
             options,
             program,
             cluster,
-            stands: AtomicU32::new(0),
+            databases: AtomicU32::new(0),
         })
     }
 
@@ -66,20 +66,20 @@ impl Ground {
 
 /// A filled database with a server over it.
 #[derive(Debug)]
-pub(crate) struct Stand {
+pub(crate) struct SeededServer {
     pub(crate) database: Database,
     pub(crate) seed: Arc<Seed>,
     pub(crate) server: Server,
 }
 
-impl Stand {
-    pub(crate) async fn raise(ground: &Ground, catalogue: Catalogue) -> anyhow::Result<Self> {
-        let Ground { program, cluster, .. } = ground;
+impl SeededServer {
+    pub(crate) async fn start(context: &BenchContext, catalogue: Catalogue) -> anyhow::Result<Self> {
+        let BenchContext { program, cluster, .. } = context;
         let Catalogue { offers, sellers } = catalogue;
         let bar = step(&format!("{offers} offers of {sellers} sellers"), offers);
-        let name = format!("bench_{}", ground.stands.fetch_add(1, Ordering::Relaxed));
+        let name = format!("bench_{}", context.databases.fetch_add(1, Ordering::Relaxed));
         let database = Database::create(cluster, program, &name).await?;
-        let families = ground.options.connections.max(OPEN_CONNECTIONS);
+        let families = context.options.connections.max(OPEN_CONNECTIONS);
         let seed = Arc::new(Seed::fill(cluster, &name, catalogue, families, &bar).await?);
         let server = Server::serve(program, cluster, &database).await?;
         Ok(Self {
@@ -92,7 +92,7 @@ impl Stand {
 
 /// Shows a step on standard error until the bar is dropped: a progress bar on a terminal, a line elsewhere. With `parts` 0 it
 /// shows a spinner.
-pub(crate) fn step(what: &str, parts: u64) -> ProgressBar {
+pub(crate) fn step(title: &str, parts: u64) -> ProgressBar {
     let (bar, style) = if parts == 0 {
         (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}")
     } else {
@@ -103,12 +103,12 @@ pub(crate) fn step(what: &str, parts: u64) -> ProgressBar {
     };
     if bar.is_hidden() {
         // Standard error may be closed.
-        let _ = writeln!(std::io::stderr(), "{what}");
+        let _ = writeln!(std::io::stderr(), "{title}");
     }
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(250));
-    bar.with_message(what.to_owned())
+    bar.with_message(title.to_owned())
         .with_finish(ProgressFinish::AndClear)
 }
