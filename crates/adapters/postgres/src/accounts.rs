@@ -22,7 +22,7 @@ use crate::{
     rate_limits,
     sql::{row, sql},
     unit_of_work::{Tx, expect_rows},
-    webhooks::{Ended, end_subscriptions},
+    webhooks::{SubscriptionsOf, end_subscriptions},
 };
 
 row! {
@@ -104,9 +104,9 @@ pub(crate) struct StoredOperatorTokens(pub(crate) Autocommit);
 #[async_trait]
 impl OperatorTokens for StoredOperatorTokens {
     async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError> {
-        let living = sql!(OperatorRow: "select id, name, created_at, revoked_at from operator_tokens \
+        let valid = sql!(OperatorRow: "select id, name, created_at, revoked_at from operator_tokens \
             where revoked_at is null and hash = ", hash.bytes().as_slice(), "");
-        Ok(self.0.row(living).await?.map(OperatorTokenRow::from))
+        Ok(self.0.row(valid).await?.map(OperatorTokenRow::from))
     }
 
     async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError> {
@@ -138,7 +138,7 @@ impl AccountStore for Tx {
         let close = sql!((): "update sellers set closed_at = coalesce(closed_at, ", at, ") where id = ", id.uuid(), "");
         let closed = self.execute(close).await? == 1;
         if closed {
-            end_subscriptions(self, Ended::Seller(id)).await?;
+            end_subscriptions(self, SubscriptionsOf::Seller(id)).await?;
         }
         Ok(closed)
     }
@@ -215,18 +215,18 @@ impl AccountStore for Tx {
         form: Uuid,
         sealed: Option<Vec<u8>>,
     ) -> Result<bool, StoreError> {
-        let keep = sql!(():
+        let insert = sql!(():
             "insert into flashes (session_hash, form, sealed) values (", session.bytes().as_slice(), ", ", form, ", ",
             sealed, ") on conflict (session_hash, form) do nothing");
-        Ok(self.execute(keep).await? == 1)
+        Ok(self.execute(insert).await? == 1)
     }
 
     /// The row stays, as a record that the form was sent.
     async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError> {
         self.row(sql!(Vec<u8>:
-            "with kept as materialized (select session_hash, form, sealed from flashes where session_hash = ",
+            "with flash as materialized (select session_hash, form, sealed from flashes where session_hash = ",
             session.bytes().as_slice(), " and form = ", form, " and sealed is not null for no key update) \
-             update flashes f set sealed = null from kept k where f.session_hash = k.session_hash and f.form = k.form \
+             update flashes f set sealed = null from flash k where f.session_hash = k.session_hash and f.form = k.form \
              returning k.sealed")).await
     }
 

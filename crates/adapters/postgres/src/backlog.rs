@@ -43,14 +43,14 @@ pub struct Backlog {
 }
 
 row! {
-    struct Found {
+    struct BacklogRow {
         queue: String,
         waiting: i64,
         overdue: Option<f64>,
     }
 }
 
-impl Found {
+impl BacklogRow {
     fn backlog(&self) -> Backlog {
         let overdue = self.overdue.unwrap_or_default();
         Backlog {
@@ -62,11 +62,11 @@ impl Found {
 }
 
 pub(crate) async fn read(statements: &Autocommit) -> Result<Queues, StoreError> {
-    let asked = Carrier::ALL
+    let carriers = Carrier::ALL
         .into_iter()
         .filter(|carrier| *carrier != Carrier::Other);
-    let asked = asked.collect::<Vec<_>>();
-    let look = sql!(Found:
+    let carriers = carriers.collect::<Vec<_>>();
+    let count = sql!(BacklogRow:
         "with clock as materialized (select api_now() as at), \
          bounds as materialized (select ", QUEUE_LIMIT, " as most, ", QUEUES, " as queues), \
          queues as materialized ( \
@@ -75,7 +75,7 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<Queues, StoreError> 
            union all \
            (select seller_id, id from subscriptions where wake_at is not null and failing \
              order by wake_at limit (select queues from bounds))), \
-         found (queue, waiting, oldest) as ( \
+         backlog (queue, waiting, oldest) as ( \
            select 'first', \
              (select count(*) from (select from deliveries where due_at is not null and attempt = 0 \
                order by seller_id, subscription_id, due_at limit (select most from bounds)) d), \
@@ -93,22 +93,22 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<Queues, StoreError> 
            union all select 'account_mails', count(*), min(due_at) from (select due_at from account_mails \
              where due_at is not null order by due_at limit (select most from bounds)) m \
            union all select c.carrier, p.waiting, p.oldest from unnest(",
-        column(&asked, |carrier| carrier.as_str()),
+        column(&carriers, |carrier| carrier.as_str()),
         ") as c (carrier) cross join lateral (select count(*) as waiting, min(due_at) as oldest from (select due_at from parcels \
                where carrier = c.carrier and due_at <= (select at from clock) order by due_at \
                limit (select most from bounds)) q) p) \
-         select queue, waiting, extract(epoch from (select at from clock) - oldest)::float8 from found");
-    let found = statements.rows(look).await?;
+         select queue, waiting, extract(epoch from (select at from clock) - oldest)::float8 from backlog");
+    let rows = statements.rows(count).await?;
     let of = |queue: &str| {
-        let row = found.iter().find(|row| row.queue == queue);
-        row.map(Found::backlog).unwrap_or_default()
+        let row = rows.iter().find(|row| row.queue == queue);
+        row.map(BacklogRow::backlog).unwrap_or_default()
     };
     Ok(Queues {
         first_deliveries: of("first"),
         repeated_deliveries: of("repeated"),
         shipment_mails: of("shipment_mails"),
         account_mails: of("account_mails"),
-        parcels: asked
+        parcels: carriers
             .iter()
             .map(|carrier| (*carrier, of(carrier.as_str())))
             .collect(),

@@ -72,9 +72,9 @@ impl<G: BatchQuery> Batcher<G> {
             span: span.clone(),
             reply,
         });
-        let gone = |_| StoreError::Unavailable("the task that asks the database has ended".into());
+        let lost = |_| StoreError::Unavailable("the task that asks the database has ended".into());
         let answered = within(ANSWER_WITHIN, async {
-            answer.await.unwrap_or_else(|lost| Err(gone(lost)))
+            answer.await.unwrap_or_else(|closed| Err(lost(closed)))
         });
         observe::within(span, answered).await
     }
@@ -120,20 +120,20 @@ async fn serve<G: BatchQuery>(
             continue;
         }
         for waiter in &waiting {
-            observe::of_many(&waiter.span, waiting.len());
+            observe::record_batch_size(&waiter.span, waiting.len());
         }
         let (questions, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|w| (w.question, w.reply)).unzip();
         sizes.record(questions.len());
-        let asked = connection.ask(|link| {
+        let answers = connection.ask(|link| {
             let (query, questions) = (&query, &questions);
             async move { query.answer(link.connection(), questions).await }
         });
-        tell(replies, asked.await);
+        send_answers(replies, answers.await);
     }
 }
 
 /// Callers that have gone away are skipped.
-fn tell<A>(
+fn send_answers<A>(
     replies: Vec<oneshot::Sender<Result<A, StoreError>>>,
     answers: Result<Vec<Result<A, StoreError>>, StoreError>,
 ) {

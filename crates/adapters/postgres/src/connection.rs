@@ -24,7 +24,7 @@ use tokio::{task::JoinHandle, time::Instant};
 use tokio_postgres::{Client, Config, NoTls, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use self::error::Silence;
+use self::error::AnswerTimeout;
 
 /// The future that performs a connection's I/O while it lasts.
 type Driver = BoxFuture<'static, Result<(), tokio_postgres::Error>>;
@@ -61,12 +61,12 @@ pub(crate) struct Connector {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
-    #[error("no connection to the database: {}", listed(.0))]
+    #[error("no connection to the database: {}", list(.0))]
     Refused(Vec<Refusal>),
     #[error("the new connection could not be set up")]
     SetUp(#[source] ConnectionError),
     #[error(transparent)]
-    Silent(Silence),
+    TimedOut(AnswerTimeout),
 }
 
 /// Why a host was not used.
@@ -74,14 +74,14 @@ pub(crate) enum ConnectError {
 pub(crate) struct Refusal {
     host: String,
     /// `Err` if it did not respond in time.
-    error: Result<tokio_postgres::Error, Silence>,
+    error: Result<tokio_postgres::Error, AnswerTimeout>,
 }
 
 impl Refusal {
     /// Advice about this failure, if there is any; never names the server.
     fn advice(&self) -> Option<&'static str> {
         let error = self.error.as_ref().ok()?;
-        tls::advice(error).or_else(|| error.code().and_then(not_let_in))
+        tls::advice(error).or_else(|| error.code().and_then(login_advice))
     }
 }
 
@@ -89,19 +89,19 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
             Ok(error) => write!(f, "{}: {}", self.host, chain(error))?,
-            Err(silence) => write!(f, "{}: {silence}", self.host)?,
+            Err(timeout) => write!(f, "{}: {timeout}", self.host)?,
         }
         self.advice().map_or(Ok(()), |advice| write!(f, " ({advice})"))
     }
 }
 
-fn listed(refusals: &[Refusal]) -> String {
+fn list(refusals: &[Refusal]) -> String {
     let each = refusals.iter().map(ToString::to_string);
     each.collect::<Vec<_>>().join("; ")
 }
 
 /// Advice about a server that is reachable but rejects the role.
-fn not_let_in(code: &SqlState) -> Option<&'static str> {
+fn login_advice(code: &SqlState) -> Option<&'static str> {
     match *code {
         SqlState::INVALID_PASSWORD => {
             Some("the server refuses the role's name or password: compare those in the URL with the server's")
@@ -177,7 +177,7 @@ impl Connector {
 
     pub(crate) async fn open(&self) -> Result<Link, ConnectError> {
         let open = async {
-            let (client, driver) = self.reach().await?;
+            let (client, driver) = self.connect_to_any().await?;
             let driver = tokio::spawn(drive(driver));
             let connection = AsyncPgConnection::try_from(client).await;
             let connection = connection.map_err(ConnectError::SetUp)?;
@@ -185,7 +185,7 @@ impl Connector {
         };
         match tokio::time::timeout(self.timeout, open).await {
             Ok(result) => result,
-            Err(_) => Err(ConnectError::Silent(Silence(self.timeout))),
+            Err(_) => Err(ConnectError::TimedOut(AnswerTimeout(self.timeout))),
         }
     }
 
@@ -198,30 +198,30 @@ impl Connector {
 
     /// Opens a connection as a bare `tokio_postgres` client. Its I/O task ends with it.
     pub(crate) async fn open_bare(&self) -> Result<Client, ConnectError> {
-        let (client, driver) = self.reach().await?;
+        let (client, driver) = self.connect_to_any().await?;
         drop(tokio::spawn(drive(driver)));
         Ok(client)
     }
 
     /// Tries the hosts in turn; each gets its share of the remaining time.
-    async fn reach(&self) -> Result<(Client, Driver), ConnectError> {
+    async fn connect_to_any(&self) -> Result<(Client, Driver), ConnectError> {
         let end = Instant::now() + self.timeout;
         let first = self.last.load(Ordering::Relaxed);
         let order = self.hosts.iter().enumerate().cycle().skip(first);
         let mut refusals = Vec::new();
-        for (place, host) in order.take(self.hosts.len()) {
+        for (index, host) in order.take(self.hosts.len()) {
             let untried = u32::try_from(self.hosts.len().saturating_sub(refusals.len()));
             let share = end.saturating_duration_since(Instant::now()) / untried.unwrap_or(u32::MAX).max(1);
             let error = match tokio::time::timeout(share, host.connect()).await {
-                Ok(Ok(reached)) => {
+                Ok(Ok(connected)) => {
                     self.advise(None);
-                    if self.last.swap(place, Ordering::Relaxed) != place {
+                    if self.last.swap(index, Ordering::Relaxed) != index {
                         tracing::info!(host = host.name, "the database is now at another host");
                     }
-                    return Ok(reached);
+                    return Ok(connected);
                 }
                 Ok(Err(error)) => Ok(error),
-                Err(_) => Err(Silence(share)),
+                Err(_) => Err(AnswerTimeout(share)),
             };
             refusals.push(Refusal {
                 host: host.name.clone(),
@@ -251,11 +251,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_not_let_in_is_told_what_to_look_at() {
-        let password = not_let_in(&SqlState::INVALID_PASSWORD).unwrap();
+    fn login_errors_have_advice() {
+        let password = login_advice(&SqlState::INVALID_PASSWORD).unwrap();
         assert!(password.contains("password"), "{password}");
-        let name = not_let_in(&SqlState::INVALID_CATALOG_NAME).unwrap();
+        let name = login_advice(&SqlState::INVALID_CATALOG_NAME).unwrap();
         assert!(name.contains("database of that name"), "{name}");
-        assert_eq!(not_let_in(&SqlState::TOO_MANY_CONNECTIONS), None);
+        assert_eq!(login_advice(&SqlState::TOO_MANY_CONNECTIONS), None);
     }
 }

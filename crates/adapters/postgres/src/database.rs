@@ -23,7 +23,7 @@ use crate::{
     backlog::{self, Queues},
     connection::{
         Connector,
-        error::Unmigrated,
+        error::SchemaOutdated,
         pool::{Autocommit, PoolState},
         pooler::Pooler,
         url::{self, DatabaseUrlError},
@@ -302,7 +302,7 @@ impl Database {
     /// Whether this program can work with the schema. Fails while the database is unreachable, so it also serves as a
     /// probe. The first call also checks whether a pooler in between supports prepared statements.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
-        if !self.pooler.keeps_statements(&self.connector).await? {
+        if !self.pooler.supports_prepared_statements(&self.connector).await? {
             return Ok(SchemaState::StatementsForgotten);
         }
         schema_state::read(&self.autocommit("schema")).await
@@ -348,7 +348,7 @@ impl Database {
     pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
         let value = sql!(String: "select value from instance where key = ", key, "");
         match self.autocommit("marks").row(value).await {
-            Err(StoreError::Unavailable(cause)) if cause.is::<Unmigrated>() => Ok(None),
+            Err(StoreError::Unavailable(cause)) if cause.is::<SchemaOutdated>() => Ok(None),
             read => read,
         }
     }

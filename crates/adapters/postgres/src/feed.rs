@@ -79,7 +79,7 @@ fn detail(amount: Option<i64>, stock: Option<i32>, status: Option<&str>) -> Resu
 
 /// A position in the feed of one cluster: that of a row, or all zeros for the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct Position {
     cluster: i64,
     xid: i64,
     id: i64,
@@ -87,7 +87,7 @@ struct Place {
     at: i64,
 }
 
-impl Place {
+impl Position {
     fn write(self) -> ChangeCursor {
         let Self { cluster, xid, id, at } = self;
         ChangeCursor(format!("{cluster:x}.{xid:x}.{id:x}.{at:x}"))
@@ -98,14 +98,14 @@ impl Place {
             .0
             .split('.')
             .map(|number| i64::from_str_radix(number, 16).ok());
-        let place = Self {
+        let position = Self {
             cluster: numbers.next()??,
             xid: numbers.next()??,
             id: numbers.next()??,
             at: numbers.next()??,
         };
         // Each position has exactly one spelling.
-        (numbers.next().is_none() && place.write() == *cursor).then_some(place)
+        (numbers.next().is_none() && position.write() == *cursor).then_some(position)
     }
 }
 
@@ -124,9 +124,9 @@ impl ChangeReader for Feed {
     async fn changes(&self, after: Option<ChangeCursor>, limit: u16) -> Result<ChangePage, ChangesError> {
         let after = match after {
             None => None,
-            Some(cursor) => Some(Place::read(&cursor).ok_or(ChangesError::Malformed)?),
+            Some(cursor) => Some(Position::read(&cursor).ok_or(ChangesError::Malformed)?),
         };
-        let (xid, id, micros) = after.map_or((0, 0, 0), |place| (place.xid, place.id, place.at));
+        let (xid, id, micros) = after.map_or((0, 0, 0), |position| (position.xid, position.id, position.at));
         let at = DateTime::from_timestamp_micros(micros).ok_or(ChangesError::Malformed)?;
         let slice = sql!((i64, bool, Option<FeedRow>):
             "select c.system_identifier, ", xid, " = 0 or (", xid,
@@ -139,13 +139,13 @@ impl ChangeReader for Feed {
             i64::from(limit.clamp(1, CHANGES_MAX)), ") f on true order by f.xid, f.id");
         let (mut items, mut next) = (Vec::new(), None);
         for (cluster, known, row) in self.0.rows(slice).await? {
-            if !known || after.is_some_and(|place| place.cluster != cluster) {
+            if !known || after.is_some_and(|position| position.cluster != cluster) {
                 return Err(ChangesError::OtherHistory);
             }
             let (xid, id, at) = row.as_ref().map_or((xid, id, micros), |row| {
                 (row.xid, row.id, row.at.timestamp_micros())
             });
-            next = Some(Place { cluster, xid, id, at });
+            next = Some(Position { cluster, xid, id, at });
             items.extend(row.map(ChangeItem::try_from).transpose()?);
         }
         let next = next.ok_or_else(|| StoreError::unexpected("the cluster has no identifier"))?;
@@ -161,14 +161,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_reads_back_and_nothing_else_is_one() {
-        let place = Place {
+    fn a_position_reads_back_and_has_one_spelling() {
+        let position = Position {
             cluster: 7_710_183_783_564_038_062,
             xid: 4_000_000_000,
             id: 17,
             at: 1_790_000_000_123_456,
         };
-        assert_eq!(Place::read(&place.write()), Some(place));
+        assert_eq!(Position::read(&position.write()), Some(position));
         for other in [
             "",
             "a",
@@ -181,7 +181,7 @@ mod tests {
             "1.2.3.ffffffffffffffff",
             "A.1.1.1",
         ] {
-            assert_eq!(Place::read(&ChangeCursor(other.to_owned())), None, "{other}");
+            assert_eq!(Position::read(&ChangeCursor(other.to_owned())), None, "{other}");
         }
     }
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::{
     connection::{
         Connector,
-        error::{Silence, is_lock_timeout, store_error},
+        error::{AnswerTimeout, is_lock_timeout, store_error},
         pool::Autocommit,
     },
     sealing::Sealing,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long a claim waits for a locked row: only the end of a transaction locks it, which normally takes less.
-const PATIENCE: Duration = Duration::from_millis(300);
+const CLAIM_LOCK_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long the outcome of a transaction is looked up: longer than the server keeps a transaction whose client has gone.
 const OUTCOME_WITHIN: Duration = TRANSACTION_MAX.saturating_add(Duration::from_secs(5));
 /// Delay between attempts to reach the database during that look-up.
@@ -82,7 +82,7 @@ impl IdempotencyClaims for StoredClaims {
             claim.space.uuid(), ", ", claim.key.as_str(), ", ", claim.fence, ", ",
             claim.fingerprint.bytes().as_slice(), ", at, at + ", i64::try_from(lease.as_micros()).unwrap_or(i64::MAX),
             " * interval '1 microsecond' from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode, \
-               set_config('lock_timeout', ", PATIENCE.as_millis().to_string(), ", true) as patience) clock \
+               set_config('lock_timeout', ", CLAIM_LOCK_TIMEOUT.as_millis().to_string(), ", true) as lock_timeout) clock \
              on conflict (seller_id, key) do update set \
                fence = case when t.expires_at <= excluded.created_at then excluded.fence else t.fence end, \
                fingerprint = case when t.expires_at <= excluded.created_at then excluded.fingerprint else t.fingerprint end, \
@@ -101,11 +101,11 @@ impl IdempotencyClaims for StoredClaims {
                 }
             })
             .await?;
-        let Some((row, was_there)) = taken else {
+        let Some((row, existed)) = taken else {
             return Ok(Claimed::InProgress);
         };
         // Only an existing row was locked, which `xmax` shows: a claim or a stored response had expired.
-        if was_there && row.fence == claim.fence {
+        if existed && row.fence == claim.fence {
             metrics::counter!("idempotency_takeovers_total").increment(1);
         }
         row.claimed(claim, &self.sealing)
@@ -113,7 +113,7 @@ impl IdempotencyClaims for StoredClaims {
 
     async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
         let release = sql!(():
-            "delete from idempotency t using (select set_config('synchronous_commit', 'off', true) as mode) quick \
+            "delete from idempotency t using (select set_config('synchronous_commit', 'off', true) as mode) setting \
              where t.seller_id = ", claim.space.uuid(), " and t.key = ", claim.key.as_str(), " and t.fence = ",
             claim.fence, " and t.status is null");
         // No row: the claim is completed, or belongs to another request.
@@ -124,8 +124,11 @@ impl IdempotencyClaims for StoredClaims {
     async fn outcome(&self, claim: &Claim) -> Result<Option<Remembered>, StoreError> {
         let end = Instant::now() + OUTCOME_WITHIN;
         loop {
-            let silent = |_| StoreError::from(Silence(OUTCOME_WITHIN));
-            match timeout_at(end, self.read_settled(claim)).await.map_err(silent)? {
+            let timed_out = |_| StoreError::from(AnswerTimeout(OUTCOME_WITHIN));
+            match timeout_at(end, self.lock_and_read(claim))
+                .await
+                .map_err(timed_out)?
+            {
                 Err(StoreError::Unavailable(_)) if Instant::now() + RETRY_AFTER < end => {
                     sleep(RETRY_AFTER).await;
                 }
@@ -141,12 +144,12 @@ impl IdempotencyClaims for StoredClaims {
 impl StoredClaims {
     /// Waits for the transaction that holds the row's lock, and then reads the row. Uses a new connection: a pooled one
     /// may be as dead as the lost one.
-    async fn read_settled(&self, claim: &Claim) -> Result<Option<ClaimRow>, StoreError> {
-        let settled = sql!(ClaimRow:
+    async fn lock_and_read(&self, claim: &Claim) -> Result<Option<ClaimRow>, StoreError> {
+        let read = sql!(ClaimRow:
             "select fence, fingerprint, status, body from idempotency where seller_id = ", claim.space.uuid(),
             " and key = ", claim.key.as_str(), " for update");
         let link = self.connector.open().await?;
-        let row = settled.get_result::<ClaimRow>(&mut link.connection()).await;
+        let row = read.get_result::<ClaimRow>(&mut link.connection()).await;
         row.optional().map_err(store_error)
     }
 }

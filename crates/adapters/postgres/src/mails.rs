@@ -23,8 +23,8 @@ pub(crate) fn microseconds(span: TimeDelta) -> i64 {
 /// The leased rows that can be read. An unreadable row is logged and skipped: returned as an error, it would block all
 /// rows leased with it, again and again.
 pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
-    let tell = |error: &StoreError| tracing::error!(error = %error, "a row of a queue is left out");
-    rows.filter_map(|row| row.inspect_err(tell).ok()).collect()
+    let log = |error: &StoreError| tracing::error!(error = %error, "a row of a queue is left out");
+    rows.filter_map(|row| row.inspect_err(log).ok()).collect()
 }
 
 /// A mail's next step for SQL: a word, and the microseconds until the next attempt.

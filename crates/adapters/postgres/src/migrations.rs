@@ -12,7 +12,7 @@ use tokio::runtime;
 
 use crate::connection::{
     ConnectError, Connector,
-    error::is_forbidden,
+    error::is_permission_denied,
     url::{self, DatabaseUrlError},
 };
 
@@ -120,7 +120,7 @@ fn apply(
     steps: &mpsc::Sender<MigrationStep>,
 ) -> Result<MigrationReport, MigrateError> {
     let pending = harness.pending_migrations(MIGRATIONS).map_err(|cause| {
-        if is_forbidden(cause.as_ref()) {
+        if is_permission_denied(cause.as_ref()) {
             return MigrateError::Forbidden(cause);
         }
         MigrateError::Internal(cause)
@@ -138,7 +138,7 @@ fn apply(
             of,
         });
         harness.run_migration(migration).map_err(|cause| {
-            if is_forbidden(cause.as_ref()) {
+            if is_permission_denied(cause.as_ref()) {
                 return MigrateError::Forbidden(cause);
             }
             MigrateError::Failed {

@@ -37,7 +37,7 @@ row! {
     struct StateRow {
         closed_at: Option<DateTime<Utc>>,
         status: Option<String>,
-        held: Option<i32>,
+        application_scopes: Option<i32>,
     }
 }
 
@@ -46,10 +46,10 @@ fn family(id: FamilyId, row: &FamilyRow, state: StateRow) -> Result<Family, Stor
     let scopes = ScopeSet::from_bits(row.scopes)
         .map_err(|unknown| StoreError::corrupt("families", id, unknown.to_string()))?;
     let corrupt = |reason: String| StoreError::corrupt("applications", client_id, reason);
-    let application = match (state.status, state.held) {
-        (Some(status), Some(held)) => Some((
+    let application = match (state.status, state.application_scopes) {
+        (Some(status), Some(application_scopes)) => Some((
             ApplicationStatus::parse(&status).ok_or_else(|| corrupt(format!("status {status:?}")))?,
-            ScopeSet::from_bits(held).map_err(|unknown| corrupt(unknown.to_string()))?,
+            ScopeSet::from_bits(application_scopes).map_err(|unknown| corrupt(unknown.to_string()))?,
         )),
         _ => None,
     };
@@ -92,13 +92,13 @@ async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<(FamilyRow, StateRow)
             .optional()
     };
     let state = async { read.get_result::<StateRow>(&mut tx.connection()).await.optional() };
-    let (locked, state) = one_after_other(locked, state).await?;
+    let (locked, state) = pipelined(locked, state).await?;
     Ok(locked.zip(state))
 }
 
 /// Sends a second statement without waiting for the first one's response. The server executes it after the first one,
 /// so it reads after the lock.
-async fn one_after_other<A, B>(
+async fn pipelined<A, B>(
     first: impl Future<Output = QueryResult<A>>,
     second: impl Future<Output = QueryResult<B>>,
 ) -> QueryResult<(A, B)> {
@@ -124,7 +124,7 @@ row! {
 }
 
 /// Consumes a credential and stores a pair. A credential used before changes no row, and then nothing is stored.
-macro_rules! use_up {
+macro_rules! consume {
     ($table:literal, $key:expr, $pair:expr) => {
         sql!((): concat!("with used as (update ", $table,
             " set used_at = clock.at from (select api_now() as at) clock where family_id = "), $key.family.uuid(),
@@ -141,7 +141,7 @@ macro_rules! use_up {
 impl GrantStore for Tx {
     async fn issue_token(&self, token: NewToken) -> Result<(), StoreError> {
         if token.expires_at.is_none() && token.kind != FamilyKind::Personal {
-            return Err(StoreError::unexpected("only a personal token may live for ever"));
+            return Err(StoreError::unexpected("only a personal token may never expire"));
         }
         let issue = sql!(():
             "with family as (insert into families (id, seller_id, client_id, kind, scopes) values (",
@@ -170,7 +170,7 @@ impl GrantStore for Tx {
                 .await
                 .optional()
         };
-        let (found, code) = self.run(one_after_other(lock(self, key.family), code)).await?;
+        let (found, code) = self.run(pipelined(lock(self, key.family), code)).await?;
         let Some((row, state)) = found else {
             return Ok(None);
         };
@@ -202,7 +202,7 @@ impl GrantStore for Tx {
                 .await
                 .optional()
         };
-        let (found, token) = self.run(one_after_other(lock(self, key.family), token)).await?;
+        let (found, token) = self.run(pipelined(lock(self, key.family), token)).await?;
         let Some((row, state)) = found else {
             return Ok(None);
         };
@@ -221,12 +221,12 @@ impl GrantStore for Tx {
     }
 
     async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
-        let issued = self.execute(use_up!("authorization_codes", key, pair)).await?;
+        let issued = self.execute(consume!("authorization_codes", key, pair)).await?;
         expect_rows("access_tokens", issued, 1)
     }
 
     async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
-        let issued = self.execute(use_up!("refresh_tokens", key, pair)).await?;
+        let issued = self.execute(consume!("refresh_tokens", key, pair)).await?;
         expect_rows("access_tokens", issued, 1)
     }
 

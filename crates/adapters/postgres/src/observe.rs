@@ -119,12 +119,12 @@ pub(crate) fn span(statement: &'static str) -> Span {
 }
 
 /// Records the number of questions or writes in a batch.
-pub(crate) fn of_many(span: &Span, size: usize) {
+pub(crate) fn record_batch_size(span: &Span, size: usize) {
     span.record("db.operation.batch.size", i64::try_from(size).unwrap_or(i64::MAX));
 }
 
 /// Records the source location of a transaction's statement, since these have no names.
-pub(crate) fn asked_at(span: &Span, place: &'static Location<'static>) {
+pub(crate) fn record_location(span: &Span, place: &'static Location<'static>) {
     span.record("code.file.path", place.file());
     span.record("code.line.number", i64::from(place.line()));
 }

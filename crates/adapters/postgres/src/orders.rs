@@ -225,7 +225,7 @@ impl OrderStore for Tx {
                 let announced = Announcement::of_order(change.after.seller, event, self.now());
                 self.outbox().add(announced);
             }
-            let parcel = parcels::follow(self, &change);
+            let parcel = parcels::track(self, &change);
             self.write_later(Box::new(SavePart {
                 is_new: change.before == Version::Absent,
                 part: change.after,

@@ -25,10 +25,10 @@ use crate::{
 
 /// Announcements by seller. Delivery queues are locked in this order of sellers.
 #[derive(Default)]
-pub(crate) struct Outbox(BTreeMap<SellerId, News>);
+pub(crate) struct Outbox(BTreeMap<SellerId, SellerAnnouncements>);
 
 #[derive(Default)]
-struct News {
+struct SellerAnnouncements {
     feed: Vec<ChangeItem>,
     events: Vec<(Event, DateTime<Utc>)>,
 }
@@ -44,22 +44,22 @@ impl Outbox {
         if item.is_none() && event.is_none() {
             return;
         }
-        let news = self.0.entry(seller).or_default();
-        news.feed.extend(item);
-        news.events.extend(event.map(|event| (event, at)));
+        let pending = self.0.entry(seller).or_default();
+        pending.feed.extend(item);
+        pending.events.extend(event.map(|event| (event, at)));
     }
 
     /// The statements that write the announcements. Those that wake a delivery queue set `woken`.
     pub(crate) fn into_writes(self, woken: &Arc<AtomicBool>) -> Vec<Box<dyn Write>> {
         let mut writes = Vec::<Box<dyn Write>>::new();
-        for (seller, news) in self.0 {
-            if !news.feed.is_empty() {
-                writes.push(Box::new(FeedItems(news.feed)));
+        for (seller, pending) in self.0 {
+            if !pending.feed.is_empty() {
+                writes.push(Box::new(FeedItems(pending.feed)));
             }
-            if !news.events.is_empty() {
+            if !pending.events.is_empty() {
                 writes.push(Box::new(FanOut {
                     seller,
-                    events: news.events,
+                    events: pending.events,
                     woken: Arc::clone(woken),
                 }));
             }
@@ -126,7 +126,7 @@ impl Write for FanOut {
                join applications a on a.client_id = s.client_id where s.seller_id = ", self.seller.uuid(),
             " and s.active and s.events && ", names.as_slice(),
             " and a.deleted_at is null and a.status in ('pending', 'active') order by s.id for key share of s), \
-             told as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
+             queued as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
                select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event, d.before || convert_to(d.id::text, 'UTF8') || d.after \
                from (select l.seller_id, l.id as subscription_id, api_uuid(e.at) as id, e.event, e.before, e.after, e.at \
                  from live l join unnest(", names.as_slice(), ", ", before, ", ", after, ", ", at,

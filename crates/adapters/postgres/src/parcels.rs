@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The write that starts tracking a shipped parcel, or ends it for a delivered one.
-pub(crate) fn follow(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {
+pub(crate) fn track(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {
     let part = &change.after;
     let (seller, order) = (part.seller.uuid(), part.id.uuid());
     match tx.tools().schedule.following(change, tx.now())? {

@@ -19,7 +19,7 @@ const ORDERS: i64 = 100;
 /// Delivery queues examined per batch.
 const QUEUES: i32 = 200;
 /// The installation mark that stores where the deletion of deliveries continues.
-const PLACE: &str = "deliveries_cleared_to";
+const POSITION_KEY: &str = "deliveries_cleared_to";
 
 /// Credentials and panel data deleted by one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,7 +67,7 @@ fn is_full(rows: usize, batch: i64) -> bool {
 }
 
 /// Deletes a batch of a table's oldest rows, by the timestamp that its index begins with.
-macro_rules! older {
+macro_rules! delete_older {
     ($table:literal, $key:literal, $instant:literal, $age:literal) => {
         sql!((): concat!("delete from ", $table, " where (", $key, ") in (select ", $key, " from ", $table, " where ", $instant,
             " < (select api_now()) - interval '", $age, "' order by ", $instant, " limit "), BATCH, " for update skip locked)")
@@ -75,7 +75,7 @@ macro_rules! older {
 }
 
 /// Deletes expired rows of a credential table and returns their families.
-macro_rules! expired {
+macro_rules! delete_expired {
     ($table:literal) => {
         sql!(Uuid: concat!("delete from ", $table, " where (family_id, hash) in (select family_id, hash from ", $table,
             " where expires_at < (select api_now()) - interval '1 hour' order by expires_at limit "), BATCH,
@@ -93,9 +93,9 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
                order by window_start, kind, subject limit ", batch, " for update skip locked)"))
         .await?;
     let credentials = [
-        tx.rows(expired!("access_tokens")).await?,
-        tx.rows(expired!("refresh_tokens")).await?,
-        tx.rows(expired!("authorization_codes")).await?,
+        tx.rows(delete_expired!("access_tokens")).await?,
+        tx.rows(delete_expired!("refresh_tokens")).await?,
+        tx.rows(delete_expired!("authorization_codes")).await?,
     ];
     let tokens = credentials.each_ref().map(Vec::len);
     let mut emptied = credentials.concat();
@@ -106,13 +106,13 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
     let families = tx.row(sql!(i64:
         "with revoked as (select id from families where revoked_at < (select api_now()) - interval '1 hour' \
            order by revoked_at limit ", batch, " for update skip locked), \
-         doomed as (select id from revoked union select f.id from families f where f.id = any(", emptied,
+         expired as (select id from revoked union select f.id from families f where f.id = any(", emptied,
         ") and not exists (select from access_tokens t where t.family_id = f.id) \
              and not exists (select from refresh_tokens t where t.family_id = f.id) \
              and not exists (select from authorization_codes c where c.family_id = f.id)), \
-         gone as (delete from families f using doomed where f.id = doomed.id returning f.seller_id, f.id), \
-         named as (delete from personal_tokens p using gone where p.seller_id = gone.seller_id and p.id = gone.id) \
-         select count(*) from gone")).await?.unwrap_or_default();
+         deleted as (delete from families f using expired where f.id = expired.id returning f.seller_id, f.id), \
+         personal as (delete from personal_tokens p using deleted where p.seller_id = deleted.seller_id and p.id = deleted.id) \
+         select count(*) from deleted")).await?.unwrap_or_default();
     let families = usize::try_from(families).map_err(StoreError::unexpected)?;
     let panel = clear_panel(tx).await?;
     let mut counts = tokens.iter().chain(&panel).chain([&rate_windows, &families]);
@@ -129,11 +129,11 @@ async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
     let batch = BATCH;
     Ok([
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
-        tx.execute(older!("sessions", "hash", "seen_at", "9 hours")).await?,
-        tx.execute(older!("links", "hash", "expires_at", "1 hour")).await?,
-        tx.execute(older!("consents", "id", "expires_at", "1 hour")).await?,
+        tx.execute(delete_older!("sessions", "hash", "seen_at", "9 hours")).await?,
+        tx.execute(delete_older!("links", "hash", "expires_at", "1 hour")).await?,
+        tx.execute(delete_older!("consents", "id", "expires_at", "1 hour")).await?,
         // No form is older than its session.
-        tx.execute(older!("flashes", "session_hash, form", "created_at", "8 days")).await?,
+        tx.execute(delete_older!("flashes", "session_hash, form", "created_at", "8 days")).await?,
         // A secret that no one fetched: it was to be shown immediately.
         tx.execute(sql!(():
             "update flashes set sealed = null where (session_hash, form) in (select session_hash, form from flashes \
@@ -149,7 +149,7 @@ async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
             "delete from account_mails where id in (select id from account_mails where due_at is null \
                and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
             batch, " for update skip locked)")).await?,
-        tx.execute(older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?,
+        tx.execute(delete_older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?,
         // Ids rise with time: the first rows are examined, and no index by time is needed.
         tx.execute(sql!(():
             "delete from audit_log where id in (select id from (select id, at from audit_log order by id limit ",
@@ -199,18 +199,18 @@ row! {
 
 /// The delivery queue at which the deletion continues.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct Position {
     seller: Uuid,
     subscription: Uuid,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.seller, self.subscription)
     }
 }
 
-impl Place {
+impl Position {
     fn parse(text: &str) -> Option<Self> {
         let (seller, subscription) = text.split_once(' ')?;
         Some(Self {
@@ -228,21 +228,21 @@ impl Place {
 /// hundred it keeps, and needs no index of its own. The id of thirty days ago is that timestamp with all random bits
 /// zero.
 async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
-    let (key, batch, queues) = (PLACE, BATCH, QUEUES);
-    let noted = tx
+    let (key, batch, queues) = (POSITION_KEY, BATCH, QUEUES);
+    let stored = tx
         .row(sql!(String:
             "select value from instance where key = ", key, ""))
         .await?;
-    let place = noted.as_deref().and_then(Place::parse).unwrap_or_default();
+    let position = stored.as_deref().and_then(Position::parse).unwrap_or_default();
     let clear = sql!(ClearedRow:
         "with recursive age as materialized (select (lpad(to_hex(floor(extract(epoch from (select api_now()) - interval '30 days') \
              * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid as id), \
          queue as ((select seller_id, subscription_id, 0 as n from deliveries where (seller_id, subscription_id) >= (",
-        place.seller, ", ", place.subscription, ") order by seller_id, subscription_id limit 1) \
+        position.seller, ", ", position.subscription, ") order by seller_id, subscription_id limit 1) \
            union all select d.seller_id, d.subscription_id, l.n + 1 from queue l cross join lateral (\
              select seller_id, subscription_id from deliveries where (seller_id, subscription_id) > (l.seller_id, l.subscription_id) \
              order by seller_id, subscription_id limit 1) d where l.n < ", queues,
-        "), doomed as materialized (select d.seller_id, d.subscription_id, d.id from queue l cross join age \
+        "), expired as materialized (select d.seller_id, d.subscription_id, d.id from queue l cross join age \
            left join subscriptions s on s.seller_id = l.seller_id and s.id = l.subscription_id \
            cross join lateral (select x.seller_id, x.subscription_id, x.id from deliveries x where x.seller_id = l.seller_id \
              and x.subscription_id = l.subscription_id and (s.id is null or (x.due_at is null \
@@ -250,20 +250,21 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
                  and h.subscription_id = l.subscription_id order by h.id desc offset 99 limit 1), '00000000-0000-0000-0000-000000000000')))) \
              order by x.id limit 1000) d \
            where l.n < ", queues, " order by d.seller_id, d.subscription_id, d.id limit ", batch,
-        "), cleared as (delete from deliveries d using doomed x where d.seller_id = x.seller_id \
+        "), cleared as (delete from deliveries d using expired x where d.seller_id = x.seller_id \
              and d.subscription_id = x.subscription_id and d.id = x.id), \
-         size as (select count(*) as rows, count(*) >= ", batch, " as full from doomed), \
+         size as (select count(*) as rows, count(*) >= ", batch, " as full from expired), \
          next as (select seller_id, subscription_id from queue where n = ", queues,
-        "), last as (select seller_id, subscription_id from doomed order by seller_id desc, subscription_id desc limit 1) \
+        "), last as (select seller_id, subscription_id from expired order by seller_id desc, subscription_id desc limit 1) \
          select z.rows, z.full, case when z.full then l.seller_id else n.seller_id end, \
            case when z.full then l.subscription_id else n.subscription_id end \
          from size z left join next n on true left join last l on true");
     let cleared = tx.row(clear).await?;
-    let cleared = cleared.ok_or_else(|| StoreError::unexpected("nothing was told of cleared deliveries"))?;
+    let cleared =
+        cleared.ok_or_else(|| StoreError::unexpected("the deletion of deliveries returned no row"))?;
     let next = cleared.seller.zip(cleared.subscription);
-    let next = next.map(|(seller, subscription)| Place { seller, subscription });
+    let next = next.map(|(seller, subscription)| Position { seller, subscription });
     let value = next.unwrap_or_default().to_string();
-    if noted.as_ref() != Some(&value) {
+    if stored.as_ref() != Some(&value) {
         tx.execute(sql!(():
             "insert into instance (key, value) values (", key, ", ", value.as_str(),
             ") on conflict (key) do update set value = excluded.value, set_at = api_now()"))
@@ -276,13 +277,13 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
 /// Erases the buyers of one batch of orders in the caller's transaction. Skips orders that another transaction is erasing.
 pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
     let batch = ORDERS;
-    let taken = tx
+    let locked = tx
         .rows(sql!(Uuid:
             "select order_id from orders where buyer_erased_at is null \
                and created_at < (select api_now()) - ", microseconds(age),
             " * interval '1 microsecond' order by created_at limit ", batch, " for no key update skip locked"))
         .await?;
-    let orders = taken.as_slice();
+    let orders = locked.as_slice();
     if !orders.is_empty() {
         // The set-based form of `SellerOrder::erase_buyer`, which defines the rule, including `updated_at`; a test
         // compares the two. Parts are locked by seller, as in every transaction.

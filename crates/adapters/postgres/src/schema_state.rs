@@ -3,7 +3,7 @@
 use kernel::StoreError;
 
 use crate::{
-    connection::{error::is_forbidden, pool::Autocommit},
+    connection::{error::is_permission_denied, pool::Autocommit},
     migrations::embedded_versions,
     sql::sql,
 };
@@ -50,7 +50,7 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<SchemaState, StoreEr
            to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null");
     let facts = statements.row(facts).await?;
     let (takes_writes, encoding, locale, is_there) =
-        facts.ok_or_else(|| StoreError::unexpected("the server told nothing of itself"))?;
+        facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
     if !takes_writes {
         return Ok(SchemaState::ReadOnly);
     }
@@ -67,7 +67,7 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<SchemaState, StoreEr
         "select m.version, f.oldest_binary from __diesel_schema_migrations m left join schema_facts f on f.version = m.version");
     let applied = statements.rows(applied).await;
     let applied = match applied {
-        Err(StoreError::Unexpected(error)) if is_forbidden(error.as_ref()) => {
+        Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
             return Ok(SchemaState::Forbidden);
         }
         applied => applied?,
@@ -116,25 +116,25 @@ fn version(text: &str) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn judged(embedded: &[&str], applied: &[(&str, &str)], own: &str) -> SchemaState {
+    fn state_of(embedded: &[&str], applied: &[(&str, &str)], own: &str) -> SchemaState {
         let embedded = embedded.iter().map(ToString::to_string).collect::<Vec<_>>();
         let fact = |(version, oldest): &(&str, &str)| ((*version).to_owned(), Some((*oldest).to_owned()));
         judge(&embedded, &applied.iter().map(fact).collect::<Vec<_>>(), own)
     }
 
     #[test]
-    fn what_is_pending_is_counted() {
+    fn pending_migrations_are_counted() {
         let both = [("1", "0.1.0"), ("2", "0.1.0")];
-        assert_eq!(judged(&["1", "2"], &both, "0.1.0"), SchemaState::Ready);
+        assert_eq!(state_of(&["1", "2"], &both, "0.1.0"), SchemaState::Ready);
         assert_eq!(
-            judged(&["1", "2", "3"], &both, "0.1.0"),
+            state_of(&["1", "2", "3"], &both, "0.1.0"),
             SchemaState::Behind { pending: 1 }
         );
-        assert_eq!(judged(&["1", "2"], &[], "0.1.0"), SchemaState::Missing);
+        assert_eq!(state_of(&["1", "2"], &[], "0.1.0"), SchemaState::Missing);
     }
 
     #[test]
-    fn english_has_many_names() {
+    fn locales_with_english_messages_are_known() {
         for locale in [
             "",
             "C",
@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_schema_is_fine_while_it_says_so() {
+    fn a_newer_schema_is_accepted_down_to_its_oldest_program() {
         let newer = [("1", "0.1.0"), ("2", "0.9.0")];
-        assert_eq!(judged(&["1"], &newer, "0.10.0"), SchemaState::Ready);
-        assert_eq!(judged(&["1"], &newer, "0.9.0"), SchemaState::Ready);
+        assert_eq!(state_of(&["1"], &newer, "0.10.0"), SchemaState::Ready);
+        assert_eq!(state_of(&["1"], &newer, "0.9.0"), SchemaState::Ready);
         let needed = SchemaState::NeedsNewerBinary {
             oldest: "0.9.0".to_owned(),
         };
-        assert_eq!(judged(&["1"], &newer, "0.8.12"), needed);
+        assert_eq!(state_of(&["1"], &newer, "0.8.12"), needed);
     }
 }

@@ -216,7 +216,7 @@ impl SealedValues {
 /// False if the row is locked by another transaction, changed or removed.
 async fn replace(link: &Link, row: &SecretRow, sealed: Vec<u8>) -> Result<bool, StoreError> {
     let replace = sql!((): "update subscriptions set secret = ", sealed,
-        " from (select set_config('lock_timeout', '2s', true) as patience) bound where patience <> '' and seller_id = ",
+        " from (select set_config('lock_timeout', '2s', true) as lock_timeout) setting where lock_timeout <> '' and seller_id = ",
         row.seller_id, " and id = ", row.id, " and secret = ", row.secret.as_slice(), "");
     match replace.execute(&mut link.connection()).await {
         Ok(rows) => Ok(rows == 1),

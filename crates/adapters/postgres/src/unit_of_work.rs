@@ -33,7 +33,7 @@ use usecases::{Transaction, UnitOfWork};
 
 use crate::{
     ANSWER_WITHIN,
-    connection::error::{Silence, is_surely_undone, pool_error, store_error, within},
+    connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, within},
     idempotency,
     observe::{self, PoolWaits, TransactionTimes},
     outbox::Outbox,
@@ -46,7 +46,7 @@ pub(crate) const TRANSACTION_MAX: Duration = Duration::from_secs(10);
 /// How long a transaction waits for a row lock: longer than another one usually holds it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for a statement's response on the network, in addition to the server's statement timeout.
-const ON_THE_WAY: Duration = Duration::from_millis(500);
+const NETWORK_TIME: Duration = Duration::from_millis(500);
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
 const ROLLBACK_MAX: Duration = Duration::from_secs(2);
 
@@ -82,7 +82,7 @@ impl Units {
             leased: Some(leased),
             now,
             ends: sent + TRANSACTION_MAX,
-            statement_max: self.statement_timeout + ON_THE_WAY,
+            statement_max: self.statement_timeout + NETWORK_TIME,
             unsettled: AtomicUsize::new(0),
             writes: Mutex::default(),
             outbox: Mutex::default(),
@@ -125,14 +125,14 @@ impl Leased {
 
     #[expect(
         clippy::expect_used,
-        reason = "it is there until `give_back`, which consumes the value, and until the drop"
+        reason = "it is there until `return_to_pool`, which consumes the value, and until the drop"
     )]
     pub(crate) fn connection(&self) -> &AsyncPgConnection {
         self.0.as_deref().expect("the connection is leased")
     }
 
     /// Gives the connection back to the pool: no transaction is open on it.
-    pub(crate) fn give_back(mut self) {
+    pub(crate) fn return_to_pool(mut self) {
         drop(self.0.take());
     }
 
@@ -140,7 +140,7 @@ impl Leased {
         let mut connection = self.connection();
         let rolled_back = tokio::time::timeout(ROLLBACK_MAX, connection.batch_execute("rollback")).await;
         if matches!(rolled_back, Ok(Ok(()))) {
-            self.give_back();
+            self.return_to_pool();
         }
     }
 }
@@ -297,8 +297,8 @@ impl Tx {
                 answer.map_err(store_error)
             };
             let span = observe::span(TransactionTimes::WITHIN);
-            observe::asked_at(&span, place);
-            observe::of_many(&span, writes.len().saturating_add(1));
+            observe::record_location(&span, place);
+            observe::record_batch_size(&span, writes.len().saturating_add(1));
             self.settle(span, both).await
         }
     }
@@ -327,7 +327,7 @@ impl Tx {
             return Ok(());
         }
         let span = observe::span(TransactionTimes::WITHIN);
-        observe::of_many(&span, writes.len());
+        observe::record_batch_size(&span, writes.len());
         self.settle(span, send_all(&writes, self.connection())).await
     }
 
@@ -341,7 +341,7 @@ impl Tx {
             .min(self.ends.saturating_duration_since(Instant::now()));
         self.unsettled.fetch_add(1, Ordering::Relaxed);
         let answer = tokio::time::timeout(limit, self.times.within.take_in(span, statements)).await;
-        let answer = answer.map_err(|_| StoreError::from(Silence(limit)))??;
+        let answer = answer.map_err(|_| StoreError::from(AnswerTimeout(limit)))??;
         self.unsettled.fetch_sub(1, Ordering::Relaxed);
         Ok(answer)
     }
@@ -369,12 +369,12 @@ impl Transaction for Tx {
 
     async fn commit(mut self: Box<Self>) -> Result<(), CommitError> {
         self.finish_with(None).await.map_err(CommitError::RolledBack)?;
-        let undone = |why: &str| Err(CommitError::RolledBack(StoreError::unexpected(why)));
+        let rolled_back = |why: &str| Err(CommitError::RolledBack(StoreError::unexpected(why)));
         if AtomicUsize::load(&self.unsettled, Ordering::Relaxed) > 0 {
-            return undone("a statement of this transaction had failed");
+            return rolled_back("a statement of this transaction had failed");
         }
         let Some(leased) = self.leased.take() else {
-            return undone("the transaction had ended");
+            return rolled_back("the transaction had ended");
         };
         let mut connection = leased.connection();
         // In a failed transaction the server answers COMMIT with the tag ROLLBACK, which Diesel does not report. In
@@ -386,15 +386,15 @@ impl Transaction for Tx {
             .take(connection.batch_execute("select 1; commit"));
         match tokio::time::timeout(limit, committed).await {
             Ok(Ok(())) => {
-                leased.give_back();
+                leased.return_to_pool();
                 if AtomicBool::load(&self.woken, Ordering::Relaxed) {
                     self.tools.queued.notify_one();
                 }
                 Ok(())
             }
-            Ok(Err(error)) if is_surely_undone(&error) => Err(CommitError::RolledBack(store_error(error))),
+            Ok(Err(error)) if is_rolled_back(&error) => Err(CommitError::RolledBack(store_error(error))),
             Ok(Err(error)) => Err(CommitError::Unknown(store_error(error))),
-            Err(_) => Err(CommitError::Unknown(Silence(limit).into())),
+            Err(_) => Err(CommitError::Unknown(AnswerTimeout(limit).into())),
         }
     }
 }

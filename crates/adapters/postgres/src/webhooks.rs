@@ -26,22 +26,22 @@ use crate::{
 };
 
 pub(crate) use self::{
-    ending::{Ended, end_subscriptions, remove_subscriptions, wake_queues},
+    ending::{SubscriptionsOf, end_subscriptions, remove_subscriptions, wake_queues},
     queues::StoredQueues,
 };
 
-/// The state of the queue of a subscription `s`: `live`; `held` while its application is suspended; `gone` if nothing
+/// The state of the queue of a subscription `s`: `live`; `suspended` while its application is suspended; `ended` if nothing
 /// will ever be delivered there again. It is a correlated subquery, so that the application of each queue is looked up
 /// by key, however many queues the planner estimates.
 macro_rules! queue_state {
     () => {
-        "case when not s.active then 'gone' else coalesce((select case \
+        "case when not s.active then 'ended' else coalesce((select case \
       when a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null \
-        or (s.connection_generation is not null and s.connection_generation is distinct from c.generation) then 'gone' \
-      when a.status = 'suspended' then 'held' else 'live' end \
+        or (s.connection_generation is not null and s.connection_generation is distinct from c.generation) then 'ended' \
+      when a.status = 'suspended' then 'suspended' else 'live' end \
     from applications a join sellers o on o.id = a.owner_id join sellers v on v.id = s.seller_id \
       left join connections c on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null \
-    where a.client_id = s.client_id), 'gone') end"
+    where a.client_id = s.client_id), 'ended') end"
     };
 }
 use queue_state;
@@ -425,7 +425,7 @@ impl SubscriptionStore for Tx {
         let is_queued = self.row(sql!(i64:
             "with queue as materialized (select s.seller_id, s.id, s.leased, s.wake_at from subscriptions s where s.seller_id = ",
             seller, " and s.id = ", subscription, concat!(" and ", queue_state!(), " = 'live' for key share of s), \
-             told as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
+             queued as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
                select l.seller_id, l.id, "), id, ", ", at, ", ", at, ", ", event, ", ", body,
             " from queue l returning 1), \
              asleep as materialized (select s.seller_id, s.id, s.leased, s.wake_at from queue l \
@@ -433,7 +433,7 @@ impl SubscriptionStore for Tx {
                where not l.leased and (l.wake_at is null or l.wake_at > ", at, ") for no key update of s), \
              woken as (update subscriptions s set wake_at = ", at,
             " from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
-               and (w.wake_at is null or w.wake_at > ", at, ")) select count(*) from told")).await? == Some(1);
+               and (w.wake_at is null or w.wake_at > ", at, ")) select count(*) from queued")).await? == Some(1);
         if is_queued {
             self.wakes_queue();
         }

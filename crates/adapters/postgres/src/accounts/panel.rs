@@ -85,16 +85,16 @@ impl PanelReader for Panel {
         let look_up = sql!(SignedInRow:
             "with clock as materialized (select at, mode \
                from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-             living as materialized (select e.hash, e.created_at, e.seen_at, s.id, s.seller_no, s.name, s.email, \
+             valid as materialized (select e.hash, e.created_at, e.seen_at, s.id, s.seller_no, s.name, s.email, \
                  s.created_at as registered_at, s.closed_at \
                from clock cross join sessions e join sellers s on s.id = e.seller_id where e.hash = ",
             session.bytes().as_slice(), " and e.seen_at > clock.at - ", microseconds(SESSION_IDLE),
             " * interval '1 microsecond' and e.created_at > clock.at - ", microseconds(SESSION_LIFETIME),
             " * interval '1 microsecond' and s.closed_at is null), \
-             touched as (update sessions e set seen_at = clock.at from clock cross join living l \
+             touched as (update sessions e set seen_at = clock.at from clock cross join valid l \
                where e.hash = l.hash and e.seen_at <= clock.at - interval '1 minute' returning e.seen_at) \
              select l.id, l.seller_no, l.name, l.email, l.registered_at, l.closed_at, l.created_at, \
-               coalesce((select seen_at from touched), l.seen_at), clock.at from living l cross join clock");
+               coalesce((select seen_at from touched), l.seen_at), clock.at from valid l cross join clock");
         let Some(row) = self.0.row(look_up).await? else {
             return Ok(None);
         };

@@ -21,7 +21,9 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
         | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(error.into()),
         _ if is_deadlock(information.as_ref()) => StoreError::Retryable(error.into()),
         _ if is_outage(information.as_ref()) => StoreError::Unavailable(error.into()),
-        _ if is_unmigrated(information.as_ref()) => StoreError::Unavailable(Box::new(Unmigrated(error))),
+        _ if is_schema_outdated(information.as_ref()) => {
+            StoreError::Unavailable(Box::new(SchemaOutdated(error)))
+        }
         _ => StoreError::unexpected(error),
     }
 }
@@ -37,7 +39,7 @@ fn is_deadlock(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bo
 /// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was stored. An error
 /// sent while the server closes the connection leaves the outcome open, and has no kind of its own in Diesel; so only
 /// the kinds that Diesel distinguishes count.
-pub(crate) fn is_surely_undone(error: &DieselError) -> bool {
+pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
     use DatabaseErrorKind::{
         CheckViolation, ExclusionViolation, ForeignKeyViolation, NotNullViolation, RestrictViolation,
         SerializationFailure, UniqueViolation,
@@ -61,7 +63,7 @@ fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> boo
 /// Diesel does not expose these codes, so this checks the message. With a server language other than English such a
 /// failure is `Unexpected`: a 500 without the advice to retry.
 fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    const WORDS: [&str; 13] = [
+    const MESSAGES: [&str; 13] = [
         "canceling statement due to",
         "terminating connection",
         "the database system is",
@@ -74,13 +76,13 @@ fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool
         "connection to server lost",
         "query_wait_timeout",
         "server_login",
-        READS_ONLY,
+        STANDBY_MESSAGE,
     ];
-    WORDS.iter().any(|words| information.message().contains(words))
+    MESSAGES.iter().any(|words| information.message().contains(words))
 }
 
 /// A standby's message for `BEGIN … READ WRITE` (SQLSTATE 0A000). For a writing statement it sends 25006, which Diesel knows.
-const READS_ONLY: &str = "read-write mode during recovery";
+const STANDBY_MESSAGE: &str = "read-write mode during recovery";
 
 /// True if the connection is unusable: it is broken, or its server is read-only or shutting down (SQLSTATE 25006, 57P01
 /// to 57P03). A new connection may find the primary elsewhere.
@@ -92,9 +94,13 @@ pub(crate) fn ends_connection(error: &DieselError) -> bool {
         DatabaseErrorKind::UnableToSendCommand
         | DatabaseErrorKind::ClosedConnection
         | DatabaseErrorKind::ReadOnlyTransaction => true,
-        _ => ["terminating connection", "the database system is", READS_ONLY]
-            .iter()
-            .any(|words| information.message().contains(words)),
+        _ => [
+            "terminating connection",
+            "the database system is",
+            STANDBY_MESSAGE,
+        ]
+        .iter()
+        .any(|words| information.message().contains(words)),
     }
 }
 
@@ -105,17 +111,17 @@ pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
 
 /// True for SQLSTATE 42P01, 42703 and 42883, recognised by the English messages: a table, column or function does not
 /// exist. All statements of this crate match its own migrations, so these are not applied yet.
-fn is_unmigrated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+fn is_schema_outdated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
     let message = information.message();
-    let lacks = ["relation ", "column ", "function "]
+    let names_object = ["relation ", "column ", "function "]
         .iter()
         .any(|kind| message.starts_with(kind));
-    lacks && message.ends_with("does not exist")
+    names_object && message.ends_with("does not exist")
 }
 
 /// True for SQLSTATE 42501, recognised by the English message: the role lacks a privilege, or the object belongs to
 /// another role.
-pub(crate) fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn is_permission_denied(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| (*error).source()).any(|error| {
         let text = error.to_string();
         text.contains("permission denied for") || text.contains("must be owner of")
@@ -125,7 +131,7 @@ pub(crate) fn is_forbidden(error: &(dyn Error + 'static)) -> bool {
 /// The schema is missing, or older than this program; the program waits for it.
 #[derive(Debug, thiserror::Error)]
 #[error("the database's schema is missing or older than this program")]
-pub(crate) struct Unmigrated(#[source] DieselError);
+pub(crate) struct SchemaOutdated(#[source] DieselError);
 
 /// A failure to get a connection, which always means that the database is unreachable.
 pub(crate) fn pool_error(error: PoolError) -> StoreError {
@@ -135,11 +141,11 @@ pub(crate) fn pool_error(error: PoolError) -> StoreError {
 /// No response within the timeout.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the database gave no answer within {} ms", .0.as_millis())]
-pub(crate) struct Silence(pub(crate) Duration);
+pub(crate) struct AnswerTimeout(pub(crate) Duration);
 
-impl From<Silence> for StoreError {
-    fn from(silence: Silence) -> Self {
-        Self::Unavailable(Box::new(silence))
+impl From<AnswerTimeout> for StoreError {
+    fn from(timeout: AnswerTimeout) -> Self {
+        Self::Unavailable(Box::new(timeout))
     }
 }
 
@@ -150,7 +156,7 @@ pub(crate) async fn within<T>(
 ) -> Result<T, StoreError> {
     tokio::time::timeout(limit, work)
         .await
-        .unwrap_or_else(|_| Err(Silence(limit).into()))
+        .unwrap_or_else(|_| Err(AnswerTimeout(limit).into()))
 }
 
 /// One failure that is returned to several callers.

@@ -74,9 +74,9 @@ impl Autocommit {
                 self.waits.take(self.pool.get()).await.map_err(pool_error)?,
             ));
             let answer = self.times.take(statement(Arc::clone(&leased))).await;
-            let is_of_use = !answer.as_ref().is_err_and(ends_connection);
-            if is_of_use && let Some(leased) = Arc::into_inner(leased) {
-                leased.give_back();
+            let is_usable = !answer.as_ref().is_err_and(ends_connection);
+            if is_usable && let Some(leased) = Arc::into_inner(leased) {
+                leased.return_to_pool();
             }
             answer.map_err(store_error)
         })

@@ -14,7 +14,7 @@ use super::{Connector, error::within};
 use crate::ANSWER_WITHIN;
 
 /// How long the check waits for a second server connection; a pooler with a single one provides none.
-const PATIENCE: Duration = Duration::from_millis(500);
+const SECOND_CONNECTION_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Whether prepared statements are known to be supported.
 #[derive(Debug, Default)]
@@ -25,46 +25,49 @@ pub(crate) struct Pooler {
 impl Pooler {
     /// False if a prepared statement is not found again. Checks on two connections of its own, until it has succeeded
     /// once.
-    pub(crate) async fn keeps_statements(&self, connector: &Connector) -> Result<bool, StoreError> {
+    pub(crate) async fn supports_prepared_statements(
+        &self,
+        connector: &Connector,
+    ) -> Result<bool, StoreError> {
         if self.is_proven.load(Ordering::Acquire) {
             return Ok(true);
         }
-        let asked = within(ANSWER_WITHIN, async {
-            let (asking, holding) = (connector.open_bare().await?, connector.open_bare().await?);
-            match finds_again(&asking, &holding).await {
+        let check = within(ANSWER_WITHIN, async {
+            let (preparing, blocking) = (connector.open_bare().await?, connector.open_bare().await?);
+            match is_still_prepared(&preparing, &blocking).await {
                 Ok(found) => Ok(found),
-                Err(error) if tells_of_names(&error) => Ok(false),
+                Err(error) if is_statement_error(&error) => Ok(false),
                 Err(error) => Err(StoreError::Unavailable(error.into())),
             }
         });
-        let keeps = asked.await?;
-        self.is_proven.store(keeps, Ordering::Release);
-        Ok(keeps)
+        let supported = check.await?;
+        self.is_proven.store(supported, Ordering::Release);
+        Ok(supported)
     }
 }
 
 /// Prepares a statement, and executes it while the server connection that prepared it is most likely busy: a pooler
 /// hands out the most recently used one first.
-async fn finds_again(asking: &Client, holding: &Client) -> Result<bool, Error> {
+async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<bool, Error> {
     // Another process may use the same statement name for a different statement.
-    let drawn = holding.simple_query("select gen_random_uuid()").await?;
-    let expected = drawn.iter().find_map(|message| match message {
+    let random = blocking.simple_query("select gen_random_uuid()").await?;
+    let expected = random.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
         _ => None,
     });
     let expected = expected.unwrap_or_default();
-    let statement = asking.prepare(&format!("select '{expected}'")).await?;
-    holding.batch_execute("begin").await?;
-    let found = match timeout(PATIENCE, asking.query_one(&statement, &[])).await {
+    let statement = preparing.prepare(&format!("select '{expected}'")).await?;
+    blocking.batch_execute("begin").await?;
+    let found = match timeout(SECOND_CONNECTION_TIMEOUT, preparing.query_one(&statement, &[])).await {
         Ok(row) => row?.try_get::<_, String>(0).is_ok_and(|found| found == expected),
         Err(_) => true,
     };
-    holding.batch_execute("rollback").await?;
+    blocking.batch_execute("rollback").await?;
     Ok(found)
 }
 
 /// True if a statement name is unknown, belongs to another process, or names a statement of another kind.
-fn tells_of_names(error: &Error) -> bool {
+fn is_statement_error(error: &Error) -> bool {
     let codes = [
         SqlState::INVALID_SQL_STATEMENT_NAME,
         SqlState::DUPLICATE_PSTATEMENT,

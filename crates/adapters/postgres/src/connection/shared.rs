@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use super::{
     Connector, Link,
-    error::{Silence, ends_connection, store_error},
+    error::{AnswerTimeout, ends_connection, store_error},
 };
 use crate::{ANSWER_WITHIN, observe::StatementTimes, sql::Returns};
 
@@ -37,22 +37,22 @@ impl SharedConnection {
         F: Future<Output = QueryResult<T>>,
     {
         let end = tokio::time::Instant::now() + ANSWER_WITHIN;
-        let silent = |_| StoreError::from(Silence(ANSWER_WITHIN));
+        let timed_out = |_| StoreError::from(AnswerTimeout(ANSWER_WITHIN));
         let link = tokio::time::timeout_at(end, self.link())
             .await
-            .map_err(silent)??;
+            .map_err(timed_out)??;
         let answer = self.times.take(statement(Arc::clone(&link)));
         match tokio::time::timeout_at(end, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 if ends_connection(&error) {
-                    self.leave(&link).await;
+                    self.discard(&link).await;
                 }
                 Err(store_error(error))
             }
             Err(elapsed) => {
-                self.leave(&link).await;
-                Err(silent(elapsed))
+                self.discard(&link).await;
+                Err(timed_out(elapsed))
             }
         }
     }
@@ -66,21 +66,21 @@ impl SharedConnection {
     }
 
     async fn link(&self) -> Result<Arc<Link>, StoreError> {
-        let mut present = self.link.lock().await;
-        if let Some(link) = present.as_ref().filter(|link| link.is_open()) {
+        let mut current = self.link.lock().await;
+        if let Some(link) = current.as_ref().filter(|link| link.is_open()) {
             return Ok(Arc::clone(link));
         }
         let link = Arc::new(self.connector.open().await?);
-        *present = Some(Arc::clone(&link));
+        *current = Some(Arc::clone(&link));
         Ok(link)
     }
 
     /// The connection does not respond, or no longer leads to the primary: new callers get another one. Callers still
     /// waiting on it keep it until they time out.
-    async fn leave(&self, left: &Arc<Link>) {
-        let mut present = self.link.lock().await;
-        if present.as_ref().is_some_and(|link| Arc::ptr_eq(link, left)) {
-            *present = None;
+    async fn discard(&self, dead: &Arc<Link>) {
+        let mut current = self.link.lock().await;
+        if current.as_ref().is_some_and(|link| Arc::ptr_eq(link, dead)) {
+            *current = None;
         }
     }
 }

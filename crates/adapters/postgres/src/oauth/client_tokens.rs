@@ -16,7 +16,7 @@ use crate::{
     batch::{BatchQuery, Batcher},
     connection::{
         Connector,
-        error::{SharedFailure, is_lock_timeout, is_surely_undone, store_error},
+        error::{SharedFailure, is_lock_timeout, is_rolled_back, store_error},
     },
     mails::microseconds,
     sql::{column, sql},
@@ -30,27 +30,27 @@ use crate::{
 ///
 /// The owners are passed as an array: for a list, the planner's estimate is so high that it scans the whole table while
 /// there are only a few thousand sellers.
-macro_rules! standing {
+macro_rules! lock_valid {
     () => {
-        "), bound as materialized (select set_config('lock_timeout', '100ms', true) as patience), \
-         application as materialized (select a.client_id, a.owner_id, a.scopes from bound cross join applications a \
-           where bound.patience <> '' and a.client_id in (select client from given) and a.status <> 'suspended' \
+        "), setting as materialized (select set_config('lock_timeout', '100ms', true) as lock_timeout), \
+         application as materialized (select a.client_id, a.owner_id, a.scopes from setting cross join applications a \
+           where setting.lock_timeout <> '' and a.client_id in (select client from given) and a.status <> 'suspended' \
              and a.deleted_at is null order by a.client_id for share of a), \
          owner as materialized (select s.id from sellers s where s.id = any(array(select owner_id from application)) \
            and s.closed_at is null order by s.id for share of s), \
-         sound as materialized (select g.* from given g join application a on a.client_id = g.client \
+         valid as materialized (select g.* from given g join application a on a.client_id = g.client \
              and a.owner_id = g.seller and g.scopes & ~a.scopes = 0 join owner on owner.id = g.seller), \
-         kept as (insert into families (id, seller_id, client_id, kind, scopes) select family, seller, client, "
+         family as (insert into families (id, seller_id, client_id, kind, scopes) select family, seller, client, "
     };
 }
 
 /// The second part, after the kind of the families.
-macro_rules! storing {
+macro_rules! insert_tokens {
     () => {
-        ", scopes from sound order by client, family) \
+        ", scopes from valid order by client, family) \
          insert into access_tokens (family_id, hash, expires_at) \
            select family, hash, clock.at + lifetime * interval '1 microsecond' \
-           from sound, (select api_now() as at) clock order by family returning family_id"
+           from valid, (select api_now() as at) clock order by family returning family_id"
     };
 }
 
@@ -66,7 +66,7 @@ async fn issue_one(
         "with given as materialized (select ", token.family.uuid(), "::uuid as family, ",
         token.grant.seller.uuid(), "::uuid as seller, ", token.grant.client_id.uuid(), "::uuid as client, ",
         token.grant.scopes.bits(), "::integer as scopes, ", token.hash.bytes().as_slice(), "::bytea as hash, ",
-        microseconds(token.lifetime), concat!("::bigint as lifetime", standing!()), KIND, storing!());
+        microseconds(token.lifetime), concat!("::bigint as lifetime", lock_valid!()), KIND, insert_tokens!());
     match issue.get_result::<Uuid>(&mut connection).await.optional() {
         Ok(stored) => Ok(Ok(stored.is_some())),
         Err(error) if is_lock_timeout(&error) => Ok(Err(StoreError::Retryable(error.into()))),
@@ -83,7 +83,7 @@ async fn issue_many(tokens: &[NewClientToken], mut connection: &AsyncPgConnectio
         column(tokens, |token| token.grant.scopes.bits()), "::integer[], ",
         column(tokens, |token| token.hash.bytes().as_slice()), "::bytea[], ",
         column(tokens, |token| microseconds(token.lifetime)),
-        concat!("::bigint[]) as k (family, seller, client, scopes, hash, lifetime)", standing!()), KIND, storing!())
+        concat!("::bigint[]) as k (family, seller, client, scopes, hash, lifetime)", lock_valid!()), KIND, insert_tokens!())
     .get_results(&mut connection)
     .await
 }
@@ -126,7 +126,7 @@ impl BatchQuery for Issues {
                 let each = |token: &NewClientToken| Ok(stored.contains(&token.family.uuid()));
                 Ok(tokens.iter().map(each).collect())
             }
-            Err(error) if is_surely_undone(&error) || is_lock_timeout(&error) => {
+            Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => {
                 Ok(one_by_one(connection, tokens).await)
             }
             Err(error) => Err(error),
@@ -141,10 +141,10 @@ async fn one_by_one(
     tokens: &[NewClientToken],
 ) -> Vec<Result<bool, StoreError>> {
     let mut outcomes = Vec::with_capacity(tokens.len());
-    let mut held = HashMap::<ClientId, SharedFailure>::new();
+    let mut blocked = HashMap::<ClientId, SharedFailure>::new();
     for token in tokens {
         let client_id = token.grant.client_id;
-        if let Some(failure) = held.get(&client_id) {
+        if let Some(failure) = blocked.get(&client_id) {
             outcomes.push(Err(failure.for_one()));
             continue;
         }
@@ -152,7 +152,7 @@ async fn one_by_one(
         let outcome = stored.unwrap_or_else(|error| Err(store_error(error)));
         outcomes.push(match outcome {
             Err(failure @ StoreError::Retryable(_)) => {
-                let failure = held.entry(client_id).or_insert(SharedFailure::new(failure));
+                let failure = blocked.entry(client_id).or_insert(SharedFailure::new(failure));
                 Err(failure.for_one())
             }
             outcome => outcome,

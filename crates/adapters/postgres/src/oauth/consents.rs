@@ -13,7 +13,7 @@ use crate::{
     connection::pool::Autocommit,
     sql::{row, sql},
     unit_of_work::{Tx, expect_rows},
-    webhooks::{Ended, end_subscriptions},
+    webhooks::{SubscriptionsOf, end_subscriptions},
 };
 
 /// Opens the connection, unless it is open, and stores a family under its generation, with the code.
@@ -56,7 +56,7 @@ pub(super) async fn lock(
         ") on conflict (id) do update set seller_id = c.seller_id \
          returning seller_id, session_hash, expires_at, decided_at");
     let row = tx.row(lock).await?;
-    let row = row.ok_or_else(|| StoreError::unexpected("a screen of consent was not kept"))?;
+    let row = row.ok_or_else(|| StoreError::unexpected("a consent screen was not stored"))?;
     let session = SecretHash::try_from(row.session_hash.as_slice())
         .map_err(|invalid| StoreError::corrupt("consents", id, format!("session_hash {invalid}")))?;
     Ok(Consent {
@@ -79,7 +79,7 @@ pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -
     if tx.execute(end).await? == 0 {
         return Ok(false);
     }
-    end_subscriptions(tx, Ended::Connection(seller, client_id)).await?;
+    end_subscriptions(tx, SubscriptionsOf::Connection(seller, client_id)).await?;
     Ok(true)
 }
 
@@ -136,7 +136,7 @@ impl GrantReader for Grants {
     async fn connections(&self, seller: SellerId) -> Result<Vec<ConnectedApplication>, StoreError> {
         let connections = sql!(ConnectionRow:
             "with clock as materialized (select api_now() as at), \
-             living as materialized (select c.client_id, c.connected_at, bit_or(f.scopes) as scopes \
+             valid as materialized (select c.client_id, c.connected_at, bit_or(f.scopes) as scopes \
                from connections c cross join clock join families f on f.client_id = c.client_id and f.seller_id = c.seller_id \
                  and f.generation = c.generation \
                where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and f.revoked_at is null and (\
@@ -147,7 +147,7 @@ impl GrantReader for Grants {
              select a.client_id, a.name, o.id, o.name, a.documentation_url, l.scopes & a.scopes, l.connected_at, \
                (select max(u.last_at) from api_usage u where u.seller_id = ", seller.uuid(),
             " and u.client_id = a.client_id) \
-             from living l join applications a on a.client_id = l.client_id join sellers o on o.id = a.owner_id \
+             from valid l join applications a on a.client_id = l.client_id join sellers o on o.id = a.owner_id \
              where a.deleted_at is null order by lower(a.name)");
         let rows = self.0.rows(connections).await?;
         rows.into_iter().map(ConnectedApplication::try_from).collect()

@@ -14,7 +14,7 @@ use crate::{sql::sql, unit_of_work::Tx};
 
 /// Selects the subscriptions to end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ended {
+pub(crate) enum SubscriptionsOf {
     /// An application's subscriptions to a seller's events.
     Connection(SellerId, ClientId),
     /// All subscriptions to a seller's events, and those of the seller's own applications.
@@ -23,10 +23,10 @@ pub(crate) enum Ended {
 
 /// Ends subscriptions permanently: they stay visible, inactive. A queue leased by a worker stays leased until the
 /// worker releases it, so that running attempts are recorded.
-pub(crate) async fn end_subscriptions(tx: &Tx, whose: Ended) -> Result<(), StoreError> {
-    let (seller, client) = match whose {
-        Ended::Connection(seller, client_id) => (seller.uuid(), Some(client_id.uuid())),
-        Ended::Seller(seller) => (seller.uuid(), None),
+pub(crate) async fn end_subscriptions(tx: &Tx, of: SubscriptionsOf) -> Result<(), StoreError> {
+    let (seller, client) = match of {
+        SubscriptionsOf::Connection(seller, client_id) => (seller.uuid(), Some(client_id.uuid())),
+        SubscriptionsOf::Seller(seller) => (seller.uuid(), None),
     };
     let ended = tx.rows(sql!((Uuid, Uuid):
         "with theirs as materialized (select s.seller_id, s.id from subscriptions s where (s.seller_id, s.id) in (\
@@ -66,38 +66,38 @@ pub(super) async fn remove_subscription(
     id: SubscriptionId,
 ) -> Result<bool, StoreError> {
     let (seller, client, id) = (seller.uuid(), client_id.uuid(), id.uuid());
-    let gone = tx
+    let removed = tx
         .row(sql!(i64:
-            "with gone as (delete from subscriptions where seller_id = ", seller, " and id = ", id,
+            "with removed as (delete from subscriptions where seller_id = ", seller, " and id = ", id,
             " and client_id = ", client, " returning seller_id, client_id), \
-             freed as (update subscription_quota q set used = q.used - 1 from gone g \
+             freed as (update subscription_quota q set used = q.used - 1 from removed g \
                where q.seller_id = g.seller_id and q.client_id = g.client_id) \
-             select count(*) from gone"))
+             select count(*) from removed"))
         .await?
-        .is_some_and(|gone| gone > 0);
-    if gone {
-        forget(tx, vec![(seller, id)]).await?;
+        .is_some_and(|removed| removed > 0);
+    if removed {
+        delete_deliveries(tx, vec![(seller, id)]).await?;
     }
-    Ok(gone)
+    Ok(removed)
 }
 
 /// Deletes every subscription of an application that is being deleted, with their histories.
 pub(crate) async fn remove_subscriptions(tx: &Tx, client_id: ClientId) -> Result<(), StoreError> {
     let client = client_id.uuid();
-    let gone = tx.rows(sql!((Uuid, Uuid):
+    let removed = tx.rows(sql!((Uuid, Uuid):
         "with theirs as materialized (select seller_id, id from subscriptions where client_id = ", client,
         " order by seller_id, id for update), \
          freed as (delete from subscription_quota where client_id = ", client,
         " and (select count(*) from theirs) >= 0) \
          delete from subscriptions s using theirs t where s.seller_id = t.seller_id and s.id = t.id returning s.seller_id, s.id")).await?;
-    if gone.is_empty() {
+    if removed.is_empty() {
         return Ok(());
     }
-    forget(tx, gone).await
+    delete_deliveries(tx, removed).await
 }
 
-async fn forget(tx: &Tx, gone: Vec<(Uuid, Uuid)>) -> Result<(), StoreError> {
-    let (sellers, queues): (Vec<_>, Vec<_>) = gone.into_iter().unzip();
+async fn delete_deliveries(tx: &Tx, removed: Vec<(Uuid, Uuid)>) -> Result<(), StoreError> {
+    let (sellers, queues): (Vec<_>, Vec<_>) = removed.into_iter().unzip();
     tx.execute(sql!(():
         "delete from deliveries d using (select x.seller_id, x.subscription_id, x.id from unnest(", sellers, ", ",
         queues, ") l (seller_id, id) cross join lateral (select seller_id, subscription_id, id from deliveries y \
@@ -109,13 +109,13 @@ async fn forget(tx: &Tx, gone: Vec<(Uuid, Uuid)>) -> Result<(), StoreError> {
 /// caller holds the application's row lock, so that none is put to sleep concurrently.
 pub(crate) async fn wake_queues(tx: &Tx, client_id: ClientId) -> Result<(), StoreError> {
     let woken = tx.execute(sql!(():
-        "with rested as materialized (select s.seller_id, s.id from subscriptions s where s.client_id = ",
+        "with sleeping as materialized (select s.seller_id, s.id from subscriptions s where s.client_id = ",
         client_id.uuid(), " and s.active and not s.leased and s.wake_at is null and (\
              exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                and d.due_at is not null and d.attempt = 0) \
              or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                and d.due_at is not null and d.attempt > 0)) order by s.seller_id, s.id for no key update of s) \
-         update subscriptions s set wake_at = (select api_now()) from rested r where s.seller_id = r.seller_id and s.id = r.id")).await?;
+         update subscriptions s set wake_at = (select api_now()) from sleeping r where s.seller_id = r.seller_id and s.id = r.id")).await?;
     if woken > 0 {
         tx.wakes_queue();
     }

@@ -135,49 +135,49 @@ impl SubscriptionQueues for StoredQueues {
         let under_way = &capacity.under_way;
         let claim = sql!(ClaimRow:
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
-             sound as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
+             healthy as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
                  wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and not failing \
                  and client_id <> all(", full, ") order by wake_at limit 128 for no key update skip locked) s limit ",
             attempts,
-            "), troubled as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
+            "), failing_queues as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
                  wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and failing \
                  and client_id <> all(", full_of_failing,
             ") order by wake_at limit 128 for no key update skip locked) s limit least(", failing_attempts, ", ",
             attempts,
             ")), queues as materialized (select s.*, greatest(s.capacity - 1, 1) as repeats from (select s.*, '{}'::uuid[] as running, case when s.failing then ",
             i32::from(capacity.per_failing_queue), " else ", i32::from(capacity.per_queue),
-            concat!(" end as capacity, ", queue_state!(), " as state from (select * from sound union all select * from troubled) s) s), \
+            concat!(" end as capacity, ", queue_state!(), " as state from (select * from healthy union all select * from failing_queues) s) s), \
              due as materialized (select l.failing, l.wake_at, l.client_id, l.seller_id, l.id as queue, w.* \
                from queues l cross join lateral ", due_in_queue!(), " w where l.state = 'live'), \
-             bearable as materialized (select d.*, coalesce(u.number, 0) as under_way from (\
+             within_failing_share as materialized (select d.*, coalesce(u.number, 0) as under_way from (\
                  select *, row_number() over (partition by client_id, failing order by wake_at, seller_id, queue, place) as turn from due) d \
                left join unnest("), column(under_way, |of| of.client_id.uuid()), ", ",
             column(under_way, |of| i32::from(of.attempts)), ", ", column(under_way, |of| i32::from(of.failing)),
             ") u (client_id, number, failing) on u.client_id = d.client_id \
                where not d.failing or d.turn + coalesce(u.failing, 0) <= ", i32::from(capacity.failing_per_application),
-            "), shared as materialized (select d.* from (select failing, wake_at, client_id, seller_id, queue, id, event, body, attempt, lost, place, \
-                   under_way, row_number() over (partition by client_id order by wake_at, seller_id, queue, place) as turn from bearable) d \
+            "), within_share as materialized (select d.* from (select failing, wake_at, client_id, seller_id, queue, id, event, body, attempt, lost, place, \
+                   under_way, row_number() over (partition by client_id order by wake_at, seller_id, queue, place) as turn from within_failing_share) d \
                where d.turn + d.under_way <= ", i32::from(capacity.per_application),
-            "), fit as materialized (select *, row_number() over (order by wake_at, seller_id, queue, place) as n from (\
-                 select *, row_number() over (partition by failing order by wake_at, seller_id, queue, place) as nth from shared) d \
+            "), within_capacity as materialized (select *, row_number() over (order by wake_at, seller_id, queue, place) as n from (\
+                 select *, row_number() over (partition by failing order by wake_at, seller_id, queue, place) as nth from within_share) d \
                where not failing or nth <= ", failing_attempts,
-            "), given as materialized (select * from fit where n <= ", attempts,
-            "), taken as materialized (select l.*, g.ids from queues l \
+            "), chosen as materialized (select * from within_capacity where n <= ", attempts,
+            "), claimed as materialized (select l.*, g.ids from queues l \
                left join (select distinct seller_id, queue from due) d on d.seller_id = l.seller_id and d.queue = l.id \
-               left join (select seller_id, queue, array_agg(id) as ids from given group by seller_id, queue) g \
+               left join (select seller_id, queue, array_agg(id) as ids from chosen group by seller_id, queue) g \
                  on g.seller_id = l.seller_id and g.queue = l.id \
                where l.state = 'live' and (d.queue is null or g.ids is not null)), \
              leased as (update subscriptions s set leased = true, fence = ", fence,
-            ", wake_at = clock.at + interval '30 seconds', in_hand = coalesce(t.ids, '{}') from taken t, clock \
+            ", wake_at = clock.at + interval '30 seconds', in_hand = coalesce(t.ids, '{}') from claimed t, clock \
                where s.seller_id = t.seller_id and s.id = t.id), \
-             lost as (update deliveries d set lost = d.lost + 1 from taken t where t.leased and d.seller_id = t.seller_id \
+             lost as (update deliveries d set lost = d.lost + 1 from claimed t where t.leased and d.seller_id = t.seller_id \
                  and d.subscription_id = t.id and d.id = any(t.in_hand) and d.due_at <= t.wake_at - interval '30 seconds' \
                returning d.seller_id, d.subscription_id, d.id, d.lost) \
-             select l.seller_id, l.id, l.client_id, l.state, (select count(*) from sound) >= least(128, ", attempts,
-            ") or (select count(*) from troubled) >= greatest(1, least(128, ", failing_attempts, ", ", attempts,
-            ")) or exists (select from due d where not exists (select from given g where g.seller_id = d.seller_id and g.queue = d.queue)), l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
-             from queues l left join taken t on t.seller_id = l.seller_id and t.id = l.id \
-               left join given g on g.seller_id = l.seller_id and g.queue = l.id \
+             select l.seller_id, l.id, l.client_id, l.state, (select count(*) from healthy) >= least(128, ", attempts,
+            ") or (select count(*) from failing_queues) >= greatest(1, least(128, ", failing_attempts, ", ", attempts,
+            ")) or exists (select from due d where not exists (select from chosen g where g.seller_id = d.seller_id and g.queue = d.queue)), l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
+             from queues l left join claimed t on t.seller_id = l.seller_id and t.id = l.id \
+               left join chosen g on g.seller_id = l.seller_id and g.queue = l.id \
                left join lost x on x.seller_id = l.seller_id and x.subscription_id = l.id and x.id = g.id \
              where t.id is not null or l.state <> 'live' order by l.wake_at, l.seller_id, l.id, g.place");
         let rows = self.statements.rows(claim).await?;
@@ -203,9 +203,9 @@ impl SubscriptionQueues for StoredQueues {
             .zip(1_i64..)
             .flat_map(|(queue, n)| queue.running.iter().map(move |delivery| (n, delivery.uuid())))
             .collect();
-        let prolong = sql!((Uuid, Uuid, Uuid, Option<DueRow>):
+        let extend = sql!((Uuid, Uuid, Uuid, Option<DueRow>):
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
-             held as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.capacity, k.repeats, k.n \
+             valid as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.capacity, k.repeats, k.n \
                from unnest(", column(queues, |queue| queue.lease.queue.seller.uuid()), ", ",
             column(queues, |queue| queue.lease.queue.subscription.uuid()), ", ", column(queues, |queue| queue.lease.fence),
             ", ", column(queues, |queue| i32::from(queue.capacity)), ", ", column(queues, |queue| i32::from(queue.repeats)),
@@ -214,16 +214,16 @@ impl SubscriptionQueues for StoredQueues {
                order by s.seller_id, s.id for no key update of s), \
              queues as materialized (select s.seller_id, s.id, s.fence, s.capacity, s.repeats, array(select r.id from unnest(",
             column(&running, |(n, _)| *n), ", ", column(&running, |(_, delivery)| *delivery),
-            concat!(") r (n, id) where r.n = s.n) as running from held s where ", queue_state!(), " = 'live'), \
-             given as materialized (select l.seller_id, l.id as queue, w.* from queues l cross join lateral ", due_in_queue!(), " w), \
+            concat!(") r (n, id) where r.n = s.n) as running from valid s where ", queue_state!(), " = 'live'), \
+             chosen as materialized (select l.seller_id, l.id as queue, w.* from queues l cross join lateral ", due_in_queue!(), " w), \
              leased as (update subscriptions s set wake_at = clock.at + interval '30 seconds', \
-                 in_hand = l.running || array(select g.id from given g where g.seller_id = l.seller_id and g.queue = l.id) \
+                 in_hand = l.running || array(select g.id from chosen g where g.seller_id = l.seller_id and g.queue = l.id) \
                from queues l, clock where s.seller_id = l.seller_id and s.id = l.id) \
              select l.seller_id, l.id, l.fence, g.id, g.event, g.body, g.attempt, g.lost \
-             from queues l left join given g on g.seller_id = l.seller_id and g.queue = l.id order by l.seller_id, l.id, g.place"));
+             from queues l left join chosen g on g.seller_id = l.seller_id and g.queue = l.id order by l.seller_id, l.id, g.place"));
         // Rows of one queue are adjacent.
         let mut filled = Vec::<Refilled>::new();
-        for (seller, subscription, fence, row) in self.statements.rows(prolong).await? {
+        for (seller, subscription, fence, row) in self.statements.rows(extend).await? {
             let lease = lease(seller, subscription, fence);
             if filled.last().is_none_or(|queue| queue.lease != lease) {
                 let deliveries = Vec::new();
@@ -257,7 +257,7 @@ impl SubscriptionQueues for StoredQueues {
                      and d.due_at is not null and d.attempt = 0 and d.due_at <= clock.at) \
                    or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                      and d.due_at is not null and d.attempt > 0 and d.due_at <= clock.at)) \
-                 and ", queue_state!(), " <> 'held' order by s.seller_id, s.id for no key update of s skip locked) \
+                 and ", queue_state!(), " <> 'suspended' order by s.seller_id, s.id for no key update of s skip locked) \
              update subscriptions s set wake_at = clock.at from forgotten f, clock where s.seller_id = f.seller_id and s.id = f.id"))).await
     }
 }
@@ -285,23 +285,23 @@ impl StoredQueues {
             concat!(") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
                where s.wake_at <= (select at from clock) order by s.seller_id, s.id for no key update of s skip locked), \
              queues as materialized (select s.*, ", queue_state!(), " as state from locked s), \
-             resting as materialized (select a.client_id from applications a where a.status = 'suspended' \
-               and a.client_id = any(array(select client_id from queues where state = 'held')) for share skip locked), \
-             held as materialized (select l.seller_id, l.id from queues l join resting r on r.client_id = l.client_id where l.state = 'held' \
-               union select o.seller_id, o.id from (select s.seller_id, s.id from resting r join subscriptions s on s.client_id = r.client_id \
+             applications_asleep as materialized (select a.client_id from applications a where a.status = 'suspended' \
+               and a.client_id = any(array(select client_id from queues where state = 'suspended')) for share skip locked), \
+             sleeping as materialized (select l.seller_id, l.id from queues l join applications_asleep r on r.client_id = l.client_id where l.state = 'suspended' \
+               union select o.seller_id, o.id from (select s.seller_id, s.id from applications_asleep r join subscriptions s on s.client_id = r.client_id \
                  where s.active and not s.leased and s.wake_at is not null limit 2000 for no key update of s skip locked) o), \
              pending as materialized (select l.seller_id, l.id as queue, d.id from queues l cross join lateral (\
                  (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
                     and d.due_at is not null and d.attempt = 0 limit 500) union all \
                  (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
-                    and d.due_at is not null and d.attempt > 0 limit 500)) d where l.state = 'gone'), \
+                    and d.due_at is not null and d.attempt > 0 limit 500)) d where l.state = 'ended'), \
              stopped as (update deliveries d set due_at = null from pending p \
                where d.seller_id = p.seller_id and d.subscription_id = p.queue and d.id = p.id), \
-             asleep as (update subscriptions s set wake_at = null, leased = false, fence = null, in_hand = '{}' from held h \
+             asleep as (update subscriptions s set wake_at = null, leased = false, fence = null, in_hand = '{}' from sleeping h \
                where s.seller_id = h.seller_id and s.id = h.id returning s.seller_id, s.id), \
              ended as (update subscriptions s set active = false, leased = false, fence = null, in_hand = '{}', \
                wake_at = case when exists (select from pending p where p.seller_id = l.seller_id and p.queue = l.id) then clock.at end \
-             from queues l, clock where l.state = 'gone' and s.seller_id = l.seller_id and s.id = l.id \
+             from queues l, clock where l.state = 'ended' and s.seller_id = l.seller_id and s.id = l.id \
                returning s.seller_id, s.id) \
              select * from asleep union all select * from ended"));
         match self.statements.rows(suspend).await {
@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_logged_once_a_minute_with_their_number() {
+    fn unreadable_queues_are_logged_once_a_minute_with_their_number() {
         let (unreadable, begin) = (Unreadable::default(), Instant::now());
         let due = |after: u64| unreadable.due(begin + Duration::from_secs(after));
         assert_eq!(due(0), Some(1));

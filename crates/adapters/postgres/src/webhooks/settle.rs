@@ -74,11 +74,11 @@ impl Settlement {
     }
 
     async fn send_in_transaction(&self, connection: &AsyncPgConnection) -> QueryResult<()> {
-        let (mut beginning, mut ending) = (connection, connection);
-        let (begun, undisturbed) = join!(beginning.batch_execute("begin"), self.record(connection));
-        begun?;
-        self.give_back(&undisturbed?, connection).await?;
-        ending.batch_execute("commit").await
+        let (mut begin, mut commit) = (connection, connection);
+        let (started, uncontended) = join!(begin.batch_execute("begin"), self.record(connection));
+        started?;
+        self.release_queues(&uncontended?, connection).await?;
+        commit.batch_execute("commit").await
     }
 
     /// Records the ends of attempts made under leases that are still valid. Returns which of the queues to release have no transaction
@@ -99,7 +99,7 @@ impl Settlement {
         };
         sql!((Uuid, Uuid):
             "with clock as materialized (select api_now() as at), \
-             held as materialized (select s.seller_id, s.id from unnest(", column(leases, |lease| lease.0), ", ",
+             valid as materialized (select s.seller_id, s.id from unnest(", column(leases, |lease| lease.0), ", ",
             column(leases, |lease| lease.1), ", ", column(leases, |lease| lease.2),
             ") k (seller_id, id, fence) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
                where s.leased and s.fence = k.fence order by s.seller_id, s.id for no key update of s), \
@@ -112,7 +112,7 @@ impl Settlement {
             column(ended, |ended| ended.record.duration_ms), ", ", column(ended, |ended| ended.status), ", ",
             column(ended, |ended| ended.failure.as_deref()),
             ") c (seller_id, queue, id, attempt, delivered, delay, duration, status, failure) \
-                 join held h on h.seller_id = c.seller_id and h.id = c.queue), \
+                 join valid h on h.seller_id = c.seller_id and h.id = c.queue), \
              recorded as (update deliveries d set attempt = d.attempt + 1, lost = least(d.lost, ",
             i16::from(LOSSES_FORGIVEN),
             "), due_at = case when d.due_at is not null then clock.at + c.delay * interval '1 microsecond' end, delivered_at = case when c.delivered then clock.at end, \
@@ -122,7 +122,7 @@ impl Settlement {
                  and d.delivered_at is null) \
              select s.seller_id, s.id from unnest(", column(released, |release| release.lease.queue.seller.uuid()), ", ",
             column(released, |release| release.lease.queue.subscription.uuid()),
-            ") r (seller_id, id) join held h on h.seller_id = r.seller_id and h.id = r.id \
+            ") r (seller_id, id) join valid h on h.seller_id = r.seller_id and h.id = r.id \
                join subscriptions s on s.seller_id = h.seller_id and s.id = h.id for update of s skip locked")
         .get_results(&mut connection)
         .await
@@ -133,9 +133,9 @@ impl Settlement {
     /// since those transactions leave the waking of a leased queue to its lease holder.
     ///
     /// It must see everything committed before the rows were locked, so it is a separate statement.
-    async fn give_back(
+    async fn release_queues(
         &self,
-        undisturbed: &[(Uuid, Uuid)],
+        uncontended: &[(Uuid, Uuid)],
         mut connection: &AsyncPgConnection,
     ) -> QueryResult<usize> {
         let released = &self.released;
@@ -148,7 +148,7 @@ impl Settlement {
         sql!(():
             "with clock as materialized (select api_now() as at) \
              update subscriptions s set leased = false, fence = null, in_hand = '{}', failing = coalesce(n.failing, s.failing), \
-               wake_at = case when n.undisturbed then n.due_at \
+               wake_at = case when n.uncontended then n.due_at \
                  else least(n.due_at, clock.at + interval '20 milliseconds') end \
              from clock, (select r.*, (select min(greatest(w.due_at, c.at + r.rest * interval '1 microsecond')) from (\
                    (select due_at from deliveries d where d.seller_id = r.seller_id and d.subscription_id = r.id \
@@ -158,8 +158,8 @@ impl Settlement {
                  from clock c, unnest(", column(released, |release| queue(release).0), ", ",
             column(released, |release| queue(release).1), ", ", column(released, |release| release.lease.fence), ", ",
             column(released, |release| release.failing), ", ", column(released, |release| microseconds(release.rest)),
-            ", ", column(released, |release| undisturbed.contains(&queue(release))),
-            ") r (seller_id, id, fence, failing, rest, undisturbed)) n \
+            ", ", column(released, |release| uncontended.contains(&queue(release))),
+            ") r (seller_id, id, fence, failing, rest, uncontended)) n \
              where s.seller_id = n.seller_id and s.id = n.id and s.leased and s.fence = n.fence")
         .execute(&mut connection)
         .await
