@@ -108,8 +108,8 @@ async fn a_flaw_of_deliveries_or_of_the_feed_is_detected() {
         says("and s.leased", "and s.leased and s.fence = n.fence"),
     ];
     let asleep = says(
-        "case when n.undisturbed or true then",
-        "case when n.undisturbed then",
+        "case when n.uncontended or true then",
+        "case when n.uncontended then",
     );
     let asleep = async {
         let mut rig = Rig::with(&[asleep], blackbox::local_receivers).await;
