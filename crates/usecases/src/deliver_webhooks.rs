@@ -89,10 +89,7 @@ pub struct Dispatch<'a> {
     pub slots: Slots,
 }
 
-/// Delivers until `asked_to_stop` resolves. Then it begins nothing new and returns once all running attempts have ended and are recorded.
-pub async fn deliver_webhooks<'a>(
-    dispatch: Dispatch<'a>,
-    asked_to_stop: impl Future<Output = ()> + Send + 'a,
-) {
-    Worker::new(dispatch, asked_to_stop).run().await;
+/// Delivers until `stop` resolves. Then it begins nothing new and returns once all running attempts have ended and are recorded.
+pub async fn deliver_webhooks<'a>(dispatch: Dispatch<'a>, stop: impl Future<Output = ()> + Send + 'a) {
+    Worker::new(dispatch, stop).run().await;
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use kernel::{OfferId, SellerId, StoreError};
-use offers::{Fed, Offer, OfferFeed, OfferStore};
+use offers::{FeedEffect, Offer, OfferFeed, OfferStore};
 
 /// The effect on the offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub async fn feed_offer(
 ) -> Result<Outcome, StoreError> {
     let existing = offers.lock_offers(seller, &[feed.id]).await?.pop();
     let (change, outcome) = match feed.over(existing, seller, now) {
-        Fed::Unchanged(offer) => return Ok(Outcome::Kept(offer)),
-        Fed::Updated(change) => (change.clone(), Outcome::Kept(change.after)),
-        Fed::Created(change) => (change.clone(), Outcome::Created(change.after)),
+        FeedEffect::Unchanged(offer) => return Ok(Outcome::Kept(offer)),
+        FeedEffect::Updated(change) => (change.clone(), Outcome::Kept(change.after)),
+        FeedEffect::Created(change) => (change.clone(), Outcome::Created(change.after)),
     };
     offers
         .save_offers(seller, vec![change])
@@ -86,8 +86,8 @@ pub async fn import_offers(
     let counts = count(chunk, stored.clone(), seller, now);
     let changes = winners.into_iter().filter_map(|(id, feed)| {
         match feed.clone().over(stored.get(&id).cloned(), seller, now) {
-            Fed::Created(change) | Fed::Updated(change) => Some(change),
-            Fed::Unchanged(_) => None,
+            FeedEffect::Created(change) | FeedEffect::Updated(change) => Some(change),
+            FeedEffect::Unchanged(_) => None,
         }
     });
     let changes = changes.collect::<Vec<_>>();
@@ -109,15 +109,15 @@ fn count(
     let mut counts = Counts::default();
     for feed in chunk {
         let after = match feed.clone().over(offers.remove(&feed.id), seller, now) {
-            Fed::Created(change) => {
+            FeedEffect::Created(change) => {
                 counts.created += 1;
                 change.after
             }
-            Fed::Updated(change) => {
+            FeedEffect::Updated(change) => {
                 counts.updated += 1;
                 change.after
             }
-            Fed::Unchanged(offer) => {
+            FeedEffect::Unchanged(offer) => {
                 counts.unchanged += 1;
                 offer
             }
@@ -235,7 +235,7 @@ mod tests {
     #[tokio::test]
     async fn a_feed_that_names_an_id_twice_can_be_repeated() {
         let lines = [feed(1, "a", OfferStatus::Rejected), published(1, "b")];
-        let Fed::Created(made) = lines[1].clone().over(None, seller(), now()) else {
+        let FeedEffect::Created(made) = lines[1].clone().over(None, seller(), now()) else {
             panic!("it is new")
         };
         let tx = finding(vec![made.after]);

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Change, SellerId, StoreError};
-use orders::{Carrier, DueParcel, Following, OrderEvent, OrderId, SellerOrder, TrackingQueue};
+use orders::{Carrier, DueParcel, OrderEvent, OrderId, SellerOrder, TrackingChange, TrackingQueue};
 use usecases::Transaction;
 use uuid::Uuid;
 
@@ -19,8 +19,8 @@ use crate::{
 pub(crate) fn track(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {
     let part = &change.after;
     let (seller, order) = (part.seller.uuid(), part.id.uuid());
-    match tx.tools().schedule.following(change, tx.now())? {
-        Following::Begins { due_at } => {
+    match tx.tools().schedule.tracking_change(change, tx.now())? {
+        TrackingChange::Begins { due_at } => {
             let (parcel, shipped_at) = (part.parcel()?, part.shipped_at()?);
             let (carrier, number) = (
                 parcel.carrier.as_str(),
@@ -30,7 +30,7 @@ pub(crate) fn track(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option
                 values (", seller, ", ", order, ", ", shipped_at, ", ", due_at, ", ", carrier, ", ", number, ")");
             Some(changing("parcels", 1, insert))
         }
-        Following::Ends => {
+        TrackingChange::Ends => {
             let delete =
                 sql!((): "delete from parcels where seller_id = ", seller, " and order_id = ", order, "");
             Some(changing_any(delete))

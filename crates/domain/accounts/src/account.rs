@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_kept_as_it_was_made_and_not_shown() {
+    fn debug_shows_no_hash() {
         let hash = PasswordHash::new("$argon2id$v=19$x".to_owned());
         assert_eq!(hash.as_str(), "$argon2id$v=19$x");
         assert_eq!(format!("{hash:?}"), "PasswordHash(…)");
     }
 
     #[test]
-    fn whatever_finds_an_account_is_counted_for_it() {
+    fn spellings_that_find_an_account_share_its_rate_limit() {
         let spellings = [
             "Ikea@Shop.example",
             "iKEA@shop.EXAMPLE",

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_read_back_and_are_told_apart() {
+    fn names_are_parsed_back() {
         for action in Action::ALL {
             assert_eq!(Action::parse(action.as_str()), Some(*action));
         }

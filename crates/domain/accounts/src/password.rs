@@ -70,21 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn length_counts_and_what_everybody_tries_does_not_pass() {
+    fn short_long_and_guessable_passwords_are_refused() {
         let new = |text: &str| NewPassword::new(text.to_owned(), "anna.kowalska@example.com");
         for fine in ["dziesięć z", "correct horse battery", &"xy".repeat(128)] {
             assert_eq!(new(fine).unwrap().reveal(), fine);
         }
-        for refused in [
-            "",
-            "123456789",
-            "aaaaaaaaaaaa",
-            "Password123",
-            "anna.kowalska",
-            "Anna.Kowalska@Example.com",
-            "ANNA.KOWALSKA",
-            &"xy".repeat(129),
-        ] {
+        let refused =
+            "123456789 aaaaaaaaaaaa Password123 anna.kowalska Anna.Kowalska@Example.com ANNA.KOWALSKA";
+        for refused in refused.split_whitespace().chain(["", &"xy".repeat(129)]) {
             assert!(new(refused).is_err(), "{refused}");
         }
     }

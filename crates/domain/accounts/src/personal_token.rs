@@ -72,38 +72,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_counts_characters() {
-        let check = |name: String| {
-            let request = PersonalTokenRequest {
-                name,
-                scopes: vec!["messaging".into()],
-                expires_at: None,
-            };
-            request.check(DateTime::<Utc>::UNIX_EPOCH)
-        };
-        let longest = "ż".repeat(100);
-        assert_eq!(check(longest.clone()).unwrap().name, longest);
-        assert!(check("ż".repeat(101)).is_err() && check("ż".repeat(102)).is_err());
-    }
-
-    #[test]
-    fn every_rule_is_reported() {
+    fn every_violation_is_reported() {
         let now = DateTime::<Utc>::UNIX_EPOCH;
-        let bad = PersonalTokenRequest {
-            name: " ".into(),
-            scopes: vec!["x".into()],
-            expires_at: Some(now),
+        let request = |name: String, scope: &str, expires_at| PersonalTokenRequest {
+            name,
+            scopes: vec![scope.to_owned()],
+            expires_at,
         };
-        let violations = bad.check(now).unwrap_err();
+        let violations = request(" ".into(), "x", Some(now)).check(now).unwrap_err();
+        let paths = violations.iter().map(|(path, _)| path).collect::<Vec<_>>();
+        assert_eq!(paths, ["name", "scopes[0]", "expires_at"]);
+        // Lengths count characters.
+        let longest = "ż".repeat(100);
+        let rules = request(longest.clone(), "messaging", None).check(now).unwrap();
         assert_eq!(
-            violations.iter().map(|(path, _)| path).collect::<Vec<_>>(),
-            ["name", "scopes[0]", "expires_at"]
+            (rules.name, rules.scopes.to_string().as_str()),
+            (longest, "messaging")
         );
-        let fine = PersonalTokenRequest {
-            name: "script".into(),
-            scopes: vec!["messaging".into()],
-            expires_at: None,
-        };
-        assert_eq!(fine.check(now).unwrap().scopes.to_string(), "messaging");
+        for length in [101, 102] {
+            assert!(request("ż".repeat(length), "messaging", None).check(now).is_err());
+        }
     }
 }

@@ -202,43 +202,50 @@ mod tests {
     }
 
     #[test]
-    fn the_marketplace_does_not_hear_of_what_it_did_itself() {
+    fn the_feed_omits_the_marketplaces_own_actions() {
         assert_eq!(shipped(Cause::Marketplace), None);
         assert_eq!(shipped(Cause::Seller).unwrap().kind, ChangeKind::OrderShipped);
     }
 
     #[test]
-    fn what_a_seller_does_to_an_offer_is_told_with_the_new_value() {
+    fn a_sellers_change_of_an_offer_carries_the_new_value() {
         let (seller, offer) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
         let (price, stock) = (Money::pln(499).unwrap(), Stock::new(3).unwrap());
         let status = OfferStatus::Draft;
         let item = |event| ChangeItem::of_offer(seller, &event, DateTime::<Utc>::UNIX_EPOCH);
-        let expected = |kind, detail| ChangeItem {
-            kind,
-            seller,
-            topic: Topic::Offer(offer),
-            detail,
-            at: DateTime::<Utc>::UNIX_EPOCH,
-        };
-
-        assert_eq!(
-            item(OfferEvent::PriceChanged { offer, price }),
-            Some(expected(ChangeKind::OfferPriceChanged, Detail::Price(price)))
-        );
-        assert_eq!(
-            item(OfferEvent::StockChanged { offer, stock }),
-            Some(expected(ChangeKind::OfferStockChanged, Detail::Stock(stock)))
-        );
-        assert_eq!(
-            item(OfferEvent::StatusChanged { offer, status }),
-            Some(expected(ChangeKind::OfferStatusChanged, Detail::Status(status)))
-        );
+        for (event, kind, detail) in [
+            (
+                OfferEvent::PriceChanged { offer, price },
+                ChangeKind::OfferPriceChanged,
+                Detail::Price(price),
+            ),
+            (
+                OfferEvent::StockChanged { offer, stock },
+                ChangeKind::OfferStockChanged,
+                Detail::Stock(stock),
+            ),
+            (
+                OfferEvent::StatusChanged { offer, status },
+                ChangeKind::OfferStatusChanged,
+                Detail::Status(status),
+            ),
+        ] {
+            let (topic, at) = (Topic::Offer(offer), DateTime::<Utc>::UNIX_EPOCH);
+            let expected = ChangeItem {
+                kind,
+                seller,
+                topic,
+                detail,
+                at,
+            };
+            assert_eq!(item(event), Some(expected));
+        }
         // Moderation is the marketplace's own action.
         assert_eq!(item(OfferEvent::Rejected { offer }), None);
     }
 
     #[test]
-    fn names_read_back() {
+    fn names_are_parsed_back() {
         for kind in ChangeKind::ALL {
             assert_eq!(ChangeKind::parse(kind.as_str()), Some(kind));
         }

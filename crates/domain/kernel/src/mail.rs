@@ -110,14 +110,15 @@ mod tests {
     #[test]
     fn attempts_end() {
         let busy = || Err(SendError::Transient("busy".into()));
-        assert_eq!(MailStep::after(1, &Ok(())), MailStep::Sent);
-        assert_eq!(
-            MailStep::after(1, &busy()),
-            MailStep::Retry(TimeDelta::minutes(1))
-        );
-        assert_eq!(MailStep::after(7, &busy()), MailStep::Retry(TimeDelta::hours(24)));
-        assert_eq!(MailStep::after(8, &busy()), MailStep::Dead);
         let refused = Err(SendError::Permanent("no such box".into()));
-        assert_eq!(MailStep::after(1, &refused), MailStep::Dead);
+        for (attempt, outcome, step) in [
+            (1, Ok(()), MailStep::Sent),
+            (1, busy(), MailStep::Retry(TimeDelta::minutes(1))),
+            (7, busy(), MailStep::Retry(TimeDelta::hours(24))),
+            (8, busy(), MailStep::Dead),
+            (1, refused, MailStep::Dead),
+        ] {
+            assert_eq!(MailStep::after(attempt, &outcome), step, "{attempt}");
+        }
     }
 }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_may_be_asked_by_any_and_others_by_active_ones_for_others() {
+    fn any_application_may_ask_its_owner_and_active_ones_for_others_may_ask_others() {
         for purpose in Purpose::ALL {
             for status in [ApplicationStatus::Pending, ApplicationStatus::Active] {
                 let application = application(purpose, status);
@@ -185,29 +185,25 @@ mod tests {
     }
 
     #[test]
-    fn approval_is_judged_by_the_application_of_that_moment() {
-        let asked: ScopeSet = [Scope::OffersRead, Scope::OrdersRead].into_iter().collect();
+    fn approval_depends_on_the_applications_current_state() {
+        let requested: ScopeSet = [Scope::OffersRead, Scope::OrdersRead].into_iter().collect();
         let active = application(Purpose::Other, ApplicationStatus::Active);
-        let left: ScopeSet = [Scope::OffersRead].into_iter().collect();
-        assert_eq!(granted(Some(&active), seller(2), asked), Ok(left));
-        assert_eq!(granted(None, seller(2), asked), Err(RedirectError::AccessDenied));
         let suspended = application(Purpose::Other, ApplicationStatus::Suspended);
-        assert_eq!(
-            granted(Some(&suspended), seller(1), asked),
-            Err(RedirectError::AccessDenied)
-        );
-        let narrowed = Application {
-            scopes: [Scope::Messaging].into_iter().collect(),
-            ..active
-        };
-        assert_eq!(
-            granted(Some(&narrowed), seller(2), asked),
-            Err(RedirectError::InvalidScope)
-        );
+        let mut narrowed = active.clone();
+        narrowed.scopes = [Scope::Messaging].into_iter().collect();
+        let left = [Scope::OffersRead].into_iter().collect();
+        for (application, by, expected) in [
+            (Some(&active), 2, Ok(left)),
+            (None, 2, Err(RedirectError::AccessDenied)),
+            (Some(&suspended), 1, Err(RedirectError::AccessDenied)),
+            (Some(&narrowed), 2, Err(RedirectError::InvalidScope)),
+        ] {
+            assert_eq!(granted(application, seller(by), requested), expected);
+        }
     }
 
     #[test]
-    fn a_screen_is_decided_once_by_whom_it_was_shown_to() {
+    fn a_screen_is_decided_once_by_its_viewer() {
         let viewer = |n| Viewer {
             session: SecretHash::of(&format!("{n}")),
             seller: seller(1),
@@ -219,16 +215,11 @@ mod tests {
             expires_at,
             decided_at: None,
         };
-        assert_eq!(
-            consent.decide(viewer(2), now()),
-            Err(ConsentRefusal::AnotherViewer)
-        );
-        assert_eq!(
-            consent.decide(viewer(1), expires_at),
-            Err(ConsentRefusal::Expired)
-        );
+        let refused = |consent: Consent, by, at| consent.decide(viewer(by), at).unwrap_err();
+        assert_eq!(refused(consent, 2, now()), ConsentRefusal::AnotherViewer);
+        assert_eq!(refused(consent, 1, expires_at), ConsentRefusal::Expired);
         let decided = consent.decide(viewer(1), now()).unwrap();
-        assert_eq!(decided.decide(viewer(1), now()), Err(ConsentRefusal::Decided));
+        assert_eq!(refused(decided, 1, now()), ConsentRefusal::Decided);
         assert_eq!(decided.show(viewer(1), now()), Err(ConsentRefusal::Decided));
     }
 }

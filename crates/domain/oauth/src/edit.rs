@@ -106,7 +106,7 @@ mod tests {
             scopes: Vec::new(),
         };
         let wrong = wrong.check().unwrap_err();
-        let paths: Vec<_> = wrong.iter().map(|(path, _)| path.to_owned()).collect();
+        let paths: Vec<_> = wrong.iter().map(|(path, _)| path).collect();
         assert_eq!(paths, ["description", "redirect_uris[0]", "scopes"]);
     }
 }

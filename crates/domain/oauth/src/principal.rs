@@ -74,20 +74,6 @@ mod tests {
 
     use super::*;
 
-    fn quota(place: u64, milliseconds_left: i64) -> Quota {
-        leaving(place, chrono::TimeDelta::milliseconds(milliseconds_left))
-    }
-
-    fn leaving(place: u64, left: chrono::TimeDelta) -> Quota {
-        let counted_at = DateTime::<Utc>::UNIX_EPOCH;
-        Quota {
-            limit: 600,
-            place,
-            counted_at,
-            resets_at: counted_at + left,
-        }
-    }
-
     #[test]
     fn a_caller_may_do_what_the_effective_scopes_hold() {
         let principal = Principal {
@@ -104,22 +90,28 @@ mod tests {
     }
 
     #[test]
-    fn the_request_counts_itself() {
-        assert_eq!(quota(1, 1).remaining(), 599);
-        assert_eq!((quota(600, 1).remaining(), quota(600, 1).admits()), (0, true));
-        assert_eq!((quota(601, 1).remaining(), quota(601, 1).admits()), (0, false));
-    }
-
-    #[test]
-    fn waiting_as_long_as_told_suffices() {
-        assert_eq!(quota(1, 60_000).retry_after(), 60);
-        assert_eq!(quota(1, 59_001).retry_after(), 60);
-        assert_eq!(
-            leaving(1, chrono::TimeDelta::microseconds(1_000_001)).retry_after(),
-            2
-        );
-        assert_eq!(quota(1, 1).retry_after(), 1);
-        assert_eq!(quota(1, 0).retry_after(), 1);
-        assert_eq!(quota(1, -5).retry_after(), 1);
+    fn the_request_counts_itself_and_the_wait_is_rounded_up() {
+        for (place, microseconds, remaining, admits, retry_after) in [
+            (1, 60_000_000, 599, true, 60),
+            (1, 59_001_000, 599, true, 60),
+            (1, 1_000_001, 599, true, 2),
+            (600, 1_000, 0, true, 1),
+            (601, 0, 0, false, 1),
+            (602, -5_000, 0, false, 1),
+        ] {
+            let counted_at = DateTime::<Utc>::UNIX_EPOCH;
+            let quota = Quota {
+                limit: 600,
+                place,
+                counted_at,
+                resets_at: counted_at + chrono::TimeDelta::microseconds(microseconds),
+            };
+            assert_eq!(
+                (quota.remaining(), quota.admits()),
+                (remaining, admits),
+                "{place}"
+            );
+            assert_eq!(quota.retry_after(), retry_after, "{microseconds}");
+        }
     }
 }

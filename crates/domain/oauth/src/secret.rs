@@ -258,7 +258,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_token_names_its_family_and_reads_back(family: u128, random: [u8; 32]) {
+        fn a_token_contains_its_family_and_is_parsed_back(family: u128, random: [u8; 32]) {
             let family = FamilyId::from(Uuid::from_u128(family));
             let token = BearerToken::from_random(TokenKind::Access, family, &random);
             let read = BearerToken::parse(token.reveal()).unwrap();
@@ -277,10 +277,7 @@ mod tests {
 
     #[test]
     fn a_csrf_token_belongs_to_its_browser() {
-        let (one, other) = (
-            BrowserSecret::from_random(&[1; 32]),
-            BrowserSecret::from_random(&[2; 32]),
-        );
+        let [one, other] = [[1; 32], [2; 32]].map(|random| BrowserSecret::from_random(&random));
         assert!(one.has_sent(&one.csrf_token()));
         assert!(!one.has_sent(&other.csrf_token()) && !one.has_sent(""));
         let again = BrowserSecret::presented(one.reveal()).unwrap();
@@ -291,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_says_which_kind_it_is() {
+    fn a_tokens_prefix_tells_its_kind() {
         for (kind, word) in [(TokenKind::Access, "access"), (TokenKind::Personal, "personal")] {
             let token = BearerToken::from_random(kind, Uuid::nil().into(), &[7; 32]);
             assert_eq!(BearerToken::parse(token.reveal()).unwrap().kind(), kind);
@@ -300,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_hash_reads_back_at_its_full_length_alone() {
+    fn a_stored_hash_is_parsed_at_its_full_length_alone() {
         let hash = SecretHash::of("secret");
         assert_eq!(SecretHash::try_from(hash.bytes().as_slice()).unwrap(), hash);
         for other in [&[][..], &[0; 31], &[0; 33]] {
@@ -312,10 +309,8 @@ mod tests {
     fn debug_shows_no_secret() {
         let secret = ClientSecret::from_random(&[7; 32]);
         assert!(secret.reveal().starts_with("pss_"));
-        assert_eq!(
-            format!("{secret:?} {:?}", secret.hash()),
-            "Secret(…) SecretHash(…)"
-        );
+        let shown = format!("{secret:?} {:?}", secret.hash());
+        assert_eq!(shown, "Secret(…) SecretHash(…)");
         let token = BearerToken::from_random(TokenKind::Personal, Uuid::nil().into(), &[7; 32]);
         assert_eq!(format!("{token:?}"), "BearerToken(ps_pt_…)");
     }

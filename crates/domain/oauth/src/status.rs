@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_go_by_the_contracts_words() {
+    fn statuses_have_the_contracts_names() {
         let words = ["pending", "active", "suspended"];
         assert_eq!(S::ALL.map(S::as_str), words);
         assert_eq!(words.map(S::parse), S::ALL.map(Some));

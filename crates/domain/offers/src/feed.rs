@@ -33,7 +33,7 @@ pub struct OfferFeed {
 
 /// The effect of a feed on an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fed {
+pub enum FeedEffect {
     Created(Change<Offer, OfferEvent>),
     Updated(Change<Offer, OfferEvent>),
     /// The offer was already identical: there is nothing to save.
@@ -42,15 +42,15 @@ pub enum Fed {
 
 impl OfferFeed {
     /// Applies the feed to the existing offer. It replaces everything except a manual price, which stays unless the feed has no price.
-    pub fn over(self, existing: Option<Offer>, seller: SellerId, now: DateTime<Utc>) -> Fed {
+    pub fn over(self, existing: Option<Offer>, seller: SellerId, now: DateTime<Utc>) -> FeedEffect {
         match existing {
-            None => Fed::Created(self.create(seller, now)),
+            None => FeedEffect::Created(self.create(seller, now)),
             Some(before) => {
                 let after = self.replace(&before);
                 if after == before {
-                    return Fed::Unchanged(before);
+                    return FeedEffect::Unchanged(before);
                 }
-                Fed::Updated(before.changed(after, now))
+                FeedEffect::Updated(before.changed(after, now))
             }
         }
     }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, Keyset, OfferId, Page, PageSize, SellerId, StoreError};
 
-pub use feed::{Fed, OfferFeed};
+pub use feed::{FeedEffect, OfferFeed};
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
 pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
 pub use status::{Decision, OfferStatus};

@@ -147,14 +147,14 @@ impl Offer {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use kernel::{OfferId, SellerId};
     use proptest::prelude::*;
     use uuid::Uuid;
 
     use super::*;
 
-    fn at(second: i64) -> DateTime<Utc> {
+    pub(crate) fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap()
     }
 
@@ -162,7 +162,7 @@ mod tests {
         Money::pln(amount).unwrap()
     }
 
-    fn offer(status: OfferStatus, price: Option<(i64, PriceSource)>, stock: Option<i64>) -> Offer {
+    pub(crate) fn offer(status: OfferStatus, price: Option<(i64, PriceSource)>, stock: Option<i64>) -> Offer {
         Offer {
             seller: SellerId::from(Uuid::from_u128(1)),
             id: OfferId::from(Uuid::from_u128(2)),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_is_given_in_field_order() {
+    fn every_reason_is_returned_in_field_order() {
         let refused = offer(OfferStatus::Rejected, None, None)
             .patch(full(), at(1))
             .unwrap_err();
@@ -203,10 +203,8 @@ mod tests {
 
     #[test]
     fn under_moderation_price_and_stock_may_change() {
-        let patch = OfferPatch {
-            status: None,
-            ..full()
-        };
+        let mut patch = full();
+        patch.status = None;
         let proposed = offer(OfferStatus::Proposed, Some((1, PriceSource::Automatic)), Some(1));
         let after = proposed.patch(patch, at(1)).unwrap().after;
         assert_eq!((after.status, after.updated_at), (OfferStatus::Proposed, at(1)));
@@ -215,22 +213,17 @@ mod tests {
     #[test]
     fn the_same_price_becomes_manual_without_moving_updated_at() {
         let before = offer(OfferStatus::Published, Some((9, PriceSource::Automatic)), Some(9));
-        let patch = OfferPatch {
-            status: Some(SellerStatus::Published),
-            ..full()
-        };
+        let mut patch = full();
+        patch.status = Some(SellerStatus::Published);
         let change = before.patch(patch, at(1)).unwrap();
         assert_eq!(change.after.updated_at, at(0));
         assert_eq!(change.after.price.unwrap().source, PriceSource::Manual);
-        assert!(matches!(
-            change.events.as_slice(),
-            [OfferEvent::PriceChanged { .. }]
-        ));
+        assert!(matches!(change.events[..], [OfferEvent::PriceChanged { .. }]));
         assert!(change.after.patch(patch, at(2)).unwrap().events.is_empty());
     }
 
     #[test]
-    fn the_pricing_engine_keeps_off_manual_prices() {
+    fn the_pricing_engine_changes_automatic_prices_alone() {
         let price =
             |source| offer(OfferStatus::Draft, Some((1, source)), None).price_automatically(pln(2), at(1));
         assert_eq!(price(PriceSource::Manual), Err(AutomaticPriceRefusal::Manual));

@@ -81,7 +81,7 @@ mod tests {
     use super::OfferStatus;
 
     #[test]
-    fn statuses_go_by_the_contracts_words() {
+    fn statuses_have_the_contracts_names() {
         let words = ["published", "draft", "proposed", "rejected"];
         assert_eq!(OfferStatus::ALL.map(OfferStatus::as_str), words);
         assert_eq!(words.map(OfferStatus::parse), OfferStatus::ALL.map(Some));

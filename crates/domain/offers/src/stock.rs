@@ -46,41 +46,22 @@ impl Offer {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use uuid::Uuid;
 
     use super::*;
     use crate::OfferStatus;
+    use crate::patch::tests::{at, offer};
 
     fn stock(pieces: i32) -> Stock {
         Stock::new(i64::from(pieces)).unwrap()
     }
 
-    fn at(second: i64) -> DateTime<Utc> {
-        DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap()
-    }
-
-    fn offer(pieces: Option<i32>) -> Offer {
-        Offer {
-            seller: Uuid::from_u128(1).into(),
-            id: Uuid::from_u128(2).into(),
-            title: "Kettle".to_owned(),
-            handle: "kettle".to_owned(),
-            status: OfferStatus::Published,
-            price: None,
-            stock: pieces.map(stock),
-            ean: None,
-            brand: None,
-            signature: None,
-            thumbnail: None,
-            url: "https://shop.example/kettle".to_owned(),
-            created_at: at(0),
-            updated_at: at(0),
-        }
+    fn in_stock(pieces: Option<i32>) -> Offer {
+        offer(OfferStatus::Published, None, pieces.map(i64::from))
     }
 
     #[test]
-    fn an_offer_without_an_inventory_level_is_not_counted() {
-        let uncounted = offer(None);
+    fn an_offer_without_an_inventory_level_is_unchanged() {
+        let uncounted = in_stock(None);
         let taken = uncounted.clone().take_stock(5, at(1)).unwrap();
         assert_eq!((&taken.after, taken.events.len()), (&uncounted, 0));
         assert_eq!(taken.after.return_stock(5, at(2)).after, uncounted);
@@ -88,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_and_given_back_is_the_same_again(pieces in 0..=i32::MAX, quantity in 1..=i32::MAX) {
+        fn adding_reverts_subtracting(pieces in 0..=i32::MAX, quantity in 1..=i32::MAX) {
             match stock(pieces).less(quantity) {
                 None => prop_assert!(quantity > pieces),
                 Some(left) => {
@@ -99,8 +80,8 @@ mod tests {
         }
 
         #[test]
-        fn an_order_takes_what_is_there_and_its_cancellation_gives_it_back(pieces in 0..20, quantity in 1..20) {
-            let before = offer(Some(pieces));
+        fn an_order_takes_available_stock_and_its_cancellation_returns_it(pieces in 0..20, quantity in 1..20) {
+            let before = in_stock(Some(pieces));
             match before.clone().take_stock(quantity, at(1)) {
                 Err(short) => {
                     prop_assert!(quantity > pieces);

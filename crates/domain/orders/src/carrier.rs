@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_report_of_delivery_is_one() {
+    fn only_the_status_delivered_is_a_delivery() {
         let at = DateTime::from_timestamp(1_700_000_000, 0);
         for status in TrackingStatus::ALL {
             let found = Lookup::Found(Sighting {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn people_know_a_carrier_by_its_word_spelled_as_a_name() {
+    fn a_display_name_is_the_stored_name_capitalized() {
         for carrier in Carrier::ALL {
             let name = carrier.display_name();
             assert_eq!(name.to_lowercase().replace(' ', "_"), carrier.as_str());
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn words_read_back() {
+    fn names_are_parsed_back() {
         for carrier in Carrier::ALL {
             assert_eq!(Carrier::parse(carrier.as_str()), Some(carrier));
             let url = carrier.tracking_url(&TrackingNumber::new("AB-12".to_owned()).unwrap());

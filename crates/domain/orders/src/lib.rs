@@ -17,7 +17,7 @@ pub use ports::{
     CarrierLookup, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore, ShipmentMail,
 };
 pub use status::{OrderStatus, PaymentStatus};
-pub use tracking::{DueParcel, Following, PollSchedule, TrackingQueue};
+pub use tracking::{DueParcel, PollSchedule, TrackingChange, TrackingQueue};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockCarrierLookup, MockOrderDirectory, MockOrderReader};

@@ -265,4 +265,4 @@ impl SellerOrder {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

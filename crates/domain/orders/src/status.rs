@@ -75,7 +75,7 @@ mod tests {
     use super::PaymentStatus;
 
     #[test]
-    fn statuses_go_by_the_contracts_words() {
+    fn statuses_have_the_contracts_names() {
         let words = ["pending", "processing", "shipped", "delivered", "cancelled"];
         assert_eq!(OrderStatus::ALL.map(OrderStatus::as_str), words);
         assert_eq!(words.map(OrderStatus::parse), OrderStatus::ALL.map(Some));
@@ -87,14 +87,12 @@ mod tests {
             PaymentStatus::Paid,
             PaymentStatus::Cancelled,
         ];
-        assert_eq!(
-            payment.map(PaymentStatus::as_str),
-            ["awaiting_payment", "paid", "cancelled"]
-        );
+        let names = payment.map(PaymentStatus::as_str);
+        assert_eq!(names, ["awaiting_payment", "paid", "cancelled"]);
     }
 
     #[test]
-    fn the_whole_is_as_far_as_its_least_advanced_living_part() {
+    fn the_aggregate_is_the_least_advanced_part_that_is_not_cancelled() {
         let aggregate = |parts: &[OrderStatus]| OrderStatus::aggregate(parts.iter().copied());
         assert_eq!(aggregate(&[]), None);
         assert_eq!(aggregate(&[Cancelled, Cancelled]), Some(Cancelled));

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// How long a parcel is tracked after its shipment.
-const FOLLOWED: TimeDelta = TimeDelta::days(60);
+const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
 
 /// When to look a parcel up again: often while it is new or about to arrive, rarely later, and not at all once it is 60
 /// days old or has a final status.
@@ -32,7 +32,7 @@ impl PollSchedule {
         let age = now - shipped_at;
         let times = match (status, age) {
             (Some(Delivered | Returned | Cancelled), _) => return None,
-            (_, age) if age >= FOLLOWED => return None,
+            (_, age) if age >= TRACKED_FOR => return None,
             (Some(OutForDelivery | ReadyForPickup), _) => 1,
             (_, age) if age < TimeDelta::days(3) => 2,
             (_, age) if age < TimeDelta::days(14) => 6,
@@ -43,11 +43,11 @@ impl PollSchedule {
 
     /// The effect of an order's change at `now` on the tracking of its parcel; None if there is none. Test orders and
     /// unknown carriers are not tracked.
-    pub fn following(
+    pub fn tracking_change(
         self,
         change: &Change<SellerOrder, OrderEvent>,
         now: DateTime<Utc>,
-    ) -> Option<Following> {
+    ) -> Option<TrackingChange> {
         let part = &change.after;
         let parcel = part
             .parcel()
@@ -56,9 +56,9 @@ impl PollSchedule {
         match &part.state {
             OrderState::Shipped { shipped_at, .. } if has(OrderEventKind::Shipped) => {
                 let due_at = self.next(*shipped_at, parcel.tracking_status, now)?;
-                Some(Following::Begins { due_at })
+                Some(TrackingChange::Begins { due_at })
             }
-            OrderState::Delivered { .. } if has(OrderEventKind::Delivered) => Some(Following::Ends),
+            OrderState::Delivered { .. } if has(OrderEventKind::Delivered) => Some(TrackingChange::Ends),
             _ => None,
         }
     }
@@ -66,7 +66,7 @@ impl PollSchedule {
 
 /// The effect of an order's change on the tracking of its parcel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Following {
+pub enum TrackingChange {
     /// Tracking begins: the first look-up is due at this time.
     Begins { due_at: DateTime<Utc> },
     /// The parcel has arrived. Its tracking may have ended before, or never begun.
@@ -113,131 +113,92 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Cause, OrderNumber, Parcel};
+    use crate::Cause;
+    use crate::machine::tests::{at, order, shipment};
 
     const SCHEDULE: PollSchedule = PollSchedule {
         interval: TimeDelta::minutes(30),
     };
 
-    fn at(hours: i64) -> DateTime<Utc> {
-        DateTime::<Utc>::UNIX_EPOCH + TimeDelta::hours(hours)
+    fn hour(hours: i64) -> DateTime<Utc> {
+        at(0) + TimeDelta::hours(hours)
     }
 
     #[test]
-    fn spacing_grows_with_age_and_ends() {
-        let next = |hours, status| {
-            SCHEDULE
-                .next(at(0), status, at(hours))
-                .map(|next| next - at(hours))
-        };
-        assert_eq!(next(1, None), Some(TimeDelta::hours(1)));
-        assert_eq!(next(24 * 3 - 1, None), Some(TimeDelta::hours(1)));
-        assert_eq!(next(24 * 3, None), Some(TimeDelta::hours(3)));
-        assert_eq!(next(24 * 14 - 1, None), Some(TimeDelta::hours(3)));
-        assert_eq!(next(24 * 14, None), Some(TimeDelta::hours(12)));
-        assert_eq!(next(24 * 20, None), Some(TimeDelta::hours(12)));
-        assert_eq!(
-            next(24 * 20, Some(TrackingStatus::OutForDelivery)),
-            Some(TimeDelta::minutes(30))
-        );
-        assert_eq!(next(24 * 60, Some(TrackingStatus::OutForDelivery)), None);
-        assert_eq!(next(1, Some(TrackingStatus::Delivered)), None);
-    }
-
-    fn change(
-        carrier: Carrier,
-        is_test: bool,
-        kind: OrderEventKind,
-        delivered: bool,
-    ) -> Change<SellerOrder, OrderEvent> {
-        let (id, number) = (
-            OrderId::from(Uuid::nil()),
-            OrderNumber::new("A-1".to_owned()).unwrap(),
-        );
-        let parcel = Parcel {
-            id: Uuid::nil().into(),
-            carrier,
-            tracking_number: TrackingNumber::new("ABC-123".to_owned()).unwrap(),
-            tracking_status: None,
-            delivered_already: false,
-            buyer_notified: false,
-            created_at: at(1),
-        };
-        let (paid_at, shipped_at) = (at(0), at(1));
-        let state = if delivered {
-            OrderState::Delivered {
-                paid_at,
-                shipped_at,
-                delivered_at: at(2),
-                parcel: Some(parcel),
-            }
-        } else {
-            OrderState::Shipped {
-                paid_at,
-                shipped_at,
-                parcel,
-            }
-        };
-        let after = SellerOrder {
-            seller: Uuid::nil().into(),
-            id,
-            number: number.clone(),
-            is_test,
-            several_sellers: false,
-            payment_method: None,
-            delivery_method: None,
-            placed_at: at(0),
-            buyer: None,
-            shipping_address: None,
-            items: Vec::new(),
-            state,
-            updated_at: at(1),
-        };
-        let event = OrderEvent {
-            kind,
-            order: id,
-            number,
-            cause: Cause::Seller,
-        };
-        Change::of_existing(after, vec![event])
-    }
-
-    #[test]
-    fn a_parcel_is_followed_from_its_shipment_to_its_delivery() {
-        use OrderEventKind::{Delivered, Paid, Shipped};
-        let following = |change| SCHEDULE.following(&change, at(1));
-        let due_at = at(2);
-        assert_eq!(
-            following(change(Carrier::Inpost, false, Shipped, false)),
-            Some(Following::Begins { due_at })
-        );
-        assert_eq!(
-            following(change(Carrier::Inpost, false, Delivered, true)),
-            Some(Following::Ends)
-        );
-        for nothing in [
-            change(Carrier::Inpost, true, Shipped, false),
-            change(Carrier::Other, false, Shipped, false),
-            change(Carrier::Inpost, false, Paid, false),
-            change(Carrier::Inpost, false, Shipped, true),
-            change(Carrier::Inpost, true, Delivered, true),
+    fn look_ups_become_rarer_with_age_and_end() {
+        let arriving = Some(TrackingStatus::OutForDelivery);
+        for (hours, status, minutes) in [
+            (1, None, Some(60)),
+            (24 * 3 - 1, None, Some(60)),
+            (24 * 3, None, Some(180)),
+            (24 * 14 - 1, None, Some(180)),
+            (24 * 14, None, Some(720)),
+            (24 * 20, None, Some(720)),
+            (24 * 20, arriving, Some(30)),
+            (24 * 60, arriving, None),
+            (1, Some(TrackingStatus::Delivered), None),
         ] {
-            assert_eq!(following(nothing), None);
+            let next = SCHEDULE.next(at(0), status, hour(hours));
+            let delay = next.map(|next| (next - hour(hours)).num_minutes());
+            assert_eq!(delay, minutes, "{hours} {status:?}");
+        }
+    }
+
+    #[test]
+    fn a_parcel_is_tracked_from_its_shipment_to_its_delivery() {
+        let change = |carrier, is_test| {
+            let mut paid = order().pay(at(0)).unwrap().after;
+            paid.is_test = is_test;
+            let mut new = shipment(None);
+            new.carrier = carrier;
+            paid.ship(new, Cause::Seller, at(0)).unwrap()
+        };
+        let deliver = |shipped: Change<SellerOrder, OrderEvent>| {
+            shipped
+                .after
+                .deliver(crate::Delivery { at: None }, at(0))
+                .unwrap()
+        };
+        let tracked = |change| SCHEDULE.tracking_change(&change, at(0));
+        let shipped = || change(Carrier::Inpost, false);
+        let due_at = hour(1);
+        assert_eq!(tracked(shipped()), Some(TrackingChange::Begins { due_at }));
+        assert_eq!(tracked(deliver(shipped())), Some(TrackingChange::Ends));
+        let unrelated = |change: Change<SellerOrder, OrderEvent>| {
+            let mut other = deliver(shipped());
+            other.after = change.after;
+            other
+                .events
+                .retain(|event| event.kind == OrderEventKind::Delivered);
+            other
+        };
+        let mut delivered = deliver(shipped());
+        delivered
+            .events
+            .retain(|event| event.kind == OrderEventKind::Shipped);
+        for change in [
+            change(Carrier::Inpost, true),
+            change(Carrier::Other, false),
+            unrelated(shipped()),
+            delivered,
+            deliver(change(Carrier::Inpost, true)),
+        ] {
+            assert_eq!(tracked(change), None);
         }
     }
 
     proptest! {
         #[test]
-        fn the_next_question_lies_ahead_and_there_is_a_last_one(
+        fn the_next_look_up_is_later_and_there_is_a_last_one(
             status in prop::option::of(prop::sample::select(TrackingStatus::ALL.to_vec())),
             start in 0_i64..2000,
         ) {
-            let (mut now, mut asked) = (at(start), 0);
+            let (mut now, mut look_ups) = (hour(start), 0);
             while let Some(next) = SCHEDULE.next(at(0), status, now) {
                 prop_assert!(next > now);
                 now = next;
-                asked += 1;
-                prop_assert!(asked < 4_000);
+                look_ups += 1;
+                prop_assert!(look_ups < 4_000);
             }
         }
     }

@@ -71,12 +71,8 @@ mod tests {
     fn the_operators_networks_are_denied_under_any_policy() {
         for policy in [AddressPolicy::Public, AddressPolicy::Any] {
             let rules = rules(policy, &["8.8.8.0/24", "2606:4700::/32", "127.0.0.0/8"]);
-            for denied in [
-                "8.8.8.8",
-                "::ffff:8.8.8.8",
-                "2606:4700:4700::1111",
-                "::ffff:127.0.0.1",
-            ] {
+            let denied = "8.8.8.8 ::ffff:8.8.8.8 2606:4700:4700::1111 ::ffff:127.0.0.1";
+            for denied in denied.split_whitespace() {
                 assert!(!rules.vet(denied.parse().unwrap()), "{denied}");
             }
             assert!(rules.vet("8.8.9.8".parse().unwrap()));
@@ -85,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_under_a_wider_policy_is_judged_anew() {
+    fn a_stored_url_is_checked_again() {
         let cases = [
             ("https://example.com/", true, true),
             ("http://example.com/", false, true),
@@ -96,11 +92,8 @@ mod tests {
         for (text, by_public, by_any) in cases {
             let url = WebhookUrl::parse(text, AddressPolicy::Any).unwrap();
             let admits = |policy| rules(policy, &["8.8.8.8/32"]).admit(&url);
-            assert_eq!(
-                (admits(AddressPolicy::Public), admits(AddressPolicy::Any)),
-                (by_public, by_any),
-                "{text}"
-            );
+            let admitted = (admits(AddressPolicy::Public), admits(AddressPolicy::Any));
+            assert_eq!(admitted, (by_public, by_any), "{text}");
         }
     }
 }

@@ -188,15 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn only_a_rejection_of_an_offer_is_told() {
+    fn of_an_offers_events_only_a_rejection_is_announced() {
         let offer = Uuid::nil().into();
         let rejected = Event::of_offer(&OfferEvent::Rejected { offer }).unwrap();
         assert_eq!(rejected.name, WebhookEvent::OfferRejected);
         let status = offers::OfferStatus::Draft;
-        assert_eq!(
-            Event::of_offer(&OfferEvent::StatusChanged { offer, status }),
-            None
-        );
+        let changed = OfferEvent::StatusChanged { offer, status };
+        assert_eq!(Event::of_offer(&changed), None);
     }
 
     #[test]
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn names_read_back() {
+    fn names_are_parsed_back() {
         for event in WebhookEvent::ALL {
             assert_eq!(WebhookEvent::parse(event.as_str()), Some(event));
         }

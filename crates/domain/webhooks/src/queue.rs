@@ -125,7 +125,7 @@ pub struct Release {
     /// Whether the queue counts as failing from now on; None leaves it unchanged.
     pub failing: Option<bool>,
     /// How long the queue is paused before it is due again, whatever waits in it; zero for no pause.
-    pub rest: TimeDelta,
+    pub pause: TimeDelta,
 }
 
 /// A leased queue that has capacity again.
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delivery_is_forgiven_two_losses_and_fails_by_the_third() {
+    fn a_delivery_fails_at_its_third_loss() {
         let lost = |lost| Due {
             id: Uuid::nil().into(),
             event: WebhookEvent::OrderPaid,

@@ -44,13 +44,13 @@ impl Start {
 }
 
 /// How long a queue is paused if its host had too many attempts under way, …
-const REST: TimeDelta = TimeDelta::milliseconds(250);
+const PAUSE: TimeDelta = TimeDelta::milliseconds(250);
 
 /// … and the longest pause if that happens repeatedly.
-const LONGEST_REST: TimeDelta = TimeDelta::seconds(2);
+const LONGEST_PAUSE: TimeDelta = TimeDelta::seconds(2);
 
 /// How many queues' last pauses are remembered.
-const RESTS_KNOWN: usize = 4_096;
+const PAUSES_KNOWN: usize = 4_096;
 
 /// The leased queues of a worker, and the attempts whose end is not recorded yet.
 pub(super) struct InFlight {
@@ -61,7 +61,7 @@ pub(super) struct InFlight {
     /// Rounds of refills so far.
     rounds: u64,
     /// The last pause of each queue in which nothing could begin.
-    rests: HashMap<QueueKey, TimeDelta>,
+    pauses: HashMap<QueueKey, TimeDelta>,
 }
 
 impl InFlight {
@@ -71,7 +71,7 @@ impl InFlight {
             queues: BTreeMap::new(),
             ended: Vec::new(),
             rounds: 0,
-            rests: HashMap::new(),
+            pauses: HashMap::new(),
         }
     }
 
@@ -93,8 +93,8 @@ impl InFlight {
             .map(in_hand)
             .sum();
         let slots = self.slots;
-        let (attempts, per_application) = open(slots.attempts, used, slots.per_application);
-        let (failing_attempts, failing_per_application) = open(
+        let (attempts, per_application) = open_slots(slots.attempts, used, slots.per_application);
+        let (failing_attempts, failing_per_application) = open_slots(
             (slots.attempts / 2).max(1),
             failing,
             slots.failing_per_application,
@@ -106,7 +106,7 @@ impl InFlight {
             per_failing_queue: slots.per_failing_queue,
             per_application,
             failing_per_application,
-            under_way: self.of_applications().into_values().collect(),
+            under_way: self.loads().into_values().collect(),
         })
     }
 
@@ -127,16 +127,16 @@ impl InFlight {
         })
     }
 
-    fn of_applications(&self) -> HashMap<ClientId, ApplicationLoad> {
+    fn loads(&self) -> HashMap<ClientId, ApplicationLoad> {
         let mut applications = HashMap::new();
         for queue in self.queues.values() {
-            let of = applications
+            let load = applications
                 .entry(queue.client_id)
-                .or_insert_with(|| nothing_of(queue.client_id));
+                .or_insert_with(|| no_load(queue.client_id));
             let number = u16::try_from(queue.in_hand.len()).unwrap_or(u16::MAX);
-            of.attempts = of.attempts.saturating_add(number);
+            load.attempts = load.attempts.saturating_add(number);
             if queue.fails() {
-                of.failing = of.failing.saturating_add(number);
+                load.failing = load.failing.saturating_add(number);
             }
         }
         applications
@@ -163,13 +163,13 @@ impl InFlight {
         self.starts(claimed.lease, claimed.deliveries)
     }
 
-    /// Adds further deliveries to leased queues. A queue that is in `asked` but not in `answer` has lost its lease: it
+    /// Adds further deliveries to leased queues. A queue that is in `refills` but not in `refilled` has lost its lease: it
     /// is released once its attempts have ended, and recording them has no effect.
-    pub(super) fn refilled(&mut self, asked: &[Refill], answer: Vec<Refilled>) -> Vec<Start> {
-        for Refill { lease, capacity, .. } in asked {
+    pub(super) fn refilled(&mut self, refills: &[Refill], refilled: Vec<Refilled>) -> Vec<Start> {
+        for Refill { lease, capacity, .. } in refills {
             if let Some(queue) = self.queues.get_mut(lease) {
                 queue.phase = Phase::None;
-                let given = answer.iter().find(|given| given.lease == *lease);
+                let given = refilled.iter().find(|given| given.lease == *lease);
                 queue.overstated &= given.is_none();
                 if queue.outlook != Outlook::Postponed {
                     let given = given.map_or(0, |given| given.deliveries.len());
@@ -177,7 +177,7 @@ impl InFlight {
                 }
             }
         }
-        let starts = answer
+        let starts = refilled
             .into_iter()
             .map(|queue| self.starts(queue.lease, queue.deliveries));
         starts.flatten().collect()
@@ -215,7 +215,7 @@ impl InFlight {
     }
 
     /// Handles the end of an attempt; the store has not recorded it yet.
-    pub(super) fn conclude(&mut self, record: AttemptRecord) {
+    pub(super) fn end(&mut self, record: AttemptRecord) {
         if let Some(queue) = self.queues.get_mut(&record.lease) {
             queue.running = queue.running.saturating_sub(1);
             if record.outcome.is_success() {
@@ -248,9 +248,9 @@ impl InFlight {
             Release {
                 lease: *lease,
                 failing: known.then_some(queue.fails()),
-                rest: match (queue.outlook, known) {
-                    (Outlook::Postponed, false) => longer(self.rests.get(&lease.queue)),
-                    (Outlook::Postponed, true) => REST,
+                pause: match (queue.outlook, known) {
+                    (Outlook::Postponed, false) => longer_pause(self.pauses.get(&lease.queue)),
+                    (Outlook::Postponed, true) => PAUSE,
                     (Outlook::Full | Outlook::Drained, _) => TimeDelta::zero(),
                 },
             }
@@ -269,9 +269,9 @@ impl InFlight {
         }
         for release in &settlement.releases {
             self.queues.remove(&release.lease);
-            self.rests.remove(&release.lease.queue);
-            if release.rest > TimeDelta::zero() && self.rests.len() < RESTS_KNOWN {
-                self.rests.insert(release.lease.queue, release.rest);
+            self.pauses.remove(&release.lease.queue);
+            if release.pause > TimeDelta::zero() && self.pauses.len() < PAUSES_KNOWN {
+                self.pauses.insert(release.lease.queue, release.pause);
             }
         }
         !settlement.releases.is_empty()
@@ -287,7 +287,7 @@ impl InFlight {
         self.ended.splice(0..0, settlement.records);
     }
 
-    /// Queues to refill while some of their attempts still run, so that one slow response does not block the rest:
+    /// Queues to refill while some of their attempts still run, so that one slow response does not block the pause:
     /// `all` queues, or only those that were full and are now half empty; the longest waiting first. A failing queue
     /// gets only first attempts, which so do not wait behind retries. A queue gets none if its host is full, if it is
     /// about to be released, or if the slots or its application's share are used up.
@@ -295,7 +295,7 @@ impl InFlight {
         let Some(mut capacity) = self.capacity() else {
             return Vec::new();
         };
-        let mut of_applications = self.of_applications();
+        let mut loads = self.loads();
         self.rounds = self.rounds.saturating_add(1);
         let (slots, round) = (self.slots, self.rounds);
         let is_due = |(_, queue): &(&Lease, &mut LeasedQueue)| {
@@ -307,11 +307,11 @@ impl InFlight {
         due.sort_by_key(|(_, queue)| queue.round);
         let mut refills = Vec::new();
         for (lease, queue) in due {
-            let of = of_applications
+            let load = loads
                 .entry(queue.client_id)
-                .or_insert_with(|| nothing_of(queue.client_id));
+                .or_insert_with(|| no_load(queue.client_id));
             let number = if queue.wants_more(all, slots) {
-                queue.share(&capacity, *of, slots)
+                queue.share(&capacity, *load, slots)
             } else {
                 0
             };
@@ -319,10 +319,10 @@ impl InFlight {
                 continue;
             }
             capacity.attempts = capacity.attempts.saturating_sub(number);
-            of.attempts = of.attempts.saturating_add(number);
+            load.attempts = load.attempts.saturating_add(number);
             if queue.fails() {
                 capacity.failing_attempts = capacity.failing_attempts.saturating_sub(number);
-                of.failing = of.failing.saturating_add(number);
+                load.failing = load.failing.saturating_add(number);
             }
             queue.round = round;
             queue.phase = Phase::Refill;
@@ -338,7 +338,7 @@ impl InFlight {
 }
 
 /// The number of free slots, and how many attempts an application may have in hand and still get more.
-fn open(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
+fn open_slots(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
     let free = left(slots, used);
     match free.saturating_sub(slots / RESERVE) {
         0 => (free, per_application.min(free / PART_OF_RESERVE).max(1)),
@@ -346,7 +346,7 @@ fn open(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
     }
 }
 
-const fn nothing_of(client_id: ClientId) -> ApplicationLoad {
+const fn no_load(client_id: ClientId) -> ApplicationLoad {
     ApplicationLoad {
         client_id,
         attempts: 0,
@@ -355,7 +355,7 @@ const fn nothing_of(client_id: ClientId) -> ApplicationLoad {
 }
 
 /// The pause that follows `last`.
-fn longer(last: Option<&TimeDelta>) -> TimeDelta {
+fn longer_pause(last: Option<&TimeDelta>) -> TimeDelta {
     let doubled = last.and_then(|last| last.checked_mul(2));
-    doubled.map_or(REST, |rest| rest.min(LONGEST_REST))
+    doubled.map_or(PAUSE, |pause| pause.min(LONGEST_PAUSE))
 }

@@ -110,22 +110,22 @@ impl LeasedQueue {
     }
 
     /// How many more deliveries it may get.
-    pub(super) fn share(&self, capacity: &Capacity, of: ApplicationLoad, slots: Slots) -> u16 {
+    pub(super) fn share(&self, capacity: &Capacity, load: ApplicationLoad, slots: Slots) -> u16 {
         let mut number = left(self.places(slots), self.in_hand.len())
             .min(capacity.attempts)
-            .min(capacity.per_application.saturating_sub(of.attempts));
+            .min(capacity.per_application.saturating_sub(load.attempts));
         if self.outlook != Outlook::Full {
             number = number.min(PROBE);
         }
         if self.fails() {
             number = number
                 .min(capacity.failing_attempts)
-                .min(capacity.failing_per_application.saturating_sub(of.failing));
+                .min(capacity.failing_per_application.saturating_sub(load.failing));
         }
         number
     }
 
-    /// How many more retries it may get: one place is kept for a first attempt.
+    /// How many more retries it may get: one place is reserved for a first attempt.
     pub(super) fn capacity_for_retries(&self, slots: Slots) -> u16 {
         if self.fails() {
             0

@@ -1,18 +1,16 @@
-//! A worker with a fake store and fake receivers, under a paused clock.
+//! A worker with an in-memory store and in-memory receivers, under a paused clock.
 
 mod receivers;
-mod shares;
 mod store;
 
 use std::time::Duration;
 
-use kernel::MockRandomness;
 use tokio::time::{Instant, sleep};
-use uuid::Uuid;
-use webhooks::{Failure, Message, NextStep, Outcome};
+use webhooks::{DeliveryId, Failure, NextStep, Outcome};
 
 use super::*;
-use receivers::Receivers;
+use crate::test_support::chance;
+use receivers::{Receivers, Response};
 use store::Store;
 
 const SLOTS: Slots = Slots {
@@ -23,9 +21,12 @@ const SLOTS: Slots = Slots {
     failing_per_application: 8,
 };
 const FAST: Duration = Duration::from_millis(5);
-const DEAD: Duration = Duration::from_secs(10);
-/// Takes almost the whole timeout, then responds.
-const SLOW: Duration = Duration::from_millis(9_900);
+const TIMEOUT: Duration = Duration::from_secs(10);
+const OK: Response = Response::status(FAST, 200);
+const FAILED: Response = Response::status(FAST, 500);
+/// Takes almost the whole timeout.
+const SLOW: Response = Response::status(Duration::from_millis(9_900), 200);
+const TIMED_OUT: Response = Response::timeout(TIMEOUT);
 
 struct Every100Ms;
 
@@ -36,209 +37,279 @@ impl Pulse for Every100Ms {
     }
 }
 
-struct Deaf;
+struct NoObserver;
 
-impl Observer for Deaf {
+impl Observer for NoObserver {
     fn ended(&self, _: &AttemptRecord) {}
     fn claimed(&self, _: usize) {}
     fn succeeded(&self) {}
     fn failed(&self, _: StoreError) {}
 }
 
-fn chance() -> MockRandomness {
-    let mut chance = MockRandomness::new();
-    let mut id = 0_u128;
-    chance.expect_uuid().returning_st(move || {
-        id += 1;
-        Uuid::from_u128(id)
-    });
-    chance.expect_secret().returning(|| [0; 32]);
-    chance
+#[derive(Default)]
+struct World {
+    store: Store,
+    receivers: Receivers,
 }
 
-/// Runs the worker until `stop` resolves.
-async fn work(store: &Store, receivers: &Receivers, stop: impl Future<Output = ()> + Send) {
-    work_with(SLOTS, store, receivers, stop).await;
-}
-
-async fn work_with(
-    slots: Slots,
-    store: &Store,
-    receivers: &Receivers,
-    stop: impl Future<Output = ()> + Send,
-) {
-    let dispatch = Dispatch {
-        queues: store,
-        sender: receivers,
-        randomness: &chance(),
-        pulse: &Every100Ms,
-        observer: &Deaf,
-        schedule: RetrySchedule::default(),
-        slots,
-    };
-    deliver_webhooks(dispatch, stop).await;
-}
-
-/// A delivery queued now, the queue's `nth` success, arrives within about one beat.
-async fn arrives_soon(store: &Store, queue: u128, nth: usize) {
-    let queued = Instant::now();
-    store.queue(queue, 1);
-    store.delivered_of(queue, nth).await;
-    let delay = queued.elapsed();
-    assert!(delay < Duration::from_millis(250), "{delay:?}");
-}
-
-/// Queues one delivery after another, after the other queues have started.
-async fn a_hundred_arrive_soon(store: &Store, queue: u128) {
-    sleep(Duration::from_millis(500)).await;
-    for n in 1..=100 {
-        arrives_soon(store, queue, n).await;
-        sleep(Duration::from_millis(397)).await;
+impl World {
+    /// A queue with this many deliveries, and the response of its receiver.
+    fn queue(&self, queue: u128, deliveries: usize, response: Response) {
+        self.receivers.respond(queue, response);
+        for _ in 0..deliveries {
+            self.store.add(queue, 0, 0);
+        }
     }
+
+    /// A delivery that has had this many attempts, with a response of its own.
+    fn delivery(&self, queue: u128, attempt: u8, response: Response) -> DeliveryId {
+        let id = self.store.add(queue, attempt, 0);
+        self.receivers.respond_to(id, response);
+        id
+    }
+
+    /// Runs the worker until `stop` resolves.
+    async fn run(&self, stop: impl Future<Output = ()> + Send) {
+        self.run_with(SLOTS, stop).await;
+    }
+
+    async fn run_with(&self, slots: Slots, stop: impl Future<Output = ()> + Send) {
+        let dispatch = Dispatch {
+            queues: &self.store,
+            sender: &self.receivers,
+            randomness: &chance(),
+            pulse: &Every100Ms,
+            observer: &NoObserver,
+            schedule: RetrySchedule::default(),
+            slots,
+        };
+        deliver_webhooks(dispatch, stop).await;
+    }
+
+    /// The first attempt of a delivery that is queued now ends within about one beat.
+    async fn is_attempted_soon(&self, queue: u128) {
+        let (queued, before) = (Instant::now(), self.store.ended(queue));
+        self.store.add(queue, 0, 0);
+        self.store.until_ended(queue, before + 1).await;
+        let delay = queued.elapsed();
+        assert!(delay < Duration::from_millis(250), "{delay:?}");
+    }
+
+    /// These queues, numbered from 1, do not delay deliveries of queue 0, which come one after another for 40 seconds.
+    async fn leaves_slots_to_another(self, own_application: u128) -> Self {
+        self.store.set_application(0, own_application);
+        let feed = async {
+            sleep(Duration::from_millis(500)).await;
+            for _ in 0..100 {
+                self.is_attempted_soon(0).await;
+                sleep(Duration::from_millis(397)).await;
+            }
+        };
+        self.run(feed).await;
+        self
+    }
+}
+
+/// This many queues with the deliveries and the response, each of the application that belongs to its number.
+fn queues(
+    (count, deliveries): (u128, usize),
+    response: &Response,
+    failing: bool,
+    application: fn(u128) -> u128,
+) -> World {
+    let world = World::default();
+    for queue in 1..=count {
+        world.queue(queue, deliveries, response.clone());
+        world.store.set_application(queue, application(queue));
+        if failing {
+            world.store.set_failing(queue);
+        }
+    }
+    world.receivers.respond(0, OK);
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_and_failing_queues_leave_slots_to_another() {
+    // Failing queues of an application each: half of the slots, and one for queue 0.
+    let failing = queues((40, 1_000), &TIMED_OUT, true, |queue| queue);
+    let failing = failing.leaves_slots_to_another(99).await.receivers;
+    assert!(failing.most_at_once_of(7) <= 2);
+    assert!(failing.most_at_once() <= 33);
+
+    // One application's receivers that do not respond, and are not known to fail yet.
+    let silent = queues((100, 10), &TIMED_OUT, false, |_| 1);
+    let silent = silent.leaves_slots_to_another(99).await.receivers;
+    assert!(silent.most_at_once() <= 17);
+
+    // One application's failing queues, beside another queue of its own.
+    let own = queues((40, 100), &TIMED_OUT, true, |_| 1);
+    assert!(own.leaves_slots_to_another(1).await.receivers.most_at_once() <= 9);
+
+    // Five applications whose receivers are slow but healthy.
+    let slow = queues((60, 100), &SLOW, false, |queue| 1 + queue % 5);
+    assert!(slow.leaves_slots_to_another(99).await.receivers.most_at_once() >= 32);
+
+    // Eight applications' failing queues, beside one that fails fast.
+    let many = queues((160, 100), &TIMED_OUT, true, |queue| 1 + queue % 8);
+    many.receivers.respond(0, FAILED);
+    many.leaves_slots_to_another(99).await;
+
+    // Hosts that accept one attempt at a time.
+    let limited = queues((20, 50), &TIMED_OUT, false, |queue| queue);
+    limited.receivers.limit_per_host(1);
+    limited.leaves_slots_to_another(99).await;
+
+    // Queues that turn out to fail when their first attempts time out.
+    let turned = queues((10, 100), &TIMED_OUT, false, |queue| queue);
+    let after = async {
+        sleep(TIMEOUT * 2).await;
+        turned.is_attempted_soon(0).await;
+    };
+    turned.run(after).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn applications_that_fill_the_slots_one_after_the_other_leave_one_to_the_next() {
+    let world = World::default();
+    let add_slow = |applications: std::ops::Range<u128>, queues: u128| {
+        for application in applications {
+            for queue in (0..queues).map(|queue| application * 100 + queue) {
+                world.queue(queue, 100, SLOW);
+                world.store.set_application(queue, application);
+            }
+        }
+    };
+    add_slow(1..5, 4);
+    world.store.set_application(0, 99);
+    world.receivers.respond(0, OK);
+    let feed = async {
+        sleep(Duration::from_millis(500)).await;
+        add_slow(5..12, 25);
+        sleep(Duration::from_millis(500)).await;
+        world.is_attempted_soon(0).await;
+    };
+    world.run(feed).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_sent_once_and_recorded_in_few_statements() {
-    let (store, receivers) = (Store::default(), Receivers::default());
+    let world = World::default();
     for queue in 0..10 {
-        store.queue(queue, 100);
-        receivers.answer(queue, FAST, 200);
+        world.queue(queue, 100, OK);
     }
-    work(&store, &receivers, store.finished()).await;
-    assert_eq!(receivers.sent(), 1_000);
-    assert_eq!(store.delivered(), 1_000);
+    world.run(world.store.finished()).await;
+    let World { store, receivers } = &world;
+    assert_eq!((receivers.sent(), store.delivered()), (1_000, 1_000));
     assert!(store.calls() < 100, "{} calls", store.calls());
     assert!(receivers.most_at_once() <= usize::from(SLOTS.attempts));
     assert!(receivers.most_at_once_of(3) <= usize::from(SLOTS.per_queue));
-    assert_eq!(store.held(), 0);
+    assert_eq!(store.leases(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_slow_answer_does_not_hold_up_the_rest_of_its_queue() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    let slow = store.queue(1, 200);
-    receivers.answer(1, FAST, 204);
-    receivers.answer_one(slow, Duration::from_secs(9), 200);
-    let begun = Instant::now();
-    work(&store, &receivers, store.delivered_of(1, 199)).await;
-    let quick = receivers.last_end_of(1) - begun;
-    assert!(quick < Duration::from_secs(10), "{quick:?}");
-    assert!(store.time_of(199) - begun < Duration::from_secs(1));
-}
+async fn slow_responses_do_not_delay_the_rest_of_their_queues() {
+    let world = World::default();
+    world.delivery(1, 0, SLOW);
+    world.queue(1, 199, OK);
+    let rest = async {
+        let begun = Instant::now();
+        world.store.until_ended(1, 199).await;
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    };
+    world.run(rest).await;
 
-#[tokio::test(start_paused = true)]
-async fn a_dead_receiver_does_not_delay_another_one() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    for dead in 1..=40 {
-        store.queue(dead, 1_000);
-        store.fails(dead);
-        receivers.never_answer(dead, DEAD);
+    let world = World::default();
+    for queue in 1..=12 {
+        world.store.set_application(queue, 1);
+        world.delivery(queue, 0, SLOW);
+        world.receivers.respond(queue, OK);
     }
-    receivers.answer(0, FAST, 200);
-    let feed = async {
-        let mut worst = Duration::ZERO;
-        for n in 1..=100 {
-            sleep(Duration::from_millis(97)).await;
-            let queued = Instant::now();
-            store.queue(0, 1);
-            store.delivered_of(0, n).await;
-            worst = worst.max(queued.elapsed());
+    let later = async {
+        sleep(Duration::from_secs(1)).await;
+        let queued = Instant::now();
+        for queue in 1..=12 {
+            world.queue(queue, 1, OK);
         }
-        assert!(worst < Duration::from_millis(250), "{worst:?}");
+        for queue in 1..=12 {
+            world.store.until_ended(queue, 1).await;
+        }
+        assert!(
+            queued.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            queued.elapsed()
+        );
     };
-    work(&store, &receivers, feed).await;
-    assert!(receivers.most_at_once_of(7) <= usize::from(SLOTS.per_failing_queue));
-    assert!(receivers.most_at_once() <= usize::from(SLOTS.attempts / 2) + 1);
+    world.run(later).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn queues_that_turn_dead_all_at_once_leave_room_for_others() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    for dead in 1..=10 {
-        store.queue(dead, 100);
-        receivers.never_answer(dead, DEAD);
-    }
-    receivers.answer(0, FAST, 200);
-    let feed = async {
-        // After the first time-outs the queues are known to fail.
-        sleep(DEAD * 2).await;
-        arrives_soon(&store, 0, 1).await;
-    };
-    work(&store, &receivers, feed).await;
+async fn a_stopping_worker_finishes_what_it_has_begun() {
+    let world = World::default();
+    world.queue(1, 100, Response::status(Duration::from_secs(5), 200));
+    world.run(sleep(Duration::from_secs(1))).await;
+    let begun = usize::from(SLOTS.per_queue);
+    assert_eq!((world.receivers.sent(), world.store.delivered()), (begun, begun));
+    assert_eq!(world.store.leases(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn asked_to_stop_it_ends_what_it_has_begun_and_begins_nothing_more() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    store.queue(1, 100);
-    receivers.answer(1, Duration::from_secs(5), 200);
-    work(&store, &receivers, sleep(Duration::from_secs(1))).await;
-    assert_eq!(receivers.sent(), usize::from(SLOTS.per_queue));
-    assert_eq!(store.delivered(), usize::from(SLOTS.per_queue));
-    assert_eq!(store.held(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn while_the_store_is_away_nothing_piles_up_and_nothing_is_lost() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    store.queue(1, 500);
-    receivers.answer(1, FAST, 200);
+async fn an_unavailable_store_loses_nothing_and_bounds_what_is_sent() {
+    let world = World::default();
+    world.queue(1, 500, OK);
     let outage = async {
         sleep(Duration::from_millis(20)).await;
-        store.goes_away(true);
+        world.store.set_unavailable(true);
         sleep(Duration::from_secs(3)).await;
-        let sent = receivers.sent();
-        assert!(sent - store.delivered() <= usize::from(SLOTS.attempts));
+        let sent = world.receivers.sent();
+        assert!(sent - world.store.delivered() <= usize::from(SLOTS.attempts));
         sleep(Duration::from_secs(3)).await;
-        assert_eq!(receivers.sent(), sent);
-        store.goes_away(false);
-        store.finished().await;
+        assert_eq!(world.receivers.sent(), sent);
+        world.store.set_unavailable(false);
+        world.store.finished().await;
     };
-    work(&store, &receivers, outage).await;
-    assert_eq!((receivers.sent(), store.delivered()), (500, 500));
-}
+    world.run(outage).await;
+    assert_eq!((world.receivers.sent(), world.store.delivered()), (500, 500));
 
-#[tokio::test(start_paused = true)]
-async fn it_stops_though_the_store_stays_away() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    store.queue(1, 5);
-    receivers.answer(1, FAST, 200);
+    // The worker also stops if the store stays unavailable.
+    let world = World::default();
+    world.queue(1, 5, OK);
     let outage = async {
         sleep(Duration::from_millis(1)).await;
-        store.goes_away(true);
+        world.store.set_unavailable(true);
         sleep(Duration::from_secs(1)).await;
     };
     let begun = Instant::now();
-    work(&store, &receivers, outage).await;
+    world.run(outage).await;
     assert!(begun.elapsed() < Duration::from_secs(2));
-    assert_eq!(store.delivered(), 0);
+    assert_eq!(world.store.delivered(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_lost_with_its_worker_too_often_fails_unsent() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    store.queue_lost(1, 2);
-    store.queue_lost(2, 3);
-    for queue in [1, 2] {
-        receivers.answer(queue, FAST, 200);
+async fn a_delivery_lost_too_often_fails_unsent() {
+    let world = World::default();
+    for (queue, lost) in [(1, 2), (2, 3)] {
+        world.queue(queue, 0, OK);
+        world.store.add(queue, 0, lost);
     }
-    work(&store, &receivers, sleep(Duration::from_secs(1))).await;
-    assert_eq!((receivers.sent(), store.delivered()), (1, 1));
-    let failed = store.failures();
-    let lost = Outcome::Failed(Failure::WorkerLost);
-    let retry = NextStep::Retry(chrono::TimeDelta::minutes(1));
-    assert_eq!(failed, [(lost, retry)]);
+    world.run(sleep(Duration::from_secs(1))).await;
+    assert_eq!((world.receivers.sent(), world.store.delivered()), (1, 1));
+    let failures = world.store.failures();
+    let [(Outcome::Failed(Failure::WorkerLost), NextStep::Retry(delay))] = failures.as_slice() else {
+        panic!("{failures:?}")
+    };
+    // A minute, and the jitter of `chance`.
+    assert_eq!(delay.num_milliseconds(), 60_164);
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_come_again_as_the_schedule_says() {
-    let (store, receivers) = (Store::default(), Receivers::default());
+async fn failed_attempts_are_repeated_by_the_schedule() {
+    let world = World::default();
     for attempts in 0..=5 {
-        store.queue_after(attempts.into(), attempts);
-        receivers.answer(attempts.into(), FAST, 301);
+        world.delivery(attempts.into(), attempts, Response::status(FAST, 301));
     }
-    work(&store, &receivers, sleep(Duration::from_secs(1))).await;
-    let minutes = store.failures().into_iter().map(|(outcome, next)| {
+    world.run(sleep(Duration::from_secs(1))).await;
+    let minutes = world.store.failures().into_iter().map(|(outcome, next)| {
         assert_eq!(outcome, Outcome::Answered(301));
         match next {
             NextStep::Retry(delay) => delay.num_minutes(),
@@ -247,46 +318,33 @@ async fn failures_come_again_as_the_schedule_says() {
     });
     let mut minutes: Vec<_> = minutes.collect();
     minutes.sort_unstable();
-    assert_eq!(minutes, [0, 1, 5, 30, 120, 720]);
+    assert_eq!(minutes, [0, 1, 5, 30, 120, 721]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_sent_is_signed() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    store.queue(1, 1);
-    receivers.answer(1, FAST, 200);
-    work(&store, &receivers, store.finished()).await;
-    let Message { body, signature, .. } = receivers.last_message();
-    assert_eq!(signature, webhooks::signature(&store::secret(), &body));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_queue_that_was_taken_over_is_left_alone() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    let slow = store.queue(1, 50);
-    receivers.answer(1, FAST, 200);
-    receivers.answer_one(slow, Duration::from_secs(5), 200);
+async fn a_queue_that_another_worker_took_over_gets_nothing_more() {
+    let world = World::default();
+    world.delivery(1, 0, Response::status(Duration::from_secs(5), 200));
+    world.queue(1, 49, OK);
     let taking_over = async {
-        store.delivered_of(1, 1).await;
-        store.takes_over(1);
-        let sent = receivers.sent();
+        world.store.until_ended(1, 1).await;
+        world.store.take_over(1);
+        let sent = world.receivers.sent();
         sleep(Duration::from_secs(10)).await;
         // Deliveries already given out are completed; nothing else is sent.
-        assert!(receivers.sent() <= sent + usize::from(SLOTS.per_queue));
-        store.queue(2, 1);
-        receivers.answer(2, FAST, 200);
-        store.delivered_of(2, 1).await;
+        assert!(world.receivers.sent() <= sent + usize::from(SLOTS.per_queue));
+        world.queue(2, 1, OK);
+        world.store.until_ended(2, 1).await;
     };
-    work(&store, &receivers, taking_over).await;
-    assert!(store.delivered() < 50);
+    world.run(taking_over).await;
+    assert!(world.store.delivered() < 50);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_single_slot_serves_queues_that_fail_too() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    store.queue(1, 3);
-    store.fails(1);
-    receivers.answer(1, FAST, 200);
+async fn a_single_slot_serves_failing_queues_too() {
+    let world = World::default();
+    world.queue(1, 3, OK);
+    world.store.set_failing(1);
     let slots = Slots {
         attempts: 1,
         per_queue: 1,
@@ -294,80 +352,115 @@ async fn a_single_slot_serves_queues_that_fail_too() {
         per_application: 1,
         failing_per_application: 1,
     };
-    work_with(slots, &store, &receivers, store.finished()).await;
-    assert_eq!((store.delivered(), receivers.most_at_once()), (3, 1));
+    world.run_with(slots, world.store.finished()).await;
+    assert_eq!((world.store.delivered(), world.receivers.most_at_once()), (3, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_applications_silent_queues_take_no_more_than_its_part() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    // A hundred sellers have connected it, and none of its receivers has responded yet.
-    for silent in 1..=100 {
-        store.queue(silent, 10);
-        store.belongs_to(silent, 1);
-        receivers.never_answer(silent, DEAD);
-    }
-    receivers.answer(0, FAST, 200);
-    work(&store, &receivers, a_hundred_arrive_soon(&store, 0)).await;
-    assert!(receivers.most_at_once() <= usize::from(SLOTS.per_application) + 1);
+async fn leased_queues_get_no_more_than_their_applications_share() {
+    let response = Response::status(Duration::from_millis(40), 200);
+    let world = queues((6, 200), &response, false, |_| 1);
+    world.run(world.store.finished()).await;
+    assert_eq!(world.store.delivered(), 1_200);
+    assert!(world.receivers.most_at_once() <= usize::from(SLOTS.per_application));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_queue_gets_no_more_than_its_applications_part() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    for queue in 1..=6 {
-        store.queue(queue, 200);
-        store.belongs_to(queue, 1);
-        receivers.answer(queue, Duration::from_millis(40), 200);
-    }
-    work(&store, &receivers, store.finished()).await;
-    assert_eq!(store.delivered(), 1_200);
-    assert!(receivers.most_at_once() <= usize::from(SLOTS.per_application));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_finds_no_place_at_its_host_is_not_attempted_and_comes_again_soon() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    store.queue(1, 8);
-    store.queue_after(1, 3);
-    receivers.have_places(2);
-    receivers.never_answer(1, DEAD);
-    let looking = async {
-        sleep(DEAD / 2).await;
-        assert_eq!(receivers.sent(), 2);
-        // Postponed deliveries count no attempt, and are not retried at every beat.
-        assert_eq!(store.waiting_in(1).len(), 9);
+async fn postponed_deliveries_count_no_attempt_and_come_again_soon() {
+    let world = World::default();
+    world.queue(1, 8, TIMED_OUT);
+    world.store.add(1, 3, 0);
+    world.receivers.limit_per_host(2);
+    let World { store, receivers } = &world;
+    let later = async {
+        sleep(TIMEOUT / 2).await;
+        assert_eq!((receivers.sent(), store.in_hand(1)), (2, 2));
+        // They are not retried at every beat.
+        assert_eq!(store.pending(1).len(), 9);
         assert!(receivers.postponed() < 10, "{}", receivers.postponed());
-        receivers.answer(1, FAST, 200);
-        let last = store.delivered_of(1, 7);
+        receivers.respond(1, OK);
         let begun = Instant::now();
-        last.await;
-        assert!(begun.elapsed() < DEAD, "{:?}", begun.elapsed());
+        store.until_ended(1, 9).await;
+        assert!(begun.elapsed() < TIMEOUT, "{:?}", begun.elapsed());
     };
-    work(&store, &receivers, looking).await;
-    assert_eq!((store.delivered(), store.failures().len()), (7, 2));
-    assert!(
-        store
-            .failures()
-            .iter()
-            .all(|(outcome, _)| *outcome == Outcome::Failed(Failure::TimedOut))
-    );
+    world.run(later).await;
+    let failures = store.failures();
+    assert_eq!((store.delivered(), failures.len()), (7, 2));
+    let timed_out = Outcome::Failed(Failure::TimedOut);
+    assert!(failures.iter().all(|(outcome, _)| *outcome == timed_out));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_without_a_place_does_not_keep_slots_from_others() {
-    let (store, receivers) = (Store::default(), Receivers::default());
-    receivers.have_places(1);
-    for crowded in 1..=20 {
-        store.queue(crowded, 50);
-        receivers.never_answer(crowded, DEAD);
-    }
-    receivers.answer(0, FAST, 200);
-    let feed = async {
-        for n in 1..=20 {
-            arrives_soon(&store, 0, n).await;
-            sleep(Duration::from_millis(97)).await;
-        }
+async fn pauses_grow_while_a_host_is_full_and_are_short_again_after() {
+    let world = World::default();
+    let World { store, receivers } = &world;
+    world.queue(1, 1, OK);
+    receivers.limit_per_host(0);
+    let later = async {
+        sleep(Duration::from_secs(20)).await;
+        let postponed = receivers.postponed();
+        assert!((8..=14).contains(&postponed), "{postponed}");
+        receivers.limit_per_host(1);
+        store.until_ended(1, 1).await;
+        receivers.limit_per_host(0);
+        world.queue(1, 1, OK);
+        sleep(Duration::from_millis(150)).await;
+        receivers.limit_per_host(1);
+        let begun = Instant::now();
+        store.until_ended(1, 2).await;
+        assert!(
+            begun.elapsed() < Duration::from_millis(400),
+            "{:?}",
+            begun.elapsed()
+        );
     };
-    work(&store, &receivers, feed).await;
+    world.run(later).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn suspended_queues_are_skipped_without_a_pause() {
+    let world = World::default();
+    world.store.suspend_before_others(10_000);
+    world.receivers.respond(1, OK);
+    world.run(world.is_attempted_soon(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_attempt_waits_neither_for_retries_nor_for_a_slow_response() {
+    let slow_failure = Response::status(TIMEOUT, 500);
+    for (failing, others) in [
+        (true, vec![(1, slow_failure); 5]),
+        (false, vec![(0, SLOW), (0, FAILED)]),
+    ] {
+        let world = World::default();
+        for (attempt, response) in others {
+            world.delivery(1, attempt, response);
+        }
+        if failing {
+            world.store.set_failing(1);
+        }
+        world.receivers.respond(1, OK);
+        let later = async {
+            sleep(Duration::from_secs(1)).await;
+            world.is_attempted_soon(1).await;
+        };
+        world.run(later).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_of_a_failing_queue_get_their_turn_among_many_first_attempts() {
+    let world = World::default();
+    world.queue(1, 1_000, Response::status(Duration::from_millis(90), 500));
+    world.store.set_failing(1);
+    let later = async {
+        sleep(Duration::from_millis(30)).await;
+        world.store.add(1, 0, 0);
+        sleep(Duration::from_millis(270)).await;
+        world.store.add(1, 4, 0);
+        sleep(Duration::from_secs(3)).await;
+        let pending = world.store.pending(1);
+        assert!(pending.iter().all(|attempt| *attempt == 0) && pending.len() > 100);
+    };
+    world.run(later).await;
 }

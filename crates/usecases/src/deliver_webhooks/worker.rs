@@ -54,7 +54,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(dispatch: Dispatch<'a>, asked_to_stop: impl Future<Output = ()> + Send + 'a) -> Self {
+    pub(super) fn new(dispatch: Dispatch<'a>, stop: impl Future<Output = ()> + Send + 'a) -> Self {
         let worker = Self {
             dispatch,
             steps: FuturesUnordered::new(),
@@ -65,7 +65,7 @@ impl<'a> Worker<'a> {
             is_paused: false,
             stopping: None,
         };
-        worker.begin(asked_to_stop.map(|()| Step::Stop));
+        worker.begin(stop.map(|()| Step::Stop));
         worker.begin(dispatch.pulse.beat().map(|()| Step::Beat));
         worker
     }
@@ -137,14 +137,14 @@ impl<'a> Worker<'a> {
         if self.calls.claim || self.calls.refill {
             return;
         }
-        let held = self.in_flight.refills(self.may_refill);
+        let refills = self.in_flight.refills(self.may_refill);
         self.may_refill = false;
-        if !held.is_empty() {
+        if !refills.is_empty() {
             self.calls.refill = true;
             let queues = self.dispatch.queues;
             self.begin(async move {
-                let refilled = queues.refill(&held).await;
-                Step::Refilled(held, refilled)
+                let refilled = queues.refill(&refills).await;
+                Step::Refilled(refills, refilled)
             });
         }
     }
@@ -158,7 +158,7 @@ impl<'a> Worker<'a> {
                 self.begin(self.dispatch.pulse.beat().map(|()| Step::Beat));
             }
             Step::Stop => self.stopping = Some(LAST_TRIES),
-            Step::Ended(start, Sent::Attempted(attempted)) => self.conclude(&start, attempted),
+            Step::Ended(start, Sent::Attempted(attempted)) => self.end(&start, attempted),
             Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
             Step::Claimed(claimed) => {
                 self.calls.claim = false;
@@ -182,10 +182,10 @@ impl<'a> Worker<'a> {
                 self.calls.settlement = false;
                 self.settled(settlement, settled);
             }
-            Step::Refilled(asked, refilled) => {
+            Step::Refilled(refills, refilled) => {
                 self.calls.refill = false;
                 let refilled = self.or_pause(refilled).unwrap_or_default();
-                let starts = self.in_flight.refilled(&asked, refilled);
+                let starts = self.in_flight.refilled(&refills, refilled);
                 self.start(starts);
             }
         }
@@ -213,7 +213,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn conclude(&mut self, start: &Start, attempted: Attempted) {
+    fn end(&mut self, start: &Start, attempted: Attempted) {
         let Dispatch {
             schedule,
             randomness,
@@ -235,7 +235,7 @@ impl<'a> Worker<'a> {
             outcome: attempted.outcome,
         };
         observer.ended(&record);
-        self.in_flight.conclude(record);
+        self.in_flight.end(record);
     }
 
     /// Reports a failure and pauses calls to the store.

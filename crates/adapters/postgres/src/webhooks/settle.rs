@@ -157,7 +157,7 @@ impl Settlement {
                       and d.due_at is not null and d.attempt > 0 order by due_at limit 1)) w) as due_at \
                  from clock c, unnest(", column(released, |release| queue(release).0), ", ",
             column(released, |release| queue(release).1), ", ", column(released, |release| release.lease.fence), ", ",
-            column(released, |release| release.failing), ", ", column(released, |release| microseconds(release.rest)),
+            column(released, |release| release.failing), ", ", column(released, |release| microseconds(release.pause)),
             ", ", column(released, |release| uncontended.contains(&queue(release))),
             ") r (seller_id, id, fence, failing, rest, uncontended)) n \
              where s.seller_id = n.seller_id and s.id = n.id and s.leased and s.fence = n.fence")

@@ -154,22 +154,22 @@ async fn a_connection_is_usable_after_a_failed_settlement() {
 }
 
 #[tokio::test]
-async fn a_queue_is_due_after_its_rest_with_all_its_deliveries() {
+async fn a_queue_is_due_after_its_pause_with_all_its_deliveries() {
     let (fixture, clock) = Fixture::frozen().await;
     let queue = fixture.queue().await;
     let queued = fixture.enqueue(queue, 3).await;
-    let rest = TimeDelta::milliseconds(250);
+    let pause = TimeDelta::milliseconds(250);
     let back = |lease| Release {
-        rest,
+        pause,
         ..release(lease)
     };
     let claimed = fixture.claim_one().await;
     fixture
         .settle(&all_ended(&claimed, 200)[..1], &[back(claimed.lease)])
         .await;
-    assert_eq!(fixture.sleeps(queue).await, Some(rest));
+    assert_eq!(fixture.sleeps(queue).await, Some(pause));
     assert!(fixture.claim().await.is_empty());
-    clock.advance(rest).await;
+    clock.advance(pause).await;
     let again = fixture.claim_one().await;
     assert_eq!(ids(&again), queued[1..]);
     assert!(

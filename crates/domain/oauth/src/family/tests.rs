@@ -2,16 +2,21 @@
 
 use std::num::NonZeroU32;
 
+use kernel::Change;
 use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
 use crate::{
-    ApplicationStatus, ClientSecret, ClientType, InvalidClient, Purpose, RateLimit, RawRegistration,
-    Registrar, ScopeSet, authenticate,
+    ApplicationEvent, ApplicationStatus, ClientSecret, ClientType, InvalidClient, Purpose, RateLimit,
+    RawRegistration, Registrar, ScopeSet, authenticate,
 };
 
-fn application(client_type: &str, scopes: &[&str]) -> (Application, ClientSecret) {
+fn register(
+    client_type: &str,
+    by: Registrar,
+    scopes: &[&str],
+) -> (Change<Application, ApplicationEvent>, ClientSecret) {
     let registration = RawRegistration {
         name: "Stock Sync".to_owned(),
         documentation_url: "https://docs.example".to_owned(),
@@ -21,85 +26,66 @@ fn application(client_type: &str, scopes: &[&str]) -> (Application, ClientSecret
         accept_terms: true,
         ..RawRegistration::default()
     };
-    let secret = ClientSecret::from_random(&[9; 32]);
-    let id = ClientId::from(Uuid::from_u128(5));
-    let owner = SellerId::from(Uuid::from_u128(1));
-    let change = Application::register(
-        registration.check().unwrap(),
-        id,
-        &secret,
-        owner,
-        Registrar::Seller,
-        DateTime::<Utc>::UNIX_EPOCH,
-    );
+    let (registration, secret) = (registration.check().unwrap(), ClientSecret::from_random(&[9; 32]));
+    let (id, owner) = (Uuid::from_u128(5).into(), Uuid::from_u128(1).into());
+    let now = DateTime::<Utc>::UNIX_EPOCH;
+    (
+        Application::register(registration, id, &secret, owner, by, now),
+        secret,
+    )
+}
+
+fn application(client_type: &str, scopes: &[&str]) -> (Application, ClientSecret) {
+    let (change, secret) = register(client_type, Registrar::Seller, scopes);
     (change.after, secret)
 }
 
 #[test]
 fn purposes_decide_the_first_status() {
-    assert_eq!(Purpose::OwnUse.first_status(), ApplicationStatus::Active);
-    assert_eq!(
-        Purpose::ForOtherSellers.first_status(),
-        ApplicationStatus::Pending
-    );
-    assert_eq!(Purpose::Other.first_status(), ApplicationStatus::Pending);
+    use ApplicationStatus::{Active, Pending};
+    let statuses = [Purpose::OwnUse, Purpose::ForOtherSellers, Purpose::Other].map(Purpose::first_status);
+    assert_eq!(statuses, [Active, Pending, Pending]);
 }
 
 #[test]
-fn a_confidential_client_needs_its_own_secret() {
-    let (app, secret) = application("confidential", &["offers:read"]);
-    assert_eq!(authenticate(Some(&app), Some(secret.reveal())), Ok(()));
-    assert_eq!(
-        authenticate(Some(&app), Some("pss_wrong")),
-        Err(InvalidClient::Credentials)
-    );
-    assert_eq!(authenticate(Some(&app), None), Err(InvalidClient::SecretMissing));
-    assert_eq!(
-        authenticate(Some(&app), Some("")),
-        Err(InvalidClient::SecretMissing)
-    );
-    assert_eq!(
-        authenticate(None, Some(secret.reveal())),
-        Err(InvalidClient::Credentials)
-    );
-}
-
-#[test]
-fn a_public_client_has_no_secret_and_any_it_sends_is_wrong() {
-    let (app, secret) = application("public", &["offers:read"]);
-    assert_eq!(app.client_type, ClientType::Public);
-    assert_eq!(authenticate(Some(&app), Some("")), Ok(()));
-    assert_eq!(
-        authenticate(Some(&app), Some(secret.reveal())),
-        Err(InvalidClient::Credentials)
-    );
-}
-
-#[test]
-fn suspension_is_told_only_to_the_client_itself() {
-    let (app, secret) = application("confidential", &["offers:read"]);
-    let app = app.moved(ApplicationStatus::suspend).unwrap().after;
-    assert_eq!(
-        authenticate(Some(&app), Some(secret.reveal())),
-        Err(InvalidClient::Suspended)
-    );
-    assert_eq!(
-        authenticate(Some(&app), Some("pss_wrong")),
-        Err(InvalidClient::Credentials)
-    );
-}
-
-#[test]
-fn a_rotated_secret_replaces_the_old_one() {
-    let (app, old) = application("confidential", &["offers:read"]);
+fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
+    use InvalidClient::{Credentials, SecretMissing, Suspended};
+    let (confidential, secret) = application("confidential", &["offers:read"]);
+    let suspended = confidential
+        .clone()
+        .moved(ApplicationStatus::suspend)
+        .unwrap()
+        .after;
+    let (public, _) = application("public", &["offers:read"]);
+    assert_eq!(public.client_type, ClientType::Public);
     let new = ClientSecret::from_random(&[1; 32]);
-    let app = app.with_secret(&new).after;
-    assert!(authenticate(Some(&app), Some(old.reveal())).is_err());
-    assert!(authenticate(Some(&app), Some(new.reveal())).is_ok());
+    let rotated = confidential.clone().with_secret(&new).after;
+    let (right, wrong) = (secret.reveal(), "pss_wrong");
+    for (application, secret, expected) in [
+        (Some(&confidential), Some(right), Ok(())),
+        (Some(&confidential), Some(wrong), Err(Credentials)),
+        (Some(&confidential), None, Err(SecretMissing)),
+        (Some(&confidential), Some(""), Err(SecretMissing)),
+        (None, Some(right), Err(Credentials)),
+        // A public client has no secret: any is wrong.
+        (Some(&public), Some(""), Ok(())),
+        (Some(&public), Some(right), Err(Credentials)),
+        // Only the client itself learns that it is suspended.
+        (Some(&suspended), Some(right), Err(Suspended)),
+        (Some(&suspended), Some(wrong), Err(Credentials)),
+        (Some(&rotated), Some(right), Err(Credentials)),
+        (Some(&rotated), Some(new.reveal()), Ok(())),
+    ] {
+        assert_eq!(
+            authenticate(application, secret),
+            expected,
+            "{application:?} {secret:?}"
+        );
+    }
 }
 
 #[test]
-fn adjusting_one_thing_keeps_the_other() {
+fn an_adjustment_leaves_the_rest_unchanged() {
     let (app, _) = application("confidential", &["offers:read"]);
     let limit = NonZeroU32::new(7);
     let app = app.adjusted(limit.map(RateLimit::Own), None).after;
@@ -122,7 +108,7 @@ fn scopes_of_a_grant() {
 }
 
 #[test]
-fn kinds_go_by_the_words_in_the_rows() {
+fn kinds_are_stored_by_name() {
     let words = ["client_credentials", "authorization_code", "personal"];
     assert_eq!(FamilyKind::ALL.map(FamilyKind::as_str), words);
     assert_eq!(words.map(FamilyKind::parse), FamilyKind::ALL.map(Some));
@@ -130,14 +116,10 @@ fn kinds_go_by_the_words_in_the_rows() {
 }
 
 #[test]
-fn whose_families_are_meant_is_told_by_an_id() {
-    let id = Uuid::from_u128(5);
-    let (client_id, seller) = (ClientId::from(id), SellerId::from(id));
-    assert_eq!(
-        FamiliesOf::Application(client_id).to_string(),
-        client_id.to_string()
-    );
-    assert_eq!(FamiliesOf::Seller(seller).to_string(), seller.to_string());
+fn a_selection_of_families_is_logged_by_its_id() {
+    let (client_id, seller) = (ClientId::from(Uuid::max()), SellerId::from(Uuid::max()));
+    let written = [FamiliesOf::Application(client_id), FamiliesOf::Seller(seller)].map(|of| of.to_string());
+    assert_eq!(written, [client_id.to_string(), seller.to_string()]);
 }
 
 proptest! {
@@ -155,27 +137,7 @@ proptest! {
 }
 
 #[test]
-fn the_marketplace_is_not_told_of_what_it_registered_itself() {
-    let events = |by| {
-        let registration = RawRegistration {
-            name: "Stock Sync".to_owned(),
-            documentation_url: "https://docs.example".to_owned(),
-            purpose: "other".to_owned(),
-            client_type: "public".to_owned(),
-            scopes: vec!["offers:read".to_owned()],
-            accept_terms: true,
-            ..RawRegistration::default()
-        };
-        let secret = ClientSecret::from_random(&[9; 32]);
-        let id = ClientId::from(Uuid::from_u128(5));
-        let owner = SellerId::from(Uuid::from_u128(1));
-        let now = DateTime::<Utc>::UNIX_EPOCH;
-        Application::register(registration.check().unwrap(), id, &secret, owner, by, now)
-            .events
-            .len()
-    };
-    assert_eq!(
-        (events(Registrar::Seller), events(Registrar::Marketplace)),
-        (1, 0)
-    );
+fn only_a_sellers_registration_is_announced() {
+    let announced = |by| register("public", by, &["offers:read"]).0.events.len();
+    assert_eq!([Registrar::Seller, Registrar::Marketplace].map(announced), [1, 0]);
 }

@@ -5,10 +5,8 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::{ApplicationStatus, Code, CodeChallenge, CodePresented, CodeVerifier, Standing};
-
-const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+use crate::ApplicationStatus::{Active, Pending, Suspended};
+use crate::{Code, CodeChallenge, CodePresented, CodeVerifier, Standing};
 
 fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
@@ -32,157 +30,105 @@ fn family(consented: ScopeSet) -> Family {
             revoked: false,
             disconnected: false,
             closed: false,
-            application: Some((ApplicationStatus::Active, ScopeSet::all())),
+            application: Some((Active, ScopeSet::all())),
         },
     }
 }
 
 fn code() -> Code {
+    let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
     Code {
         redirect_uri: "https://app.example/cb".to_owned(),
-        challenge: CodeChallenge::new(CHALLENGE.to_owned()).unwrap(),
+        challenge: CodeChallenge::new(challenge.to_owned()).unwrap(),
         expires_at: start() + TimeDelta::minutes(10),
         used_at: None,
     }
 }
 
 fn presented() -> CodePresented {
+    let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     CodePresented {
         client_id: client(3),
         redirect_uri: "https://app.example/cb".to_owned(),
-        verifier: CodeVerifier::new(VERIFIER.to_owned()).unwrap(),
+        verifier: CodeVerifier::new(verifier.to_owned()).unwrap(),
     }
 }
 
 #[test]
-fn what_is_wrong_with_an_exchange_decides_what_comes_of_it() {
-    let (family, code, fine) = (family(scopes(0b111)), code(), presented());
-    let used = Code {
-        used_at: Some(start()),
-        ..code.clone()
-    };
-    let wrong_address = CodePresented {
-        redirect_uri: "https://app.example/".to_owned(),
-        ..fine.clone()
-    };
-    let wrong_verifier = CodePresented {
-        verifier: CodeVerifier::new("x".repeat(43)).unwrap(),
-        ..fine.clone()
-    };
-    let stranger = CodePresented {
-        client_id: client(4),
-        ..fine.clone()
-    };
+fn verdicts_on_codes() {
+    let (family, code, good) = (family(scopes(0b111)), code(), presented());
+    let mut used = code.clone();
+    used.used_at = Some(start());
     let late = start() + TimeDelta::minutes(10);
-
-    assert_eq!(code.judge(&family, &fine, start()), Verdict::Issue(scopes(0b111)));
-    assert_eq!(used.judge(&family, &fine, start()), Verdict::RevokeFamily);
-    assert_eq!(used.judge(&family, &fine, late), Verdict::RevokeFamily);
-    assert_eq!(
-        code.judge(&family, &fine, late),
-        Verdict::Refuse(GrantRefusal::Expired)
-    );
+    for (code, now, verdict) in [
+        (&code, start(), Verdict::Issue(scopes(0b111))),
+        (&used, start(), Verdict::RevokeFamily),
+        (&used, late, Verdict::RevokeFamily),
+        (&code, late, Verdict::Refuse(GrantRefusal::Expired)),
+    ] {
+        assert_eq!(code.judge(&family, &good, now), verdict);
+    }
+    // What does not match is refused, even if the code was used: it revokes nothing.
+    let [mut uri, mut verifier, mut stranger] = [good.clone(), good.clone(), good];
+    uri.redirect_uri.push('/');
+    verifier.verifier = CodeVerifier::new("x".repeat(43)).unwrap();
+    stranger.client_id = client(4);
     for (wrong, refusal) in [
-        (wrong_address, GrantRefusal::Mismatch),
-        (wrong_verifier, GrantRefusal::Mismatch),
+        (uri, GrantRefusal::Mismatch),
+        (verifier, GrantRefusal::Mismatch),
         (stranger, GrantRefusal::Unknown),
     ] {
-        assert_eq!(code.judge(&family, &wrong, start()), Verdict::Refuse(refusal));
-        assert_eq!(
-            used.judge(&family, &wrong, start()),
-            Verdict::Refuse(refusal),
-            "revokes nothing"
-        );
+        for code in [&code, &used] {
+            let verdict = code.judge(&family, &wrong, start());
+            assert_eq!(verdict, Verdict::Refuse(refusal));
+        }
     }
 }
 
 #[test]
-fn what_is_wrong_with_a_refresh_decides_what_comes_of_it() {
-    let family = family(scopes(0b111));
+fn verdicts_on_refresh_tokens() {
     let end = start() + TimeDelta::days(90);
-    let fresh = RefreshToken {
-        scopes: scopes(0b11),
-        expires_at: end,
-        used_at: None,
-    };
-    let used = RefreshToken {
-        used_at: Some(start()),
-        ..fresh
-    };
-    let (own, strangers) = (client(3), client(4));
-    let (expired, unknown) = (GrantRefusal::Expired, GrantRefusal::Unknown);
     let last = end - TimeDelta::microseconds(1);
-
-    assert_eq!(fresh.judge(&family, own, start()), Verdict::Issue(scopes(0b11)));
-    assert_eq!(fresh.judge(&family, own, last), Verdict::Issue(scopes(0b11)));
-    assert_eq!(fresh.judge(&family, own, end), Verdict::Refuse(expired));
-    assert_eq!(used.judge(&family, own, start()), Verdict::RevokeFamily);
-    assert_eq!(used.judge(&family, own, end), Verdict::RevokeFamily);
-    for token in [fresh, used] {
-        let verdict = token.judge(&family, strangers, start());
-        assert_eq!(verdict, Verdict::Refuse(unknown), "revokes nothing");
+    for (used, by, now, verdict) in [
+        (false, 3, start(), Verdict::Issue(scopes(0b11))),
+        (false, 3, last, Verdict::Issue(scopes(0b11))),
+        (false, 3, end, Verdict::Refuse(GrantRefusal::Expired)),
+        (true, 3, start(), Verdict::RevokeFamily),
+        (true, 3, end, Verdict::RevokeFamily),
+        (false, 4, start(), Verdict::Refuse(GrantRefusal::Unknown)),
+        (true, 4, start(), Verdict::Refuse(GrantRefusal::Unknown)),
+    ] {
+        let token = RefreshToken {
+            scopes: scopes(0b11),
+            expires_at: end,
+            used_at: used.then(start),
+        };
+        let verdict_of = token.judge(&family(scopes(0b111)), client(by), now);
+        assert_eq!(verdict_of, verdict, "{used} {by} {now}");
     }
 }
 
 #[test]
-fn whatever_a_family_hangs_on_ends_it() {
-    let whole = family(scopes(0b1)).standing;
-    let suspended = Some((ApplicationStatus::Suspended, ScopeSet::all()));
-    for ended in [
-        Standing {
-            revoked: true,
-            ..whole
-        },
-        Standing {
-            disconnected: true,
-            ..whole
-        },
-        Standing {
-            closed: true,
-            ..whole
-        },
-        Standing {
-            application: None,
-            ..whole
-        },
-        Standing {
-            application: suspended,
-            ..whole
-        },
-    ] {
-        let family = Family {
-            standing: ended,
-            ..family(scopes(0b1))
-        };
-        assert_eq!(
-            code().judge(&family, &presented(), start()),
-            Verdict::Refuse(GrantRefusal::Ended)
-        );
+fn a_family_ends_with_everything_it_depends_on() {
+    let verdict = |change: fn(&mut Standing)| {
+        let mut family = family(scopes(0b1));
+        change(&mut family.standing);
+        code().judge(&family, &presented(), start())
+    };
+    let ended: [fn(&mut Standing); 5] = [
+        |standing| standing.revoked = true,
+        |standing| standing.disconnected = true,
+        |standing| standing.closed = true,
+        |standing| standing.application = None,
+        |standing| standing.application = Some((Suspended, ScopeSet::all())),
+    ];
+    for change in ended {
+        assert_eq!(verdict(change), Verdict::Refuse(GrantRefusal::Ended));
     }
-    let pending = Some((ApplicationStatus::Pending, ScopeSet::all()));
-    let pending = Family {
-        standing: Standing {
-            application: pending,
-            ..whole
-        },
-        ..family(scopes(0b1))
-    };
-    assert_eq!(
-        code().judge(&pending, &presented(), start()),
-        Verdict::Issue(scopes(0b1))
-    );
-    let narrowed = Some((ApplicationStatus::Active, scopes(0b10)));
-    let narrowed = Family {
-        standing: Standing {
-            application: narrowed,
-            ..whole
-        },
-        ..family(scopes(0b1))
-    };
-    assert_eq!(
-        code().judge(&narrowed, &presented(), start()),
-        Verdict::Refuse(GrantRefusal::NoScope)
-    );
+    let pending = verdict(|standing| standing.application = Some((Pending, ScopeSet::all())));
+    assert_eq!(pending, Verdict::Issue(scopes(0b1)));
+    let narrowed = verdict(|standing| standing.application = Some((Active, scopes(0b10))));
+    assert_eq!(narrowed, Verdict::Refuse(GrantRefusal::NoScope));
 }
 
 /// An event of a family.
@@ -190,7 +136,7 @@ fn whatever_a_family_hangs_on_ends_it() {
 enum Step {
     Exchange { by: u128, good: bool },
     Refresh { by: u128, token: usize },
-    Hold(i32),
+    SetScopes(i32),
     Suspend(bool),
     Disconnect,
     Close,
@@ -202,7 +148,7 @@ fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (3..5_u128, any::<bool>()).prop_map(|(by, good)| Step::Exchange { by, good }),
         6 => (3..5_u128, 0..6_usize).prop_map(|(by, token)| Step::Refresh { by, token }),
-        1 => (1..64_i32).prop_map(Step::Hold),
+        1 => (1..64_i32).prop_map(Step::SetScopes),
         1 => any::<bool>().prop_map(Step::Suspend),
         1 => Just(Step::Disconnect),
         1 => Just(Step::Close),
@@ -211,7 +157,7 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The rows as a store would hold them.
+/// The rows of a store.
 struct Model {
     now: DateTime<Utc>,
     family: Family,
@@ -227,10 +173,9 @@ impl Model {
             Verdict::RevokeFamily => self.family.standing.revoked = true,
             Verdict::Issue(scopes) => {
                 used(self);
-                let expires_at = self.now + TimeDelta::days(90);
                 self.refreshes.push(RefreshToken {
                     scopes,
-                    expires_at,
+                    expires_at: self.now + TimeDelta::days(90),
                     used_at: None,
                 });
             }
@@ -238,12 +183,11 @@ impl Model {
     }
 
     fn step(&mut self, step: &Step) {
-        match *step {
-            Step::Exchange { by, good } => {
-                let mut presented = CodePresented {
-                    client_id: client(by),
-                    ..presented()
-                };
+        let standing = &mut self.family.standing;
+        match (step, &mut standing.application) {
+            (&Step::Exchange { by, good }, _) => {
+                let mut presented = presented();
+                presented.client_id = client(by);
                 if !good {
                     presented.redirect_uri.push('x');
                 }
@@ -253,46 +197,30 @@ impl Model {
                     model.exchanges += 1;
                 });
             }
-            Step::Refresh { by, token } => {
-                let Some(found) = self.refreshes.get(token).copied() else {
-                    return;
-                };
-                let verdict = found.judge(&self.family, client(by), self.now);
-                self.apply(verdict, |model| model.refreshes[token].used_at = Some(model.now));
-            }
-            Step::Hold(bits) => {
-                if let Some((_, held)) = &mut self.family.standing.application {
-                    *held = scopes(bits);
+            (&Step::Refresh { by, token }, _) => {
+                if let Some(found) = self.refreshes.get(token) {
+                    let verdict = found.judge(&self.family, client(by), self.now);
+                    self.apply(verdict, |model| model.refreshes[token].used_at = Some(model.now));
                 }
             }
-            Step::Suspend(suspended) => {
-                if let Some((status, _)) = &mut self.family.standing.application {
-                    let other = ApplicationStatus::Active;
-                    *status = if suspended {
-                        ApplicationStatus::Suspended
-                    } else {
-                        other
-                    };
-                }
-            }
-            Step::Disconnect => self.family.standing.disconnected = true,
-            Step::Close => self.family.standing.closed = true,
-            Step::Delete => self.family.standing.application = None,
-            Step::Wait(days) => self.now += TimeDelta::days(days),
+            (Step::SetScopes(bits), Some((_, held))) => *held = scopes(*bits),
+            (Step::Suspend(true), Some((status, _))) => *status = Suspended,
+            (Step::Suspend(false), Some((status, _))) => *status = Active,
+            (Step::SetScopes(_) | Step::Suspend(_), None) => {}
+            (Step::Disconnect, _) => standing.disconnected = true,
+            (Step::Close, _) => standing.closed = true,
+            (Step::Delete, _) => standing.application = None,
+            (Step::Wait(days), _) => self.now += TimeDelta::days(*days),
         }
-    }
-
-    fn unused(&self) -> usize {
-        self.refreshes
-            .iter()
-            .filter(|token| token.used_at.is_none())
-            .count()
     }
 }
 
 proptest! {
     #[test]
-    fn a_family_keeps_its_promises(consented in 1..64_i32, steps in prop::collection::vec(steps(), 1..60)) {
+    fn a_family_never_grows_and_is_used_one_token_at_a_time(
+        consented in 1..64_i32,
+        steps in prop::collection::vec(steps(), 1..60),
+    ) {
         let mut model = Model {
             now: start(), family: family(scopes(consented)), code: code(), refreshes: Vec::new(), exchanges: 0,
         };
@@ -300,7 +228,8 @@ proptest! {
             let (issued, ended) = (model.refreshes.len(), model.family.standing.issuable().is_none());
             model.step(step);
             prop_assert!(model.exchanges <= 1, "a code is used at most once");
-            prop_assert!(model.unused() <= 1, "at most one refresh token of a family can be used");
+            let unused = model.refreshes.iter().filter(|token| token.used_at.is_none());
+            prop_assert!(unused.count() <= 1, "at most one refresh token of a family can be used");
             prop_assert!(!ended || model.refreshes.len() == issued, "nothing is issued once the family has ended");
             for pair in model.refreshes.windows(2) {
                 prop_assert!(pair[1].scopes.is_subset_of(pair[0].scopes), "the scopes never grow");

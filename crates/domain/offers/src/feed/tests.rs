@@ -5,10 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::Decision;
-
-fn at(second: i64) -> DateTime<Utc> {
-    DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap()
-}
+use crate::patch::tests::at;
 
 fn feed(status: OfferStatus, price: Option<i64>) -> OfferFeed {
     OfferFeed {
@@ -26,14 +23,22 @@ fn feed(status: OfferStatus, price: Option<i64>) -> OfferFeed {
     }
 }
 
+/// A published offer with another title than the one that is stored.
+fn retitled(price: Option<i64>) -> OfferFeed {
+    OfferFeed {
+        title: "Steel kettle".to_owned(),
+        ..feed(OfferStatus::Published, price)
+    }
+}
+
 fn seller() -> SellerId {
     Uuid::from_u128(1).into()
 }
 
-fn after(fed: Fed) -> Offer {
-    match fed {
-        Fed::Created(change) | Fed::Updated(change) => change.after,
-        Fed::Unchanged(offer) => offer,
+fn after(effect: FeedEffect) -> Offer {
+    match effect {
+        FeedEffect::Created(change) | FeedEffect::Updated(change) => change.after,
+        FeedEffect::Unchanged(offer) => offer,
     }
 }
 
@@ -43,6 +48,29 @@ fn offer(price: Option<i64>, source: PriceSource) -> Offer {
         price.source = source;
     }
     offer
+}
+
+#[test]
+fn updated_at_advances_though_the_clock_is_behind() {
+    for now in [at(-5), at(0)] {
+        let before = offer(Some(500), PriceSource::Automatic);
+        let changed = after(retitled(Some(500)).over(Some(before), seller(), now));
+        assert_eq!(changed.updated_at, at(0) + chrono::TimeDelta::microseconds(1));
+    }
+}
+
+#[test]
+fn a_manual_price_stays_until_a_feed_without_price_removes_it() {
+    let before = offer(Some(500), PriceSource::Manual);
+    let FeedEffect::Updated(change) = retitled(Some(900)).over(Some(before.clone()), seller(), at(9)) else {
+        panic!("the title changed")
+    };
+    assert_eq!(change.after.price, before.price);
+    assert_eq!((change.after.updated_at, change.after.created_at), (at(9), at(0)));
+    let without = after(feed(OfferStatus::Published, None).over(Some(before), seller(), at(1)));
+    assert_eq!(without.price, None);
+    let again = after(feed(OfferStatus::Published, Some(900)).over(Some(without), seller(), at(2)));
+    assert_eq!(again.price.unwrap().source, PriceSource::Automatic);
 }
 
 #[test]
@@ -61,7 +89,7 @@ fn a_manual_price_stays() {
     let before = offer(Some(500), PriceSource::Manual);
     let mut new = feed(OfferStatus::Published, Some(900));
     new.title = "Steel kettle".to_owned();
-    let Fed::Updated(change) = new.over(Some(before.clone()), seller(), at(9)) else {
+    let FeedEffect::Updated(change) = new.over(Some(before.clone()), seller(), at(9)) else {
         panic!("the title changed")
     };
     assert_eq!(change.after.price, before.price);
@@ -79,60 +107,56 @@ fn a_feed_without_price_removes_it_with_its_mark() {
 }
 
 #[test]
-fn the_same_again_changes_nothing() {
+fn the_same_feed_again_changes_nothing() {
     let before = offer(Some(500), PriceSource::Automatic);
-    let fed = feed(OfferStatus::Published, Some(500)).over(Some(before.clone()), seller(), at(5));
-    assert_eq!(fed, Fed::Unchanged(before));
+    let effect = feed(OfferStatus::Published, Some(500)).over(Some(before.clone()), seller(), at(5));
+    assert_eq!(effect, FeedEffect::Unchanged(before));
 }
 
 #[test]
-fn being_rejected_is_announced_once_whatever_the_way() {
-    let Fed::Created(made) = feed(OfferStatus::Rejected, None).over(None, seller(), at(0)) else {
-        panic!()
+fn a_rejection_is_announced_once() {
+    let FeedEffect::Created(created) = feed(OfferStatus::Rejected, None).over(None, seller(), at(0)) else {
+        panic!("it is new")
     };
-    assert_eq!(made.events.len(), 1);
-    let moved = offer(None, PriceSource::Automatic).moderate(Decision::Reject, at(1));
-    assert_eq!(
-        moved.events,
-        [OfferEvent::Rejected {
-            offer: moved.after.id
-        }]
-    );
-    let repeated = moved.after.moderate(Decision::Reject, at(2));
+    assert_eq!(created.events.len(), 1);
+    let moderated = offer(None, PriceSource::Automatic).moderate(Decision::Reject, at(1));
+    let offer = moderated.after.id;
+    assert_eq!(moderated.events, [OfferEvent::Rejected { offer }]);
+    let repeated = moderated.after.moderate(Decision::Reject, at(2));
     assert!(repeated.events.is_empty());
     assert_eq!(repeated.after.updated_at, at(1));
 }
 
 #[derive(Debug, Clone)]
-enum Move {
+enum Step {
     Feed(OfferStatus, Option<i64>),
     Moderate(Decision),
 }
 
-fn moves() -> impl Strategy<Value = Vec<Move>> {
+fn steps() -> impl Strategy<Value = Vec<Step>> {
     let status = prop::sample::select(OfferStatus::ALL.to_vec());
-    let feed = (status, prop::option::of(0_i64..3)).prop_map(|(status, price)| Move::Feed(status, price));
+    let feed = (status, prop::option::of(0_i64..3)).prop_map(|(status, price)| Step::Feed(status, price));
     let decision = prop::sample::select(vec![Decision::Propose, Decision::Approve, Decision::Reject]);
-    prop::collection::vec(prop_oneof![feed, decision.prop_map(Move::Moderate)], 1..40)
+    prop::collection::vec(prop_oneof![feed, decision.prop_map(Step::Moderate)], 1..40)
 }
 
 proptest! {
     #[test]
-    fn over_any_history_events_match_moves_and_updated_at_follows_what_is_shown(
-        moves in moves(),
+    fn in_any_history_events_match_rejections_and_updated_at_follows_visible_fields(
+        steps in steps(),
         manual in any::<bool>(),
     ) {
         let source = if manual { PriceSource::Manual } else { PriceSource::Automatic };
         let mut offer = offer(Some(1), source);
-        for (second, step) in (1..).zip(moves) {
+        for (second, step) in (1..).zip(steps) {
             let before = offer.clone();
             let (next, events) = match step {
-                Move::Feed(status, price) => match feed(status, price).over(Some(offer), seller(), at(second)) {
-                    Fed::Updated(change) => (change.after, change.events),
-                    Fed::Unchanged(same) => (same, Vec::new()),
-                    Fed::Created(_) => panic!("the offer is there"),
+                Step::Feed(status, price) => match feed(status, price).over(Some(offer), seller(), at(second)) {
+                    FeedEffect::Updated(change) => (change.after, change.events),
+                    FeedEffect::Unchanged(same) => (same, Vec::new()),
+                    FeedEffect::Created(_) => panic!("the offer is there"),
                 },
-                Move::Moderate(decision) => {
+                Step::Moderate(decision) => {
                     let change = offer.moderate(decision, at(second));
                     (change.after, change.events)
                 }

@@ -1,20 +1,24 @@
 //! The transition table, and properties over any sequence of commands, compared with a model of statuses only.
 
 use chrono::TimeDelta;
-use kernel::OfferId;
 use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    Buyer, Carrier, OrderItem, OrderNumber, OrderStatus, PaymentStatus, ShippingAddress, TrackingNumber,
-};
+use crate::{Buyer, Carrier, OrderNumber, OrderStatus, PaymentStatus, ShippingAddress, TrackingNumber};
 
-fn at(second: i64) -> DateTime<Utc> {
+pub(crate) fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap()
 }
 
-fn order() -> SellerOrder {
+pub(crate) fn order() -> SellerOrder {
+    let address = ShippingAddress {
+        line1: None,
+        line2: None,
+        postal_code: None,
+        city: None,
+        country: "PL".to_owned(),
+    };
     SellerOrder {
         seller: Uuid::from_u128(1).into(),
         id: Uuid::from_u128(2).into(),
@@ -28,28 +32,14 @@ fn order() -> SellerOrder {
             email: Some("buyer@example.com".to_owned()),
             ..Buyer::default()
         }),
-        shipping_address: Some(ShippingAddress {
-            line1: None,
-            line2: None,
-            postal_code: None,
-            city: None,
-            country: "PL".to_owned(),
-        }),
-        items: vec![OrderItem {
-            offer: OfferId::from(Uuid::from_u128(3)),
-            title: None,
-            handle: None,
-            sku: None,
-            quantity: 1,
-            taken: 1,
-            unit_price: None,
-        }],
+        shipping_address: Some(address),
+        items: Vec::new(),
         state: OrderState::Pending,
         updated_at: at(0),
     }
 }
 
-fn shipment(sighting: Option<Sighting>) -> NewShipment {
+pub(crate) fn shipment(sighting: Option<Sighting>) -> NewShipment {
     NewShipment {
         id: Uuid::from_u128(4).into(),
         carrier: Carrier::Inpost,
@@ -70,12 +60,12 @@ fn kinds(change: &Change<SellerOrder, OrderEvent>) -> Vec<OrderEventKind> {
     change.events.iter().map(|event| event.kind).collect()
 }
 
-fn reason(outcome: Outcome) -> Reason {
-    outcome.unwrap_err().reason
+fn paid() -> SellerOrder {
+    order().pay(at(1)).unwrap().after
 }
 
 #[test]
-fn the_usual_way() {
+fn the_usual_sequence() {
     let placed = order().placed();
     assert_eq!(kinds(&placed), [OrderEventKind::Created]);
     let paid = placed.after.pay(at(1)).unwrap();
@@ -92,160 +82,116 @@ fn the_usual_way() {
 
 #[test]
 fn the_order_of_refusals() {
-    let several = SellerOrder {
-        several_sellers: true,
-        ..order()
-    };
-    assert_eq!(
-        reason(several.clone().ship(shipment(None), Cause::Seller, at(1))),
-        Reason::Unpaid
-    );
+    let mut several = order();
+    several.several_sellers = true;
     let cancelled = several.clone().cancel(at(1)).unwrap().after;
-    assert_eq!(
-        reason(cancelled.ship(shipment(None), Cause::Seller, at(2))),
-        Reason::Cancelled
-    );
-    let paid = several.pay(at(1)).unwrap().after;
-    assert_eq!(
-        reason(paid.clone().ship(shipment(None), Cause::Seller, at(2))),
-        Reason::SeveralSellers
-    );
+    let paid = several.clone().pay(at(1)).unwrap().after;
     let shipped = paid
+        .clone()
         .ship(shipment(None), Cause::Marketplace, at(2))
         .unwrap()
         .after;
-    assert_eq!(
-        reason(shipped.clone().ship(shipment(None), Cause::Seller, at(3))),
-        Reason::AlreadyShipped
-    );
-    assert_eq!(reason(shipped.clone().cancel(at(3))), Reason::AlreadyShipped);
-    let delivered = shipped.deliver(Delivery { at: None }, at(4)).unwrap().after;
-    let refusal = delivered.ship(shipment(None), Cause::Seller, at(5)).unwrap_err();
-    assert_eq!(refusal.reason, Reason::AlreadyShipped);
-    assert_eq!(
-        refusal.to_string(),
-        "the order is delivered: it cannot be shipped"
-    );
+    let delivered = shipped
+        .clone()
+        .deliver(Delivery { at: None }, at(4))
+        .unwrap()
+        .after;
+    for (part, reason) in [
+        (&several, Reason::Unpaid),
+        (&cancelled, Reason::Cancelled),
+        (&paid, Reason::SeveralSellers),
+        (&shipped, Reason::AlreadyShipped),
+        (&delivered, Reason::AlreadyShipped),
+    ] {
+        let refusal = part
+            .clone()
+            .ship(shipment(None), Cause::Seller, at(5))
+            .unwrap_err();
+        assert_eq!(refusal.reason, reason);
+        let text = format!("the order is {}: it cannot be shipped", part.status().as_str());
+        assert_eq!(refusal.to_string(), text);
+    }
+    assert_eq!(shipped.cancel(at(3)).unwrap_err().reason, Reason::AlreadyShipped);
 }
 
 #[test]
-fn a_delivery_that_the_carrier_knows_already_is_kept_within_payment_and_now() {
-    let paid = || order().pay(at(10)).unwrap().after;
-    for (reported, kept) in [
+fn a_delivery_reported_at_shipment_is_clamped_between_payment_and_now() {
+    for (reported, recorded) in [
         (Some(at(5)), at(10)),
         (Some(at(12)), at(12)),
         (Some(at(99)), at(20)),
         (None, at(20)),
     ] {
-        let report = sighting(TrackingStatus::Delivered, reported);
-        let change = paid()
-            .ship(shipment(Some(report)), Cause::Seller, at(20))
-            .unwrap();
+        let new = shipment(Some(sighting(TrackingStatus::Delivered, reported)));
+        let paid = order().pay(at(10)).unwrap().after;
+        let change = paid.ship(new, Cause::Seller, at(20)).unwrap();
         assert_eq!(
             kinds(&change),
             [OrderEventKind::Shipped, OrderEventKind::Delivered]
         );
-        assert_eq!(
-            (change.after.shipped_at(), change.after.delivered_at()),
-            (Some(kept), Some(kept))
-        );
+        let times = (change.after.shipped_at(), change.after.delivered_at());
+        assert_eq!(times, (Some(recorded), Some(recorded)));
         let parcel = change.after.parcel().unwrap();
         assert!(parcel.delivered_already && !parcel.buyer_notified);
     }
 }
 
 #[test]
-fn who_is_not_told_by_mail() {
-    let ship = |order: SellerOrder| {
-        let change = order
-            .pay(at(1))
-            .unwrap()
-            .after
-            .ship(shipment(None), Cause::Seller, at(2))
-            .unwrap();
-        change.after.parcel().unwrap().buyer_notified
-    };
-    assert!(ship(order()));
-    assert!(!ship(SellerOrder {
-        is_test: true,
-        ..order()
-    }));
-    assert!(!ship(SellerOrder {
-        buyer: Some(Buyer::default()),
-        ..order()
-    }));
-    assert!(!ship(SellerOrder {
-        buyer: None,
-        ..order()
-    }));
-}
-
-#[test]
-fn a_paid_order_that_is_cancelled_stays_paid_and_readable() {
-    let unpaid = order().cancel(at(1)).unwrap().after;
-    assert_eq!(
-        (unpaid.payment_status(), unpaid.shows_buyer()),
-        (PaymentStatus::Cancelled, false)
-    );
-    let paid = order().pay(at(1)).unwrap().after.cancel(at(2)).unwrap().after;
-    assert_eq!(
-        (paid.payment_status(), paid.shows_buyer()),
-        (PaymentStatus::Paid, true)
-    );
-}
-
-#[test]
-fn a_payment_that_comes_after_the_cancellation_is_refused() {
-    let cancelled = order().cancel(at(1)).unwrap().after;
-    let refusal = cancelled.pay(at(2)).unwrap_err();
-    assert_eq!(refusal.reason, Reason::Cancelled);
-    assert_eq!(refusal.to_string(), "the order is cancelled: it cannot be paid");
-    let paid = order().pay(at(1)).unwrap().after.cancel(at(2)).unwrap().after;
-    assert_eq!(paid.clone().pay(at(3)).unwrap().after, paid);
-}
-
-#[test]
-fn what_a_carrier_says_anew_is_kept_and_what_it_repeats_changes_nothing() {
-    let paid = order().pay(at(1)).unwrap().after;
-    let shipped = paid.ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
-    let seen = shipped.sighted(&sighting(TrackingStatus::InTransit, None), at(3));
-    assert_eq!(
-        seen.after.parcel().unwrap().tracking_status,
-        Some(TrackingStatus::InTransit)
-    );
-    assert_eq!((seen.after.updated_at, seen.events.len()), (at(3), 0));
-    let repeated = seen
-        .after
-        .clone()
-        .sighted(&sighting(TrackingStatus::InTransit, None), at(4));
-    assert_eq!(repeated.after, seen.after);
-}
-
-#[test]
-fn erasure_leaves_neither_the_buyer_nor_the_address_behind() {
-    let paid = order().pay(at(1)).unwrap().after;
-    for half_erased in [
-        SellerOrder {
-            buyer: None,
-            ..paid.clone()
-        },
-        SellerOrder {
-            shipping_address: None,
-            ..paid.clone()
-        },
-    ] {
-        let erased = half_erased.erase_buyer(at(5)).after;
-        assert_eq!((erased.buyer, erased.shipping_address), (None, None));
-        assert_eq!(erased.updated_at, at(5));
+fn test_orders_and_buyers_without_an_address_get_no_mail() {
+    let unnotified: [fn(&mut SellerOrder); 3] = [
+        |order| order.is_test = true,
+        |order| order.buyer = Some(Buyer::default()),
+        |order| order.buyer = None,
+    ];
+    for change in unnotified {
+        let mut paid = paid();
+        change(&mut paid);
+        let shipped = paid.ship(shipment(None), Cause::Seller, at(2)).unwrap();
+        assert!(!shipped.after.parcel().unwrap().buyer_notified);
     }
 }
 
 #[test]
-fn erasure_moves_updated_at_only_where_something_was_shown() {
-    assert_eq!(order().erase_buyer(at(5)).after.updated_at, at(0));
-    let erased = order().pay(at(1)).unwrap().after.erase_buyer(at(5)).after;
-    assert_eq!((erased.buyer.clone(), erased.updated_at), (None, at(5)));
-    assert_eq!(erased.erase_buyer(at(9)).after.updated_at, at(5));
+fn a_cancelled_order_stays_as_paid_as_it_was() {
+    let unpaid = order().cancel(at(1)).unwrap().after;
+    assert_eq!(unpaid.payment_status(), PaymentStatus::Cancelled);
+    assert!(!unpaid.shows_buyer());
+    let refusal = unpaid.pay(at(2)).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Cancelled);
+    assert_eq!(refusal.to_string(), "the order is cancelled: it cannot be paid");
+    let paid = paid().cancel(at(2)).unwrap().after;
+    assert_eq!(paid.payment_status(), PaymentStatus::Paid);
+    assert!(paid.shows_buyer());
+    assert_eq!(paid.clone().pay(at(3)).unwrap().after, paid);
+}
+
+#[test]
+fn a_repeated_sighting_changes_nothing() {
+    let shipped = paid().ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
+    let in_transit = sighting(TrackingStatus::InTransit, None);
+    let seen = shipped.sighted(&in_transit, at(3));
+    let status = seen.after.parcel().unwrap().tracking_status;
+    assert_eq!(status, Some(TrackingStatus::InTransit));
+    assert_eq!((seen.after.updated_at, seen.events.len()), (at(3), 0));
+    assert_eq!(seen.after.clone().sighted(&in_transit, at(4)).after, seen.after);
+}
+
+#[test]
+fn erasure_removes_buyer_and_address_and_updates_what_was_visible() {
+    let [mut no_buyer, mut no_address] = [paid(), paid()];
+    no_buyer.buyer = None;
+    no_address.shipping_address = None;
+    for (part, updated_at) in [
+        (order(), at(0)),
+        (paid(), at(5)),
+        (no_buyer, at(5)),
+        (no_address, at(5)),
+    ] {
+        let erased = part.erase_buyer(at(5)).after;
+        assert_eq!((&erased.buyer, &erased.shipping_address), (&None, &None));
+        assert_eq!(erased.updated_at, updated_at);
+        assert_eq!(erased.erase_buyer(at(9)).after.updated_at, updated_at);
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -1,92 +1,97 @@
-//! An in-memory store of queues: setup and queries for tests.
+//! An in-memory store of queues: the rules of claims without a database.
 
-mod queues;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use kernel::StoreError;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
-use webhooks::{DeliveryId, Due, NextStep, Outcome, WebhookEvent, WebhookSecret};
+use webhooks::{
+    AddressPolicy, AttemptRecord, Capacity, Claimed, DeliveryId, Due, Lease, NextStep, Outcome, QueueKey,
+    Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent, WebhookSecret,
+    WebhookUrl,
+};
 
 /// The duration of each store call.
 const ROUND_TRIP: Duration = Duration::from_millis(2);
+
+/// How many queues one claim examines.
+const QUEUES_OF_A_CLAIM: usize = 128;
 
 pub(super) fn secret() -> WebhookSecret {
     WebhookSecret::from_random(&[9; 32])
 }
 
 #[derive(Default)]
-struct Kept {
+struct StoredQueue {
     fence: Option<Uuid>,
     failing: bool,
     due: Vec<Due>,
     /// The deliveries counted as in hand of its lease holder.
     in_hand: Vec<DeliveryId>,
-    delivered: usize,
+    /// Attempts whose end was recorded.
+    ended: usize,
     /// Turns since it was put at the back.
     turn: usize,
     /// Its application's number, if it differs from the queue's own.
     application: Option<u128>,
-    /// The end of its pause.
-    rests: Option<Instant>,
+    paused_until: Option<Instant>,
+}
+
+impl StoredQueue {
+    /// The due deliveries: three first attempts for each repeated one, beginning with a first one.
+    fn next(&self, running: &[DeliveryId], capacity: u16, repeats: u16) -> Vec<Due> {
+        let idle = || self.due.iter().filter(|due| !running.contains(&due.id));
+        let firsts = idle().filter(|due| due.attempt == 0).take(capacity.into());
+        let repeated = idle().filter(|due| due.attempt > 0).take(repeats.min(capacity).into());
+        let firsts = (1..).map(|n| 2 * n).zip(firsts);
+        let repeated = (1..).map(|n| 6 * n - 3).zip(repeated);
+        let mut placed: Vec<_> = firsts.chain(repeated).collect();
+        placed.sort_by_key(|(place, _): &(usize, _)| *place);
+        let given = placed.into_iter().take(capacity.into());
+        given.map(|(_, due)| due.clone()).collect()
+    }
 }
 
 #[derive(Default)]
-struct Inner {
-    queues: BTreeMap<u128, Kept>,
-    away: bool,
+struct State {
+    queues: BTreeMap<u128, StoredQueue>,
+    unavailable: bool,
     calls: usize,
     turns: usize,
     next_id: u128,
-    held_back: usize,
+    suspended: usize,
+    delivered: usize,
     failures: Vec<(Outcome, NextStep)>,
-    times: Vec<Instant>,
+}
+
+impl State {
+    fn leased(&mut self, lease: &Lease) -> Option<&mut StoredQueue> {
+        let queue = self.queues.get_mut(&lease.queue.subscription.uuid().as_u128());
+        queue.filter(|queue| queue.fence == Some(lease.fence))
+    }
 }
 
 #[derive(Default)]
 pub(super) struct Store {
-    inner: Mutex<Inner>,
+    state: Mutex<State>,
     changed: Notify,
 }
 
 impl Store {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap()
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
     }
 
-    /// Queues this many deliveries and returns the first one's id.
-    pub(super) fn queue(&self, queue: u128, count: usize) -> DeliveryId {
-        let ids: Vec<_> = (0..count).map(|_| self.add(queue, 0, 0)).collect();
-        ids[0]
-    }
-
-    pub(super) fn queue_lost(&self, queue: u128, lost: u8) {
-        self.add(queue, 0, lost);
-    }
-
-    pub(super) fn queue_after(&self, queue: u128, attempt: u8) -> DeliveryId {
-        self.add(queue, attempt, 0)
-    }
-
-    /// Puts this many suspended queues before all others.
-    pub(super) fn holds_back(&self, queues: usize) {
-        self.inner().held_back = queues;
-    }
-
-    /// How many deliveries of the queue would be lost if its worker crashed now.
-    pub(super) fn would_lose(&self, queue: u128) -> usize {
-        self.inner().queues[&queue].in_hand.len()
-    }
-
-    fn add(&self, queue: u128, attempt: u8, lost: u8) -> DeliveryId {
-        let mut inner = self.inner();
-        inner.next_id += 1;
-        let id = Uuid::from_u128(inner.next_id).into();
-        inner.queues.entry(queue).or_default().due.push(Due {
+    /// Queues a delivery that has had this many attempts, of which this many were lost with their worker.
+    pub(super) fn add(&self, queue: u128, attempt: u8, lost: u8) -> DeliveryId {
+        let mut state = self.state();
+        state.next_id += 1;
+        let id = Uuid::from_u128(state.next_id).into();
+        state.queues.entry(queue).or_default().due.push(Due {
             id,
             event: WebhookEvent::OrderPaid,
             body: Arc::from(format!("{id}").into_bytes()),
@@ -96,43 +101,52 @@ impl Store {
         id
     }
 
-    pub(super) fn fails(&self, queue: u128) {
-        self.inner().queues.entry(queue).or_default().failing = true;
+    /// Puts this many suspended queues before all others.
+    pub(super) fn suspend_before_others(&self, queues: usize) {
+        self.state().suspended = queues;
+    }
+
+    /// How many deliveries of the queue would be lost if its worker crashed now.
+    pub(super) fn in_hand(&self, queue: u128) -> usize {
+        self.state().queues[&queue].in_hand.len()
+    }
+
+    pub(super) fn set_failing(&self, queue: u128) {
+        self.state().queues.entry(queue).or_default().failing = true;
     }
 
     /// Assigns the queue to this application, which may have others.
-    pub(super) fn belongs_to(&self, queue: u128, application: u128) {
-        self.inner().queues.entry(queue).or_default().application = Some(application);
+    pub(super) fn set_application(&self, queue: u128, application: u128) {
+        self.state().queues.entry(queue).or_default().application = Some(application);
     }
 
-    /// The pending deliveries of the queue, each with its attempts so far.
-    pub(super) fn waiting_in(&self, queue: u128) -> Vec<u8> {
-        self.inner().queues[&queue]
-            .due
-            .iter()
-            .map(|due| due.attempt)
-            .collect()
+    /// The attempts so far of each pending delivery of the queue.
+    pub(super) fn pending(&self, queue: u128) -> Vec<u8> {
+        let state = self.state();
+        state.queues[&queue].due.iter().map(|due| due.attempt).collect()
     }
 
     /// Another worker takes the queue over.
-    pub(super) fn takes_over(&self, queue: u128) {
-        self.inner().queues.entry(queue).or_default().fence = Some(Uuid::max());
+    pub(super) fn take_over(&self, queue: u128) {
+        self.state().queues.entry(queue).or_default().fence = Some(Uuid::max());
     }
 
-    pub(super) fn goes_away(&self, away: bool) {
-        self.inner().away = away;
+    pub(super) fn set_unavailable(&self, unavailable: bool) {
+        self.state().unavailable = unavailable;
     }
 
     pub(super) fn calls(&self) -> usize {
-        self.inner().calls
+        self.state().calls
     }
 
     pub(super) fn delivered(&self) -> usize {
-        self.inner().queues.values().map(|queue| queue.delivered).sum()
+        self.state().delivered
     }
 
-    pub(super) fn held(&self) -> usize {
-        self.inner()
+    /// How many queues are leased.
+    pub(super) fn leases(&self) -> usize {
+        let state = self.state();
+        state
             .queues
             .values()
             .filter(|queue| queue.fence.is_some())
@@ -140,56 +154,167 @@ impl Store {
     }
 
     pub(super) fn failures(&self) -> Vec<(Outcome, NextStep)> {
-        self.inner().failures.clone()
+        self.state().failures.clone()
     }
 
-    /// When the `nth` success was recorded.
-    pub(super) fn time_of(&self, nth: usize) -> Instant {
-        self.inner().times[nth - 1]
-    }
-
-    async fn until(&self, reached: impl Fn(&Inner) -> bool) {
+    async fn until(&self, reached: impl Fn(&State) -> bool) {
         loop {
             let changed = self.changed.notified();
-            if reached(&self.inner()) {
+            if reached(&self.state()) {
                 return;
             }
             changed.await;
         }
     }
 
+    /// Waits until no delivery is pending.
     pub(super) async fn finished(&self) {
-        self.until(|inner| inner.queues.values().all(|queue| queue.due.is_empty()))
+        self.until(|state| state.queues.values().all(|queue| queue.due.is_empty()))
             .await;
     }
 
-    pub(super) async fn delivered_of(&self, queue: u128, count: usize) {
-        self.until(|inner| {
-            inner
-                .queues
-                .get(&queue)
-                .is_some_and(|queue| queue.delivered >= count)
-        })
-        .await;
+    /// How many attempts of the queue have ended.
+    pub(super) fn ended(&self, queue: u128) -> usize {
+        self.state().queues.get(&queue).map_or(0, |queue| queue.ended)
     }
 
-    /// Waits until each delivery of the queue has had an attempt.
-    pub(super) async fn attempted_in(&self, queue: u128) {
-        self.until(|inner| {
-            let queue = inner.queues.get(&queue);
-            queue.is_some_and(|queue| queue.due.iter().all(|due| due.attempt > 0))
-        })
-        .await;
+    /// Waits until this many attempts of the queue have ended.
+    pub(super) async fn until_ended(&self, queue: u128, count: usize) {
+        self.until(|state| state.queues.get(&queue).is_some_and(|queue| queue.ended >= count))
+            .await;
     }
 
-    async fn call(&self) -> Result<MutexGuard<'_, Inner>, StoreError> {
+    async fn call(&self) -> Result<MutexGuard<'_, State>, StoreError> {
         sleep(ROUND_TRIP).await;
-        let mut inner = self.inner();
-        inner.calls += 1;
-        if inner.away {
-            Err(StoreError::Unavailable("away".into()))
+        let mut state = self.state();
+        state.calls += 1;
+        if state.unavailable {
+            Err(StoreError::Unavailable("unavailable".into()))
         } else {
-            Ok(inner)
+            Ok(state)
         }
+    }
+}
+
+#[async_trait]
+impl SubscriptionQueues for Store {
+    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
+        let mut state = self.call().await?;
+        let suspended = state.suspended.min(QUEUES_OF_A_CLAIM);
+        state.suspended -= suspended;
+        let mut claimed = Claimed {
+            queues: Vec::new(),
+            suspended,
+            more: false,
+        };
+        if suspended > 0 {
+            return Ok(claimed);
+        }
+        let (mut attempts, mut failing_attempts) = (capacity.attempts, capacity.failing_attempts);
+        let under_way = capacity.under_way.into_iter();
+        let mut under_way: HashMap<_, _> = under_way
+            .map(|load| (load.client_id, (load.attempts, load.failing)))
+            .collect();
+        let now = Instant::now();
+        let waits = |queue: &StoredQueue| {
+            let paused = queue.paused_until.is_some_and(|until| until > now);
+            queue.fence.is_none() && !queue.due.is_empty() && !paused
+        };
+        let queues = state.queues.iter_mut();
+        let mut waiting: Vec<_> = queues.filter(|(_, queue)| waits(queue)).collect();
+        waiting.sort_by_key(|(_, queue)| queue.turn);
+        for (number, queue) in waiting {
+            let client_id = Uuid::from_u128(queue.application.unwrap_or(*number)).into();
+            let (used, failing_used) = under_way.entry(client_id).or_default();
+            let left = attempts.min(capacity.per_application.saturating_sub(*used));
+            let left_to_failing = capacity.failing_per_application.saturating_sub(*failing_used);
+            let (places, limit) = if queue.failing {
+                let limit = failing_attempts.min(left_to_failing).min(left);
+                (capacity.per_failing_queue, capacity.per_failing_queue.min(limit))
+            } else {
+                (capacity.per_queue, capacity.per_queue.min(left))
+            };
+            let deliveries = queue.next(&[], limit, (places - 1).max(1));
+            let count = u16::try_from(deliveries.len()).unwrap();
+            if count == 0 {
+                claimed.more = true;
+                continue;
+            }
+            attempts -= count;
+            *used += count;
+            if queue.failing {
+                *failing_used += count;
+                failing_attempts -= count;
+            }
+            queue.fence = Some(fence);
+            queue.in_hand = deliveries.iter().map(|due| due.id).collect();
+            let url = format!("https://queue{number}.example/");
+            let queue_key = QueueKey {
+                seller: Uuid::nil().into(),
+                subscription: Uuid::from_u128(*number).into(),
+            };
+            claimed.queues.push(SubscriptionQueue {
+                lease: Lease {
+                    queue: queue_key,
+                    fence,
+                },
+                client_id,
+                url: WebhookUrl::parse(url, AddressPolicy::Public).unwrap(),
+                secret: secret(),
+                failing: queue.failing,
+                deliveries,
+            });
+        }
+        Ok(claimed)
+    }
+
+    async fn refill(&self, refills: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
+        let mut state = self.call().await?;
+        let refill = |refill: &Refill| {
+            let queue = state.leased(&refill.lease)?;
+            let deliveries = queue.next(&refill.running, refill.capacity, refill.repeats);
+            let given = deliveries.iter().map(|due| due.id);
+            queue.in_hand = refill.running.iter().copied().chain(given).collect();
+            let lease = refill.lease;
+            Some(Refilled { lease, deliveries })
+        };
+        Ok(refills.iter().filter_map(refill).collect())
+    }
+
+    async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError> {
+        let mut state = self.call().await?;
+        for record in records {
+            let Some(queue) = state.leased(&record.lease) else {
+                continue;
+            };
+            let before = queue.due.len();
+            queue.due.retain(|due| due.id != record.delivery);
+            assert_eq!(queue.due.len() + 1, before, "recorded twice");
+            queue.ended += 1;
+            if record.next == NextStep::Delivered {
+                state.delivered += 1;
+            } else {
+                state.failures.push((record.outcome.clone(), record.next));
+            }
+        }
+        for release in released {
+            state.turns += 1;
+            let turn = state.turns;
+            let Some(queue) = state.leased(&release.lease) else {
+                continue;
+            };
+            queue.fence = None;
+            queue.in_hand.clear();
+            queue.turn = turn;
+            queue.failing = release.failing.unwrap_or(queue.failing);
+            queue.paused_until = Some(Instant::now() + release.pause.to_std().unwrap());
+        }
+        drop(state);
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    async fn reconcile(&self) -> Result<usize, StoreError> {
+        Ok(0)
     }
 }

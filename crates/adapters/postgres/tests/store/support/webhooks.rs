@@ -246,7 +246,7 @@ pub(crate) const fn release(lease: Lease) -> Release {
     Release {
         lease,
         failing: None,
-        rest: TimeDelta::zero(),
+        pause: TimeDelta::zero(),
     }
 }
 
