@@ -15,14 +15,13 @@ use accounts::{AuditEntry, OperatorTokenRow, Seller};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::{Context as _, bail};
-use async_trait::async_trait;
 use clap::Subcommand;
 use futures_util::future::BoxFuture;
 use oauth::{Application, ClientId, ConnectedApplication, Scope};
 use serde_json::{Value, json};
 use usecases::{
-    Repeatable, Transaction, Work,
-    operator_tokens::{OperatorTokenCreation, OperatorTokenRevocation, operator_token_name},
+    Repeatable, Transaction,
+    operator_tokens::{create_operator_token, operator_token_name, revoke_operator_token},
     transact,
 };
 use uuid::Uuid;
@@ -163,11 +162,8 @@ impl OperatorTokens {
                 let name = name.positional.or(name.flag).unwrap_or_default();
                 let name = operator_token_name(name)
                     .map_err(|error| Failure(Exit::Usage, format!("the name {error}")))?;
-                let creation = OperatorTokenCreation {
-                    randomness: &SystemRandomness::new(),
-                    name: &name,
-                };
-                let (id, token) = transact(&*units, &creation).await?;
+                let randomness = SystemRandomness::new();
+                let (id, token) = create_operator_token(&*units, &randomness, &name).await?;
                 note(format_args!(
                     "created the operator token {id}; it is shown only once:"
                 ));
@@ -179,7 +175,7 @@ impl OperatorTokens {
                 format.list(&tokens)?;
             }
             Self::Revoke { id, format } => {
-                if !transact(&*units, &OperatorTokenRevocation(id)).await? {
+                if !revoke_operator_token(&*units, id).await? {
                     bail!(not_found(format!(
                         "there is no operator token {id} that could be revoked: `seller-api admin operator-tokens list` shows all"
                     )));
@@ -386,30 +382,12 @@ fn not_found(reason: String) -> Failure {
     Failure(Exit::NotFound, reason)
 }
 
-/// Work that calls a use case.
-struct UseCase<F>(F);
-
-#[async_trait]
-impl<F, T, E> Work for UseCase<F>
-where
-    F: for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, Result<T, E>> + Send + Sync,
-    T: Send,
-    E: Repeatable + Send,
-{
-    type Done = T;
-    type Error = E;
-
-    async fn run(&self, tx: &dyn Transaction) -> Result<T, E> {
-        (self.0)(tx).await
-    }
-}
-
 /// Calls a use case in a transaction.
 async fn in_transaction<T: Send, E: Repeatable + Send>(
     database: &Database,
     use_case: impl for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, Result<T, E>> + Send + Sync,
 ) -> Result<T, E> {
-    transact(&*database.units(), &UseCase(use_case)).await
+    transact(&*database.units(), &use_case, |tx, use_case| use_case(tx)).await
 }
 
 /// Whether to ask before something that cannot be undone.

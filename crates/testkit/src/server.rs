@@ -245,11 +245,7 @@ async fn operator_token(database: &TestDatabase) -> String {
         default_rate_limit: std::num::NonZeroU32::MIN,
     };
     let units = Database::new(settings).expect("the URL is fine").units();
-    let creation = usecases::operator_tokens::OperatorTokenCreation {
-        randomness: &SystemRandomness::new(),
-        name: "tests",
-    };
-    usecases::transact(&*units, &creation)
+    usecases::operator_tokens::create_operator_token(&*units, &SystemRandomness::new(), "tests")
         .await
         .expect("the operator token is stored")
         .1

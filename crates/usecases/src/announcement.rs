@@ -61,7 +61,7 @@ mod tests {
     use crate::test_support::now;
 
     #[test]
-    fn each_event_goes_to_those_whom_it_concerns() {
+    fn each_event_is_announced_to_the_marketplace_the_subscribers_or_both() {
         let seller = SellerId::from(Uuid::from_u128(1));
         let offer = OfferId::from(Uuid::from_u128(2));
         let stock = OfferEvent::StockChanged {
@@ -77,35 +77,20 @@ mod tests {
         let registered = ApplicationEvent::Registered {
             client_id: Uuid::from_u128(5).into(),
         };
+        let rejected = OfferEvent::Rejected { offer };
+        let of_offer = |event| Announcement::of_offer(seller, event, now());
+        let of_order = |cause| Announcement::of_order(seller, &order(cause), now());
+        let registered = Announcement::of_application(seller, &registered, now());
         for (announced, to_marketplace, to_subscribers) in [
-            (Announcement::of_offer(seller, &stock, now()), true, false),
-            (
-                Announcement::of_offer(seller, &OfferEvent::Rejected { offer }, now()),
-                false,
-                true,
-            ),
-            (
-                Announcement::of_order(seller, &order(Cause::Seller), now()),
-                true,
-                true,
-            ),
-            (
-                Announcement::of_order(seller, &order(Cause::Marketplace), now()),
-                false,
-                true,
-            ),
-            (
-                Announcement::of_application(seller, &registered, now()),
-                true,
-                false,
-            ),
+            (of_offer(&stock), true, false),
+            (of_offer(&rejected), false, true),
+            (of_order(Cause::Seller), true, true),
+            (of_order(Cause::Marketplace), false, true),
+            (registered, true, false),
         ] {
             assert_eq!((announced.seller, announced.at), (seller, now()));
-            assert_eq!(
-                (announced.item.is_some(), announced.event.is_some()),
-                (to_marketplace, to_subscribers),
-                "{announced:?}"
-            );
+            let receivers = (announced.item.is_some(), announced.event.is_some());
+            assert_eq!(receivers, (to_marketplace, to_subscribers), "{announced:?}");
         }
     }
 }

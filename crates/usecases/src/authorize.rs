@@ -91,94 +91,72 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{test_support as support, test_support::chance, test_support::now, test_support::sealer};
-
-    const CLIENT: &str = "psa_00000000000000000000000000000005";
-    const BACK: &str = "https://app.example/cb";
+    use crate::test_support::{self as support, chance, now, refusal, sealer};
 
     /// For other sellers, with every scope.
     fn application() -> Application {
         Application {
             purpose: Purpose::ForOtherSellers,
-            redirect_uris: vec![BACK.to_owned()],
+            redirect_uris: vec!["https://app.example/cb".to_owned()],
             ..support::application()
         }
     }
 
     async fn ask(
-        applications: MockApplicationReader,
-        change: (&str, &str),
+        mut applications: MockApplicationReader,
+        (changed, new): (&str, &str),
     ) -> Result<String, Failure<AuthorizationRefusal>> {
         let challenge = "x".repeat(43);
         let parameters = [
             ("response_type", "code"),
-            ("client_id", CLIENT),
-            ("redirect_uri", BACK),
+            ("client_id", "psa_00000000000000000000000000000005"),
+            ("redirect_uri", "https://app.example/cb"),
             ("scope", "offers:read"),
             ("state", "12345678"),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
         ];
-        let changed = |(name, value)| (name, if name == change.0 { change.1 } else { value });
-        let parameters = parameters.into_iter().map(changed);
-        let query = AuthorizationQuery::new(
-            parameters
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect(),
-        );
+        let parameters = parameters.map(|(name, value)| {
+            let value = if name == changed { new } else { value };
+            (name.to_owned(), value.to_owned())
+        });
+        applications
+            .expect_client()
+            .returning(|id| Ok((id == application().client_id).then(application)));
+        let query = AuthorizationQuery::new(parameters.into());
         authorize(&applications, &sealer(), &chance(), &query, now()).await
     }
 
-    fn knowing() -> MockApplicationReader {
-        let mut applications = MockApplicationReader::new();
-        applications
-            .expect_client()
-            .once()
-            .returning(|id| Ok((id == application().client_id).then(application)));
-        applications
-    }
-
     #[tokio::test]
-    async fn a_handle_can_be_decided_for_ten_minutes() {
-        let handle = ask(knowing(), ("", "")).await.unwrap();
+    async fn a_valid_request_gets_a_handle_for_ten_minutes() {
+        let handle = ask(MockApplicationReader::new(), ("", "")).await.unwrap();
         let ticket = open_ticket(&sealer(), &handle).unwrap();
         assert_eq!(ticket.expires_at, now() + TimeDelta::minutes(10));
         assert_eq!(ticket.id, Uuid::from_u128(1).into());
-        assert_eq!(ticket.request.redirect_uri, BACK);
+        assert_eq!(ticket.request.redirect_uri, "https://app.example/cb");
     }
 
     #[tokio::test]
-    async fn nobody_is_looked_up_for_an_id_that_cannot_be() {
-        for odd in ["", "psa_x", "5"] {
-            let refused = ask(MockApplicationReader::new(), ("client_id", odd)).await;
-            assert!(
-                matches!(
-                    refused,
-                    Err(Failure::Refused(
-                        AuthorizationRefusal::Client(_) | AuthorizationRefusal::Direct(_)
-                    ))
-                ),
-                "{odd}"
-            );
+    async fn an_invalid_request_gets_no_handle() {
+        for malformed in ["", "psa_x", "5"] {
+            let mut unused = MockApplicationReader::new();
+            unused.expect_client().never();
+            let refused = refusal(ask(unused, ("client_id", malformed)).await);
+            assert!(!matches!(refused, AuthorizationRefusal::Redirected { .. }));
         }
-    }
-
-    #[tokio::test]
-    async fn what_the_rules_refuse_gets_no_handle() {
-        let refused = ask(knowing(), ("scope", "none")).await;
-        let Err(Failure::Refused(AuthorizationRefusal::Redirected { error, .. })) = refused else {
+        let refused = refusal(ask(MockApplicationReader::new(), ("scope", "none")).await);
+        let AuthorizationRefusal::Redirected { error, .. } = refused else {
             panic!("{refused:?}");
         };
         assert_eq!(error, RedirectError::InvalidScope);
-        let mut away = MockApplicationReader::new();
-        away.expect_client()
-            .once()
-            .returning(|_| Err(StoreError::Unavailable("away".into())));
-        assert!(matches!(ask(away, ("", "")).await, Err(Failure::Store(_))));
+        let mut unavailable = MockApplicationReader::new();
+        let failing = unavailable.expect_client().once();
+        failing.returning(|_| Err(StoreError::Unavailable("away".into())));
+        assert!(matches!(ask(unavailable, ("", "")).await, Err(Failure::Store(_))));
     }
 
     /// Reverses all bytes; rejects input that it has not sealed.
-    fn turning_sealer() -> MockSealer {
+    fn inverting_sealer() -> MockSealer {
         let mut sealer = MockSealer::new();
         let turned = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<_>>();
         sealer.expect_seal().returning(move |_, _, plain| turned(plain));
@@ -200,19 +178,13 @@ mod tests {
             challenge: CodeChallenge::new("x".repeat(43)).unwrap(),
         };
         let ticket = ConsentTicket::new(Uuid::from_u128(7), request, now());
-        let handle = seal(&turning_sealer(), &ticket).unwrap();
-        assert!(
-            handle
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-        );
-        assert_eq!(open_ticket(&turning_sealer(), &handle), Ok(ticket));
+        let handle = seal(&inverting_sealer(), &ticket).unwrap();
+        let is_unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+        assert!(handle.bytes().all(is_unreserved));
+        assert_eq!(open_ticket(&inverting_sealer(), &handle), Ok(ticket));
         for odd in ["", "abc", "%", &handle[..10]] {
-            assert_eq!(
-                open_ticket(&turning_sealer(), odd),
-                Err(ConsentRefusal::Unknown),
-                "{odd}"
-            );
+            let opened = open_ticket(&inverting_sealer(), odd);
+            assert_eq!(opened, Err(ConsentRefusal::Unknown), "{odd}");
         }
     }
 }

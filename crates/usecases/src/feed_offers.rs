@@ -135,21 +135,22 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::now;
+    use crate::test_support::{self, conflict, now};
 
     fn feed(id: u128, title: &str, status: OfferStatus) -> OfferFeed {
+        let offer = test_support::offer(seller(), Uuid::from_u128(id).into());
         OfferFeed {
-            id: OfferId::from(Uuid::from_u128(id)),
+            id: offer.id,
             title: title.to_owned(),
-            handle: "kettle".to_owned(),
+            handle: offer.handle,
             status,
             price: Money::pln(500).ok(),
-            stock: None,
-            ean: None,
-            brand: None,
-            signature: None,
-            thumbnail: None,
-            url: "https://shop.example/kettle".to_owned(),
+            stock: offer.stock,
+            ean: offer.ean,
+            brand: offer.brand,
+            signature: offer.signature,
+            thumbnail: offer.thumbnail,
+            url: offer.url,
         }
     }
 
@@ -175,22 +176,20 @@ mod tests {
     async fn the_same_offer_again_saves_nothing() {
         let mut tx = finding(Vec::new());
         tx.expect_save_offers().once().returning(|_, _| Ok(()));
-        let made = feed_offer(&tx, seller(), published(7, "a"), now()).await;
-        let Ok(Outcome::Created(offer)) = made else {
-            panic!("{made:?}")
+        let created = feed_offer(&tx, seller(), published(7, "a"), now()).await;
+        let Ok(Outcome::Created(offer)) = created else {
+            panic!("{created:?}")
         };
         let again = feed_offer(&finding(vec![offer]), seller(), published(7, "a"), now()).await;
         assert!(matches!(again, Ok(Outcome::Kept(_))));
     }
 
     #[tokio::test]
-    async fn a_twin_that_was_quicker_makes_the_work_repeatable() {
-        let conflict = || StoreError::Conflict {
-            constraint: "offers_pkey".to_owned(),
-        };
+    async fn an_offer_created_concurrently_makes_the_work_repeatable() {
         let conflicting = || {
             let mut tx = finding(Vec::new());
-            tx.expect_save_offers().returning(move |_, _| Err(conflict()));
+            tx.expect_save_offers()
+                .returning(move |_, _| Err(conflict("offers_pkey")));
             tx
         };
         let one = feed_offer(&conflicting(), seller(), published(7, "a"), now()).await;
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_later_of_two_lines_wins_and_each_is_counted_as_what_it_did() {
+    async fn the_later_of_two_lines_wins_and_each_is_counted_by_its_effect() {
         let lines = [
             published(2, "a"),
             published(1, "x"),
@@ -235,10 +234,10 @@ mod tests {
     #[tokio::test]
     async fn a_feed_that_names_an_id_twice_can_be_repeated() {
         let lines = [feed(1, "a", OfferStatus::Rejected), published(1, "b")];
-        let FeedEffect::Created(made) = lines[1].clone().over(None, seller(), now()) else {
+        let FeedEffect::Created(created) = lines[1].clone().over(None, seller(), now()) else {
             panic!("it is new")
         };
-        let tx = finding(vec![made.after]);
+        let tx = finding(vec![created.after]);
         let counts = import_offers(&tx, seller(), &lines, now()).await.unwrap();
         assert_eq!((counts.created, counts.updated, counts.unchanged), (0, 2, 0));
     }

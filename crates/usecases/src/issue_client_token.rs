@@ -49,86 +49,63 @@ mod tests {
 
     use super::*;
     use crate::UnitOfWorkError;
-    use crate::test_support::chance;
+    use crate::test_support::{chance, deadlock, refusal};
 
-    fn grant() -> Grant {
-        Grant {
+    /// Issues a token over a store that fails this many times before it responds, and expects the same token in each call.
+    async fn issue(
+        times: usize,
+        failure: fn() -> StoreError,
+        response: bool,
+    ) -> Result<IssuedToken, Failure<InvalidClient>> {
+        let grant = Grant {
             seller: Uuid::from_u128(2).into(),
             client_id: Uuid::from_u128(3).into(),
             scopes: ScopeSet::all(),
-        }
+        };
+        let (mut tokens, lifetime) = (MockClientTokens::new(), TimeDelta::hours(12));
+        let is_same = move |new: &NewClientToken| {
+            new.hash == expected().key().hash && new.grant == grant && new.lifetime == lifetime
+        };
+        let failing = tokens.expect_issue().times(times).withf(is_same);
+        failing.returning(move |_| Err(failure()));
+        tokens
+            .expect_issue()
+            .withf(is_same)
+            .returning(move |_| Ok(response));
+        issue_client_token(&tokens, &chance(), grant, lifetime).await
     }
 
-    async fn issue(tokens: MockClientTokens) -> Result<IssuedToken, Failure<InvalidClient>> {
-        issue_client_token(&tokens, &chance(), grant(), TimeDelta::hours(12)).await
-    }
-
-    /// The expected token if `chance` provides the ids and secrets.
+    /// The token that `chance` leads to.
     fn expected() -> BearerToken {
         BearerToken::from_random(TokenKind::Access, Uuid::from_u128(1).into(), &[7; 32])
     }
 
-    /// A store that fails this many times before it succeeds, and expects the same token in each call.
-    fn failing(times: usize, failure: fn() -> StoreError) -> MockClientTokens {
-        let mut tokens = MockClientTokens::new();
-        let hash = expected().key().hash;
-        let the_same = move |new: &NewClientToken| {
-            new.hash == hash && new.grant == grant() && new.lifetime == TimeDelta::hours(12)
+    #[tokio::test]
+    async fn a_token_is_issued_after_at_most_three_lost_transactions() {
+        for times in [0, 3] {
+            let issued = issue(times, deadlock, true).await.unwrap();
+            assert_eq!(issued.token.reveal(), expected().reveal());
+            assert_eq!(issued.scopes, ScopeSet::all());
+        }
+        let error = issue(4, deadlock, true).await.unwrap_err();
+        let Failure::Store(UnitOfWorkError::Store(StoreError::Retryable(_))) = error else {
+            panic!("{error:?}")
         };
-        tokens
-            .expect_issue()
-            .times(times)
-            .withf(the_same)
-            .returning(move |_| Err(failure()));
-        tokens.expect_issue().withf(the_same).returning(|_| Ok(true));
-        tokens
-    }
-
-    fn lost() -> StoreError {
-        StoreError::Retryable("deadlock".into())
     }
 
     #[tokio::test]
-    async fn the_stored_row_is_the_hash_of_what_is_handed_out() {
-        let issued = issue(failing(0, lost)).await.unwrap();
-        assert_eq!(issued.token.reveal(), expected().reveal());
-        assert_eq!(issued.scopes, grant().scopes);
-    }
-
-    #[tokio::test]
-    async fn a_token_that_lost_against_others_is_stored_again_three_times_at_most() {
-        let issued = issue(failing(3, lost)).await.unwrap();
-        assert_eq!(issued.token.reveal(), expected().reveal());
-        let error = issue(failing(4, lost)).await.unwrap_err();
-        assert!(
-            matches!(
-                error,
-                Failure::Store(UnitOfWorkError::Store(StoreError::Retryable(_)))
-            ),
-            "{error:?}"
-        );
-    }
-
-    #[tokio::test]
-    async fn what_may_have_been_stored_is_not_stored_again() {
-        let error = issue(failing(1, || StoreError::Unavailable("silence".into()))).await;
-        assert!(
-            matches!(
-                error,
-                Err(Failure::Store(UnitOfWorkError::Store(StoreError::Unavailable(_))))
-            ),
-            "{error:?}"
-        );
+    async fn a_token_that_may_have_been_stored_is_not_stored_again() {
+        let error = issue(1, || StoreError::Unavailable("silence".into()), true)
+            .await
+            .unwrap_err();
+        let Failure::Store(UnitOfWorkError::Store(StoreError::Unavailable(_))) = error else {
+            panic!("{error:?}")
+        };
     }
 
     #[tokio::test]
     async fn an_application_that_has_ended_meanwhile_is_refused() {
-        let mut tokens = MockClientTokens::new();
-        tokens.expect_issue().once().returning(|_| Ok(false));
-        let refused = issue(tokens).await;
-        assert!(
-            matches!(refused, Err(Failure::Refused(InvalidClient::Meanwhile))),
-            "{refused:?}"
-        );
+        let refused = refusal(issue(0, deadlock, false).await);
+        assert!(matches!(refused, InvalidClient::Meanwhile), "{refused:?}");
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_move_a_new_limit_and_a_deletion_are_saved_and_noted() {
+    async fn a_transition_a_new_limit_and_a_deletion_are_logged() {
         let mut tx = finding(noting(1, Action::ApplicationSuspended), Some(built_in()));
         tx.expect_save_application()
             .once()
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_changes_nothing_is_neither_saved_nor_noted() {
+    async fn a_change_without_effect_is_neither_saved_nor_logged() {
         let tx = finding(MockTransaction::new(), Some(built_in()));
         let after = move_application(&tx, &tx, OPERATOR, id(), Move::Reinstate).await;
         assert_eq!(after.unwrap(), built_in());
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_refused_saves_nothing() {
+    async fn a_refused_change_saves_nothing() {
         let pending = Application {
             status: ApplicationStatus::Pending,
             ..built_in()

@@ -1,12 +1,11 @@
 //! Operator tokens, created and revoked on the command line, with an audit log entry.
 
-use accounts::{AccountStore, Action};
-use async_trait::async_trait;
-use kernel::{Invalid, Randomness, StoreError};
-use oauth::OperatorToken;
+use accounts::Action;
+use kernel::{Invalid, Randomness};
+use oauth::{OperatorToken, SecretHash};
 use uuid::Uuid;
 
-use crate::{ActingOperator, Transaction, UnitOfWorkError, Work};
+use crate::{ActingOperator, Transaction, UnitOfWork, UnitOfWorkError, transact};
 
 const NAME_MAX: usize = 100;
 
@@ -18,84 +17,72 @@ pub fn operator_token_name(name: String) -> Result<String, Invalid> {
     Ok(name)
 }
 
-/// Creates a token; it is shown once.
+/// Creates a token, which is shown once, with a name that [`operator_token_name`] accepts.
 pub async fn create_operator_token(
-    accounts: &dyn AccountStore,
+    units: &dyn UnitOfWork,
     randomness: &dyn Randomness,
     name: &str,
-) -> Result<(Uuid, OperatorToken), StoreError> {
+) -> Result<(Uuid, OperatorToken), UnitOfWorkError> {
     let (id, token) = (
         randomness.uuid(),
         OperatorToken::from_random(&randomness.secret()),
     );
-    accounts.add_operator_token(id, name, token.hash()).await?;
-    ActingOperator::CommandLine
-        .note(accounts, Action::OperatorTokenMade, id)
-        .await?;
+    let input = (id, name, token.hash());
+    transact(units, &input, |tx, (id, name, hash)| {
+        Box::pin(add(tx, *id, name, *hash))
+    })
+    .await?;
     Ok((id, token))
 }
 
+async fn add(tx: &dyn Transaction, id: Uuid, name: &str, hash: SecretHash) -> Result<(), UnitOfWorkError> {
+    tx.add_operator_token(id, name, hash).await?;
+    let by = ActingOperator::CommandLine;
+    Ok(by.note(tx, Action::OperatorTokenMade, id).await?)
+}
+
 /// Revokes a token, effective from the commit on; false if no live token has this id.
-pub async fn revoke_operator_token(accounts: &dyn AccountStore, id: Uuid) -> Result<bool, StoreError> {
-    if !accounts.revoke_operator_token(id).await? {
-        return Ok(false);
-    }
-    ActingOperator::CommandLine
-        .note(accounts, Action::OperatorTokenRevoked, id)
-        .await?;
-    Ok(true)
+pub async fn revoke_operator_token(units: &dyn UnitOfWork, id: Uuid) -> Result<bool, UnitOfWorkError> {
+    transact(units, &id, |tx, id| Box::pin(revoke(tx, *id))).await
 }
 
-/// [`create_operator_token`] as a unit of work.
-pub struct OperatorTokenCreation<'a> {
-    pub randomness: &'a dyn Randomness,
-    /// A name that [`operator_token_name`] accepts.
-    pub name: &'a str,
-}
-
-#[async_trait]
-impl Work for OperatorTokenCreation<'_> {
-    type Done = (Uuid, OperatorToken);
-    type Error = UnitOfWorkError;
-
-    async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
-        Ok(create_operator_token(tx, self.randomness, self.name).await?)
+async fn revoke(tx: &dyn Transaction, id: Uuid) -> Result<bool, UnitOfWorkError> {
+    let revoked = tx.revoke_operator_token(id).await?;
+    if revoked {
+        let by = ActingOperator::CommandLine;
+        by.note(tx, Action::OperatorTokenRevoked, id).await?;
     }
-}
-
-/// [`revoke_operator_token`] as a unit of work.
-#[derive(Debug)]
-pub struct OperatorTokenRevocation(pub Uuid);
-
-#[async_trait]
-impl Work for OperatorTokenRevocation {
-    type Done = bool;
-    type Error = UnitOfWorkError;
-
-    async fn run(&self, tx: &dyn Transaction) -> Result<bool, Self::Error> {
-        Ok(revoke_operator_token(tx, self.0).await?)
-    }
+    Ok(revoked)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MockUnitOfWork;
     use crate::test_support::{chance, noting};
 
     #[tokio::test]
-    async fn a_new_token_is_noted_and_a_revocation_that_revokes() {
-        let mut tx = noting(1, Action::OperatorTokenMade);
-        tx.expect_add_operator_token().returning(|_, _, _| Ok(()));
-        let (id, token) = create_operator_token(&tx, &chance(), "ci").await.unwrap();
+    async fn a_creation_and_an_effective_revocation_are_logged() {
+        let units = |action, times| {
+            let mut units = MockUnitOfWork::new();
+            units.expect_begin().once().returning(move || {
+                let mut tx = noting(times, action);
+                tx.expect_add_operator_token().returning(|_, _, _| Ok(()));
+                tx.expect_revoke_operator_token()
+                    .returning(|id| Ok(id == Uuid::from_u128(7)));
+                tx.expect_commit().once().returning(|| Ok(()));
+                Ok(Box::new(tx))
+            });
+            units
+        };
+        let created = create_operator_token(&units(Action::OperatorTokenMade, 1), &chance(), "ci").await;
+        let (id, token) = created.unwrap();
         assert_eq!(id, Uuid::from_u128(1));
         assert!(token.reveal().starts_with("ps_op_"));
-
-        let mut tx = noting(1, Action::OperatorTokenRevoked);
-        tx.expect_revoke_operator_token()
-            .returning(|id| Ok(id == Uuid::from_u128(7)));
-        for (id, revoked) in [(7, true), (8, false)] {
-            let done = revoke_operator_token(&tx, Uuid::from_u128(id)).await;
-            assert_eq!(done.unwrap(), revoked);
+        for (id, times) in [(7, 1), (8, 0)] {
+            let units = units(Action::OperatorTokenRevoked, times);
+            let revoked = revoke_operator_token(&units, Uuid::from_u128(id)).await.unwrap();
+            assert_eq!(revoked, times == 1);
         }
     }
 }

@@ -1,19 +1,74 @@
-//! A seller registers, edits and deletes applications in the panel, and replaces their secrets.
+//! A seller's applications: registered in the panel or through the marketplace; edited, deleted, and given new secrets in the panel.
 //!
 //! Another seller's application counts as nonexistent, and so does the built-in one that carries personal tokens.
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
-use kernel::Randomness;
+use kernel::{Randomness, SellerId, StoreError};
 use oauth::{
-    Application, ApplicationEdit, ApplicationStore, ClientId, ClientSecret, ClientType, Registrar,
-    Registration,
+    Application, ApplicationEdit, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType,
+    Registrar, Registration,
 };
 
-use crate::register_application::{self, register_application};
-use crate::shown_once::NumberUsed;
-use crate::shown_once::{Drawn, Sent, Shown};
+use crate::sellers::{NotOpen, lock_open};
+use crate::shown_once::{Drawn, NumberUsed, Sent, Shown};
 use crate::{ActingSeller, Failure, failure::refuse};
+
+/// A registered application, with its secret, which is shown only once.
+#[derive(Debug)]
+pub struct Registered {
+    pub client_id: ClientId,
+    /// None for a public client.
+    pub client_secret: Option<ClientSecret>,
+    /// Active, or pending if it needs acceptance.
+    pub status: ApplicationStatus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RegistrationRefusal {
+    /// There is no account, or it is closed.
+    #[error(transparent)]
+    Account(#[from] NotOpen),
+    /// Another application has or had the name; names of deleted applications stay taken.
+    #[error("another application has this name, or had it before it was deleted")]
+    NameTaken,
+}
+
+/// Registers an application of `owner`, on behalf of the owner or of the marketplace.
+pub async fn register_application(
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
+    randomness: &dyn Randomness,
+    (owner, by): (SellerId, Registrar),
+    registration: Registration,
+    now: DateTime<Utc>,
+) -> Result<Registered, Failure<RegistrationRefusal>> {
+    lock_open::<RegistrationRefusal>(accounts, owner).await?;
+    let secret = ClientSecret::from_random(&randomness.secret());
+    let change = Application::register(
+        registration,
+        ClientId::from(randomness.uuid()),
+        &secret,
+        owner,
+        by,
+        now,
+    );
+    let (client_id, status) = (change.after.client_id, change.after.status);
+    let confidential = change.after.client_type == ClientType::Confidential;
+    applications.save_application(change).await.map_err(name_taken)?;
+    Ok(Registered {
+        client_id,
+        client_secret: confidential.then_some(secret),
+        status,
+    })
+}
+
+fn name_taken(error: StoreError) -> Failure<RegistrationRefusal> {
+    match error.conflict() {
+        Some("applications_name_key") => Failure::Refused(RegistrationRefusal::NameTaken),
+        _ => error.into(),
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -22,7 +77,7 @@ pub enum Refusal {
     NoSuchApplication,
     /// The rules of registration refuse it.
     #[error(transparent)]
-    Registration(#[from] register_application::Refusal),
+    Registration(#[from] RegistrationRefusal),
     /// A public application has no secret.
     #[error("a public application has no secret")]
     NoSecret,
@@ -104,7 +159,7 @@ pub async fn delete(
 }
 
 /// Whether this seller sees the application in the panel.
-pub fn is_own(application: &Application, by: kernel::SellerId) -> bool {
+pub fn is_own(application: &Application, by: SellerId) -> bool {
     application.owner == by && !application.built_in
 }
 

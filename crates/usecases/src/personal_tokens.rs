@@ -7,10 +7,9 @@ use oauth::{
     ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, IssuedToken, NewToken, TokenKind,
 };
 
-use crate::{
-    ActingSeller, Failure, failure::refuse, sellers::NotOpen, sellers::lock_open, shown_once::Drawn,
-    shown_once::NumberUsed, shown_once::Sent, shown_once::Shown,
-};
+use crate::sellers::{NotOpen, lock_open};
+use crate::shown_once::{Drawn, NumberUsed, Sent, Shown};
+use crate::{ActingSeller, Failure, failure::refuse};
 
 /// Why a personal token is not created or revoked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -166,15 +165,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_twentieth_is_made_and_the_next_and_one_of_a_closed_account_refused() {
+    async fn the_twentieth_token_is_the_last_and_a_closed_account_gets_none() {
         for (alive, closed, expected) in [
             (PERSONAL_TOKENS_MAX - 1, false, None),
             (PERSONAL_TOKENS_MAX, false, Some(Refusal::TooMany)),
             (0, true, Some(Refusal::Account(NotOpen::SellerClosed))),
         ] {
             let (tx, stored) = store(MockTransaction::new(), alive, closed);
-            let issued =
-                issue_personal_token((&tx, &tx, &tx), &chance(), by().seller, request(), now()).await;
+            let ports: (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore) = (&tx, &tx, &tx);
+            let issued = issue_personal_token(ports, &chance(), by().seller, request(), now()).await;
             if let Some(expected) = expected {
                 assert_eq!(refusal(issued), expected);
                 assert_eq!(stored.all(), []);
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_panel_will_show_is_the_token_that_is_stored_once_for_a_form() {
+    async fn a_form_creates_one_token_which_the_panel_will_show() {
         for first in [true, false] {
             let tx = noting(usize::from(first), Action::PersonalTokenMade);
             let (mut tx, stored) = store(tx, 0, false);
@@ -196,11 +195,8 @@ mod tests {
                 .times(2)
                 .returning(move |_, _, _| Ok(first));
             let (sealer, texts) = recording_sealer();
-            let form = sent_form();
-            let sent = Sent {
-                form,
-                sealer: &sealer,
-            };
+            let (form, sealer) = (sent_form(), &sealer);
+            let sent = Sent { form, sealer };
             let done = issue_in_panel((&tx, &tx, &tx), &chance(), (by(), sent), request(), now()).await;
             if first {
                 done.unwrap();

@@ -72,7 +72,10 @@ pub async fn place_order(
     now: DateTime<Utc>,
 ) -> Result<Placed, Failure<Refusal>> {
     let id = OrderId::from(randomness.uuid());
-    let number = request.number.clone().unwrap_or_else(|| made_number(randomness));
+    let number = request
+        .number
+        .clone()
+        .unwrap_or_else(|| generated_number(randomness));
     let opened = orders.open_order(id, &number, request.is_test, now).await;
     opened.map_err(|error| number_taken(error, request.number.is_some()))?;
     let known = lock_offers(offers, &request.items).await?;
@@ -87,7 +90,7 @@ pub async fn place_order(
 }
 
 /// A number of ten characters that excludes easily confused ones.
-fn made_number(randomness: &dyn Randomness) -> OrderNumber {
+fn generated_number(randomness: &dyn Randomness) -> OrderNumber {
     const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     let characters = randomness.secret().into_iter().take(10);
     let mut number = String::from("SO-");
@@ -106,12 +109,12 @@ fn number_taken(error: StoreError, given: bool) -> Failure<Refusal> {
 }
 
 async fn lock_offers(offers: &dyn OfferStore, lines: &[Line]) -> Result<Offers, StoreError> {
-    let mut wanted = BTreeMap::<SellerId, Vec<OfferId>>::new();
+    let mut ids_by_seller = BTreeMap::<SellerId, Vec<OfferId>>::new();
     for line in lines {
-        wanted.entry(line.seller).or_default().push(line.offer);
+        ids_by_seller.entry(line.seller).or_default().push(line.offer);
     }
     let mut known = Offers::new();
-    for (seller, mut ids) in wanted {
+    for (seller, mut ids) in ids_by_seller {
         ids.sort_unstable();
         ids.dedup();
         let found = offers.lock_offers(seller, &ids).await?;
@@ -222,9 +225,9 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{chance, now, offer};
+    use crate::test_support::{chance, conflict, now, offer, refusal};
 
-    fn line(seller: u128, offer: u128, quantity: i32) -> Line {
+    fn line((seller, offer, quantity): (u128, u128, i32)) -> Line {
         Line {
             seller: Uuid::from_u128(seller).into(),
             offer: Uuid::from_u128(offer).into(),
@@ -235,138 +238,99 @@ mod tests {
         }
     }
 
-    fn request(items: Vec<Line>, is_test: bool) -> Request {
+    /// Places an order of these lines. Every offer below 100 exists, with five pieces, or with none counted; the transaction
+    /// expects this many saves of offers.
+    async fn place(
+        mut tx: MockTransaction,
+        items: &[(u128, u128, i32)],
+        (counted, is_test, saves): (bool, bool, usize),
+    ) -> Result<Placed, Failure<Refusal>> {
+        tx.expect_lock_offers().returning(move |seller, ids| {
+            let known = ids.iter().filter(|id| id.uuid().as_u128() < 100);
+            let offers = known.map(|id| Offer {
+                stock: Stock::new(5).ok().filter(|_| counted),
+                ..offer(seller, *id)
+            });
+            Ok(offers.collect())
+        });
+        tx.expect_save_offers()
+            .times(saves)
+            .withf(|_, changes| changes.iter().all(|change| change.after.stock.unwrap().get() < 5))
+            .returning(|_, _| Ok(()));
+        tx.expect_open_order().returning(|_, _, _, _| Ok(()));
+        let request = request(items, None, is_test);
+        place_order(&tx, &tx, &chance(), &request, now()).await
+    }
+
+    fn request(items: &[(u128, u128, i32)], number: Option<OrderNumber>, is_test: bool) -> Request {
         Request {
-            number: None,
+            number,
             is_test,
             payment_method: None,
             delivery_method: None,
             buyer: None,
             shipping_address: None,
-            items,
+            items: items.iter().copied().map(line).collect(),
         }
     }
 
-    /// Every offer below 100 exists, with five pieces.
-    fn offers() -> MockTransaction {
-        let mut offers = MockTransaction::new();
-        offers.expect_lock_offers().returning(|seller, ids| {
-            let known = ids.iter().filter(|id| id.uuid().as_u128() < 100);
-            Ok(known
-                .map(|id| Offer {
-                    stock: Stock::new(5).ok(),
-                    ..offer(seller, *id)
-                })
-                .collect())
-        });
-        offers
-    }
-
-    fn orders() -> MockTransaction {
-        let mut orders = MockTransaction::new();
-        orders.expect_open_order().returning(|_, _, _, _| Ok(()));
-        orders
+    /// Expects saved parts, all of which meet the condition.
+    fn saving(count: usize, fine: impl Fn(&SellerOrder) -> bool + Send + 'static) -> MockTransaction {
+        let mut tx = MockTransaction::new();
+        tx.expect_save_parts()
+            .once()
+            .withf(move |parts| parts.len() == count && parts.iter().all(|part| fine(&part.after)))
+            .returning(|_| Ok(()));
+        tx
     }
 
     #[tokio::test]
     async fn each_seller_gets_a_part_and_stock_goes_down() {
-        let (mut orders, mut offers) = (orders(), offers());
-        offers
-            .expect_save_offers()
-            .times(2)
-            .withf(|_, changes| changes.iter().all(|change| change.after.stock.unwrap().get() < 5))
-            .returning(|_, _| Ok(()));
-        orders
-            .expect_save_parts()
-            .once()
-            .withf(|parts| parts.len() == 2 && parts.iter().all(|part| part.after.several_sellers))
-            .returning(|_| Ok(()));
-        let request = request(vec![line(2, 1, 5), line(1, 1, 1), line(2, 2, 1)], false);
-        let placed = place_order(&orders, &offers, &chance(), &request, now())
-            .await
-            .unwrap();
-        assert!(placed.number.as_str().starts_with("SO-"));
+        let lines = [(2, 1, 5), (1, 1, 1), (2, 2, 1)];
+        let placed = place(saving(2, |part| part.several_sellers), &lines, (true, false, 2)).await;
+        assert!(placed.unwrap().number.as_str().starts_with("SO-"));
     }
 
     #[tokio::test]
-    async fn every_short_and_every_unknown_line_is_named() {
-        let short = request(vec![line(1, 1, 6), line(1, 2, 5), line(1, 3, 7)], false);
-        let failure = place_order(&orders(), &offers(), &chance(), &short, now())
-            .await
-            .unwrap_err();
-        assert!(matches!(failure, Failure::Refused(Refusal::Short(lines)) if lines == [(0, 5), (2, 5)]));
-        let wrong = request(vec![line(1, 100, 1), line(1, 2, 1), line(1, 2, 1)], false);
-        let failure = place_order(&orders(), &offers(), &chance(), &wrong, now())
-            .await
-            .unwrap_err();
-        let Failure::Refused(Refusal::Invalid(violations)) = failure else {
-            panic!("{failure}")
+    async fn every_line_without_stock_or_offer_is_named() {
+        let lines = [(1, 1, 6), (1, 2, 5), (1, 3, 7)];
+        let short = refusal(place(MockTransaction::new(), &lines, (true, false, 0)).await);
+        assert_eq!(short, Refusal::Short(vec![(0, 5), (2, 5)]));
+        let lines = [(1, 100, 1), (1, 2, 1), (1, 2, 1)];
+        let wrong = refusal(place(MockTransaction::new(), &lines, (true, false, 0)).await);
+        let Refusal::Invalid(violations) = wrong else {
+            panic!("{wrong}")
         };
-        let paths = violations
-            .iter()
-            .map(|(path, _)| path.to_owned())
-            .collect::<Vec<_>>();
+        let paths = violations.iter().map(|(path, _)| path).collect::<Vec<_>>();
         assert_eq!(paths, ["items[0].offer_id", "items[2].offer_id"]);
     }
 
-    /// Expects saved parts with one item each, of which this many pieces were taken.
-    fn orders_taking(pieces: i32) -> MockTransaction {
-        let mut orders = orders();
-        orders
-            .expect_save_parts()
-            .once()
-            .withf(move |parts| parts.iter().all(|part| part.after.items[0].taken == pieces))
-            .returning(|_| Ok(()));
-        orders
-    }
-
     #[tokio::test]
-    async fn an_order_knows_what_it_took() {
-        let mut counted = offers();
-        counted.expect_save_offers().once().returning(|_, _| Ok(()));
-        let mut uncounted = MockTransaction::new();
-        uncounted
-            .expect_lock_offers()
-            .returning(|seller, ids| Ok(ids.iter().map(|id| offer(seller, *id)).collect()));
-        for (offers, pieces) in [(counted, 3), (uncounted, 0)] {
-            let request = request(vec![line(1, 1, 3)], false);
-            let placed = place_order(&orders_taking(pieces), &offers, &chance(), &request, now()).await;
-            assert!(placed.is_ok());
+    async fn a_part_records_what_it_took_which_is_nothing_for_a_test_order() {
+        for (quantity, counted, is_test, saves, taken) in [
+            (3, true, false, 1, 3),
+            (3, false, false, 0, 0),
+            (1000, true, true, 0, 0),
+        ] {
+            let tx = saving(1, move |part| part.items[0].taken == taken);
+            place(tx, &[(1, 1, quantity)], (counted, is_test, saves))
+                .await
+                .unwrap();
         }
     }
 
     #[tokio::test]
-    async fn a_test_order_touches_no_stock() {
-        let orders = orders_taking(0);
-        let request = request(vec![line(1, 1, 1000)], true);
-        assert!(
-            place_order(&orders, &offers(), &chance(), &request, now())
-                .await
-                .is_ok()
-        );
-    }
-
-    #[tokio::test]
     async fn only_a_given_number_can_be_taken() {
-        let taken = || {
-            let mut orders = MockTransaction::new();
-            let conflict = || StoreError::Conflict {
-                constraint: "orders_number_key".to_owned(),
-            };
-            orders
-                .expect_open_order()
-                .returning(move |_, _, _, _| Err(conflict()));
-            orders
+        let place = async |number: Option<&str>| {
+            let mut tx = MockTransaction::new();
+            tx.expect_open_order()
+                .returning(|_, _, _, _| Err(conflict("orders_number_key")));
+            let number = number.map(|number| OrderNumber::new(number.to_owned()).unwrap());
+            let request = request(&[(1, 1, 1)], number, false);
+            place_order(&tx, &tx, &chance(), &request, now()).await
         };
-        let mut given = request(vec![line(1, 1, 1)], false);
-        let failure = place_order(&taken(), &offers(), &chance(), &given, now())
-            .await
-            .unwrap_err();
-        assert!(crate::Repeatable::is_repeatable(&failure));
-        given.number = OrderNumber::new("A-1".to_owned()).ok();
-        let failure = place_order(&taken(), &offers(), &chance(), &given, now())
-            .await
-            .unwrap_err();
-        assert!(matches!(failure, Failure::Refused(Refusal::NumberTaken)));
+        let generated = place(None).await.unwrap_err();
+        assert!(crate::Repeatable::is_repeatable(&generated));
+        assert_eq!(refusal(place(Some("A-1")).await), Refusal::NumberTaken);
     }
 }

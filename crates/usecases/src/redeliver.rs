@@ -170,16 +170,16 @@ mod tests {
     use webhooks::{AddressPolicy, Event, Subscription, WebhookEvent, WebhookUrl};
 
     use super::*;
-    use crate::{
-        MockTransaction, test_support::OPERATOR, test_support::by, test_support::chance,
-        test_support::noting, test_support::now, test_support::refusal, test_support::sent_form,
-    };
+    use crate::MockTransaction;
+    use crate::test_support::{OPERATOR, by, chance, noting, now, refusal, sent_form};
 
     /// The mocked results of the stores.
     #[derive(Clone, Copy)]
     struct Answers {
         /// The form's number is new.
         first: bool,
+        /// The subscription and the earlier delivery exist.
+        exists: bool,
         /// The subscription is active.
         active: bool,
         /// The number of this action within its minute.
@@ -188,6 +188,7 @@ mod tests {
 
     const FINE: Answers = Answers {
         first: true,
+        exists: true,
         active: true,
         place: 1,
     };
@@ -200,19 +201,24 @@ mod tests {
         Uuid::from_u128(3).into()
     }
 
-    /// Only a queued delivery is counted, with the given limiter.
-    fn store(answers: Answers, (limiter, most): (Limiter, u64), noted: Action) -> MockTransaction {
-        let queued = answers.first && answers.active;
-        let mut tx = noting(usize::from(queued && answers.place <= most), noted);
+    fn new() -> DeliveryId {
+        Uuid::from_u128(1).into()
+    }
+
+    /// Only a queued delivery is counted, with the given limiter, and logged.
+    fn store(answers: Answers, limits: Option<(Limiter, u64)>, logged: Action) -> MockTransaction {
+        let queued = answers.first && answers.exists && answers.active;
+        let (limiter, most) = limits.unwrap_or((Limiter::Api, u64::MAX));
+        let mut tx = noting(usize::from(queued && answers.place <= most), logged);
         tx.expect_delivery_body().returning(move |_, _, id| {
-            assert!(answers.first);
+            assert!(answers.first && id == earlier());
             let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
             let body = event.body(id, now()).unwrap();
-            Ok((id == earlier()).then_some((WebhookEvent::OrderPaid, body)))
+            Ok(answers.exists.then_some((WebhookEvent::OrderPaid, body)))
         });
         tx.expect_subscription().returning(move |_, id| {
-            assert!(answers.first);
-            Ok((id == to()).then(|| Subscription {
+            assert!(answers.first && id == to());
+            Ok(answers.exists.then(|| Subscription {
                 id,
                 client_id: Uuid::from_u128(2).into(),
                 url: WebhookUrl::parse("https://example.com", AddressPolicy::Public).unwrap(),
@@ -221,17 +227,21 @@ mod tests {
                 created_at: now(),
             }))
         });
-        tx.expect_queue_delivery().returning(move |_, _, new| {
-            assert!(String::from_utf8(new.body).unwrap().contains(&new.id.to_string()));
-            assert_eq!((new.id, new.created_at), (Uuid::from_u128(1).into(), now()));
+        tx.expect_queue_delivery().returning(move |_, _, delivery| {
+            let body = String::from_utf8(delivery.body).unwrap();
+            assert!(body.contains(&new().to_string()));
+            assert_eq!((delivery.id, delivery.created_at), (new(), now()));
             Ok(answers.active)
         });
-        tx.expect_keep_flash().times(2).returning(move |_, _, sealed| {
-            assert_eq!(sealed, None);
-            Ok(answers.first)
-        });
+        let forms = if limits.is_some() { 2 } else { 0 };
+        tx.expect_keep_flash()
+            .times(forms)
+            .returning(move |_, _, sealed| {
+                assert_eq!(sealed, None);
+                Ok(answers.first)
+            });
         tx.expect_count_deed()
-            .times(usize::from(queued))
+            .times(usize::from(queued && limits.is_some()))
             .withf(move |counted, subject| {
                 *counted == limiter && *subject == Subject::of_seller(by().seller, to().uuid())
             })
@@ -246,90 +256,65 @@ mod tests {
     }
 
     async fn again(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
-        let tx = store(answers, (Limiter::Redeliveries, 30), Action::Redelivered);
+        let limits = Some((Limiter::Redeliveries, 30));
+        let tx = store(answers, limits, Action::Redelivered);
         let which = (to(), earlier());
         deliver_again(&tx, &tx, &chance(), (by(), sent_form()), which, now()).await
     }
 
     async fn sample(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
-        let tx = store(answers, (Limiter::TestEvents, 10), Action::TestEventSent);
+        let limits = Some((Limiter::TestEvents, 10));
+        let tx = store(answers, limits, Action::TestEventSent);
         send_test_event(&tx, &tx, &chance(), (by(), sent_form()), to(), now()).await
     }
 
-    #[tokio::test]
-    async fn a_form_sends_once_and_what_is_sent_is_noted() {
-        let (used, stopped) = (
-            Answers { first: false, ..FINE },
-            Answers {
-                active: false,
-                ..FINE
-            },
-        );
-        let new = DeliveryId::from(Uuid::from_u128(1));
-        assert_eq!(again(FINE).await.unwrap(), new);
-        assert_eq!(sample(FINE).await.unwrap(), new);
-        for (refused, why) in [
-            (again(used).await, Refusal::Form(NumberUsed::BySame)),
-            (sample(used).await, Refusal::Form(NumberUsed::BySame)),
-            (again(stopped).await, Refusal::Inactive),
-            (sample(stopped).await, Refusal::Inactive),
-        ] {
-            assert_eq!(refusal(refused), why);
-        }
+    async fn by_operator(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
+        let tx = store(answers, None, Action::Redelivered);
+        let (by, which) = ((OPERATOR, by().seller), (to(), earlier()));
+        deliver_again_for_operator(&tx, &tx, &chance(), by, which, now()).await
     }
 
     #[tokio::test]
-    async fn a_receiver_gets_so_many_a_minute_and_no_more() {
-        let at = |place| Answers { place, ..FINE };
-        for (place, test_event, redelivery) in [
-            (10, true, true),
-            (11, false, true),
-            (30, false, true),
-            (31, false, false),
+    async fn a_delivery_is_queued_once_for_a_form_and_logged() {
+        let [mut used, mut missing, mut inactive] = [FINE; 3];
+        used.first = false;
+        missing.exists = false;
+        inactive.active = false;
+        assert_eq!(again(FINE).await.unwrap(), new());
+        assert_eq!(sample(FINE).await.unwrap(), new());
+        assert_eq!(by_operator(FINE).await.unwrap(), new());
+        for (answers, why) in [
+            (used, Refusal::Form(NumberUsed::BySame)),
+            (missing, Refusal::NotFound),
+            (inactive, Refusal::Inactive),
         ] {
-            for (answer, admitted) in [
-                (sample(at(place)).await, test_event),
-                (again(at(place)).await, redelivery),
-            ] {
-                match answer {
-                    Ok(_) => assert!(admitted, "{place}"),
-                    Err(Failure::Refused(Refusal::TooMany)) => assert!(!admitted, "{place}"),
-                    Err(error) => panic!("{error}"),
-                }
+            assert_eq!(refusal(again(answers).await), why);
+            assert_eq!(refusal(sample(answers).await), why);
+            if answers.first {
+                assert_eq!(refusal(by_operator(answers).await), why);
             }
         }
     }
 
     #[tokio::test]
-    async fn what_is_not_there_is_not_sent() {
-        let finding = || {
-            let mut tx = MockTransaction::new();
-            tx.expect_delivery_body().returning(|_, _, _| Ok(None));
-            tx.expect_subscription().returning(|_, _| Ok(None));
-            tx.expect_keep_flash().returning(|_, _, _| Ok(true));
-            tx
-        };
-        let (tx, form, which) = (finding(), (by(), sent_form()), (to(), earlier()));
-        let refused = deliver_again(&tx, &tx, &chance(), form, which, now()).await;
-        assert_eq!(refusal(refused), Refusal::NotFound);
-        let refused = send_test_event(&tx, &tx, &chance(), form, to(), now()).await;
-        assert_eq!(refusal(refused), Refusal::NotFound);
-    }
-
-    #[tokio::test]
-    async fn an_operator_is_not_counted_and_what_is_queued_is_noted() {
-        for active in [true, false] {
-            let mut tx = noting(usize::from(active), Action::Redelivered);
-            tx.expect_delivery_body().returning(|_, _, id| {
-                let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
-                Ok(Some((WebhookEvent::OrderPaid, event.body(id, now()).unwrap())))
-            });
-            tx.expect_queue_delivery().returning(move |_, _, _| Ok(active));
-            let by = (OPERATOR, by().seller);
-            let queued = deliver_again_for_operator(&tx, &tx, &chance(), by, (to(), earlier()), now()).await;
-            match queued {
-                Ok(id) => assert_eq!((id, active), (Uuid::from_u128(1).into(), true)),
-                refused => assert_eq!((refusal(refused), active), (Refusal::Inactive, false)),
+    async fn a_sellers_deliveries_are_limited_by_the_minute() {
+        for (place, samples, redeliveries) in [
+            (10, true, true),
+            (11, false, true),
+            (30, false, true),
+            (31, false, false),
+        ] {
+            let answers = Answers { place, ..FINE };
+            for (queued, admitted) in [
+                (sample(answers).await, samples),
+                (again(answers).await, redeliveries),
+                (by_operator(answers).await, true),
+            ] {
+                if admitted {
+                    queued.unwrap();
+                } else {
+                    assert_eq!(refusal(queued), Refusal::TooMany, "{place}");
+                }
             }
         }
     }

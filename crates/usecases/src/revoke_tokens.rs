@@ -148,57 +148,50 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_access_token_ends_alone_and_others_with_their_families() {
-        let mut tx = finding(noting(3, Action::TokenRevoked), family(), true);
-        tx.expect_revoke_access_token()
-            .once()
-            .withf(|key| key.family == family().id)
-            .returning(|_| Ok(true));
-        tx.expect_revoke_family()
-            .times(2)
-            .withf(|id| *id == family().id)
-            .returning(|_| Ok(()));
-        for token in [bearer(TokenKind::Access), bearer(TokenKind::Personal), refresh()] {
-            let ended = revoke_found(&tx, &tx, OPERATOR, token).await.unwrap();
-            assert_eq!(ended, family().id);
-        }
-    }
-
-    #[tokio::test]
-    async fn what_was_revoked_before_is_not_noted_again() {
+    async fn an_access_token_is_revoked_alone_and_others_with_their_families() {
         let mut dead = family();
         dead.standing.revoked = true;
-        for (of, lived) in [(family(), false), (dead, true), (dead, false)] {
-            let mut tx = finding(MockTransaction::new(), of, true);
+        let (access, personal) = (bearer(TokenKind::Access), bearer(TokenKind::Personal));
+        // Only a token that was alive is logged: `lived` tells it of an access token.
+        for (token, of, lived, logged, families, tokens) in [
+            (access, family(), true, 1, 0, 1),
+            (personal, family(), true, 1, 1, 0),
+            (refresh(), family(), true, 1, 1, 0),
+            (access, family(), false, 0, 0, 1),
+            (access, dead, true, 0, 0, 1),
+            (access, dead, false, 0, 0, 1),
+            (personal, dead, true, 0, 1, 0),
+            (refresh(), dead, true, 0, 1, 0),
+        ] {
+            let mut tx = finding(noting(logged, Action::TokenRevoked), of, true);
             tx.expect_revoke_access_token()
-                .once()
+                .times(tokens)
+                .withf(|key| key.family == family().id)
                 .returning(move |_| Ok(lived));
-            let ended = revoke_found(&tx, &tx, OPERATOR, bearer(TokenKind::Access)).await;
-            assert_eq!(ended.unwrap(), family().id);
-        }
-        let mut tx = finding(MockTransaction::new(), dead, true);
-        tx.expect_revoke_family().times(2).returning(|_| Ok(()));
-        for token in [bearer(TokenKind::Personal), refresh()] {
-            let ended = revoke_found(&tx, &tx, OPERATOR, token).await;
-            assert_eq!(ended.unwrap(), family().id);
+            tx.expect_revoke_family()
+                .times(families)
+                .withf(|id| *id == family().id)
+                .returning(|_| Ok(()));
+            let revoked = revoke_found(&tx, &tx, OPERATOR, token).await.unwrap();
+            assert_eq!(revoked, family().id);
         }
     }
 
     #[tokio::test]
-    async fn an_unknown_token_is_refused_and_not_noted() {
+    async fn an_unknown_token_is_refused() {
         let tx = finding(MockTransaction::new(), family(), false);
         for token in [bearer(TokenKind::Access), bearer(TokenKind::Personal), refresh()] {
             let refused = revoke_found(&tx, &tx, OPERATOR, token).await;
             assert_eq!(refusal(refused), NoSuchToken);
         }
-        let mut nobodys = MockTransaction::new();
-        nobodys.expect_lock_family().returning(|_| Ok(None));
-        let refused = revoke_found(&nobodys, &nobodys, OPERATOR, bearer(TokenKind::Access)).await;
+        let mut none = MockTransaction::new();
+        none.expect_lock_family().returning(|_| Ok(None));
+        let refused = revoke_found(&none, &none, OPERATOR, bearer(TokenKind::Access)).await;
         assert_eq!(refusal(refused), NoSuchToken);
     }
 
     #[tokio::test]
-    async fn only_what_ends_something_is_noted() {
+    async fn only_a_revocation_with_an_effect_is_logged() {
         let seller = FamiliesOf::Seller(Uuid::from_u128(1).into());
         for (ended, noted) in [(3, 1), (0, 0)] {
             let mut tx = noting(noted, Action::TokensRevoked);
@@ -211,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_gives_its_own_tokens_back_and_no_others() {
+    async fn a_client_revokes_its_own_tokens_alone() {
         let own = family().client_id;
         let other = ClientId::from(Uuid::from_u128(77));
         for (token, held, client, families, tokens) in [
@@ -233,16 +226,16 @@ mod tests {
                 .returning(|_| Ok(true));
             revoke_own(&tx, token, client).await.unwrap();
         }
-        let mut nobodys = MockTransaction::new();
-        nobodys.expect_lock_family().once().returning(|_| Ok(None));
-        nobodys.expect_lock_refresh_token().once().returning(|_| Ok(None));
+        let mut none = MockTransaction::new();
+        none.expect_lock_family().once().returning(|_| Ok(None));
+        none.expect_lock_refresh_token().once().returning(|_| Ok(None));
         for token in [refresh(), bearer(TokenKind::Access)] {
-            revoke_own(&nobodys, token, own).await.unwrap();
+            revoke_own(&none, token, own).await.unwrap();
         }
     }
 
     #[test]
-    fn what_is_no_token_is_not_read() {
+    fn other_texts_are_no_tokens() {
         let code = Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]);
         for text in ["", "ps_at_x", "ps_rt_", "ps_op_x", code.reveal()] {
             assert_eq!(Found::parse(text), None, "{text}");

@@ -109,10 +109,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        MockTransaction, test_support::OPERATOR, test_support::chance, test_support::noting,
-        test_support::now, test_support::refusal, test_support::seller,
-    };
+    use crate::MockTransaction;
+    use crate::test_support::{OPERATOR, chance, conflict, noting, now, refusal, seller};
 
     async fn register(tx: MockTransaction, password: Option<&str>) -> Result<Seller, Failure<EmailTaken>> {
         let request = Request {
@@ -144,35 +142,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_taken_address_is_refused_and_nothing_else_is_made() {
+    async fn a_taken_address_is_refused() {
         let mut tx = MockTransaction::new();
-        tx.expect_add_seller().returning(|_| {
-            Err(StoreError::Conflict {
-                constraint: "sellers_email_key".to_owned(),
-            })
-        });
+        tx.expect_add_seller()
+            .returning(|_| Err(conflict("sellers_email_key")));
         assert_eq!(refusal(register(tx, None).await), EmailTaken);
     }
 
     #[tokio::test]
-    async fn an_account_is_closed_and_noted_once() {
+    async fn an_account_is_closed_and_logged_once() {
         let id = SellerId::from(Uuid::from_u128(1));
         let earlier = now() - chrono::TimeDelta::days(1);
         for (closed_at, times) in [(None, 1), (Some(earlier), 0)] {
             let mut tx = noting(times, Action::SellerClosed);
             tx.expect_lock_seller().returning(move |id| {
-                Ok(Some(Seller {
-                    closed_at,
-                    ..seller(id)
-                }))
+                let mut seller = seller(id);
+                seller.closed_at = closed_at;
+                Ok(Some(seller))
             });
             tx.expect_close_seller().times(times).returning(|_, _| Ok(true));
             let closed = close_seller(&tx, (OPERATOR, id), now()).await.unwrap();
             assert_eq!(closed.closed_at, Some(closed_at.unwrap_or(now())));
         }
-        let mut nobody = MockTransaction::new();
-        nobody.expect_lock_seller().returning(|_| Ok(None));
-        let refused = close_seller(&nobody, (OPERATOR, id), now()).await;
+        let mut unknown = MockTransaction::new();
+        unknown.expect_lock_seller().returning(|_| Ok(None));
+        let refused = close_seller(&unknown, (OPERATOR, id), now()).await;
         assert_eq!(refusal(refused), NoSuchSeller);
     }
 }

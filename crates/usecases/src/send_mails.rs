@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_mail_that_fails_does_not_hold_back_the_next() {
+    async fn a_failed_mail_does_not_delay_the_next() {
         let (mut queue, mut mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
         queue
             .expect_lease_mails()

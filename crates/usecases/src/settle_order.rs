@@ -107,83 +107,58 @@ async fn return_stock(offers: &dyn OfferStore, taken: Taken, now: DateTime<Utc>)
 
 #[cfg(test)]
 mod tests {
-    use offers::{Offer, Stock};
+    use offers::Stock;
     use orders::OrderStatus;
     use uuid::Uuid;
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{now, offer, part};
+    use crate::test_support::{now, offer, part, refusal};
 
-    fn by_id() -> OrderRef {
-        OrderRef::Id(Uuid::from_u128(9).into())
-    }
-
-    fn orders(parts: Vec<SellerOrder>, saves: usize) -> MockTransaction {
-        let mut orders = MockTransaction::new();
-        orders.expect_lock_order().returning(move |_| Ok(parts.clone()));
-        orders.expect_save_parts().times(saves).returning(|_| Ok(()));
-        orders
+    /// Settles an order of these parts, and expects this many saves.
+    async fn settle(
+        parts: &[SellerOrder],
+        saves: usize,
+        mut tx: MockTransaction,
+        step: Settlement,
+    ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
+        let parts = parts.to_vec();
+        tx.expect_lock_order().returning(move |_| Ok(parts.clone()));
+        tx.expect_save_parts().times(saves).returning(|_| Ok(()));
+        let order = OrderRef::Id(Uuid::from_u128(9).into());
+        settle_order(&tx, &tx, &order, step, now()).await
     }
 
     #[tokio::test]
-    async fn cancelling_gives_stock_back_once() {
-        let mut offers = MockTransaction::new();
-        offers.expect_lock_offers().once().returning(|seller, ids| {
-            Ok(ids
-                .iter()
-                .map(|id| Offer {
-                    stock: Stock::new(5).ok(),
-                    ..offer(seller, *id)
-                })
-                .collect())
+    async fn cancelling_returns_taken_stock_once() {
+        let mut tx = MockTransaction::new();
+        tx.expect_lock_offers().once().returning(|seller, ids| {
+            let mut offer = offer(seller, ids[0]);
+            offer.stock = Stock::new(5).ok();
+            Ok(vec![offer])
         });
-        offers
-            .expect_save_offers()
+        tx.expect_save_offers()
             .once()
             .withf(|_, changes| changes[0].after.stock.unwrap().get() == 7)
             .returning(|_, _| Ok(()));
-        let store = orders(vec![part(1, 2)], 1);
-        let parts = settle_order(&store, &offers, &by_id(), Settlement::Cancel, now())
+        let parts = settle(&[part(1, 2)], 1, tx, Settlement::Cancel).await.unwrap();
+        // Offers are neither locked nor saved.
+        settle(&parts, 0, MockTransaction::new(), Settlement::Cancel)
             .await
             .unwrap();
-        let store = orders(parts, 0);
-        assert!(
-            settle_order(&store, &offers, &by_id(), Settlement::Cancel, now())
-                .await
-                .is_ok()
-        );
-    }
-
-    #[tokio::test]
-    async fn what_was_not_taken_does_not_come_back() {
         let mut uncounted = part(1, 2);
         uncounted.items[0].taken = 0;
-        let store = orders(vec![uncounted], 1);
-        // Offers are neither locked nor saved: the mock expects no call.
-        let untouched = MockTransaction::new();
-        let cancelled = settle_order(&store, &untouched, &by_id(), Settlement::Cancel, now()).await;
+        let cancelled = settle(&[uncounted], 1, MockTransaction::new(), Settlement::Cancel).await;
         assert_eq!(cancelled.unwrap()[0].status(), OrderStatus::Cancelled);
     }
 
     #[tokio::test]
-    async fn one_part_that_cannot_move_holds_all_back() {
+    async fn unless_every_part_allows_it_no_part_changes() {
         let cancelled = part(2, 1).cancel(now()).unwrap().after;
-        let store = orders(vec![part(1, 1), cancelled], 0);
-        let failure = settle_order(&store, &MockTransaction::new(), &by_id(), Settlement::Pay, now())
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(failure, Failure::Refused(Refusal::Impossible(refused)) if refused.status == OrderStatus::Cancelled)
-        );
-    }
-
-    #[tokio::test]
-    async fn an_unknown_order_is_refused() {
-        let store = orders(Vec::new(), 0);
-        let failure = settle_order(&store, &MockTransaction::new(), &by_id(), Settlement::Pay, now())
-            .await
-            .unwrap_err();
-        assert!(matches!(failure, Failure::Refused(Refusal::NoSuchOrder)));
+        let parts = [part(1, 1), cancelled];
+        let refused = refusal(settle(&parts, 0, MockTransaction::new(), Settlement::Pay).await);
+        assert!(matches!(refused, Refusal::Impossible(refused) if refused.status == OrderStatus::Cancelled));
+        let refused = refusal(settle(&[], 0, MockTransaction::new(), Settlement::Pay).await);
+        assert_eq!(refused, Refusal::NoSuchOrder);
     }
 }

@@ -180,9 +180,10 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
+    use crate::test_support::{Recorded, refusal};
 
     #[tokio::test]
-    async fn a_number_is_taken_once_and_the_same_form_is_known_again() {
+    async fn a_number_is_claimed_once_and_the_same_form_is_recognized() {
         let rows = Mutex::new(HashSet::new());
         let mut panel = MockTransaction::new();
         panel.expect_keep_flash().returning(move |session, key, _| {
@@ -194,21 +195,14 @@ mod tests {
                 number: Uuid::from_u128(number),
                 mark: Uuid::from_u128(mark),
             };
-            match form.take::<NumberUsed>(&panel, None).await {
-                Ok(()) => Ok(()),
-                Err(Failure::Refused(used)) => Err(used),
-                Err(Failure::Store(error)) => panic!("{error}"),
-            }
+            form.take::<NumberUsed>(&panel, None).await
         };
-        assert_eq!(take("mine", 1, 10).await, Ok(()));
-        assert_eq!(take("mine", 1, 10).await, Err(NumberUsed::BySame));
-        assert_eq!(take("mine", 1, 11).await, Err(NumberUsed::ByOther));
-        assert_eq!(take("mine", 2, 20).await, Ok(()));
-        assert_eq!(
-            take("other", 1, 10).await,
-            Ok(()),
-            "another session's number is another"
-        );
+        take("mine", 1, 10).await.unwrap();
+        assert_eq!(refusal(take("mine", 1, 10).await), NumberUsed::BySame);
+        assert_eq!(refusal(take("mine", 1, 11).await), NumberUsed::ByOther);
+        take("mine", 2, 20).await.unwrap();
+        // Another session's number is another.
+        take("other", 1, 10).await.unwrap();
     }
 
     /// A fake sealer that prepends the binding to the plain text.
@@ -225,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_opens_for_its_session_and_form_alone() {
+    async fn a_stored_secret_opens_for_its_session_and_form_alone() {
         let sealer = sealer();
         let under = |session: &str, number: u128| (SecretHash::of(session), Uuid::from_u128(number));
         let id = Uuid::from_u128(9);
@@ -235,29 +229,25 @@ mod tests {
             Shown::Rotated(id.into(), "pss_y".to_owned()),
             Shown::Token(id.into(), "ps_pt_z".to_owned()),
         ] {
-            let kept = std::sync::Arc::new(std::sync::Mutex::new(None));
-            let (mut store, there) = (MockTransaction::new(), kept.clone());
+            let (mut store, stored) = (MockTransaction::new(), Recorded::default());
+            let record = stored.clone();
             store.expect_keep_flash().returning(move |_, _, sealed| {
-                if sealed.is_some() {
-                    *there.lock().unwrap() = sealed;
-                }
+                record.add(sealed)?;
                 Ok(true)
             });
             store
                 .expect_take_flash()
-                .returning(move |_, _| Ok(kept.lock().unwrap().clone()));
+                .returning(move |_, _| Ok(stored.all().into_iter().flatten().next()));
             let (session, number) = under("mine", 1);
             let form = SentForm {
                 session,
                 number,
                 mark: Uuid::from_u128(2),
             };
-            let sent = Sent {
-                form,
-                sealer: &sealer,
-            };
+            let sealer = &sealer;
+            let sent = Sent { form, sealer };
             sent.keep::<NumberUsed>(&store, &shown).await.unwrap();
-            let taken = async |whose| take(&store, &sealer, whose).await.unwrap();
+            let taken = async |whose| take(&store, sealer, whose).await.unwrap();
             assert_eq!(taken(under("mine", 1)).await, Some(shown.clone()));
             assert_eq!(taken(under("other", 1)).await, None);
             assert_eq!(taken(under("mine", 2)).await, None);

@@ -96,68 +96,56 @@ mod tests {
     use webhooks::{AddressPolicy, HostRefused, MockHostCheck};
 
     use super::*;
-    use crate::{MockTransaction, test_support::chance, test_support::now, test_support::refusal};
+    use crate::MockTransaction;
+    use crate::test_support::{chance, now, refusal};
 
-    fn wanted(events: &[WebhookEvent]) -> Wanted {
+    fn request() -> Wanted {
+        use WebhookEvent::{OfferRejected, OrderPaid};
         Wanted {
             url: WebhookUrl::parse("https://example.com/hook", AddressPolicy::Public).unwrap(),
-            events: events.to_vec(),
+            events: vec![OrderPaid, OfferRejected, OrderPaid],
         }
     }
 
-    async fn create(store: &MockTransaction, wanted: &Wanted) -> Result<NewSubscription, Failure<Refusal>> {
-        let pair = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
-        create_subscription(store, &chance(), pair, wanted, now()).await
-    }
-
-    #[tokio::test]
-    async fn what_is_kept_is_what_is_told() {
-        use WebhookEvent::{OfferRejected, OrderPaid};
-        let mut store = MockTransaction::new();
-        store
-            .expect_take_subscription_place()
-            .once()
-            .returning(|_, _| Ok(true));
-        store.expect_add_subscription().once().returning(|kept| {
-            assert_eq!(kept.secret, WebhookSecret::from_random(&[7; 32]));
+    async fn create(place: bool) -> Result<NewSubscription, Failure<Refusal>> {
+        let (mut store, times) = (MockTransaction::new(), usize::from(place));
+        let places = store.expect_take_subscription_place().once();
+        places.returning(move |_, _| Ok(place));
+        store.expect_add_subscription().times(times).returning(|stored| {
+            assert_eq!(stored.secret, WebhookSecret::from_random(&[7; 32]));
             Ok(())
         });
-        let wanted = wanted(&[OrderPaid, OfferRejected, OrderPaid]);
-        let made = create(&store, &wanted).await.unwrap();
-        assert_eq!(made.events, [OrderPaid, OfferRejected]);
-        assert_eq!(made.url, wanted.url);
-        assert_eq!(made.secret, WebhookSecret::from_random(&[7; 32]));
-        assert!(made.subscription().active);
+        let pair = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+        create_subscription(&store, &chance(), pair, &request(), now()).await
     }
 
     #[tokio::test]
-    async fn without_a_place_nothing_is_kept() {
-        let mut store = MockTransaction::new();
-        store
-            .expect_take_subscription_place()
-            .once()
-            .returning(|_, _| Ok(false));
-        let refused = create(&store, &wanted(&[WebhookEvent::OrderPaid])).await;
-        assert_eq!(refusal(refused), Refusal::Limit);
+    async fn the_stored_subscription_is_returned_unless_there_is_no_place() {
+        let created = create(true).await.unwrap();
+        assert_eq!(created.events, request().events[..2]);
+        assert_eq!(created.url, request().url);
+        assert_eq!(created.secret, WebhookSecret::from_random(&[7; 32]));
+        assert!(created.subscription().active);
+        assert_eq!(refusal(create(false).await), Refusal::Limit);
     }
 
     #[tokio::test]
-    async fn the_host_is_asked_for() {
+    async fn the_host_is_checked() {
         let mut hosts = MockHostCheck::new();
         hosts.expect_check().once().returning(|_| Err(HostRefused));
-        let refused = check_host(&hosts, &wanted(&[]).url).await;
+        let refused = check_host(&hosts, &request().url).await;
         assert_eq!(refusal(refused), Refusal::Host);
     }
 
     #[tokio::test]
-    async fn what_is_not_there_cannot_be_ended() {
+    async fn an_unknown_subscription_cannot_be_deleted() {
         let mut store = MockTransaction::new();
-        let there: SubscriptionId = Uuid::from_u128(3).into();
+        let known: SubscriptionId = Uuid::from_u128(3).into();
         store
             .expect_remove_subscription()
-            .returning(move |_, _, id| Ok(id == there));
+            .returning(move |_, _, id| Ok(id == known));
         let delete = |id| delete_subscription(&store, Uuid::nil().into(), Uuid::nil().into(), id);
-        delete(there).await.unwrap();
+        delete(known).await.unwrap();
         let refused = delete(Uuid::from_u128(4).into()).await;
         assert_eq!(refusal(refused), NoSuchSubscription);
     }

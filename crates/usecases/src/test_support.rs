@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use accounts::{Action, Actor, Seller};
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{MockRandomness, MockSealer, OfferId, SellerId};
-use oauth::{Application, ApplicationStatus, ClientType, Family, Scope, SecretHash, Standing};
+use kernel::{MockRandomness, MockSealer, OfferId, SellerId, StoreError};
+use oauth::{
+    Application, ApplicationStatus, ClientType, Family, RawRegistration, Registration, Scope, SecretHash,
+    Standing,
+};
 use offers::{Offer, OfferStatus};
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
@@ -53,6 +56,29 @@ pub(crate) fn refusal<T: Debug, R: Debug>(result: Result<T, Failure<R>>) -> R {
     }
 }
 
+pub(crate) fn conflict(constraint: &str) -> StoreError {
+    let constraint = constraint.to_owned();
+    StoreError::Conflict { constraint }
+}
+
+pub(crate) fn deadlock() -> StoreError {
+    StoreError::Retryable("deadlock".into())
+}
+
+/// A valid registration of an application for other sellers.
+pub(crate) fn registration(client_type: &str) -> Registration {
+    let registration = RawRegistration {
+        name: "Stock Sync".to_owned(),
+        documentation_url: "https://docs.example".to_owned(),
+        purpose: "for_other_sellers".to_owned(),
+        client_type: client_type.to_owned(),
+        scopes: vec!["offers:read".to_owned()],
+        accept_terms: true,
+        ..RawRegistration::default()
+    };
+    registration.check().unwrap()
+}
+
 /// A transaction that expects this audit log entry this many times.
 pub(crate) fn noting(times: usize, action: Action) -> MockTransaction {
     let mut tx = MockTransaction::new();
@@ -73,11 +99,9 @@ pub(crate) fn noting(times: usize, action: Action) -> MockTransaction {
 /// Adds every seller's account, all closed or all open.
 pub(crate) fn knowing_sellers(mut tx: MockTransaction, closed: bool) -> MockTransaction {
     tx.expect_lock_seller().returning(move |id| {
-        let closed_at = closed.then(now);
-        Ok(Some(Seller {
-            closed_at,
-            ..seller(id)
-        }))
+        let mut seller = seller(id);
+        seller.closed_at = closed.then(now);
+        Ok(Some(seller))
     });
     tx
 }
@@ -104,8 +128,11 @@ pub(crate) fn recording_sealer() -> (MockSealer, Recorded<String>) {
     let (mut sealer, texts) = (MockSealer::new(), Recorded::default());
     let record = texts.clone();
     sealer.expect_seal().returning(move |_, _, plain| {
-        let text = String::from_utf8(plain.to_vec()).unwrap();
-        record.0.lock().unwrap().push(text);
+        record
+            .0
+            .lock()
+            .unwrap()
+            .push(String::from_utf8(plain.to_vec()).unwrap());
         plain.to_vec()
     });
     (sealer, texts)

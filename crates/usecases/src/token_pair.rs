@@ -135,15 +135,13 @@ mod tests {
     use crate::MockTransaction;
     use crate::test_support::{chance, family, lifetimes, now, refusal};
 
-    const BACK: &str = "https://app.example/cb";
-
     fn key(kind: CredentialKind) -> TokenKey {
         Credential::from_random(kind, family().id, &[1; 32]).key()
     }
 
     fn code() -> Code {
         Code {
-            redirect_uri: BACK.to_owned(),
+            redirect_uri: "https://app.example/cb".to_owned(),
             challenge: CodeChallenge::new("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned()).unwrap(),
             expires_at: now() + TimeDelta::minutes(1),
             used_at: None,
@@ -180,7 +178,7 @@ mod tests {
     async fn exchange(tx: MockTransaction) -> Result<Granted, Failure<GrantRefusal>> {
         let presented = CodePresented {
             client_id: family().client_id,
-            redirect_uri: BACK.to_owned(),
+            redirect_uri: "https://app.example/cb".to_owned(),
             verifier: CodeVerifier::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned()).unwrap(),
         };
         let (pair, key) = (made(), key(CredentialKind::AuthorizationCode));
@@ -197,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_code_or_token_gives_the_pair_that_was_made_before_with_what_the_application_still_holds() {
+    async fn a_code_or_refresh_token_is_exchanged_for_the_pair_with_the_remaining_scopes() {
         let scopes: ScopeSet = [Scope::OffersRead].into_iter().collect();
         let expected = made().stored(scopes, lifetimes(), now());
         assert_eq!(expected.access_expires_at, now() + lifetimes().access);
@@ -220,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_use_ends_the_family_but_not_by_another_client() {
+    async fn a_second_use_revokes_the_family_but_not_by_another_client() {
         let ending = |mut tx: MockTransaction| {
             tx.expect_revoke_family()
                 .once()
@@ -241,10 +239,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_changes_nothing() {
-        let expired = Code {
-            expires_at: now(),
-            ..code()
-        };
+        let mut expired = code();
+        expired.expires_at = now();
         for (found, expected) in [
             (Some((family(), Some(expired))), GrantRefusal::Expired),
             (Some((family(), None)), GrantRefusal::Unknown),
@@ -259,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pair_stands_when_its_family_has_its_access_token() {
+    async fn a_pair_was_stored_if_its_family_has_its_access_token() {
         for (exists, stands) in [(true, true), (true, false), (false, false)] {
             let (mut tx, access) = (MockTransaction::new(), made().access.key());
             tx.expect_lock_family()

@@ -1,12 +1,11 @@
 //! A worker asks carriers for the status of parcels in transit.
 
-use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 use kernel::{Randomness, StoreError};
 use orders::{CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, Sighting, TrackingQueue};
 
-use crate::{Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
+use crate::{Transaction, UnitOfWork, UnitOfWorkError, transact};
 
 /// How many parcels are leased at a time.
 const BATCH: u16 = 20;
@@ -30,8 +29,8 @@ pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, UnitOfWorkEr
         .queue
         .lease_parcels(tracking.randomness.uuid(), BATCH, LEASE)
         .await?;
-    let asked = join_all(due.iter().map(|parcel| track_one(tracking, parcel))).await;
-    asked.into_iter().collect::<Result<(), _>>()?;
+    let tracked = join_all(due.iter().map(|parcel| track_one(tracking, parcel))).await;
+    tracked.into_iter().collect::<Result<(), _>>()?;
     Ok(due.len())
 }
 
@@ -44,153 +43,118 @@ async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), Uni
         Lookup::Found(sighting) => Some(sighting),
         Lookup::NotFound | Lookup::Unavailable(_) => None,
     };
-    let work = Record {
-        parcel,
-        sighting,
-        schedule: tracking.schedule,
-    };
-    let next = transact(tracking.units, &work).await?;
+    let input = (parcel, sighting, tracking.schedule);
+    let next = transact(tracking.units, &input, |tx, (parcel, sighting, schedule)| {
+        Box::pin(record(tx, parcel, sighting.as_ref(), *schedule))
+    });
+    let next = next.await?;
     tracking.queue.schedule_parcel(parcel, next).await?;
     Ok(())
 }
 
 /// Records the carrier's answer, and returns when to ask again.
-struct Record<'a> {
-    parcel: &'a DueParcel,
-    sighting: Option<Sighting>,
+async fn record(
+    tx: &dyn Transaction,
+    parcel: &DueParcel,
+    sighting: Option<&Sighting>,
     schedule: PollSchedule,
-}
-
-#[async_trait]
-impl Work for Record<'_> {
-    type Done = Option<DateTime<Utc>>;
-    type Error = UnitOfWorkError;
-
-    async fn run(&self, transaction: &dyn Transaction) -> Result<Self::Done, UnitOfWorkError> {
-        let now = transaction.now();
-        let again = |status| Ok(self.schedule.next(self.parcel.shipped_at, status, now));
-        let Some(sighting) = &self.sighting else {
-            return again(None);
-        };
-        let order = OrderRef::Id(self.parcel.order);
-        let Some(part) = transaction.lock_part(self.parcel.seller, &order).await? else {
-            return Err(StoreError::corrupt(
-                "seller_orders",
-                self.parcel.order,
-                "a parcel without its order",
-            )
-            .into());
+) -> Result<Option<DateTime<Utc>>, UnitOfWorkError> {
+    let now = tx.now();
+    if let Some(sighting) = sighting {
+        let order = OrderRef::Id(parcel.order);
+        let Some(part) = tx.lock_part(parcel.seller, &order).await? else {
+            let why = "a parcel without its order";
+            return Err(StoreError::corrupt("seller_orders", parcel.order, why).into());
         };
         let change = part.clone().sighted(sighting, now);
         if change.after != part {
-            transaction.save_parts(vec![change]).await?;
+            tx.save_parts(vec![change]).await?;
         }
-        again(Some(sighting.status))
     }
+    let status = sighting.map(|sighting| sighting.status);
+    Ok(schedule.next(parcel.shipped_at, status, now))
 }
 
 #[cfg(test)]
 mod tests {
     use orders::{
-        Carrier, Cause, MockCarrierLookup, MockTrackingQueue, NewShipment, OrderStatus, TrackingNumber,
-        TrackingStatus,
+        Carrier, Cause, MockCarrierLookup, MockTrackingQueue, NewShipment, OrderStatus, SellerOrder,
+        TrackingNumber, TrackingStatus,
     };
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        MockTransaction, MockUnitOfWork,
-        test_support::{chance, now, part},
-    };
+    use crate::test_support::{chance, now, part};
+    use crate::{MockTransaction, MockUnitOfWork};
 
-    fn parcel() -> DueParcel {
-        DueParcel {
-            seller: Uuid::from_u128(1).into(),
-            order: Uuid::from_u128(9).into(),
-            carrier: Carrier::Dpd,
-            tracking_number: TrackingNumber::new("ABCD".to_owned()).unwrap(),
-            shipped_at: now(),
-            fence: Uuid::nil(),
-        }
+    fn tracking_number() -> TrackingNumber {
+        TrackingNumber::new("ABCD".to_owned()).unwrap()
     }
 
-    fn shipped() -> orders::SellerOrder {
+    fn shipped() -> SellerOrder {
         let new = NewShipment {
             id: Uuid::nil().into(),
             carrier: Carrier::Dpd,
-            tracking_number: TrackingNumber::new("ABCD".to_owned()).unwrap(),
+            tracking_number: tracking_number(),
             sighting: None,
         };
-        part(1, 1)
-            .pay(now())
-            .unwrap()
-            .after
-            .ship(new, Cause::Seller, now())
-            .unwrap()
-            .after
+        let paid = part(1, 1).pay(now()).unwrap().after;
+        paid.ship(new, Cause::Seller, now()).unwrap().after
     }
 
     async fn track(lookup: Lookup, expected: Option<OrderStatus>, again: bool) {
-        let (mut queue, mut carriers, mut units) = (
-            MockTrackingQueue::new(),
-            MockCarrierLookup::new(),
-            MockUnitOfWork::new(),
-        );
-        queue
-            .expect_lease_parcels()
-            .once()
-            .returning(|_, _, _| Ok(vec![parcel()]));
-        queue
-            .expect_schedule_parcel()
-            .once()
+        let mut queue = MockTrackingQueue::new();
+        queue.expect_lease_parcels().once().returning(|_, _, _| {
+            Ok(vec![DueParcel {
+                seller: Uuid::from_u128(1).into(),
+                order: Uuid::from_u128(9).into(),
+                carrier: Carrier::Dpd,
+                tracking_number: tracking_number(),
+                shipped_at: now(),
+                fence: Uuid::nil(),
+            }])
+        });
+        let schedule = queue.expect_schedule_parcel().once();
+        schedule
             .withf(move |_, next| next.is_some() == again)
             .returning(|_, _| Ok(()));
-        carriers
-            .expect_look_up()
-            .once()
-            .returning(move |_, _| lookup.clone());
+        let mut carriers = MockCarrierLookup::new();
+        let asked = carriers.expect_look_up().once();
+        asked.returning(move |_, _| lookup.clone());
+        let mut units = MockUnitOfWork::new();
         units.expect_begin().once().returning(move || {
             let mut tx = MockTransaction::new();
             tx.expect_now().returning(now);
             tx.expect_lock_part().returning(|_, _| Ok(Some(shipped())));
-            if let Some(expected) = expected {
-                tx.expect_save_parts()
-                    .once()
-                    .withf(move |changes| changes[0].after.status() == expected)
-                    .returning(|_| Ok(()));
-            }
+            tx.expect_save_parts()
+                .times(usize::from(expected.is_some()))
+                .withf(move |changes| Some(changes[0].after.status()) == expected)
+                .returning(|_| Ok(()));
             tx.expect_commit().once().returning(|| Ok(()));
             Ok(Box::new(tx))
         });
-        let schedule = PollSchedule {
-            interval: TimeDelta::minutes(30),
-        };
+        let interval = TimeDelta::minutes(30);
         let tracking = Tracking {
             queue: &queue,
             carriers: &carriers,
             units: &units,
             randomness: &chance(),
-            schedule,
+            schedule: PollSchedule { interval },
         };
         assert_eq!(track_parcels(tracking).await.unwrap(), 1);
     }
 
-    fn found(status: TrackingStatus) -> Lookup {
-        Lookup::Found(Sighting {
-            status,
-            at: None,
-            raw_code: String::new(),
-        })
-    }
-
     #[tokio::test]
-    async fn a_delivery_moves_the_order_and_ends_the_asking() {
-        track(
-            found(TrackingStatus::Delivered),
-            Some(OrderStatus::Delivered),
-            false,
-        )
-        .await;
+    async fn a_delivery_changes_the_order_and_ends_its_tracking() {
+        let found = |status| {
+            Lookup::Found(Sighting {
+                status,
+                at: None,
+                raw_code: String::new(),
+            })
+        };
+        let delivered = found(TrackingStatus::Delivered);
+        track(delivered, Some(OrderStatus::Delivered), false).await;
         track(found(TrackingStatus::InTransit), Some(OrderStatus::Shipped), true).await;
         track(Lookup::NotFound, None, true).await;
         track(Lookup::Unavailable("busy".to_owned()), None, true).await;

@@ -3,6 +3,7 @@
 use accounts::AccountStore;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use futures_util::future::BoxFuture;
 use kernel::{Claim, CommitError, Remembered, StoreError};
 use oauth::{ApplicationStore, GrantStore};
 use offers::OfferStore;
@@ -60,27 +61,20 @@ pub trait Repeatable: From<UnitOfWorkError> {
     fn is_unknown(&self) -> bool;
 }
 
-/// The work of one transaction.
-///
-/// A trait, not a closure: the compiler cannot prove that the future of an async closure over `&dyn Transaction` is
-/// `Send`, and a spawned task requires `Send`.
-#[async_trait]
-pub trait Work: Send + Sync {
-    type Done: Send;
-    /// May contain a lost transaction.
-    type Error: Repeatable + Send;
-
-    /// Runs the work. It may be repeated from its start, so it must not have effects outside of the transaction.
-    async fn run(&self, transaction: &dyn Transaction) -> Result<Self::Done, Self::Error>;
-}
-
 /// Runs `work` in a transaction and commits it. Work that lost against another transaction before the commit is
-/// repeated, at most three times.
-pub async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Result<W::Done, W::Error> {
+/// repeated from its start, at most three times, so it must not have effects outside of the transaction.
+///
+/// The future is boxed, and borrows its input through an argument: the compiler cannot prove that the future of an async
+/// closure over `&dyn Transaction` is `Send`, and a spawned task requires `Send`.
+pub async fn transact<I: ?Sized, T, E: Repeatable>(
+    units: &dyn UnitOfWork,
+    input: &I,
+    work: impl for<'t> Fn(&'t dyn Transaction, &'t I) -> BoxFuture<'t, Result<T, E>>,
+) -> Result<T, E> {
     let mut repeats = 0;
     loop {
         let transaction = units.begin().await.map_err(UnitOfWorkError::from)?;
-        match work.run(transaction.as_ref()).await {
+        match work(transaction.as_ref(), input).await {
             Ok(value) => match transaction.commit().await {
                 Ok(()) => return Ok(value),
                 Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
 use usecases::manage_application::{self, adjust_application, delete_application, move_application};
-use usecases::register_application::{self, register_application};
+use usecases::own_applications::{RegistrationRefusal, register_application};
 use usecases::sellers::NotOpen;
 use web::decode::Shape;
 use web::decode::{FieldSet, boolean, integer, list, nullable, object, optional, required, resettable, text};
@@ -145,13 +145,13 @@ fn raw(given: Given) -> RawRegistration {
     }
 }
 
-fn registration_problem(refusal: register_application::Refusal) -> Problem {
+fn registration_problem(refusal: RegistrationRefusal) -> Problem {
     match refusal {
-        register_application::Refusal::Account(NotOpen::NoSuchSeller) => Problem::not_found(),
-        register_application::Refusal::Account(NotOpen::SellerClosed) => {
+        RegistrationRefusal::Account(NotOpen::NoSuchSeller) => Problem::not_found(),
+        RegistrationRefusal::Account(NotOpen::SellerClosed) => {
             Problem::new(Code::Conflict, to_sentence(&refusal))
         }
-        register_application::Refusal::NameTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
+        RegistrationRefusal::NameTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
             .at("name")
             .into(),
     }

@@ -9,13 +9,12 @@ mod tests;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use kernel::SellerId;
 use offers::OfferFeed;
 use thiserror::Error;
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
-use usecases::{Transaction, UnitOfWork, UnitOfWorkError, Work, transact};
+use usecases::{UnitOfWork, UnitOfWorkError, transact};
 use web::{Entry, TaskPanicked, Tasks, decode};
 
 pub use report::{ImportReport, RejectedLine};
@@ -105,10 +104,13 @@ impl Importer {
         self.written().await?;
         let chunk = std::mem::take(&mut self.chunk);
         if !chunk.feeds.is_empty() {
-            let (units, work) = (Arc::clone(&self.units), chunk.of(self.seller));
-            let writing = self
-                .tasks
-                .run(async move { transact(units.as_ref(), &work).await });
+            let (units, input) = (Arc::clone(&self.units), (self.seller, chunk.feeds));
+            let writing = self.tasks.run(async move {
+                transact(units.as_ref(), &input, |tx, (seller, feeds)| {
+                    Box::pin(async move { Ok(import_offers(tx, *seller, feeds, tx.now()).await?) })
+                })
+                .await
+            });
             self.writing = Some(Box::pin(writing));
         }
         Ok(())
@@ -149,28 +151,5 @@ impl Chunk {
 
     fn is_full(&self) -> bool {
         self.feeds.len() >= CHUNK || self.bytes >= MOST_BYTES
-    }
-
-    fn of(self, seller: SellerId) -> WriteChunk {
-        WriteChunk {
-            seller,
-            feeds: self.feeds,
-        }
-    }
-}
-
-struct WriteChunk {
-    seller: SellerId,
-    feeds: Vec<OfferFeed>,
-}
-
-#[async_trait]
-impl Work for WriteChunk {
-    type Done = Counts;
-    type Error = UnitOfWorkError;
-
-    async fn run(&self, transaction: &dyn Transaction) -> Result<Counts, UnitOfWorkError> {
-        let now = transaction.now();
-        Ok(import_offers(transaction, self.seller, &self.feeds, now).await?)
     }
 }

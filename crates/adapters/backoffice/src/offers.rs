@@ -8,8 +8,8 @@ use offers::{
 };
 use serde::Serialize;
 use usecases::Transaction;
+use usecases::change_offer::{Refusal, moderate_offer, price_offer};
 use usecases::feed_offers::{Outcome, feed_offer};
-use usecases::moderate_offer::{self, moderate_offer, price_offer};
 use web::decode::{Field, FieldSet, Place, Shape, integer, nullable, object, one_of, required, text};
 use web::json::Object;
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -149,14 +149,15 @@ impl Write<BackOffice> for PriceOffer {
     }
 }
 
-fn problem(refusal: moderate_offer::Refusal) -> Problem {
-    let message = to_sentence(&refusal);
-    let code = match refusal {
-        moderate_offer::Refusal::NoSuchOffer => return Problem::not_found(),
-        moderate_offer::Refusal::Price(AutomaticPriceRefusal::NoPrice) => Code::NoPriceRow,
-        moderate_offer::Refusal::Price(AutomaticPriceRefusal::Manual) => Code::PriceIsManual,
+fn problem(refusal: Refusal<AutomaticPriceRefusal>) -> Problem {
+    let Refusal::Rules(refused) = refusal else {
+        return Problem::not_found();
     };
-    Entry::new(code, message).at("price").into()
+    let code = match refused {
+        AutomaticPriceRefusal::NoPrice => Code::NoPriceRow,
+        AutomaticPriceRefusal::Manual => Code::PriceIsManual,
+    };
+    Entry::new(code, to_sentence(&refused)).at("price").into()
 }
 
 /// An offer as in `/v1` (contract: Offer), and the source of its price.

@@ -5,7 +5,7 @@ use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
 use oauth::Scope;
 use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
 use usecases::Transaction;
-use usecases::patch_offer::{self, patch_offer};
+use usecases::change_offer::{Refusal, patch_offer};
 use web::decode::{Shape, integer, object, one_of, optional, required};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -230,10 +230,10 @@ fn money() -> impl Shape<Value = Money> {
     })
 }
 
-fn problem(refusal: patch_offer::Refusal) -> Problem {
+fn problem(refusal: Refusal<Vec<PatchRefusal>>) -> Problem {
     match refusal {
-        patch_offer::Refusal::NoSuchOffer => Problem::not_found(),
-        patch_offer::Refusal::Rules(reasons) => Problem::of(reasons.into_iter().map(entry)),
+        Refusal::NoSuchOffer => Problem::not_found(),
+        Refusal::Rules(reasons) => Problem::of(reasons.into_iter().map(entry)),
     }
 }
 

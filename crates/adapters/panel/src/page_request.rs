@@ -2,18 +2,16 @@
 //! the browser disconnects.
 
 use std::convert::Infallible;
-use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use accounts::{Seller, SignedIn};
-use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
 use oauth::{BrowserSecret, SecretHash, Viewer};
 use usecases::shown_once::SentForm;
-use usecases::{ActingSeller, Failure, Transaction, Work, transact};
+use usecases::{ActingSeller, Failure, Transaction, transact};
 use web::TraceId;
 use web::form::Form;
 
@@ -85,13 +83,11 @@ impl PageRequest {
             + Sync
             + 'static,
     {
-        let change = Change {
-            panel: Arc::clone(&self.panel),
-            input,
-            run,
-            outcome: PhantomData,
+        let input = (Arc::clone(&self.panel), input);
+        let running = async move {
+            let units = input.0.units.as_ref();
+            transact(units, &input, |tx, (panel, input)| run(tx, panel, input)).await
         };
-        let running = async move { transact(change.panel.units.as_ref(), &change).await };
         let running = self.panel.tasks.run(running);
         async {
             match running.await? {
@@ -117,30 +113,6 @@ impl PageRequest {
             Box::pin(async { Ok::<_, Failure<Infallible>>(running.await?) })
         });
         done.await.map(|Ok(done)| done)
-    }
-}
-
-/// A use case with its input.
-struct Change<I, F, T, R> {
-    panel: Arc<Panel>,
-    input: I,
-    run: F,
-    outcome: PhantomData<fn() -> (T, R)>,
-}
-
-#[async_trait]
-impl<I, F, T, R> Work for Change<I, F, T, R>
-where
-    I: Send + Sync,
-    T: Send,
-    R: Send,
-    F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> Ended<'t, T, Failure<R>> + Send + Sync,
-{
-    type Done = T;
-    type Error = Failure<R>;
-
-    async fn run(&self, transaction: &dyn Transaction) -> Result<T, Failure<R>> {
-        (self.run)(transaction, &self.panel, &self.input).await
     }
 }
 

@@ -9,19 +9,18 @@ use accounts::{Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, S
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
-use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{OfferId, Randomness as _, SellerId};
 use oauth::{RawRegistration, Registrar, Scope};
 use orders::{Carrier, OrderId, OrderNumber, OrderRef, Sighting, TrackingNumber, TrackingStatus};
 use usecases::{
-    ActingOperator, Failure, Transaction, Work,
+    ActingOperator, Failure, Transaction,
     feed_offers::feed_offer,
     manage_application::{Move, move_application},
-    operator_tokens::OperatorTokenCreation,
+    operator_tokens::create_operator_token,
+    own_applications::register_application,
     personal_tokens::issue_personal_token,
     place_order::{self, Line, place_order},
-    register_application::register_application,
     sellers::{self, register_seller},
     settle_order::{Settlement, settle_order},
     ship_order::{Report, record_report},
@@ -48,11 +47,8 @@ pub(super) async fn seed_once(database: &Database, data_dir: &DataDir) -> anyhow
 
 async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {
     let (plan, randomness) = (Plan::read()?, SystemRandomness::new());
-    let creation = OperatorTokenCreation {
-        randomness: &randomness,
-        name: "sandbox",
-    };
-    let (_, operator) = transact(&*database.units(), &creation).await?;
+    let units = database.units();
+    let (_, operator) = create_operator_token(&*units, &randomness, "sandbox").await?;
     // Names are unique in a database, and another data directory may have seeded this one before.
     let is_first = database.sellers().sellers(0, 1).await?.is_empty();
     let id = randomness.uuid().simple().to_string();
@@ -64,7 +60,7 @@ async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credent
         plan,
         randomness,
     };
-    Ok(transact(&*database.units(), &seeding).await?)
+    Ok(transact(&*units, &seeding, |tx, seeding| Box::pin(seeding.run(tx))).await?)
 }
 
 async fn passwords(
@@ -129,11 +125,7 @@ struct Shop {
     credentials: SellerCredentials,
 }
 
-#[async_trait]
-impl Work for Seeding<'_> {
-    type Done = Credentials;
-    type Error = SeedError;
-
+impl Seeding<'_> {
     async fn run(&self, tx: &dyn Transaction) -> Result<Credentials, SeedError> {
         let mut shops = Vec::new();
         for (plan, password) in self.plan.sellers.iter().zip(&self.passwords) {
@@ -152,9 +144,7 @@ impl Work for Seeding<'_> {
         self.data_dir.prepare(&credentials).map_err(invalid)?;
         Ok(credentials)
     }
-}
 
-impl Seeding<'_> {
     /// A unique name, with the suffix after a separator.
     fn unique(&self, name: &str, separator: char) -> String {
         if self.suffix.is_empty() {

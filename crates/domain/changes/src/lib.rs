@@ -212,36 +212,25 @@ mod tests {
         let (seller, offer) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
         let (price, stock) = (Money::pln(499).unwrap(), Stock::new(3).unwrap());
         let status = OfferStatus::Draft;
-        let item = |event| ChangeItem::of_offer(seller, &event, DateTime::<Utc>::UNIX_EPOCH);
-        for (event, kind, detail) in [
-            (
-                OfferEvent::PriceChanged { offer, price },
-                ChangeKind::OfferPriceChanged,
-                Detail::Price(price),
-            ),
-            (
-                OfferEvent::StockChanged { offer, stock },
-                ChangeKind::OfferStockChanged,
-                Detail::Stock(stock),
-            ),
-            (
-                OfferEvent::StatusChanged { offer, status },
-                ChangeKind::OfferStatusChanged,
-                Detail::Status(status),
-            ),
-        ] {
-            let (topic, at) = (Topic::Offer(offer), DateTime::<Utc>::UNIX_EPOCH);
-            let expected = ChangeItem {
-                kind,
-                seller,
-                topic,
-                detail,
-                at,
-            };
-            assert_eq!(item(event), Some(expected));
-        }
+        let at = DateTime::<Utc>::UNIX_EPOCH;
+        let item = |event| ChangeItem::of_offer(seller, &event, at).map(|item| (item.kind, item.detail));
+        let priced = Some((ChangeKind::OfferPriceChanged, Detail::Price(price)));
+        assert_eq!(item(OfferEvent::PriceChanged { offer, price }), priced);
+        let stocked = Some((ChangeKind::OfferStockChanged, Detail::Stock(stock)));
+        assert_eq!(item(OfferEvent::StockChanged { offer, stock }), stocked);
+        let changed = OfferEvent::StatusChanged { offer, status };
+        let status_changed = Some((ChangeKind::OfferStatusChanged, Detail::Status(status)));
+        assert_eq!(item(changed), status_changed);
+        let item = ChangeItem::of_offer(seller, &changed, at).unwrap();
+        assert_eq!(
+            (item.topic, item.seller, item.at),
+            (Topic::Offer(offer), seller, at)
+        );
         // Moderation is the marketplace's own action.
-        assert_eq!(item(OfferEvent::Rejected { offer }), None);
+        assert_eq!(
+            ChangeItem::of_offer(seller, &OfferEvent::Rejected { offer }, at),
+            None
+        );
     }
 
     #[test]

@@ -68,10 +68,8 @@ mod tests {
         assert_eq!(violations.take("stock", negative), None);
         violations.add("urls[2]", Invalid::new("must be absolute"));
 
-        assert_eq!(
-            violations.iter().map(|(path, _)| path).collect::<Vec<_>>(),
-            ["stock", "urls[2]"]
-        );
+        let paths = violations.iter().map(|(path, _)| path);
+        assert!(paths.eq(["stock", "urls[2]"]));
         let text = "stock must not be negative; urls[2] must be absolute";
         assert_eq!(violations.to_string(), text);
         assert_eq!(violations.clone().into_result(), Err(violations));

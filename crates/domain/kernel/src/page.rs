@@ -83,12 +83,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_size_is_always_within_bounds(size: i64) {
-            let size = PageSize::clamped(size).get();
-            prop_assert!((1..=PAGE_MAX).contains(&size));
-        }
-
-        #[test]
         fn following_next_reads_everything_once_and_never_ends_in_an_empty_page(total in 0_u128..700, size in 1_i64..200) {
             let size = PageSize::clamped(size);
             let (mut seen, mut after) = (Vec::new(), None::<Keyset>);

@@ -106,12 +106,8 @@ mod tests {
                 counted_at,
                 resets_at: counted_at + chrono::TimeDelta::microseconds(microseconds),
             };
-            assert_eq!(
-                (quota.remaining(), quota.admits()),
-                (remaining, admits),
-                "{place}"
-            );
-            assert_eq!(quota.retry_after(), retry_after, "{microseconds}");
+            let actual = (quota.remaining(), quota.admits(), quota.retry_after());
+            assert_eq!(actual, (remaining, admits, retry_after), "{place}");
         }
     }
 }

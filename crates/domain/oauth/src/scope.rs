@@ -195,14 +195,10 @@ mod tests {
 
     #[test]
     fn a_list_may_repeat_names_and_spaces_but_not_invent_any() {
-        assert_eq!(
-            ScopeSet::parse("offers:read  offers:read").unwrap().to_string(),
-            "offers:read"
-        );
+        let repeated = ScopeSet::parse("offers:read  offers:read").unwrap();
+        assert_eq!(repeated.to_string(), "offers:read");
         assert_eq!(ScopeSet::parse("").unwrap(), ScopeSet::EMPTY);
-        assert_eq!(
-            ScopeSet::parse("offers:read Offers:read"),
-            Err(UnknownScope("Offers:read".to_owned()))
-        );
+        let unknown = UnknownScope("Offers:read".to_owned());
+        assert_eq!(ScopeSet::parse("offers:read Offers:read"), Err(unknown));
     }
 }

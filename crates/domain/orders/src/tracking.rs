@@ -110,8 +110,6 @@ pub trait TrackingQueue: Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::Cause;
     use crate::machine::tests::{at, order, shipment};
@@ -184,22 +182,6 @@ mod tests {
             deliver(change(Carrier::Inpost, true)),
         ] {
             assert_eq!(tracked(change), None);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn the_next_look_up_is_later_and_there_is_a_last_one(
-            status in prop::option::of(prop::sample::select(TrackingStatus::ALL.to_vec())),
-            start in 0_i64..2000,
-        ) {
-            let (mut now, mut look_ups) = (hour(start), 0);
-            while let Some(next) = SCHEDULE.next(at(0), status, now) {
-                prop_assert!(next > now);
-                now = next;
-                look_ups += 1;
-                prop_assert!(look_ups < 4_000);
-            }
         }
     }
 }

@@ -178,19 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_tells_what_was_answered_and_how_long_it_took() {
+    fn an_attempt_has_a_status_and_a_duration() {
         let after = |outcome, duration| Attempted { outcome, duration };
         let answered = after(Outcome::Answered(418), Duration::from_micros(1_500_999));
-        assert_eq!(
-            (answered.response_status(), answered.duration_ms()),
-            (Some(418), 1_500)
-        );
         let failed = after(Outcome::Failed(Failure::TimedOut), Duration::MAX);
-        assert_eq!((failed.response_status(), failed.duration_ms()), (None, i32::MAX));
+        let stored = |attempted: Attempted| (attempted.response_status(), attempted.duration_ms());
+        assert_eq!(stored(answered), (Some(418), 1_500));
+        assert_eq!(stored(failed), (None, i32::MAX));
     }
 
     #[test]
-    fn failures_read_back() {
+    fn failures_are_parsed_back() {
         let with_reason = [Failure::tls("certificate: expired"), Failure::protocol("")];
         for failure in PLAIN.into_iter().chain(with_reason) {
             assert_eq!(Failure::parse(&failure.to_text()), Ok(failure));

@@ -44,11 +44,7 @@ fn application(status: ApplicationStatus) -> Application {
 }
 
 /// A screen first shown to seller 2, with this many expected decisions.
-fn grants(decided: bool, saved: usize) -> MockTransaction {
-    grants_in(MockTransaction::new(), decided, saved)
-}
-
-fn grants_in(mut grants: MockTransaction, decided: bool, saved: usize) -> MockTransaction {
+fn grants(mut grants: MockTransaction, decided: bool, saved: usize) -> MockTransaction {
     grants.expect_lock_consent().returning(move |id, _, expires_at| {
         Ok(Consent {
             id,
@@ -66,89 +62,75 @@ fn grants_in(mut grants: MockTransaction, decided: bool, saved: usize) -> MockTr
 }
 
 #[tokio::test]
-async fn the_screen_shows_what_the_application_still_holds() {
+async fn the_screen_is_shown_refused_or_answered_at_once() {
+    use ConsentRefusal::{AnotherViewer, Decided, Expired, Unknown};
+    use RedirectError::{AccessDenied, InvalidScope};
     let active = application(ApplicationStatus::Active);
-    let shown = show(&grants(false, 0), Some(&active), (&ticket(), viewer(2)), now()).await;
-    assert_eq!(
-        shown.unwrap(),
-        Shown::Screen([Scope::OrdersRead].into_iter().collect())
-    );
-}
-
-#[tokio::test]
-async fn who_may_not_be_asked_is_not_asked_and_the_screen_is_used_up() {
     let pending = application(ApplicationStatus::Pending);
-    for application in [None, Some(&pending)] {
-        let shown = show(&grants(false, 1), application, (&ticket(), viewer(2)), now()).await;
-        assert_eq!(shown.unwrap(), Shown::Answered(RedirectError::AccessDenied));
-    }
-    let narrowed = Application {
-        scopes: [Scope::Messaging].into_iter().collect(),
-        ..application(ApplicationStatus::Active)
-    };
-    let shown = show(&grants(false, 1), Some(&narrowed), (&ticket(), viewer(2)), now()).await;
-    assert_eq!(shown.unwrap(), Shown::Answered(RedirectError::InvalidScope));
-}
-
-#[tokio::test]
-async fn who_may_not_be_asked_gets_the_same_answer_again_while_it_holds() {
-    let (pending, active) = (
-        application(ApplicationStatus::Pending),
-        application(ApplicationStatus::Active),
-    );
-    let again = show(&grants(true, 0), Some(&pending), (&ticket(), viewer(2)), now()).await;
-    assert_eq!(again.unwrap(), Shown::Answered(RedirectError::AccessDenied));
-    for (application, who, expected) in [
-        (&active, 2, ConsentRefusal::Decided),
-        (&pending, 3, ConsentRefusal::AnotherViewer),
-    ] {
-        let screen = (&ticket(), viewer(who));
-        let refused = show(&grants(true, 0), Some(application), screen, now()).await;
-        assert_eq!(refusal(refused), expected);
-    }
-}
-
-#[tokio::test]
-async fn a_screen_of_somebody_else_or_decided_or_expired_is_not_shown() {
-    let active = application(ApplicationStatus::Active);
-    let refused = async |decided: bool, who: u128, at: DateTime<Utc>| {
-        let grants = grants(decided, 0);
-        refusal(show(&grants, Some(&active), (&ticket(), viewer(who)), at).await)
-    };
-    assert_eq!(refused(false, 3, now()).await, ConsentRefusal::AnotherViewer);
-    assert_eq!(refused(true, 2, now()).await, ConsentRefusal::Decided);
+    let [mut narrowed, mut moved] = [active.clone(), active.clone()];
+    narrowed.scopes = [Scope::Messaging].into_iter().collect();
+    moved.redirect_uris = vec!["https://app.example/new".to_owned()];
     let late = now() + TimeDelta::minutes(10);
-    assert_eq!(refused(false, 2, late).await, ConsentRefusal::Expired);
+    let screen = Ok(Shown::Screen([Scope::OrdersRead].into_iter().collect()));
+    let denied = Ok(Shown::Answered(AccessDenied));
+    let no_scope = Ok(Shown::Answered(InvalidScope));
+    for (application, decided, who, at, saved, expected) in [
+        (Some(&active), false, 2, now(), 0, screen),
+        (Some(&active), false, 3, now(), 0, Err(AnotherViewer)),
+        (Some(&active), false, 2, late, 0, Err(Expired)),
+        (Some(&active), true, 2, now(), 0, Err(Decided)),
+        (Some(&moved), false, 2, now(), 0, Err(Unknown)),
+        // A request that cannot be granted is answered, and the screen is used up.
+        (None, false, 2, now(), 1, denied),
+        (Some(&pending), false, 2, now(), 1, denied),
+        (Some(&narrowed), false, 2, now(), 1, no_scope),
+        // The same viewer gets the same answer again while it holds.
+        (Some(&pending), true, 2, now(), 0, denied),
+        (Some(&pending), true, 3, now(), 0, Err(AnotherViewer)),
+    ] {
+        let grants = grants(MockTransaction::new(), decided, saved);
+        let shown = show(&grants, application, (&ticket(), viewer(who)), at).await;
+        let shown = match shown {
+            Err(Failure::Refused(refusal)) => Err(refusal),
+            shown => Ok(shown.unwrap()),
+        };
+        assert_eq!(shown, expected, "{application:?} {decided} {who}");
+    }
 }
 
 /// Seller 2 decides, with this application, and its owner's account open or closed.
 async fn decided(
-    mut tx: MockTransaction,
-    found: Option<Application>,
-    closed: bool,
+    tx: MockTransaction,
+    (found, closed): (Option<Application>, bool),
     decision: Decision,
 ) -> Outcome {
-    tx = knowing_sellers(grants_in(tx, false, 1), closed);
+    let mut tx = knowing_sellers(grants(tx, false, 1), closed);
     tx.expect_lock_application().returning(move |_| Ok(found.clone()));
     let (screen, ttl) = ((&ticket(), viewer(2)), TimeDelta::minutes(10));
     let made = decide((&tx, &tx, &tx), &chance(), screen, decision, (by(2), ttl), now()).await;
     made.unwrap().outcome
 }
 
+/// The redirect target with this result.
+fn redirect(result: &str) -> String {
+    format!("https://app.example/cb?x=1&{result}&state=state+%26+more&iss=https%3A%2F%2Fapi.example")
+}
+
 /// A decision by seller 2 about the application, logged once.
-fn deciding(noted: Action) -> MockTransaction {
+fn deciding(logged: Action) -> MockTransaction {
     let mut tx = MockTransaction::new();
+    let client_id = ticket().request.client_id.to_string();
     tx.expect_note()
         .once()
-        .withf(move |_, _, action, subject| {
-            *action == noted && subject == ticket().request.client_id.to_string()
-        })
+        .withf(move |_, _, action, subject| *action == logged && subject == client_id)
         .returning(|_, _, _, _| Ok(()));
     tx
 }
 
+const ISSUER: &str = "https://api.example";
+
 #[tokio::test]
-async fn approval_gives_a_code_for_what_is_left_of_the_scopes() {
+async fn approval_gives_a_code_for_the_remaining_scopes() {
     let mut tx = deciding(Action::ConsentGiven);
     tx.expect_add_consent()
         .once()
@@ -160,86 +142,59 @@ async fn approval_gives_a_code_for_what_is_left_of_the_scopes() {
         })
         .returning(|_| Ok(()));
     let active = application(ApplicationStatus::Active);
-    let outcome = decided(tx, Some(active), false, Decision::Approve).await;
+    let outcome = decided(tx, (Some(active), false), Decision::Approve).await;
     let Outcome::Code(code) = &outcome else {
         panic!("{outcome:?}")
     };
-    let url = outcome.redirect(&ticket(), "https://api.example");
-    let expected = format!(
-        "https://app.example/cb?x=1&code={}&state=state+%26+more&iss=https%3A%2F%2Fapi.example",
-        code.reveal()
-    );
-    assert_eq!(url, expected);
+    let code = format!("code={}", code.reveal());
+    assert_eq!(outcome.redirect(&ticket(), ISSUER), redirect(&code));
 }
 
 #[tokio::test]
-async fn refusal_and_an_application_that_is_gone_or_whose_owner_is_give_none() {
-    let outcome = decided(deciding(Action::ConsentRefused), None, false, Decision::Deny).await;
-    let url = outcome.redirect(&ticket(), "https://api.example");
-    assert_eq!(
-        url,
-        "https://app.example/cb?x=1&error=access_denied&state=state+%26+more&iss=https%3A%2F%2Fapi.example"
-    );
-    for (found, closed) in [
-        (None, false),
-        (Some(application(ApplicationStatus::Active)), true),
-    ] {
-        let outcome = decided(MockTransaction::new(), found, closed, Decision::Approve).await;
+async fn denial_and_an_application_or_owner_that_is_gone_give_no_code() {
+    let outcome = decided(deciding(Action::ConsentRefused), (None, false), Decision::Deny).await;
+    let denied = redirect("error=access_denied");
+    assert_eq!(outcome.redirect(&ticket(), ISSUER), denied);
+    let active = application(ApplicationStatus::Active);
+    for owned in [(None, false), (Some(active), true)] {
+        let outcome = decided(MockTransaction::new(), owned, Decision::Approve).await;
         assert!(matches!(outcome, Outcome::Error(RedirectError::AccessDenied)));
     }
 }
 
 #[tokio::test]
-async fn an_address_that_was_taken_away_is_answered_no_more() {
-    let moved = Application {
-        redirect_uris: vec!["https://app.example/new".to_owned()],
-        ..application(ApplicationStatus::Active)
-    };
-    let shown = show(&grants(false, 0), Some(&moved), (&ticket(), viewer(2)), now()).await;
-    assert_eq!(refusal(shown), ConsentRefusal::Unknown);
-}
-
-#[tokio::test]
-async fn a_decision_stands_where_its_own_transaction_left_its_mark() {
-    let later = now() + TimeDelta::seconds(1);
-    let refusal = |at| Made {
-        outcome: Outcome::Error(RedirectError::AccessDenied),
-        at,
-    };
-    let asked = async |decided, made: Made| {
-        let grants = grants(decided, 0);
-        stands(&grants, (&ticket(), viewer(2)), &made).await.unwrap()
-    };
-    assert!(asked(true, refusal(now())).await);
-    assert!(
-        !asked(true, refusal(later)).await,
-        "another decision came before it"
-    );
-    assert!(!asked(false, refusal(now())).await);
-    for stored in [true, false] {
-        let mut grants = grants(true, 0);
-        let code = Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]);
-        grants
-            .expect_lock_family()
-            .once()
+async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
+    let stands = async |mut tx: MockTransaction, decided, family_exists: Option<bool>, outcome, at| {
+        tx.expect_lock_family()
+            .times(usize::from(family_exists.is_some()))
             .withf(|id| *id == family().id)
-            .returning(move |_| Ok(stored.then(family)));
-        let made = Made {
-            outcome: Outcome::Code(code),
-            at: now(),
-        };
-        let found = stands(&grants, (&ticket(), viewer(2)), &made).await.unwrap();
-        assert_eq!(found, stored);
+            .returning(move |_| Ok(family_exists.unwrap().then(family)));
+        let made = Made { outcome, at };
+        stands(&grants(tx, decided, 0), (&ticket(), viewer(2)), &made)
+            .await
+            .unwrap()
+    };
+    let tx = MockTransaction::new;
+    let later = now() + TimeDelta::seconds(1);
+    // At `later`, another decision came before this one.
+    for (decided, at, expected) in [(true, now(), true), (true, later, false), (false, now(), false)] {
+        let denied = Outcome::Error(RedirectError::AccessDenied);
+        assert_eq!(stands(tx(), decided, None, denied, at).await, expected);
+    }
+    for exists in [true, false] {
+        let code = Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]);
+        let approved = Outcome::Code(code);
+        assert_eq!(stands(tx(), true, Some(exists), approved, now()).await, exists);
     }
 }
 
 #[tokio::test]
-async fn only_a_connection_is_ended_and_noted() {
-    let ended = async |connected| {
+async fn only_an_existing_connection_is_ended_and_logged() {
+    let end = async |connected| {
         let mut tx = noting(usize::from(connected), Action::Disconnected);
         tx.expect_disconnect().returning(move |_, _| Ok(connected));
         disconnect(&tx, &tx, support::by(), ticket().request.client_id).await
     };
-    ended(true).await.unwrap();
-    assert_eq!(refusal(ended(false).await), NoSuchConnection);
+    end(true).await.unwrap();
+    assert_eq!(refusal(end(false).await), NoSuchConnection);
 }

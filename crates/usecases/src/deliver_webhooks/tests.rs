@@ -234,11 +234,7 @@ async fn slow_responses_do_not_delay_the_rest_of_their_queues() {
         for queue in 1..=12 {
             world.store.until_ended(queue, 1).await;
         }
-        assert!(
-            queued.elapsed() < Duration::from_secs(1),
-            "{:?}",
-            queued.elapsed()
-        );
+        assert!(queued.elapsed() < Duration::from_secs(1));
     };
     world.run(later).await;
 }
@@ -408,11 +404,7 @@ async fn pauses_grow_while_a_host_is_full_and_are_short_again_after() {
         receivers.limit_per_host(1);
         let begun = Instant::now();
         store.until_ended(1, 2).await;
-        assert!(
-            begun.elapsed() < Duration::from_millis(400),
-            "{:?}",
-            begun.elapsed()
-        );
+        assert!(begun.elapsed() < Duration::from_millis(400));
     };
     world.run(later).await;
 }

@@ -1,6 +1,6 @@
 //! Permissions, carrier look-ups and notifications of shipments.
 
-use orders::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, OrderStatus, TrackingStatus};
+use orders::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, TrackingStatus};
 use uuid::Uuid;
 
 use super::*;
@@ -24,10 +24,16 @@ fn paid(seller: u128) -> SellerOrder {
     part(seller, 1).pay(now()).unwrap().after
 }
 
-fn reader(part: Option<SellerOrder>) -> MockOrderReader {
-    let mut reader = MockOrderReader::new();
-    reader.expect_order().returning(move |_, _| Ok(part.clone()));
-    reader
+fn several(seller: u128) -> SellerOrder {
+    let mut part = paid(seller);
+    part.several_sellers = true;
+    part
+}
+
+/// True for this reason, with seller 1's own items.
+fn is_impossible(refusal: &Refusal, reason: Reason) -> bool {
+    let own = paid(1).items[0].offer;
+    matches!(refusal, Refusal::Impossible { refused, own_items } if refused.reason == reason && *own_items == [own])
 }
 
 /// Finds these parts, and expects this many saves and mails.
@@ -42,43 +48,28 @@ fn store(parts: Vec<SellerOrder>, saves: usize, mails: usize) -> MockTransaction
 }
 
 async fn check(part: Option<SellerOrder>, items: &[&str]) -> Result<SellerOrder, Failure<Refusal>> {
-    check_report(&reader(part), Uuid::from_u128(1).into(), &report(items)).await
+    let mut reader = MockOrderReader::new();
+    reader.expect_order().returning(move |_, _| Ok(part.clone()));
+    check_report(&reader, Uuid::from_u128(1).into(), &report(items)).await
 }
 
 #[tokio::test]
-async fn items_are_looked_at_before_the_state() {
+async fn items_are_checked_before_the_state() {
     let own = paid(1).items[0].offer.to_string();
     assert!(check(Some(paid(1)), &[&own]).await.is_ok());
-    let unpaid = check(Some(part(1, 1)), &["not-an-id", &own]).await.unwrap_err();
-    let Failure::Refused(Refusal::Items(violations)) = unpaid else {
+    let unpaid = refusal(check(Some(part(1, 1)), &["not-an-id", &own]).await);
+    let Refusal::Items(violations) = unpaid else {
         panic!("{unpaid}")
     };
-    assert_eq!(
-        violations.iter().map(|(path, _)| path).collect::<Vec<_>>(),
-        ["item_ids[0]"]
-    );
-    assert!(matches!(
-        check(None, &[]).await,
-        Err(Failure::Refused(Refusal::NoSuchOrder))
-    ));
+    let paths = violations.iter().map(|(path, _)| path).collect::<Vec<_>>();
+    assert_eq!(paths, ["item_ids[0]"]);
+    assert_eq!(refusal(check(None, &[]).await), Refusal::NoSuchOrder);
+    let refused = refusal(check(Some(several(1)), &[]).await);
+    assert!(is_impossible(&refused, Reason::SeveralSellers), "{refused}");
 }
 
 #[tokio::test]
-async fn an_order_of_several_sellers_names_the_callers_items() {
-    let several = SellerOrder {
-        several_sellers: true,
-        ..paid(1)
-    };
-    let own = own_items(&several);
-    let failure = check(Some(several), &[]).await.unwrap_err();
-    let Failure::Refused(Refusal::Impossible { refused, own_items }) = failure else {
-        panic!("{failure}")
-    };
-    assert_eq!((refused.reason, own_items), (Reason::SeveralSellers, own));
-}
-
-#[tokio::test]
-async fn neither_test_orders_nor_other_carriers_are_looked_up() {
+async fn test_orders_and_other_carriers_are_not_looked_up() {
     let never = MockCarrierLookup::new();
     assert_eq!(ask_carrier(&never, true, Carrier::Dpd, &number()).await, None);
     assert_eq!(ask_carrier(&never, false, Carrier::Other, &number()).await, None);
@@ -101,15 +92,13 @@ async fn the_mail_is_queued_with_the_shipment_unless_the_parcel_has_arrived() {
         };
         let store = store(vec![paid(1)], 1, mailed);
         let (report, sighting) = (report(&[]), Some(sighting));
-        let after = record_report(&store, &chance(), seller, &report, sighting, now())
-            .await
-            .unwrap();
-        assert_eq!(after.parcel().unwrap().buyer_notified, mailed == 1);
+        let after = record_report(&store, &chance(), seller, &report, sighting, now()).await;
+        assert_eq!(after.unwrap().parcel().unwrap().buyer_notified, mailed == 1);
     }
 }
 
 #[tokio::test]
-async fn what_was_fine_at_the_check_may_be_shipped_meanwhile() {
+async fn an_order_that_was_shipped_since_the_check_is_refused() {
     let new = NewShipment {
         id: Uuid::nil().into(),
         carrier: Carrier::Dpd,
@@ -120,9 +109,7 @@ async fn what_was_fine_at_the_check_may_be_shipped_meanwhile() {
     let seller = Uuid::from_u128(1).into();
     let store = store(vec![shipped], 0, 0);
     let refused = record_report(&store, &chance(), seller, &report(&[]), None, now()).await;
-    assert!(
-        matches!(refusal(refused), Refusal::Impossible { refused, .. } if refused.reason == Reason::AlreadyShipped)
-    );
+    assert!(is_impossible(&refusal(refused), Reason::AlreadyShipped));
 }
 
 fn marketplace(seller: Option<u128>) -> MarketplaceShipment {
@@ -135,59 +122,34 @@ fn marketplace(seller: Option<u128>) -> MarketplaceShipment {
 }
 
 #[tokio::test]
-async fn the_marketplace_ships_what_is_left_with_one_mail() {
-    let several = |seller| SellerOrder {
-        several_sellers: true,
-        ..paid(seller)
+async fn the_marketplace_ships_the_remaining_parts_with_one_mail() {
+    let ship = async |parts: &[SellerOrder], seller, recorded| {
+        let store = store(parts.to_vec(), recorded, recorded);
+        record_marketplace_shipment(&store, &chance(), &marketplace(seller), None, now()).await
     };
-    let ship = async |parts: Vec<SellerOrder>, shipment: MarketplaceShipment, saves, mailed| {
-        let store = store(parts, saves, mailed);
-        record_marketplace_shipment(&store, &chance(), &shipment, None, now()).await
-    };
-    let first = ship(vec![several(1), several(2)], marketplace(Some(1)), 1, 1)
-        .await
-        .unwrap();
+    let first = ship(&[several(1), several(2)], Some(1), 1).await.unwrap();
     assert_eq!(first.len(), 1);
-    let all = ship(vec![first[0].clone(), several(2)], marketplace(None), 1, 1)
-        .await
-        .unwrap();
-    assert_eq!(
-        all.iter()
-            .map(|part| part.seller.uuid().as_u128())
-            .collect::<Vec<_>>(),
-        [2]
-    );
-    let again = ship(vec![first[0].clone(), all[0].clone()], marketplace(None), 0, 0)
-        .await
-        .unwrap_err();
-    assert!(matches!(
-        again,
-        Failure::Refused(Refusal::Impossible { refused, .. }) if refused.status == OrderStatus::Shipped
-    ));
-    let nobody = ship(vec![several(1)], marketplace(Some(7)), 0, 0)
-        .await
-        .unwrap_err();
-    assert!(matches!(nobody, Failure::Refused(Refusal::NoSuchOrder)));
+    let rest = ship(&[first[0].clone(), several(2)], None, 1).await.unwrap();
+    assert_eq!((rest.len(), rest[0].seller), (1, several(2).seller));
+    let again = refusal(ship(&[first[0].clone(), rest[0].clone()], None, 0).await);
+    assert!(is_impossible(&again, Reason::AlreadyShipped), "{again}");
+    let unknown = refusal(ship(&[several(1)], Some(7), 0).await);
+    assert_eq!(unknown, Refusal::NoSuchOrder);
 }
 
 #[tokio::test]
-async fn what_the_marketplace_cannot_ship_is_refused_before_a_carrier_is_asked() {
-    let check = async |parts: Vec<SellerOrder>, seller| {
-        let mut directory = MockOrderDirectory::new();
+async fn the_marketplaces_shipment_is_checked_before_a_carrier_is_asked() {
+    let check = async |parts: &[SellerOrder], seller| {
+        let (mut directory, parts) = (MockOrderDirectory::new(), parts.to_vec());
         directory.expect_parts().returning(move |_| Ok(parts.clone()));
         check_marketplace_shipment(&directory, &marketplace(seller)).await
     };
-    let fine = check(vec![paid(1), paid(2)], Some(2)).await.unwrap();
-    assert_eq!(fine, [paid(2)]);
-    assert_eq!(check(vec![paid(1), paid(2)], None).await.unwrap().len(), 2);
-    assert!(matches!(
-        check(vec![part(1, 1)], None).await,
-        Err(Failure::Refused(Refusal::Impossible { refused, .. })) if refused.reason == Reason::Unpaid
-    ));
-    for (parts, seller) in [(vec![], None), (vec![paid(1)], Some(7))] {
-        assert!(matches!(
-            check(parts, seller).await,
-            Err(Failure::Refused(Refusal::NoSuchOrder))
-        ));
+    let both = [paid(1), paid(2)];
+    assert_eq!(check(&both, Some(2)).await.unwrap(), [paid(2)]);
+    assert_eq!(check(&both, None).await.unwrap().len(), 2);
+    let unpaid = refusal(check(&[part(1, 1)], None).await);
+    assert!(is_impossible(&unpaid, Reason::Unpaid), "{unpaid}");
+    for (parts, seller) in [(&[][..], None), (&both, Some(7))] {
+        assert_eq!(refusal(check(parts, seller).await), Refusal::NoSuchOrder);
     }
 }

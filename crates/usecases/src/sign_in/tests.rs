@@ -7,105 +7,98 @@ use super::*;
 use crate::MockTransaction;
 use crate::test_support::{HOME, by, knowing_sellers, noting, now, refusal, seller};
 
-fn rates(from_address: u64, for_account: u64) -> MockRateCounter {
+async fn attempt(from_address: u64, for_account: u64, limits: AttemptLimits) -> Pace {
     let mut rates = MockRateCounter::new();
     rates.expect_count().returning(move |limiter, _| {
-        let place = match limiter {
-            Limiter::SignInByAddress => from_address,
-            _ => for_account,
-        };
         Ok(Count {
-            place,
+            place: match limiter {
+                Limiter::SignInByAddress => from_address,
+                _ => for_account,
+            },
             resets_at: now(),
             counted_at: now(),
         })
     });
-    rates
+    pace(&rates, (HOME, "a@b"), limits).await.unwrap()
 }
 
 #[tokio::test]
-async fn an_account_beyond_its_limit_waits_and_an_address_is_refused() {
-    let limits = AttemptLimits {
-        per_address: 30,
-        undelayed_per_account: 5,
-        longest_delay: Duration::from_secs(10),
+async fn attempts_beyond_the_limits_are_delayed_by_account_and_refused_by_address() {
+    let limits = |per_address, undelayed_per_account, longest_delay| AttemptLimits {
+        per_address,
+        undelayed_per_account,
+        longest_delay: Duration::from_secs(longest_delay),
     };
-    let none = Duration::ZERO;
-    let paced = async |from_address, for_account, limits| {
-        let rates = rates(from_address, for_account);
-        pace(&rates, (HOME, "a@b"), limits).await.unwrap()
-    };
-    for (place, seconds) in [(1, 0), (5, 0), (6, 1), (9, 4), (u64::MAX, 10)] {
-        let wait = Duration::from_secs(seconds);
-        assert_eq!(paced(1, place, limits).await, Pace::After(wait), "{place}");
+    let (usual, undelayed) = (limits(30, 5, 10), limits(31, 7, 0));
+    for (from_address, for_account, limits, seconds) in [
+        (1, 1, usual, Some(0)),
+        (1, 5, usual, Some(0)),
+        (1, 6, usual, Some(1)),
+        (1, 9, usual, Some(4)),
+        (1, u64::MAX, usual, Some(10)),
+        (30, 1, usual, Some(0)),
+        (31, 1, usual, None),
+        (31, 7, undelayed, Some(0)),
+        (31, 1_000, undelayed, Some(0)),
+        (32, 1, undelayed, None),
+    ] {
+        let delay = match attempt(from_address, for_account, limits).await {
+            Pace::After(delay) => Some(delay.as_secs()),
+            Pace::Refused(_) => None,
+        };
+        assert_eq!(delay, seconds, "{from_address} {for_account}");
     }
-    assert_eq!(paced(30, 1, limits).await, Pace::After(none));
-    assert!(matches!(paced(31, 1, limits).await, Pace::Refused(_)));
-    let other = AttemptLimits {
-        per_address: 31,
-        undelayed_per_account: 7,
-        longest_delay: none,
-    };
-    assert_eq!(paced(31, 7, other).await, Pace::After(none));
-    assert_eq!(paced(31, 1_000, other).await, Pace::After(none));
-    assert!(matches!(paced(32, 1, other).await, Pace::Refused(_)));
 }
 
-/// The password is verified exactly once, against this hash or none.
-async fn checked(account: Option<Account>, fits: bool, compared_with: Option<&'static str>) -> Checked {
+/// The password is verified exactly once, against the hash of an open account or none.
+async fn checked(
+    account: Option<(bool, Option<&'static str>)>,
+    fits: bool,
+    compared: Option<&'static str>,
+) -> Checked {
     let (mut panel, mut passwords) = (MockPanelReader::new(), MockPasswordHasher::new());
-    panel.expect_account().returning(move |_| Ok(account.clone()));
+    panel.expect_account().returning(move |_| {
+        Ok(account.map(|(closed, password)| {
+            let mut seller = seller(by().seller);
+            seller.closed_at = closed.then(now);
+            let password = password.map(|hash| PasswordHash::new(hash.to_owned()));
+            Account { seller, password }
+        }))
+    });
     passwords
         .expect_verify()
         .once()
-        .withf(move |_, hash| hash.as_ref().map(PasswordHash::as_str) == compared_with)
+        .withf(move |_, hash| hash.as_ref().map(PasswordHash::as_str) == compared)
         .returning(move |_, _| Ok(fits));
-    check(&panel, &passwords, "shop@example.com", "secret")
-        .await
-        .unwrap()
-}
-
-fn account(closed: bool, password: Option<&str>) -> Account {
-    let seller = seller(by().seller);
-    Account {
-        seller: Seller {
-            closed_at: closed.then(now),
-            ..seller
-        },
-        password: password.map(|hash| PasswordHash::new(hash.to_owned())),
-    }
+    let check = check(&panel, &passwords, "shop@example.com", "secret");
+    check.await.unwrap()
 }
 
 #[tokio::test]
 async fn every_attempt_takes_one_comparison() {
-    let right = checked(Some(account(false, Some("h"))), true, Some("h")).await;
+    let (open, closed, passwordless) = ((false, Some("h")), (true, Some("h")), (false, None));
+    let right = checked(Some(open), true, Some("h")).await;
     assert!(matches!(right, Checked::Right(seller, _) if seller.id == by().seller));
-    let wrong = checked(Some(account(false, Some("h"))), false, Some("h")).await;
-    assert!(matches!(wrong, Checked::Wrong(Some(_))));
-    let closed = checked(Some(account(true, Some("h"))), false, None).await;
-    assert!(matches!(closed, Checked::Wrong(Some(_))));
-    let passwordless = checked(Some(account(false, None)), false, None).await;
-    assert!(matches!(passwordless, Checked::Wrong(Some(_))));
-    let unknown = checked(None, false, None).await;
-    assert!(matches!(unknown, Checked::Wrong(None)));
-}
-
-#[tokio::test]
-async fn a_hasher_that_errs_lets_nobody_into_an_account_without_password() {
-    let passwordless = checked(Some(account(false, None)), true, None).await;
-    assert!(matches!(passwordless, Checked::Wrong(_)));
-}
-
-fn opening() -> Opening {
-    Opening {
-        by: by(),
-        session: SecretHash::of("new"),
-        earlier: Some(SecretHash::of("old")),
+    for (account, fits, compared) in [
+        (Some(open), false, Some("h")),
+        (Some(closed), false, None),
+        (Some(passwordless), false, None),
+        // Even a hasher that errs lets nobody into an account without password.
+        (Some(passwordless), true, None),
+        (None, false, None),
+    ] {
+        let wrong = checked(account, fits, compared).await;
+        assert!(matches!(wrong, Checked::Wrong(known) if known.is_some() == account.is_some()));
     }
 }
 
 #[tokio::test]
-async fn a_new_session_takes_the_place_of_the_browsers_earlier_one_while_the_account_is_open() {
+async fn a_new_session_replaces_the_browsers_earlier_one_while_the_account_is_open() {
+    let opening = Opening {
+        by: by(),
+        session: SecretHash::of("new"),
+        earlier: Some(SecretHash::of("old")),
+    };
     let mut tx = knowing_sellers(noting(1, Action::SignedIn), false);
     tx.expect_end_session()
         .once()
@@ -115,19 +108,17 @@ async fn a_new_session_takes_the_place_of_the_browsers_earlier_one_while_the_acc
         .once()
         .withf(|session| session.hash == SecretHash::of("new") && session.created_at == now())
         .returning(|_| Ok(()));
-    open_session(&tx, opening(), now()).await.unwrap();
+    open_session(&tx, opening, now()).await.unwrap();
     let closed = knowing_sellers(MockTransaction::new(), true);
-    let refused = open_session(&closed, opening(), now()).await;
+    let refused = open_session(&closed, opening, now()).await;
     assert_eq!(refusal(refused), NotOpen::SellerClosed);
 }
 
 #[tokio::test]
-async fn a_password_changed_meanwhile_is_noticed() {
-    let mut panel = MockPanelReader::new();
-    panel
-        .expect_password()
-        .returning(|_| Ok(Some(PasswordHash::new("new".to_owned()))));
+async fn a_password_that_was_changed_meanwhile_is_noticed() {
     let hash = |text: &str| PasswordHash::new(text.to_owned());
+    let mut panel = MockPanelReader::new();
+    panel.expect_password().returning(move |_| Ok(Some(hash("new"))));
     assert!(is_still_right(&panel, by().seller, &hash("new")).await.unwrap());
     assert!(!is_still_right(&panel, by().seller, &hash("old")).await.unwrap());
 }

@@ -1,89 +1,65 @@
 //! When a transaction is repeated, and when it must not be.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::{Failure, MockTransaction, test_support::now};
+use crate::test_support::deadlock;
+use crate::{Failure, MockTransaction};
 
 /// Transactions whose commits end as listed, last first; counts the begun ones.
+#[derive(Default)]
 struct Units {
     commits: Mutex<Vec<Result<(), CommitError>>>,
-    begun: Arc<Mutex<usize>>,
+    begun: AtomicUsize,
 }
 
 #[async_trait]
 impl UnitOfWork for Units {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        *self.begun.lock().unwrap() += 1;
-        let end = self.commits.lock().unwrap().pop();
+        self.begun.fetch_add(1, Ordering::Relaxed);
         let mut tx = MockTransaction::new();
-        tx.expect_now().returning(now);
-        if let Some(end) = end {
-            let end = Mutex::new(Some(end));
-            tx.expect_commit()
-                .return_once(move || end.lock().unwrap().take().unwrap());
+        if let Some(end) = self.commits.lock().unwrap().pop() {
+            tx.expect_commit().return_once(move || end);
         }
         Ok(Box::new(tx))
     }
 }
 
-fn lost() -> StoreError {
-    StoreError::Retryable("deadlock".into())
-}
+type Outcome = Result<u8, Failure<&'static str>>;
 
-/// Work that ends with this result each time.
-struct Ends<F>(F);
-
-#[async_trait]
-impl<F: Fn() -> Result<u8, Failure<&'static str>> + Send + Sync> Work for Ends<F> {
-    type Done = u8;
-    type Error = Failure<&'static str>;
-
-    async fn run(&self, _: &dyn Transaction) -> Result<u8, Self::Error> {
-        self.0()
+#[tokio::test]
+async fn lost_transactions_are_repeated_three_times_and_unknown_outcomes_never() {
+    let done: fn() -> Outcome = || Ok(1);
+    let rolled_back = || Err(CommitError::RolledBack(deadlock()));
+    let unavailable = || Err(CommitError::RolledBack(StoreError::Unavailable("away".into())));
+    let unknown = || Err(CommitError::Unknown(deadlock()));
+    let lost = r#"Store(Store(Retryable("deadlock")))"#;
+    for (commits, work, begun, expected) in [
+        (vec![Ok(()), rolled_back()], done, 2, ""),
+        ((0..4).map(|_| rolled_back()).collect(), done, 4, lost),
+        (Vec::new(), || Err(deadlock().into()), 4, lost),
+        (
+            vec![unavailable()],
+            done,
+            1,
+            r#"Store(Store(Unavailable("away")))"#,
+        ),
+        (
+            vec![unknown()],
+            done,
+            1,
+            r#"Store(Unknown(Retryable("deadlock")))"#,
+        ),
+        (Vec::new(), || Err(Failure::Refused("no")), 1, r#"Refused("no")"#),
+    ] {
+        let units = Units {
+            commits: Mutex::new(commits),
+            ..Units::default()
+        };
+        let outcome = transact(&units, &work, |_, work| Box::pin(async move { work() })).await;
+        let error = outcome.err().map(|error| format!("{error:?}"));
+        assert_eq!(error.unwrap_or_default(), expected);
+        assert_eq!(units.begun.into_inner(), begun, "{expected}");
     }
-}
-
-async fn run(
-    commits: Vec<Result<(), CommitError>>,
-    end: impl Fn() -> Result<u8, Failure<&'static str>> + Send + Sync,
-) -> (Result<u8, Failure<&'static str>>, usize) {
-    let begun = Arc::new(Mutex::new(0));
-    let units = Units {
-        commits: Mutex::new(commits),
-        begun: Arc::clone(&begun),
-    };
-    let result = transact(&units, &Ends(end)).await;
-    let begun = *begun.lock().unwrap();
-    (result, begun)
-}
-
-#[tokio::test]
-async fn a_transaction_that_lost_is_done_again() {
-    let commits = vec![Ok(()), Err(CommitError::RolledBack(lost()))];
-    let (result, begun) = run(commits, || Ok(1)).await;
-    assert!(matches!((result, begun), (Ok(1), 2)));
-}
-
-#[tokio::test]
-async fn it_gives_up_after_three_repeats() {
-    let (result, begun) = run(Vec::new(), || Err(lost().into())).await;
-    assert!(matches!(
-        result,
-        Err(Failure::Store(UnitOfWorkError::Store(StoreError::Retryable(_))))
-    ));
-    assert_eq!(begun, 4);
-}
-
-#[tokio::test]
-async fn a_commit_of_unknown_fate_is_never_repeated() {
-    let (result, begun) = run(vec![Err(CommitError::Unknown(lost()))], || Ok(1)).await;
-    assert!(matches!(result, Err(Failure::Store(UnitOfWorkError::Unknown(_)))));
-    assert_eq!(begun, 1);
-}
-
-#[tokio::test]
-async fn a_refusal_commits_nothing() {
-    let (result, begun) = run(Vec::new(), || Err(Failure::Refused("no"))).await;
-    assert!(matches!((result, begun), (Err(Failure::Refused("no")), 1)));
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
+use async_trait::async_trait;
 use chrono::DateTime;
 use kernel::{OfferId, StoreError};
 use offers::Offer;
 use proptest::prelude::*;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use usecases::MockTransaction;
+use usecases::{MockTransaction, Transaction};
 use uuid::Uuid;
 
 use super::*;

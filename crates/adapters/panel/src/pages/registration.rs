@@ -3,8 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use oauth::{ClientType, Purpose, RawRegistration};
-use usecases::own_applications::{self, Refusal as Refused};
-use usecases::register_application;
+use usecases::own_applications::{self, Refusal as Refused, RegistrationRefusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
@@ -69,7 +68,7 @@ pub(crate) async fn sent(request: SignedInRequest) -> Result<HttpResponse, Refus
     match registered.await? {
         Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
         Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(request.request.path)),
-        Err(Refused::Registration(register_application::Refusal::NameTaken)) => {
+        Err(Refused::Registration(RegistrationRefusal::NameTaken)) => {
             let issues = Issues::conflict("name", t.form.name_taken);
             shown(&request, raw, form.number, issues)
         }

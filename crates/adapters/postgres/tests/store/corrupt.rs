@@ -5,11 +5,12 @@ use changes::ChangesError;
 use futures_util::join;
 use kernel::{Row, StoreError};
 use orders::{Carrier, OrderRef};
-use usecases::Work as _;
 
 use crate::{
     feed::follow,
-    support::{Fixture, Parties, Restock, id, instant, key_of, link, offer, part, session, shipped},
+    support::{
+        Fixture, Parties, Restock, Work as _, id, instant, key_of, link, offer, part, session, shipped,
+    },
 };
 
 /// Drops the checks of the tables.

@@ -11,13 +11,13 @@ use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
 use testkit::{Pace, StatementProxy};
 use tokio::time::Instant;
-use usecases::{Work, settle_order::Settlement, transact};
+use usecases::settle_order::Settlement;
 use webhooks::{Capacity, QueueKey, SubscriptionQueue};
 
 use crate::feed::follow;
 use crate::support::{
-    CAPACITY, Fixture, LEASE, Parties, Place, Report, Restock, Settle, again, all_ended, answer, claim,
-    grant, handle, hash, id, ids, more, queue_one, release, request, settings,
+    CAPACITY, Fixture, LEASE, Parties, Place, Report, Restock, Settle, Work as _, again, all_ended, answer,
+    claim, grant, handle, hash, id, ids, more, queue_one, release, request, settings, transact,
 };
 
 impl Fixture {

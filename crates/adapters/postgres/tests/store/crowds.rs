@@ -9,9 +9,11 @@ use kernel::SellerId;
 use oauth::{Limiter, Subject};
 use offers::Decision;
 use orders::OrderRef;
-use usecases::{Failure, settle_order, settle_order::Settlement, ship_order, transact};
+use usecases::{Failure, settle_order, settle_order::Settlement, ship_order};
 
-use crate::support::{Fixture, Moderate, Place, Report, Settle, changed, id, instant, offer, request};
+use crate::support::{
+    Fixture, Moderate, Place, Report, Settle, changed, id, instant, offer, request, transact,
+};
 
 /// The number of deadlocks that the database has counted.
 async fn deadlocks(fixture: &Fixture) -> i64 {

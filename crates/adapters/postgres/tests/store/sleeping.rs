@@ -8,10 +8,12 @@ use kernel::OfferId;
 use oauth::ApplicationStatus;
 use offers::Decision;
 use tokio::time::Instant;
-use usecases::{Transaction, Work};
+use usecases::Transaction;
 use webhooks::QueueKey;
 
-use crate::support::{CAPACITY, Fixture, LEASE, Moderate, answer, claim, id, queue_one, set_status};
+use crate::support::{
+    CAPACITY, Fixture, LEASE, Moderate, Work as _, answer, claim, id, queue_one, set_status,
+};
 
 /// An open transaction that has announced an offer's rejection.
 async fn open_fan_out(fixture: &Fixture, queue: QueueKey, offer: OfferId) -> Box<dyn Transaction> {

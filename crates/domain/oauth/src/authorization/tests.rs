@@ -97,10 +97,7 @@ fn without_a_trusted_redirect_uri_the_error_is_shown_directly() {
     for unusable in [None, Some(suspended), Some(built_in)] {
         // This is checked before the redirect URI.
         let refused = query(&[("redirect_uri", None)], &[]).check(unusable.as_ref());
-        assert!(
-            matches!(refused, Err(AuthorizationRefusal::Client(_))),
-            "{unusable:?}"
-        );
+        assert!(matches!(refused, Err(AuthorizationRefusal::Client(_))));
     }
 }
 
@@ -123,52 +120,27 @@ fn other_errors_are_redirected_in_the_order_of_the_checks_with_a_usable_state() 
         ("scope", Some("offers:read offers:write"), InvalidScope),
     ];
     for (name, value, error) in cases {
+        let expected = (error, Some("12345678".to_owned()));
         let redirected = redirected(&query(&[(name, value)], &[]));
-        assert_eq!(
-            redirected,
-            (error, Some("12345678".to_owned())),
-            "{name}={value:?}"
-        );
+        assert_eq!(redirected, expected, "{name}={value:?}");
     }
     let (token, long, longest) = (Some("token"), "x".repeat(1025), "ż".repeat(1024));
-    let cases: [(&[_], &[_], _, _); 7] = [
+    let usable = |state: &'static str| Some(state.to_owned());
+    let state = |state| query(&[("state", state)], &[]);
+    let twice = |name| query(&[("response_type", token)], &[(name, "87654321")]);
+    let untyped = query(&[("response_type", token), ("state", Some("x"))], &[]);
+    for (query, error, state) in [
         // A repetition comes before the response type, and that before the state.
-        (
-            &[("response_type", token)],
-            &[("scope", "x")],
-            InvalidRequest,
-            Some("12345678"),
-        ),
-        (
-            &[("response_type", token), ("state", Some("x"))],
-            &[],
-            UnsupportedResponseType,
-            Some("x"),
-        ),
-        (&[("state", None)], &[], InvalidRequest, None),
-        (
-            &[("state", Some("1234567"))],
-            &[],
-            InvalidRequest,
-            Some("1234567"),
-        ),
-        (&[("state", Some(&long))], &[], InvalidRequest, None),
-        (&[], &[("state", "12345678")], InvalidRequest, None),
-        (
-            &[("state", Some(&longest)), ("scope", None)],
-            &[],
-            InvalidScope,
-            Some(&longest),
-        ),
-    ];
-    for (changes, added, error, state) in cases {
-        let redirected = redirected(&query(changes, added));
-        assert_eq!(
-            redirected,
-            (error, state.map(str::to_owned)),
-            "{changes:?} {added:?}"
-        );
+        (twice("scope"), InvalidRequest, usable("12345678")),
+        (twice("state"), InvalidRequest, None),
+        (untyped, UnsupportedResponseType, usable("x")),
+        (state(None), InvalidRequest, None),
+        (state(Some("1234567")), InvalidRequest, usable("1234567")),
+        (state(Some(&long)), InvalidRequest, None),
+    ] {
+        assert_eq!(redirected(&query), (error, state), "{query:?}");
     }
+    assert_eq!(check(&state(Some(&longest))).unwrap().state, longest);
     let names = [
         "unsupported_response_type",
         "invalid_request",

@@ -76,11 +76,8 @@ fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
         (Some(&rotated), Some(right), Err(Credentials)),
         (Some(&rotated), Some(new.reveal()), Ok(())),
     ] {
-        assert_eq!(
-            authenticate(application, secret),
-            expected,
-            "{application:?} {secret:?}"
-        );
+        let result = authenticate(application, secret);
+        assert_eq!(result, expected, "{application:?} {secret:?}");
     }
 }
 

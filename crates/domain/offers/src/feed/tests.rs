@@ -74,39 +74,6 @@ fn a_manual_price_stays_until_a_feed_without_price_removes_it() {
 }
 
 #[test]
-fn a_change_whose_clock_is_behind_moves_updated_at_on_all_the_same() {
-    let before = offer(Some(500), PriceSource::Automatic);
-    for now in [at(-5), at(0)] {
-        let mut new = feed(OfferStatus::Published, Some(500));
-        new.title = "Steel kettle".to_owned();
-        let changed = after(new.over(Some(before.clone()), seller(), now));
-        assert_eq!(changed.updated_at, at(0) + chrono::TimeDelta::microseconds(1));
-    }
-}
-
-#[test]
-fn a_manual_price_stays() {
-    let before = offer(Some(500), PriceSource::Manual);
-    let mut new = feed(OfferStatus::Published, Some(900));
-    new.title = "Steel kettle".to_owned();
-    let FeedEffect::Updated(change) = new.over(Some(before.clone()), seller(), at(9)) else {
-        panic!("the title changed")
-    };
-    assert_eq!(change.after.price, before.price);
-    assert_eq!(change.after.updated_at, at(9));
-    assert_eq!(change.after.created_at, at(0));
-}
-
-#[test]
-fn a_feed_without_price_removes_it_with_its_mark() {
-    let before = offer(Some(500), PriceSource::Manual);
-    let without = after(feed(OfferStatus::Published, None).over(Some(before), seller(), at(1)));
-    assert_eq!(without.price, None);
-    let again = after(feed(OfferStatus::Published, Some(900)).over(Some(without), seller(), at(2)));
-    assert_eq!(again.price.unwrap().source, PriceSource::Automatic);
-}
-
-#[test]
 fn the_same_feed_again_changes_nothing() {
     let before = offer(Some(500), PriceSource::Automatic);
     let effect = feed(OfferStatus::Published, Some(500)).over(Some(before.clone()), seller(), at(5));

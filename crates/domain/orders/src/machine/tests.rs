@@ -125,10 +125,8 @@ fn a_delivery_reported_at_shipment_is_clamped_between_payment_and_now() {
         let new = shipment(Some(sighting(TrackingStatus::Delivered, reported)));
         let paid = order().pay(at(10)).unwrap().after;
         let change = paid.ship(new, Cause::Seller, at(20)).unwrap();
-        assert_eq!(
-            kinds(&change),
-            [OrderEventKind::Shipped, OrderEventKind::Delivered]
-        );
+        let both = [OrderEventKind::Shipped, OrderEventKind::Delivered];
+        assert_eq!(kinds(&change), both);
         let times = (change.after.shipped_at(), change.after.delivered_at());
         assert_eq!(times, (Some(recorded), Some(recorded)));
         let parcel = change.after.parcel().unwrap();

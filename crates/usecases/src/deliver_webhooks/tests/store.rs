@@ -46,7 +46,9 @@ impl StoredQueue {
     fn next(&self, running: &[DeliveryId], capacity: u16, repeats: u16) -> Vec<Due> {
         let idle = || self.due.iter().filter(|due| !running.contains(&due.id));
         let firsts = idle().filter(|due| due.attempt == 0).take(capacity.into());
-        let repeated = idle().filter(|due| due.attempt > 0).take(repeats.min(capacity).into());
+        let repeated = idle()
+            .filter(|due| due.attempt > 0)
+            .take(repeats.min(capacity).into());
         let firsts = (1..).map(|n| 2 * n).zip(firsts);
         let repeated = (1..).map(|n| 6 * n - 3).zip(repeated);
         let mut placed: Vec<_> = firsts.chain(repeated).collect();

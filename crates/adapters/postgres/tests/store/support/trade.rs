@@ -7,14 +7,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
     Change, Claim, Claimed, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, Remembered, SellerId,
 };
-use offers::{Decision, Offer, OfferPatch, Stock};
+use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock};
 use orders::{
     Buyer, Carrier, Cause, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, SellerOrder,
     ShipmentMail, ShippingAddress, Sighting, TrackingNumber, TrackingStatus,
 };
 use usecases::{
-    Failure, Transaction, UnitOfWorkError, Work, patch_offer, place_order, settle_order,
-    settle_order::Settlement, ship_order, transact,
+    Failure, Repeatable, Transaction, UnitOfWork, UnitOfWorkError, change_offer, place_order, settle_order,
+    settle_order::Settlement, ship_order,
 };
 
 use super::{Fixture, TestRandomness, created, id, instant, number};
@@ -39,7 +39,7 @@ impl Fixture {
     }
 
     /// Runs `work` in a transaction of its own; it must succeed.
-    pub(crate) async fn run<W: Work<Error: std::fmt::Debug>>(&self, work: &W) -> W::Done {
+    pub(crate) async fn run<W: Work>(&self, work: &W) -> W::Done {
         transact(&*self.database.units(), work).await.unwrap()
     }
 
@@ -57,6 +57,19 @@ impl Fixture {
         self.tx(async |tx| tx.complete(claim, &answer(body)).await.unwrap())
             .await;
     }
+}
+
+/// A use case with its input, to be run in a transaction.
+#[async_trait]
+pub(crate) trait Work: Sync {
+    type Done: Send;
+    type Error: Repeatable + std::fmt::Debug + Send;
+
+    async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error>;
+}
+
+pub(crate) async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Result<W::Done, W::Error> {
+    usecases::transact(units, work, |tx, work| work.run(tx)).await
 }
 
 pub(crate) struct Place(pub(crate) place_order::Request);
@@ -106,14 +119,14 @@ pub(crate) struct Restock(pub(crate) SellerId, pub(crate) OfferId, pub(crate) i6
 #[async_trait]
 impl Work for Restock {
     type Done = Offer;
-    type Error = Failure<patch_offer::Refusal>;
+    type Error = Failure<change_offer::Refusal<Vec<PatchRefusal>>>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         let patch = OfferPatch {
             stock: Stock::new(self.2).ok(),
             ..OfferPatch::default()
         };
-        patch_offer::patch_offer(tx, self.0, self.1, patch, tx.now()).await
+        change_offer::patch_offer(tx, self.0, self.1, patch, tx.now()).await
     }
 }
 

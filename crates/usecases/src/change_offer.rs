@@ -1,0 +1,99 @@
+//! Changes to one offer: by its seller, by moderation, and by the pricing engine. Feeds replace whole offers: see `feed_offers`.
+
+use chrono::{DateTime, Utc};
+use kernel::{Change, Money, OfferId, SellerId};
+use offers::{AutomaticPriceRefusal, Decision, Offer, OfferEvent, OfferPatch, OfferStore, PatchRefusal};
+
+use crate::{Failure, failure::refuse};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal<R> {
+    /// The seller has no such offer.
+    #[error("there is no such offer")]
+    NoSuchOffer,
+    /// The offer does not allow it.
+    #[error("the offer does not allow the change")]
+    Rules(R),
+}
+
+/// Applies a seller's whole change, or refuses it with every reason, in the contract's field order.
+pub async fn patch_offer(
+    offers: &dyn OfferStore,
+    seller: SellerId,
+    id: OfferId,
+    patch: OfferPatch,
+    now: DateTime<Utc>,
+) -> Result<Offer, Failure<Refusal<Vec<PatchRefusal>>>> {
+    change(offers, seller, id, |offer| offer.patch(patch, now)).await
+}
+
+/// Applies a moderation decision. Idempotent.
+pub async fn moderate_offer(
+    offers: &dyn OfferStore,
+    seller: SellerId,
+    id: OfferId,
+    decision: Decision,
+    now: DateTime<Utc>,
+) -> Result<Offer, Failure<Refusal<AutomaticPriceRefusal>>> {
+    change(offers, seller, id, |offer| Ok(offer.moderate(decision, now))).await
+}
+
+/// Sets an automatic price; a manual one is never overwritten.
+pub async fn price_offer(
+    offers: &dyn OfferStore,
+    seller: SellerId,
+    id: OfferId,
+    price: Money,
+    now: DateTime<Utc>,
+) -> Result<Offer, Failure<Refusal<AutomaticPriceRefusal>>> {
+    change(offers, seller, id, |offer| offer.price_automatically(price, now)).await
+}
+
+/// Saves the change, unless the offer stays the same.
+async fn change<R>(
+    offers: &dyn OfferStore,
+    seller: SellerId,
+    id: OfferId,
+    apply: impl FnOnce(Offer) -> Result<Change<Offer, OfferEvent>, R> + Send,
+) -> Result<Offer, Failure<Refusal<R>>> {
+    let Some(before) = offers.lock_offers(seller, &[id]).await?.pop() else {
+        return refuse(Refusal::NoSuchOffer);
+    };
+    let change = apply(before.clone()).map_err(|refused| Failure::Refused(Refusal::Rules(refused)))?;
+    let after = change.after.clone();
+    if after != before {
+        offers.save_offers(seller, vec![change]).await?;
+    }
+    Ok(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use offers::SellerStatus;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::MockTransaction;
+    use crate::test_support::{now, offer, refusal};
+
+    #[tokio::test]
+    async fn only_an_effective_change_of_an_existing_offer_is_saved() {
+        let patch = async |exists: bool, status, saves| {
+            let mut store = MockTransaction::new();
+            store.expect_lock_offers().returning(move |seller, ids| {
+                Ok(exists.then(|| offer(seller, ids[0])).into_iter().collect())
+            });
+            store.expect_save_offers().times(saves).returning(|_, _| Ok(()));
+            let (seller, id) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+            let patch = OfferPatch {
+                status: Some(status),
+                ..OfferPatch::default()
+            };
+            patch_offer(&store, seller, id, patch, now()).await
+        };
+        patch(true, SellerStatus::Published, 0).await.unwrap();
+        patch(true, SellerStatus::Draft, 1).await.unwrap();
+        let refused = refusal(patch(false, SellerStatus::Draft, 0).await);
+        assert_eq!(refused, Refusal::NoSuchOffer);
+    }
+}
