@@ -16,8 +16,8 @@ use webhooks::{Capacity, QueueKey, SubscriptionQueue};
 
 use crate::feed::follow;
 use crate::support::{
-    CAPACITY, Fixture, LEASE, Parties, Place, Report, Restock, Settle, again, all_ended, answer, claim,
-    grant, handle, hash, id, ids, more, queue_one, release, request, settings, transact,
+    CAPACITY, Fixture, LEASE, Parties, Place, Report, Restock, Settle, Work as _, again, all_ended, answer,
+    claim, grant, handle, hash, id, ids, more, queue_one, release, request, settings, transact,
 };
 
 impl Fixture {

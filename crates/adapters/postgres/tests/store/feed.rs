@@ -5,7 +5,7 @@ use std::time::Duration;
 use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Fixture, Restock, Work as _};
+use crate::support::{Fixture, Restock};
 
 /// Reads until this many items have arrived. Transactions of other tests on the same server hold the feed back while
 /// they last.
