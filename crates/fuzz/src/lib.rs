@@ -19,7 +19,7 @@ const AWKWARD: &str = "\0 \r\n \n \t \" \\ ' % %00 %2 %ff %C5%BC + & && = ; , : 
 const INVALID_UTF8: [&[u8]; 3] = [b"\xff", b"\xc0\x80", b"\xed\xa0\x80"];
 
 /// Maximum length of an input.
-const LONGEST: usize = 16 * 1024;
+const MAX_LENGTH: usize = 16 * 1024;
 
 /// A mutation of some pieces.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub fn mutated<S: AsRef<[u8]>>(samples: impl IntoIterator<Item = S>) -> impl Str
             let part = stretch(&input, from, pieces);
             let changed = change.of(input.get(part.clone()).unwrap_or_default());
             input.splice(part, changed);
-            input.truncate(LONGEST);
+            input.truncate(MAX_LENGTH);
         }
         input
     })
@@ -93,7 +93,7 @@ impl Change {
     fn of(self, part: &[u8]) -> Vec<u8> {
         match self {
             Self::Replaced(other) => other,
-            Self::Repeated(times) => part.repeat(times.min(LONGEST / part.len().max(1))),
+            Self::Repeated(times) => part.repeat(times.min(MAX_LENGTH / part.len().max(1))),
             Self::FirstByte(byte) => [&[byte], part.get(1..).unwrap_or_default()].concat(),
             Self::Uppercase => part.to_ascii_uppercase(),
             Self::Lowercase => part.to_ascii_lowercase(),

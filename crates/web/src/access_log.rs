@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn probes_that_succeed_are_not_worth_a_line() {
+    fn successful_probes_are_logged_at_debug() {
         for (route, status, expected) in [
             ("/healthz", 200, true),
             ("/readyz", 200, true),

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_the_contracts() {
+    fn codes_and_messages_match_the_snapshot() {
         let mut table = String::new();
         for code in Code::ALL {
             let status = code.status().as_u16();

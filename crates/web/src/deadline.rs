@@ -18,7 +18,7 @@ pub struct Overdue;
 impl Deadline {
     /// Counted from the head of a request, without the time that the client takes to send its body. A little less than the promised 3 s, so
     /// that there is time to write the answer.
-    pub const ANSWER_WITHIN: Duration = Duration::from_millis(2_800);
+    pub const REQUEST_TIMEOUT: Duration = Duration::from_millis(2_800);
 
     pub fn new(from: Instant, within: Duration) -> Self {
         Self(from + within)
@@ -26,7 +26,7 @@ impl Deadline {
 
     /// The deadline of a request that arrived at `received_at`.
     pub fn of_request(received_at: Instant) -> Self {
-        Self::new(received_at, Self::ANSWER_WITHIN)
+        Self::new(received_at, Self::REQUEST_TIMEOUT)
     }
 
     #[must_use]

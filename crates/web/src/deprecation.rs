@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_notice_says_what_it_knows() {
+    fn a_deprecation_becomes_its_headers() {
         let early = Deprecation {
             since: day(2027, 1, 15),
             sunset: None,

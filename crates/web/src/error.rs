@@ -261,7 +261,7 @@ mod tests {
     struct Inside;
 
     #[test]
-    fn the_whole_chain_is_written() {
+    fn an_error_chain_shows_every_cause() {
         assert_eq!(ErrorChain(&Outer(Inside)).to_string(), "outer: inner");
     }
 

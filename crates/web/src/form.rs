@@ -14,12 +14,12 @@ pub struct Form(Vec<(String, String)>);
 /// The body is not a form: broken percent-encoding, invalid UTF-8, or NUL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("The form must be percent-encoded UTF-8 without NUL.")]
-pub struct NotAForm;
+pub struct InvalidForm;
 
 impl Form {
     /// Parses a form body, or a query string that is encoded as a form.
-    pub fn parse(text: &[u8]) -> Result<Self, NotAForm> {
-        let text = std::str::from_utf8(text).map_err(|_| NotAForm)?;
+    pub fn parse(text: &[u8]) -> Result<Self, InvalidForm> {
+        let text = std::str::from_utf8(text).map_err(|_| InvalidForm)?;
         let pairs = text.split('&').filter(|pair| !pair.is_empty());
         let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         pairs
@@ -55,13 +55,13 @@ impl std::fmt::Debug for Form {
     }
 }
 
-fn decode(text: &str) -> Result<String, NotAForm> {
+fn decode(text: &str) -> Result<String, InvalidForm> {
     let spaced = if text.contains('+') {
         Cow::Owned(text.replace('+', " "))
     } else {
         Cow::Borrowed(text)
     };
-    percent_decode(&spaced).map(Cow::into_owned).ok_or(NotAForm)
+    percent_decode(&spaced).map(Cow::into_owned).ok_or(InvalidForm)
 }
 
 /// The decoded text; `None` if a `%` is not followed by two hexadecimal digits, or the result is invalid UTF-8 or contains NUL. Borrows if
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debug_output_keeps_secrets() {
+    fn debug_output_has_no_values() {
         let form = Form::parse(b"client_secret=pss_1").unwrap();
         assert_eq!(format!("{form:?}"), r#"["client_secret"]"#);
     }

@@ -19,7 +19,7 @@ use crate::request::{Answer, Request};
 use crate::request_span::RequestSpan;
 use crate::trace_id::TraceId;
 
-const WARN_EVERY: Duration = Duration::from_mins(1);
+const WARN_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The entry point of one listener in one server thread.
 pub struct Front {
@@ -92,7 +92,7 @@ impl Front {
             received_at,
             body_took: Duration::ZERO,
         };
-        let Answer { response, route } = span.around(answer(request)).await;
+        let Answer { response, route } = span.instrument(answer(request)).await;
         let (status, duration) = (response.status(), received_at.elapsed());
         self.meters.count(route, &method, status, duration);
         let line = AccessLine {
@@ -130,7 +130,7 @@ impl Front {
 
     /// Warns at most once a minute: behind a proxy that is missing from the configuration all clients share one address and its limits.
     fn warn_of_untrusted(&self, peer: IpAddr, now: Instant) {
-        let lately = |at: Instant| now.duration_since(at) < WARN_EVERY;
+        let lately = |at: Instant| now.duration_since(at) < WARN_INTERVAL;
         if self.warned.get().is_some_and(lately) {
             return;
         }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trace_ids_do_not_repeat_also_where_two_threads_start_alike() {
+    fn trace_ids_of_two_threads_do_not_repeat() {
         let mut randomness = MockRandomness::new();
         randomness.expect_secret().returning(|| [7; 32]);
         let (one, other) = (TraceIds::new(&randomness), TraceIds::new(&randomness));

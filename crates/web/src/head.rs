@@ -9,18 +9,18 @@ use actix_web::http::uri::Authority;
 use thiserror::Error;
 
 /// The longest URL, in bytes: path and query, plus scheme and authority if sent.
-pub const LONGEST_URL: usize = 8 * 1024;
+pub const MAX_URL_LENGTH: usize = 8 * 1024;
 
 /// The largest total size of header names and values, in bytes.
-pub const LARGEST_HEADERS: usize = 16 * 1024;
+pub const MAX_HEADERS_SIZE: usize = 16 * 1024;
 
 /// Why a head is refused. The texts are for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadHead {
-    /// The URL is longer than [`LONGEST_URL`].
+    /// The URL is longer than [`MAX_URL_LENGTH`].
     #[error("The URL is longer than 8 KiB.")]
     Url,
-    /// The headers are larger than [`LARGEST_HEADERS`].
+    /// The headers are larger than [`MAX_HEADERS_SIZE`].
     #[error("The headers are larger than 16 KiB.")]
     Headers,
     /// `Host` is not a valid host (RFC 9112 §3.2). This service does not use it, but a proxy in front may.
@@ -36,14 +36,14 @@ pub fn check(head: &RequestHead) -> Result<(), BadHead> {
         .map_or(0, |scheme| scheme.len().saturating_add("://".len()));
     let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
     let rest = uri.path_and_query().map_or(0, |rest| rest.as_str().len());
-    if scheme.saturating_add(authority).saturating_add(rest) > LONGEST_URL {
+    if scheme.saturating_add(authority).saturating_add(rest) > MAX_URL_LENGTH {
         return Err(BadHead::Url);
     }
     let sizes = head
         .headers
         .iter()
         .map(|(name, value)| name.as_str().len().saturating_add(value.len()));
-    if sizes.sum::<usize>() > LARGEST_HEADERS {
+    if sizes.sum::<usize>() > MAX_HEADERS_SIZE {
         return Err(BadHead::Headers);
     }
     if let Some(host) = head.headers.get(HOST)
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_url_counts_with_its_authority() {
-        let url = format!("http://shop.example/{}", "p".repeat(LONGEST_URL - 10));
+        let url = format!("http://shop.example/{}", "p".repeat(MAX_URL_LENGTH - 10));
         let request = TestRequest::with_uri(&url).to_http_request();
         assert_eq!(check(request.head()), Err(BadHead::Url));
     }
@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn headers_may_have_16_kib_together() {
         for (total, expected) in [
-            (LARGEST_HEADERS, Ok(())),
-            (LARGEST_HEADERS + 1, Err(BadHead::Headers)),
+            (MAX_HEADERS_SIZE, Ok(())),
+            (MAX_HEADERS_SIZE + 1, Err(BadHead::Headers)),
         ] {
             let half = total / 2 - 1;
             let request = TestRequest::default()

@@ -1,7 +1,7 @@
 //! Strict JSON: a tree that keeps what `serde_json::Value` loses and refuses what it accepts.
 //!
 //! The grammar is `serde_json`'s. In addition these are refused: duplicate keys (compared unescaped), NUL in any string or key, a byte
-//! order mark, more than [`MOST_DEPTH`] levels. Integers stay distinct from other numbers (D10).
+//! order mark, more than [`MAX_DEPTH`] levels. Integers stay distinct from other numbers (D10).
 //!
 //! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So each value is first read as a slice
 //! of text (`RawValue`), and numbers are classified by their text. A level of nesting is read once for each level above it; the limit on
@@ -21,7 +21,7 @@ use crate::problem::Entry;
 use crate::violations::Violations;
 
 /// The maximum depth of nested arrays and objects; the outermost one is level 1.
-pub const MOST_DEPTH: usize = 32;
+pub const MAX_DEPTH: usize = 32;
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,8 +121,8 @@ pub enum JsonError {
     /// A string or a key contains U+0000.
     #[error("A string in the JSON contains the character U+0000, which none may.")]
     Nul,
-    /// Arrays and objects are nested deeper than [`MOST_DEPTH`].
-    #[error("The JSON is nested deeper than {MOST_DEPTH} levels.")]
+    /// Arrays and objects are nested deeper than [`MAX_DEPTH`].
+    #[error("The JSON is nested deeper than {MAX_DEPTH} levels.")]
     TooDeep,
     /// The value is valid but not an object; names its kind.
     #[error("The JSON must be an object, not {0}.")]
@@ -152,7 +152,7 @@ fn parse(text: &[u8]) -> Result<Json, JsonError> {
     }
     let whole: &RawValue =
         serde_json::from_str(text).map_err(|error| JsonError::Syntax(error.to_string()))?;
-    value(whole.get(), MOST_DEPTH)
+    value(whole.get(), MAX_DEPTH)
 }
 
 /// `levels`: the number of further levels of nesting allowed.

@@ -23,7 +23,7 @@ pub trait Listener: Sized + Send + Sync + 'static {
     /// The methods of write operations that accept an `Idempotency-Key`.
     const KEYED: &'static [Method];
     /// The time limit of a write, counted from its head; carrier calls and the time to receive the body do not count.
-    const WRITE_WITHIN: Duration;
+    const WRITE_TIMEOUT: Duration;
 
     /// The authenticated caller.
     type Caller: Send + Sync + 'static;

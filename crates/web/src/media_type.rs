@@ -33,12 +33,12 @@ impl MediaType {
             name if NDJSON.iter().any(|ours| name.eq_ignore_ascii_case(ours)) => Self::NdJson,
             _ => return None,
         };
-        parts.all(is_fine).then_some(kind)
+        parts.all(is_utf8_compatible).then_some(kind)
     }
 }
 
 /// Whether a parameter is compatible with UTF-8. The value may be quoted (RFC 9110 §5.6.6).
-fn is_fine(parameter: &str) -> bool {
+fn is_utf8_compatible(parameter: &str) -> bool {
     let Some((name, value)) = parameter.split_once('=') else {
         return parameter.is_empty();
     };

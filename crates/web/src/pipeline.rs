@@ -13,7 +13,7 @@ use crate::listener::Listener;
 use crate::operation::{Call, Effect, Incoming};
 use crate::reply::Reply;
 use crate::request::{Answer, Request};
-use crate::route::{Found, Route, Work, find};
+use crate::route::{Route, RouteMatch, Work, find};
 use crate::violations::both;
 
 /// Answers a request with the listener's operations.
@@ -30,7 +30,7 @@ pub async fn answer<L: Listener>(
     let trace_id = request.trace_id;
     let outcome = catch_panic(
         &trace_id,
-        pass(listener, &http, &mut request, &found, &mut context),
+        check_and_execute(listener, &http, &mut request, &found, &mut context),
     )
     .await;
     let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
@@ -41,7 +41,7 @@ pub async fn answer<L: Listener>(
         }
     };
     listener.finish(&request, context, &mut response);
-    if let Found::Route(route, _) = found
+    if let RouteMatch::Route(route, _) = found
         && let Some(deprecation) = route.docs.and_then(|docs| docs.deprecated)
     {
         deprecation.write(response.headers_mut());
@@ -50,11 +50,11 @@ pub async fn answer<L: Listener>(
 }
 
 /// Runs the checks in the order of the contract (D1). The first that fails determines the response.
-async fn pass<L: Listener>(
+async fn check_and_execute<L: Listener>(
     listener: &Arc<L>,
     http: &HttpRequest,
     request: &mut Request,
-    found: &Found<'_, L>,
+    found: &RouteMatch<'_, L>,
     context: &mut L::ResponseContext,
 ) -> Result<Reply, Error> {
     head::check(http.head())?;

@@ -18,7 +18,7 @@ use crate::response;
 use crate::trace_id::TraceId;
 
 /// The most entries one response carries (D14).
-pub const MOST_ENTRIES: usize = 20;
+pub const MAX_ENTRIES: usize = 20;
 
 /// `Retry-After` in seconds while the first request with a key runs (D49).
 const IN_PROGRESS_RETRY_AFTER: u32 = 2;
@@ -43,7 +43,7 @@ impl Problem {
     }
 
     /// A refusal with these violations: the entries of status 400 if there are any, otherwise those of status 422, otherwise those with the
-    /// first one's status; in order, at most [`MOST_ENTRIES`] (D14).
+    /// first one's status; in order, at most [`MAX_ENTRIES`] (D14).
     ///
     /// No entries at all are a defect of ours and give [`Problem::internal`].
     pub fn of(entries: impl IntoIterator<Item = Entry>) -> Self {
@@ -56,7 +56,7 @@ impl Problem {
             return Self::internal();
         };
         entries.retain(|entry| entry.status() == status);
-        entries.truncate(MOST_ENTRIES);
+        entries.truncate(MAX_ENTRIES);
         Self::with(status, entries)
     }
 

@@ -39,7 +39,7 @@ use crate::violations::{Message, Violations};
 pub const DEFAULT_LIMIT: u16 = 50;
 
 /// The largest page size (contract: Limits).
-pub const LARGEST_LIMIT: u16 = 200;
+pub const MAX_LIMIT: u16 = 200;
 
 /// The query parameters of one request while they are read.
 pub struct Query<'a> {
@@ -73,9 +73,9 @@ pub fn read<'a, T>(
 }
 
 impl<'a> Query<'a> {
-    /// `limit`: any integer, clamped to 1 to [`LARGEST_LIMIT`]; [`DEFAULT_LIMIT`] if absent (D17).
+    /// `limit`: any integer, clamped to 1 to [`MAX_LIMIT`]; [`DEFAULT_LIMIT`] if absent (D17).
     pub fn limit(&mut self) -> u16 {
-        self.clamped("limit", 1..=LARGEST_LIMIT, DEFAULT_LIMIT)
+        self.clamped("limit", 1..=MAX_LIMIT, DEFAULT_LIMIT)
     }
 
     /// Any integer, clamped to this range; `default` if absent (D17).

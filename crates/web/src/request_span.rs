@@ -60,7 +60,7 @@ impl RequestSpan {
     }
 
     /// Runs the request's work in the span.
-    pub fn around<F: Future>(&self, work: F) -> Instrumented<F> {
+    pub fn instrument<F: Future>(&self, work: F) -> Instrumented<F> {
         work.instrument(self.0.clone())
     }
 
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_nobody_traces_nothing_is_asked_and_nothing_made() {
+    fn without_a_subscriber_no_span_is_made() {
         let mut headers = HeaderMap::new();
         let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         headers.insert(traceparent::TRACEPARENT, HeaderValue::from_static(traceparent));

@@ -32,16 +32,16 @@ type Decode<L> = fn(&Incoming<'_>, Call<L>) -> Result<Work, Violations>;
 
 /// A decoded request, ready to be executed.
 pub(crate) enum Work {
-    Read(Replying),
+    Read(ReplyFuture),
     /// Reads, and limits its time itself.
-    Wait(Replying),
-    Write(Box<dyn FnOnce(Option<Claim>) -> Replying>),
-    Stream(Box<dyn FnOnce(&mut Payload) -> ReplyingHere<'_>>),
+    Wait(ReplyFuture),
+    Write(Box<dyn FnOnce(Option<Claim>) -> ReplyFuture>),
+    Stream(Box<dyn FnOnce(&mut Payload) -> LocalReplyFuture<'_>>),
 }
 
-type Replying = BoxFuture<'static, Result<Reply, Error>>;
+type ReplyFuture = BoxFuture<'static, Result<Reply, Error>>;
 /// Not `Send`: bound to the server thread, as the payload is.
-type ReplyingHere<'a> = LocalBoxFuture<'a, Result<Reply, Error>>;
+type LocalReplyFuture<'a> = LocalBoxFuture<'a, Result<Reply, Error>>;
 
 impl<L: Listener> Route<L> {
     pub const fn read<O: Read<L>>() -> Self {
@@ -107,7 +107,7 @@ impl<L: Listener> fmt::Debug for Route<L> {
 
 /// The match of a request in the table.
 #[derive(Debug)]
-pub(crate) enum Found<'a, L: Listener> {
+pub(crate) enum RouteMatch<'a, L: Listener> {
     Route(&'static Route<L>, Ids<'a>),
     /// The path exists, with these methods. The route is the path's first.
     WrongMethod(&'static Route<L>, String),
@@ -120,7 +120,7 @@ pub(crate) fn find<'a, L: Listener>(
     table: &'static [Route<L>],
     method: &Method,
     path: &'a str,
-) -> Found<'a, L> {
+) -> RouteMatch<'a, L> {
     let method = if *method == Method::HEAD {
         &Method::GET
     } else {
@@ -132,21 +132,21 @@ pub(crate) fn find<'a, L: Listener>(
             continue;
         };
         if route.method == *method {
-            return Found::Route(route, ids);
+            return RouteMatch::Route(route, ids);
         }
         first = first.or(Some(route));
     }
     let Some(first) = first else {
-        return Found::NoPath;
+        return RouteMatch::NoPath;
     };
     let methods = table
         .iter()
         .filter(|route| route.path == first.path)
         .map(|route| route.method.as_str());
-    Found::WrongMethod(first, methods.collect::<Vec<_>>().join(", "))
+    RouteMatch::WrongMethod(first, methods.collect::<Vec<_>>().join(", "))
 }
 
-impl<'a, L: Listener> Found<'a, L> {
+impl<'a, L: Listener> RouteMatch<'a, L> {
     /// The route, or the path's first route if the path lacks the method.
     pub(crate) const fn at_path(&self) -> Option<&'static Route<L>> {
         match self {

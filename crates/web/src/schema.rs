@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_name_for_two_schemas_is_a_clash() {
+    fn two_schemas_with_one_name_clash() {
         let mut components = Components::default();
         components.hoist(vec![string().named("X"), object(&[]).named("X")].into());
         assert_eq!(components.clashes(), ["X"]);

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_gives_its_result_or_says_that_it_panicked() {
+    async fn a_task_returns_its_result_or_its_panic() {
         let tasks = Tasks::new(Handle::current());
         assert_eq!(tasks.run(async { 17 }).await, Ok(17));
         let panicked = tasks.run(async { panic!("half-way") }).await;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_goes_on_when_nobody_waits_any_more_and_the_end_waits_for_it() {
+    async fn a_task_continues_without_its_caller_and_is_drained() {
         let tasks = Tasks::new(Handle::current());
         let (go_on, may_go_on) = oneshot::channel::<()>();
         let done = Arc::new(AtomicBool::new(false));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_only_waits_is_told_that_the_process_stops() {
+    async fn waiting_work_sees_that_the_process_stops() {
         let tasks = Tasks::new(Handle::current());
         let waiting = tasks.clone();
         let running = tokio::spawn(async move { waiting.stopping().await });

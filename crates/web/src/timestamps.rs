@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_has_utc_and_microseconds() {
+    fn timestamps_are_written_in_utc_with_microseconds() {
         let written = |text| Timestamp::new(at(text)).to_string();
         assert_eq!(written("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00.000000Z");
         assert_eq!(

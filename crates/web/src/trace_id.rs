@@ -10,13 +10,13 @@ pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The header of every response that carries the trace id (contract: Common rules).
 pub const X_TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 
-const SHORTEST: usize = 8;
-const LONGEST: usize = 64;
+const MIN_LENGTH: usize = 8;
+const MAX_LENGTH: usize = 64;
 
 /// 8 to 64 characters of `[A-Za-z0-9._:-]` (contract: Limits). Stored inline, so copying it allocates nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TraceId {
-    bytes: [u8; LONGEST],
+    bytes: [u8; MAX_LENGTH],
     length: u8,
 }
 
@@ -35,10 +35,10 @@ impl TraceId {
     /// The id with this text; `None` if the text is not a valid id.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:-".contains(byte);
-        if text.len() < SHORTEST || !text.iter().all(allowed) {
+        if text.len() < MIN_LENGTH || !text.iter().all(allowed) {
             return None;
         }
-        let mut bytes = [0; LONGEST];
+        let mut bytes = [0; MAX_LENGTH];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
         Some(Self {
             bytes,
@@ -50,7 +50,7 @@ impl TraceId {
     pub fn from_random(random: [u8; 16]) -> Self {
         const DIGITS: [u8; 16] = *b"0123456789abcdef";
         let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
-        let mut bytes = [0; LONGEST];
+        let mut bytes = [0; MAX_LENGTH];
         for (pair, byte) in bytes.chunks_exact_mut(2).zip(random) {
             pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 0x0f)]);
         }
@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_is_kept_exactly_where_it_follows_the_rule(text in "[A-Za-z0-9._:;/ é-]{0,70}") {
+        fn an_id_is_accepted_if_and_only_if_it_has_the_format(text in "[A-Za-z0-9._:;/ é-]{0,70}") {
             let follows = (8..=64).contains(&text.len())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-'));
             let parsed = TraceId::parse(text.as_bytes());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::problem::{Entry, MOST_ENTRIES, Problem};
+use crate::problem::{Entry, MAX_ENTRIES, Problem};
 
 /// Entries in the order in which they are reported. Each part of a request (headers, query, body) has its own; [`both`] joins them. No more
 /// are kept than a response can carry.
@@ -18,7 +18,7 @@ impl Violations {
     }
 
     pub fn push(&mut self, entry: Entry) {
-        if self.found.len() < MOST_ENTRIES {
+        if self.found.len() < MAX_ENTRIES {
             self.found.push(entry);
         }
     }
@@ -26,7 +26,7 @@ impl Violations {
     /// Adds an entry about an unknown name; these come after all others of the same part (D112). `describe` is called only if there is room
     /// left.
     pub(crate) fn push_unknown(&mut self, describe: impl FnOnce() -> Entry) {
-        if self.unknown.len() < MOST_ENTRIES {
+        if self.unknown.len() < MAX_ENTRIES {
             self.unknown.push(describe());
         }
     }
@@ -40,11 +40,11 @@ impl Violations {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// The entries, unknown names last, at most [`MOST_ENTRIES`].
+    /// The entries, unknown names last, at most [`MAX_ENTRIES`].
     pub fn into_entries(self) -> Vec<Entry> {
         let mut entries = self.found;
         entries.extend(self.unknown);
-        entries.truncate(MOST_ENTRIES);
+        entries.truncate(MAX_ENTRIES);
         entries
     }
 
@@ -55,7 +55,7 @@ impl Violations {
     fn then(self, next: Self) -> Self {
         let mut entries = self.into_entries();
         entries.extend(next.into_entries());
-        entries.truncate(MOST_ENTRIES);
+        entries.truncate(MAX_ENTRIES);
         Self {
             found: entries,
             unknown: Vec::new(),

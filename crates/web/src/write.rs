@@ -17,15 +17,15 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 
 /// How often a transaction that lost to another one is retried.
-const REPEATS: usize = 3;
+const MAX_RETRIES: usize = 3;
 
 /// How long to look up the outcome of a lost COMMIT, counted from the first lost one (D132).
-const RESOLVE_WITHIN: Duration = Duration::from_secs(30);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after the first failed lookup; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// The minimum time that a failed write waits for the release of its key. A slower release continues in the background.
-const RELEASE_WITHIN: Duration = Duration::from_millis(100);
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Claims the key, if there is one, executes the operation, and settles the claim. Failures are logged here, because no request handler is
 /// left to log them once the client has disconnected.
@@ -122,7 +122,7 @@ async fn execute<L: Listener, W: Write<L>>(
     let mut operation = operation.ok_or_else(Problem::not_found)?;
     call.deadline = call
         .deadline
-        .extended_by(L::WRITE_WITHIN.saturating_sub(Deadline::ANSWER_WITHIN));
+        .extended_by(L::WRITE_TIMEOUT.saturating_sub(Deadline::REQUEST_TIMEOUT));
     operation.prepare(&mut call).await?;
     repeat(|| attempt(&operation, &call, claim)).await
 }
@@ -131,10 +131,10 @@ async fn execute<L: Listener, W: Write<L>>(
 pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
     attempt: impl Fn() -> F,
 ) -> Result<T, E> {
-    let mut repeats = 0;
+    let mut retries = 0;
     loop {
         match attempt().await {
-            Err(error) if error.is_repeatable() && repeats < REPEATS => repeats += 1,
+            Err(error) if error.is_repeatable() && retries < MAX_RETRIES => retries += 1,
             outcome => return outcome,
         }
     }
@@ -166,15 +166,15 @@ pub async fn commit_or_resolve<W: Recoverable>(
     work: &W,
     mut ready: PreparedTransaction<W::Done>,
 ) -> Result<W::Done, W::Error> {
-    let (mut repeats, mut until) = (0, None);
+    let (mut retries, mut until) = (0, None);
     loop {
         let (transaction, done) = ready;
         match transaction.commit().await {
             Ok(()) => return Ok(done),
-            Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,
+            Err(CommitError::RolledBack(StoreError::Retryable(_))) if retries < MAX_RETRIES => retries += 1,
             Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::from(cause).into()),
             Err(CommitError::Unknown(cause)) => {
-                let until = *until.get_or_insert_with(|| Instant::now() + RESOLVE_WITHIN);
+                let until = *until.get_or_insert_with(|| Instant::now() + RESOLVE_TIMEOUT);
                 match timeout_at(until, resolve_commit(units, work, &done)).await {
                     Ok(true) => return Ok(done),
                     Ok(false) => {}
@@ -199,7 +199,7 @@ async fn resolve_commit<W: Recoverable>(units: &dyn UnitOfWork, work: &W, done: 
             Err(error) => tracing::debug!(%error, "the outcome of a COMMIT is still unknown"),
         }
         sleep(pause).await;
-        pause = LONGEST_PAUSE.min(pause * 2);
+        pause = MAX_PAUSE.min(pause * 2);
     }
 }
 
@@ -229,7 +229,7 @@ async fn release<L: Listener>(state: &Arc<L>, claim: &Claim, deadline: Deadline)
     let ports = state.ports();
     let (claims, claim) = (Arc::clone(ports.claims), claim.clone());
     let releasing = ports.tasks.run(async move { claims.release(&claim).await });
-    let released = deadline.at_least(RELEASE_WITHIN).run(releasing).await;
+    let released = deadline.at_least(RELEASE_TIMEOUT).run(releasing).await;
     let released = released.map(|ended| ended.map_err(StoreError::unexpected).and_then(|done| done));
     if let Ok(Err(error)) = released {
         tracing::debug!(%error, "an idempotency key was not given back");

@@ -20,11 +20,11 @@ use crate::offers::MoneyView;
 use crate::{Access, BackOffice};
 
 /// The longest time that a reader may wait for a change, in seconds.
-const LONGEST_WAIT: u16 = 30;
-/// How often the feed is polled while a reader waits. Nothing is held between two polls.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const MAX_WAIT: u16 = 30;
+/// How often the feed is polled while a reader waits. Nothing is buffered between two polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The time limit of one poll.
-const LOOK_WITHIN: Duration = Duration::from_millis(1_400);
+const POLL_TIMEOUT: Duration = Duration::from_millis(1_400);
 
 /// Reads a page of the feed; waits for changes if there are none yet.
 pub(crate) struct ListChanges {
@@ -48,7 +48,7 @@ impl Operation<BackOffice> for ListChanges {
             Some(Self {
                 after: query.text("after").map(|text| ChangeCursor(text.into_owned())),
                 limit: query.clamped("limit", 1..=CHANGES_MAX, CHANGES_DEFAULT),
-                wait: Duration::from_secs(query.clamped("wait", 0..=LONGEST_WAIT, 0).into()),
+                wait: Duration::from_secs(query.clamped("wait", 0..=MAX_WAIT, 0).into()),
             })
         })
     }
@@ -68,14 +68,14 @@ impl Read<BackOffice> for ListChanges {
         let until = Instant::now() + wait;
         loop {
             let look = call.state.changes.changes(after.take(), limit);
-            let page = Deadline::new(Instant::now(), LOOK_WITHIN).run(look).await?;
+            let page = Deadline::new(Instant::now(), POLL_TIMEOUT).run(look).await?;
             let page = page.map_err(error)?;
             let now = Instant::now();
             if !page.items.is_empty() || now >= until {
                 return Reply::ok(&PageView::from(&page));
             }
             select! {
-                () = sleep_until(until.min(now + LOOK_EVERY)) => after = Some(page.next),
+                () = sleep_until(until.min(now + POLL_INTERVAL)) => after = Some(page.next),
                 () = call.state.tasks.stopping() => return Reply::ok(&PageView::from(&page)),
             }
         }

@@ -12,7 +12,7 @@ use web::{Error, Violations};
 use crate::{Access, BackOffice, NotReady};
 
 /// A little less than the time limit of a read.
-const READY_WITHIN: Duration = Duration::from_millis(1_200);
+const READY_TIMEOUT: Duration = Duration::from_millis(1_200);
 
 /// 200 while the process runs.
 pub(crate) struct Healthz;
@@ -52,7 +52,7 @@ impl Operation<BackOffice> for Readyz {
 impl Read<BackOffice> for Readyz {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let late = |_| Err(NotReady("the check did not end in time".to_owned()));
-        let ready = timeout(READY_WITHIN, call.state.health.ready()).await;
+        let ready = timeout(READY_TIMEOUT, call.state.health.ready()).await;
         match ready.unwrap_or_else(late) {
             Ok(()) => Reply::ok(&json!({ "status": "ready" })),
             Err(NotReady(reason)) => {

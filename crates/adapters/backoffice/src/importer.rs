@@ -20,10 +20,10 @@ use web::{Entry, TaskPanicked, Tasks, decode};
 pub use report::{ImportReport, RejectedLine};
 
 use crate::offers::import_line;
-use lines::{LONGEST_LINE, Line, Lines};
+use lines::{Line, Lines, MAX_LINE_LENGTH};
 
 /// A chunk is also full at this many bytes of lines, in case they are long.
-const MOST_BYTES: usize = 8 * 1024 * 1024;
+const MAX_CHUNK_SIZE: usize = 8 * 1024 * 1024;
 
 /// Imports the offers of one existing seller, line by line (D100).
 ///
@@ -36,7 +36,7 @@ pub struct Importer {
     seller: SellerId,
     lines: Lines,
     chunk: Chunk,
-    writing: Option<BoxFuture<'static, Written>>,
+    writing: Option<BoxFuture<'static, ChunkResult>>,
     report: ImportReport,
 }
 
@@ -51,7 +51,7 @@ pub enum ImportError {
     Panicked(#[from] TaskPanicked),
 }
 
-type Written = Result<Result<Counts, UnitOfWorkError>, TaskPanicked>;
+type ChunkResult = Result<Result<Counts, UnitOfWorkError>, TaskPanicked>;
 
 impl Importer {
     /// An import that writes through `units`, in tasks on `tasks`.
@@ -134,7 +134,7 @@ struct Chunk {
 impl Chunk {
     fn take(&mut self, line: Line<'_>, report: &mut ImportReport) {
         let Some(text) = line.text else {
-            let message = format!("The line is longer than {} KiB.", LONGEST_LINE / 1024);
+            let message = format!("The line is longer than {} KiB.", MAX_LINE_LENGTH / 1024);
             return report.reject(line.number, Entry::whole(message));
         };
         if text.trim_ascii().is_empty() {
@@ -150,6 +150,6 @@ impl Chunk {
     }
 
     fn is_full(&self) -> bool {
-        self.feeds.len() >= CHUNK || self.bytes >= MOST_BYTES
+        self.feeds.len() >= CHUNK || self.bytes >= MAX_CHUNK_SIZE
     }
 }

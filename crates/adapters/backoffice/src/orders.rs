@@ -31,9 +31,9 @@ use crate::{Access, BackOffice};
 use view::{OrderView, ShippedView};
 
 /// The most lines in an order.
-const MOST_ITEMS: usize = 1_000;
+const MAX_ITEMS: usize = 1_000;
 /// The longest text in an order, in characters.
-const LONGEST_TEXT: usize = 500;
+const MAX_TEXT_LENGTH: usize = 500;
 
 /// Takes over a buyer's order from the marketplace.
 pub(crate) struct PlaceOrder {
@@ -72,7 +72,7 @@ fn order() -> impl Shape<Value = Request> {
         nullable("delivery_method", words()),
         nullable("buyer", buyer()),
         nullable("shipping_address", address()),
-        required("items", list(line()).at_least(1).at_most(MOST_ITEMS)),
+        required("items", list(line()).at_least(1).at_most(MAX_ITEMS)),
     ))
     .map(
         |(number, is_test, payment_method, delivery_method, buyer, shipping_address, items)| Request {
@@ -117,7 +117,7 @@ fn address() -> impl Shape<Value = ShippingAddress> {
         nullable("line2", words()),
         nullable("postal_code", words()),
         nullable("city", words()),
-        required("country", text().length(1..=LONGEST_TEXT)),
+        required("country", text().length(1..=MAX_TEXT_LENGTH)),
     ))
     .map(|(line1, line2, postal_code, city, country)| ShippingAddress {
         line1,
@@ -148,7 +148,7 @@ fn line() -> impl Shape<Value = Line> {
 }
 
 fn words() -> Text {
-    text().length(0..=LONGEST_TEXT)
+    text().length(0..=MAX_TEXT_LENGTH)
 }
 
 fn id<T: FromStr<Err = Invalid>>() -> impl Shape<Value = T> {
@@ -248,7 +248,7 @@ impl<S: Step> Write<BackOffice> for Settle<S> {
                 settle_order::Refusal::Impossible(refused) => impossible(refused),
             })?;
         // An order without parts was refused earlier, so the view always exists.
-        Reply::ok(&OrderView::impersonal(&parts))
+        Reply::ok(&OrderView::without_buyer(&parts))
     }
 }
 

@@ -32,7 +32,7 @@ impl Listener for BackOffice {
     /// D46, D130
     const KEYED: &'static [Method] = &[Method::POST];
     /// Longer than the store's limit for a transaction and its retries: the marketplace waits for what it has begun.
-    const WRITE_WITHIN: Duration = Duration::from_mins(1);
+    const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
     /// `None` for an open operation.
     type Caller = Option<ActingOperator>;

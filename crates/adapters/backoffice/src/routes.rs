@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn health_and_metrics_alone_are_open_and_every_post_but_the_import_takes_a_key() {
+    fn only_health_and_metrics_are_open_and_every_post_except_the_import_takes_a_key() {
         for route in TABLE {
             let open = ["/healthz", "/readyz", "/metrics"].contains(&route.path);
             assert_eq!(route.scope == Access::Open, open, "{route:?}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_calls_claim_the_same_request() {
+    fn no_two_routes_match_the_same_request() {
         let shape = |path: &str| -> Vec<String> {
             let parts = path.split('/');
             parts

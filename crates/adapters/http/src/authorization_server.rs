@@ -82,7 +82,7 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
         }
     };
     if endpoint == Some(Endpoint::Authorize) {
-        authorize::forbid_referrers(response.headers_mut());
+        authorize::set_referrer_policy(response.headers_mut());
     }
     request.end(response, route, closes)
 }

@@ -21,7 +21,7 @@ use crate::Public;
 /// Paths whose answers contain a secret: a key of one application never replays an answer to another (D47).
 const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
 
-const LONGEST_AGENT_NAME: usize = 64;
+const MAX_APP_NAME_LENGTH: usize = 64;
 
 /// What is known about a request when its checks end, whichever was the last.
 pub struct ResponseContext {
@@ -35,7 +35,7 @@ impl Listener for Public {
     /// 64 KiB (D7).
     const BODY_CAP: usize = 64 * 1024;
     const KEYED: &'static [Method] = &[Method::POST, Method::PATCH, Method::DELETE];
-    const WRITE_WITHIN: Duration = Deadline::ANSWER_WITHIN;
+    const WRITE_TIMEOUT: Duration = Deadline::REQUEST_TIMEOUT;
 
     type Caller = Principal;
     type Scope = Option<Scope>;
@@ -117,7 +117,7 @@ impl Listener for Public {
         if let Some((seller, client_id)) = context.counted {
             request.span.record_client(client_id);
             let status = response.status().as_u16();
-            self.usage.note(UsageKey {
+            self.usage.count(UsageKey {
                 seller,
                 client_id,
                 status,
@@ -131,7 +131,7 @@ impl Listener for Public {
 pub(crate) fn check_user_agent(headers: &HeaderMap) -> Result<(), Problem> {
     let mut given = headers.get_all(USER_AGENT);
     match (given.next(), given.next()) {
-        (Some(only), None) if begins_well(only.as_bytes()) => Ok(()),
+        (Some(only), None) if starts_with_name_and_version(only.as_bytes()) => Ok(()),
         _ => Err(Problem::new(
             Code::MissingUserAgent,
             "Send one User-Agent header such as MyShopSync/1.4 (+https://example.com/docs).",
@@ -140,7 +140,7 @@ pub(crate) fn check_user_agent(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,31}`: no end anchor, so one valid character of a version is enough (D110).
-fn begins_well(text: &[u8]) -> bool {
+fn starts_with_name_and_version(text: &[u8]) -> bool {
     let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
     let first = text.first().is_some_and(u8::is_ascii_alphanumeric);
     let name = text.iter().take_while(|byte| inner(byte)).count();
@@ -148,7 +148,7 @@ fn begins_well(text: &[u8]) -> bool {
         Some([b'/', version, ..]) => version.is_ascii_alphanumeric(),
         _ => false,
     };
-    first && name <= LONGEST_AGENT_NAME && version
+    first && name <= MAX_APP_NAME_LENGTH && version
 }
 
 fn rate_limit(quota: &Quota) -> RateLimit {

@@ -23,7 +23,7 @@ use crate::page;
 use crate::view::{example, examples, prose, view};
 
 /// The most items in a request (D40).
-const MOST_ITEMS: usize = 1_000;
+const MAX_ITEMS: usize = 1_000;
 
 /// Records that the seller has handed over a parcel, advances the order, and notifies the buyer.
 pub(crate) struct ReportShipment {
@@ -144,7 +144,7 @@ fn item_ids() -> impl Shape<Value = Vec<String>> {
             place.refuse("This id is there twice.")
         }
     });
-    list(id).at_least(1).at_most(MOST_ITEMS).map_schema(|schema| {
+    list(id).at_least(1).at_most(MAX_ITEMS).map_schema(|schema| {
         let schema = schema.with("uniqueItems", true);
         schema.describe("The seller's own items, each once. They are checked and choose nothing: a shipment covers the whole order.")
     })

@@ -12,7 +12,7 @@ use accounts::{UsageCount, UsageKey};
 pub struct UsageMeter(Arc<Mutex<HashMap<UsageKey, u32>>>);
 
 impl UsageMeter {
-    pub fn note(&self, key: UsageKey) {
+    pub fn count(&self, key: UsageKey) {
         self.add(UsageCount { key, calls: 1 });
     }
 
@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    fn taken(meter: &UsageMeter) -> Vec<(u16, u32)> {
+    fn take_sorted(meter: &UsageMeter) -> Vec<(u16, u32)> {
         let counts = meter.take().into_iter();
         let mut counts: Vec<_> = counts.map(|count| (count.key.status, count.calls)).collect();
         counts.sort_unstable();
@@ -66,16 +66,16 @@ mod tests {
     }
 
     #[test]
-    fn calls_add_up_until_they_are_taken_away_and_may_come_back() {
+    fn calls_add_up_and_can_be_put_back() {
         let meter = UsageMeter::default();
         let other_thread = meter.clone();
-        meter.note(key(200));
-        other_thread.note(key(200));
-        meter.note(key(404));
+        meter.count(key(200));
+        other_thread.count(key(200));
+        meter.count(key(404));
         let counts = meter.take();
         assert!(meter.take().is_empty());
-        meter.note(key(404));
+        meter.count(key(404));
         meter.put_back(counts);
-        assert_eq!(taken(&other_thread), [(200, 2), (404, 2)]);
+        assert_eq!(take_sorted(&other_thread), [(200, 2), (404, 2)]);
     }
 }

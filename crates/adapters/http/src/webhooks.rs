@@ -25,7 +25,7 @@ use crate::page;
 use crate::view::{example, examples, prose, view};
 
 /// The longest URL, in characters (D54).
-const MOST_CHARACTERS: i64 = 2048;
+const MAX_URL_LENGTH: i64 = 2048;
 
 view! {
     /// A subscription with the selected fields.
@@ -197,7 +197,7 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = Wanted> {
         WebhookUrl::parse(url, addresses).map_err(|invalid| to_sentence(&invalid))
     });
     let url = url.map_schema(|schema| {
-        let schema = schema.with("format", "uri").with("maxLength", MOST_CHARACTERS);
+        let schema = schema.with("format", "uri").with("maxLength", MAX_URL_LENGTH);
         schema.describe("HTTPS, with a host that resolves to public addresses alone, without user information and fragment.")
     });
     let event = one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());

@@ -21,9 +21,9 @@ const BROWSER: &str = "seller_panel";
 const LANGUAGE: &str = "seller_panel_language";
 const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-const YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// One year, in seconds.
-const LONG: i64 = 365 * 24 * 3600;
+const YEAR_IN_SECONDS: i64 = 365 * 24 * 3600;
 
 /// The cookies of a request.
 pub(crate) struct Cookies<'a> {
@@ -77,7 +77,7 @@ pub(crate) fn forget_browser(headers: &mut HeaderMap, https: bool) {
 
 /// Sets the cookie of the language.
 pub(crate) fn set_language(headers: &mut HeaderMap, language: Language, https: bool) {
-    set(headers, (LANGUAGE, language.code()), Some(LONG), https);
+    set(headers, (LANGUAGE, language.code()), Some(YEAR_IN_SECONDS), https);
 }
 
 fn set(headers: &mut HeaderMap, (name, value): (&str, &str), age: Option<i64>, https: bool) {
@@ -91,7 +91,7 @@ fn set(headers: &mut HeaderMap, (name, value): (&str, &str), age: Option<i64>, h
 }
 
 /// Sets the headers of every response, except those that the page has set itself.
-pub(crate) fn guard(headers: &mut HeaderMap, trace_id: &TraceId, https: bool) {
+pub(crate) fn set_security_headers(headers: &mut HeaderMap, trace_id: &TraceId, https: bool) {
     headers.insert(X_TRACE_ID, trace_id.to_header_value());
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -99,7 +99,7 @@ pub(crate) fn guard(headers: &mut HeaderMap, trace_id: &TraceId, https: bool) {
     let same_origin = HeaderValue::from_static("same-origin");
     headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, same_origin);
     if https {
-        headers.insert(STRICT_TRANSPORT_SECURITY, YEAR);
+        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
     }
     if !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -111,7 +111,7 @@ pub(crate) fn guard(headers: &mut HeaderMap, trace_id: &TraceId, https: bool) {
 
 /// Lets the forms of a page lead to the origin of this address by a redirect. Browsers apply `form-action` to every redirect of a form, not
 /// only to its first target.
-pub(crate) fn let_forms_lead_to(response: &mut HttpResponse, address: &str) {
+pub(crate) fn allow_form_redirect_to(response: &mut HttpResponse, address: &str) {
     response
         .headers_mut()
         .insert(CONTENT_SECURITY_POLICY, policy(origin(address).as_deref()));

@@ -65,7 +65,7 @@ impl Fields {
     }
 
     /// Whether the form has the CSRF token of this browser.
-    pub(crate) fn are_of(&self, browser: &BrowserSecret) -> bool {
+    pub(crate) fn have_token_of(&self, browser: &BrowserSecret) -> bool {
         browser.has_sent(self.get("csrf"))
     }
 
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_tells_forms_apart() {
+    fn a_mark_distinguishes_forms() {
         let mark = |path: &str, body: &str| fields(body).unwrap().mark(path);
         let one = mark("/a", "form=1&name=x&scopes=a&scopes=b");
         assert_eq!(one, mark("/a", "form=1&name=%78&scopes=a&scopes=b"));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_are_left_out() {
+    fn blank_lines_are_skipped() {
         let fine = fields("redirect_uris=%20https%3A%2F%2Fa%0D%0A%0D%0Ahttps%3A%2F%2Fb%0D%0A").unwrap();
         assert_eq!(fine.lines("redirect_uris"), ["https://a", "https://b"]);
     }

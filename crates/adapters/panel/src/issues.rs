@@ -124,7 +124,7 @@ mod tests {
     use crate::texts::ENGLISH;
 
     #[test]
-    fn elements_of_a_list_are_told_by_their_number() {
+    fn list_elements_are_numbered() {
         let mut violations = Violations::new();
         violations.add("name", Invalid::new("must be nicer"));
         violations.add("redirect_uris[1]", Invalid::new("must not have a fragment"));

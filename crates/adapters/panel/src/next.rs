@@ -29,7 +29,7 @@ const PAGES: [Page; 6] = [
 const FIRST: &str = "/panel/applications";
 
 /// In bytes. A handle is base64url, and the longest consent request gives a far shorter one.
-const LONGEST_HANDLE: usize = 8 * 1024;
+const MAX_HANDLE_LENGTH: usize = 8 * 1024;
 
 impl Next {
     /// The page at this path, or the page with the form that is sent to it.
@@ -87,7 +87,7 @@ impl Next {
 
 fn is_handle(text: &str) -> bool {
     let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    !text.is_empty() && text.len() <= LONGEST_HANDLE && text.bytes().all(alphabet)
+    !text.is_empty() && text.len() <= MAX_HANDLE_LENGTH && text.bytes().all(alphabet)
 }
 
 #[cfg(test)]

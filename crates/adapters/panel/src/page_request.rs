@@ -48,7 +48,7 @@ pub(crate) struct SignedInRequest {
 }
 
 /// The future of a use case.
-type Ended<'t, T, E> = BoxFuture<'t, Result<T, E>>;
+type UseCaseFuture<'t, T, E> = BoxFuture<'t, Result<T, E>>;
 
 impl PageRequest {
     pub(crate) const fn texts(&self) -> &'static Texts {
@@ -78,7 +78,7 @@ impl PageRequest {
         I: Send + Sync + 'static,
         T: Send + 'static,
         R: Send + 'static,
-        F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> Ended<'t, T, Failure<R>>
+        F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> UseCaseFuture<'t, T, Failure<R>>
             + Send
             + Sync
             + 'static,
@@ -103,7 +103,7 @@ impl PageRequest {
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
-        F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> Ended<'t, T, StoreError>
+        F: for<'t> Fn(&'t dyn Transaction, &'t Panel, &'t I) -> UseCaseFuture<'t, T, StoreError>
             + Send
             + Sync
             + 'static,

@@ -31,7 +31,11 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     let https = panel.settings.https();
     let language = language(&request.http, https);
     let trace_id = request.trace_id;
-    let outcome = catch_panic(&trace_id, pass(&panel, &mut request, language, found)).await;
+    let outcome = catch_panic(
+        &trace_id,
+        check_and_respond(&panel, &mut request, language, found),
+    )
+    .await;
     let outcome = outcome.unwrap_or_else(|panicked| Err(Refusal::Failed(panicked.into())));
     let closes = matches!(outcome, Err(Refusal::Unreadable));
     let mut response =
@@ -39,11 +43,11 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     if chosen(&request.http).is_some() {
         browser::set_language(response.headers_mut(), language, https);
     }
-    browser::guard(response.headers_mut(), &trace_id, https);
+    browser::set_security_headers(response.headers_mut(), &trace_id, https);
     request.end(response, template, closes)
 }
 
-async fn pass(
+async fn check_and_respond(
     panel: &Arc<Panel>,
     request: &mut Request,
     language: Language,
@@ -130,7 +134,7 @@ async fn sent(
     let form = Form::parse(&bytes).map_err(|_| Refusal::Malformed)?;
     let fields = Fields::new(form).ok_or(Refusal::Malformed)?;
     match presented {
-        Some(browser) if fields.are_of(browser) => Ok(fields),
+        Some(browser) if fields.have_token_of(browser) => Ok(fields),
         _ => Err(Refusal::StaleForm),
     }
 }

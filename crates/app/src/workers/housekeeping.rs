@@ -101,7 +101,7 @@ mod tests {
                 log: Arc::new(log),
             };
             usage.store().await.unwrap();
-            usage.meter.note(UsageKey {
+            usage.meter.count(UsageKey {
                 seller: Uuid::from_u128(1).into(),
                 client_id: Uuid::from_u128(2).into(),
                 status: 200,

@@ -8,9 +8,9 @@ use web::decode::{
     Shape, body, boolean, integer, list, nullable, object, one_of, optional, required, resettable, text,
 };
 use web::form::Form;
-use web::json::{JsonError, MOST_DEPTH};
+use web::json::{JsonError, MAX_DEPTH};
 use web::openapi::Parameter;
-use web::query::{self, LARGEST_LIMIT, Selection};
+use web::query::{self, MAX_LIMIT, Selection};
 use web::timestamps::{self, Timestamp};
 use web::{Json, form};
 
@@ -30,7 +30,7 @@ fn strict_json_agrees_with_serde_json_on_the_grammar() {
     always(&samples, |bytes| {
         let lenient = serde_json::from_slice::<Value>(bytes);
         match (Json::parse(bytes), lenient) {
-            (Ok(json), Ok(lenient)) => is_the_same(&json, &lenient, MOST_DEPTH),
+            (Ok(json), Ok(lenient)) => is_the_same(&json, &lenient, MAX_DEPTH),
             // Our parser accepts numbers beyond f64, without their value.
             (Ok(_), Err(error)) => assert!(error.to_string().starts_with("number out of range"), "{error}"),
             (Err(error), lenient) => {
@@ -176,7 +176,7 @@ fn an_accepted_query_keeps_the_rules_of_its_parameters() {
     ];
     always_text(&samples, |raw| match read(raw) {
         Ok((limit, fields, _, _, after)) => {
-            assert!((1..=LARGEST_LIMIT).contains(&limit));
+            assert!((1..=MAX_LIMIT).contains(&limit));
             assert!(fields.has_index(0), "the id is always chosen");
             let is_given = parse(raw.as_bytes()).any(|(name, _)| name == "fields");
             assert_eq!(fields == Selection::ALL, !is_given);

@@ -11,7 +11,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn integers_stay_apart_from_other_numbers() {
+fn integers_are_distinguished_from_other_numbers() {
     for (text, number) in [
         ("0", Json::Integer(0)),
         ("-0", Json::Integer(0)),
@@ -53,8 +53,8 @@ fn nul_is_refused_in_values_and_keys() {
 
 #[test]
 fn depth_is_limited() {
-    assert!(parse(&nested(MOST_DEPTH)).is_ok());
-    assert_eq!(parse(&nested(MOST_DEPTH + 1)), Err(JsonError::TooDeep));
+    assert!(parse(&nested(MAX_DEPTH)).is_ok());
+    assert_eq!(parse(&nested(MAX_DEPTH + 1)), Err(JsonError::TooDeep));
     assert_eq!(parse(&nested(100_000)), Err(JsonError::TooDeep));
     let mixed = format!("{}1{}", r#"{"a":["#.repeat(16), "]}".repeat(16));
     assert!(parse(&mixed).is_ok());

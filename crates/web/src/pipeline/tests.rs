@@ -146,7 +146,7 @@ impl Listener for Shop {
     const NAME: &'static str = "shop";
     const BODY_CAP: usize = 64;
     const KEYED: &'static [Method] = &[Method::POST];
-    const WRITE_WITHIN: Duration = Deadline::ANSWER_WITHIN;
+    const WRITE_TIMEOUT: Duration = Deadline::REQUEST_TIMEOUT;
 
     /// Whether the caller may write.
     type Caller = bool;
@@ -321,7 +321,7 @@ fn is(answered: &(u16, String), status: u16, code: &str) {
 }
 
 #[actix_web::test]
-async fn of_any_two_faults_the_earlier_is_told() {
+async fn of_two_faults_the_one_checked_first_is_answered() {
     const FAULTS: [(&str, u16, &str); 7] = [
         ("head", 400, "validation_error"),
         ("caller", 401, "unauthorized"),
@@ -361,14 +361,14 @@ async fn of_any_two_faults_the_earlier_is_told() {
 }
 
 #[actix_web::test]
-async fn the_answer_is_remembered_as_the_last_step_before_the_commit() {
+async fn the_response_is_stored_as_the_last_step_before_the_commit() {
     let store = Store::default();
     is(&send(&store, post("1")).await, 201, "");
     assert_eq!(store.calls(), ["claim", "begin", "act", "complete", "commit"]);
 }
 
 #[actix_web::test]
-async fn without_a_key_and_by_methods_without_keys_nothing_is_claimed() {
+async fn nothing_is_claimed_without_a_key_or_by_methods_without_keys() {
     for method in [Method::POST, Method::PUT] {
         let store = Store::default();
         let mut request = request(method.clone(), "1");
@@ -381,7 +381,7 @@ async fn without_a_key_and_by_methods_without_keys_nothing_is_claimed() {
 }
 
 #[actix_web::test]
-async fn a_key_that_is_taken_runs_nothing() {
+async fn a_used_key_runs_nothing() {
     let with = |claimed| Store {
         claimed: Some(claimed),
         ..Store::default()
@@ -409,7 +409,7 @@ async fn a_key_that_is_taken_runs_nothing() {
 }
 
 #[actix_web::test]
-async fn a_claim_whose_answer_is_lost_is_given_back_and_nothing_runs() {
+async fn a_claim_with_a_lost_answer_is_released_and_nothing_runs() {
     let store = Store {
         claim_fails: true,
         ..Store::default()
@@ -419,7 +419,7 @@ async fn a_claim_whose_answer_is_lost_is_given_back_and_nothing_runs() {
 }
 
 #[actix_web::test]
-async fn every_failure_that_changed_nothing_gives_the_key_back() {
+async fn every_failure_without_an_effect_releases_the_key() {
     for (id, status, code) in [
         ("refused", 404, "not_found"),
         ("failing", 500, "internal_error"),
@@ -436,7 +436,7 @@ async fn every_failure_that_changed_nothing_gives_the_key_back() {
 }
 
 #[actix_web::test]
-async fn a_store_that_is_away_says_when_to_come_again_and_a_defect_does_not() {
+async fn retry_after_is_sent_if_the_store_is_unavailable_and_not_for_a_defect() {
     for (id, waits) in [("away", true), ("failing", false), ("panicking", false)] {
         let response = respond(&Store::default(), request(Method::GET, id)).await;
         assert_eq!(response.status(), 500);
@@ -445,7 +445,7 @@ async fn a_store_that_is_away_says_when_to_come_again_and_a_defect_does_not() {
 }
 
 #[actix_web::test]
-async fn work_that_lost_against_other_work_is_done_again_three_times() {
+async fn a_serialization_failure_is_retried_three_times() {
     let store = Store::with_commits(vec![beaten(), beaten(), beaten()]);
     is(&send(&store, post("1")).await, 201, "");
     let once = ["begin", "act", "complete", "commit"];
@@ -459,7 +459,7 @@ async fn work_that_lost_against_other_work_is_done_again_three_times() {
 }
 
 #[actix_web::test]
-async fn a_lost_commit_is_answered_by_what_stands_in_the_row() {
+async fn a_lost_commit_is_answered_by_the_claimed_row() {
     for (outcome, status, last) in [
         (Ok(Some(remembered())), 201, "outcome"),
         (Ok(None), 500, "release"),
@@ -485,7 +485,7 @@ async fn a_lost_commit_is_answered_by_what_stands_in_the_row() {
 }
 
 #[actix_web::test]
-async fn who_lost_the_claim_changes_nothing_and_is_told_that_another_runs() {
+async fn a_request_that_lost_its_claim_is_rolled_back_and_answered_409() {
     let store = Store {
         lost_claim: true,
         ..Store::default()
@@ -495,7 +495,7 @@ async fn who_lost_the_claim_changes_nothing_and_is_told_that_another_runs() {
 }
 
 #[actix_web::test]
-async fn a_silent_store_is_given_up_within_3_seconds() {
+async fn a_store_that_does_not_answer_times_out_within_3_seconds() {
     tokio::time::pause();
     let silent = Store {
         silent: true,
@@ -514,7 +514,7 @@ async fn a_silent_store_is_given_up_within_3_seconds() {
 }
 
 #[actix_web::test]
-async fn a_client_that_goes_away_stops_nothing_that_writes() {
+async fn a_disconnected_client_does_not_stop_a_write() {
     let store = Store {
         claimed: Some(Claimed::Run),
         ..Store::default()

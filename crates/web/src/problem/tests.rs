@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_400s_go_together_otherwise_the_422s() {
+fn a_response_has_all_400s_or_else_all_422s() {
     use Code::{Conflict, InsufficientStock, NoInventoryRow, NoPriceRow, ValidationError};
     let codes = |entries: &[Code]| {
         let problem = Problem::of(entries.iter().map(|code| Entry::new(*code, "")));

@@ -1,10 +1,10 @@
 //! Splits input that arrives in pieces into lines, and limits how much of a line is buffered.
 
 /// The longest line, in bytes without its line end.
-pub(super) const LONGEST_LINE: usize = 64 * 1024;
+pub(super) const MAX_LINE_LENGTH: usize = 64 * 1024;
 
 /// The most that is buffered of an incomplete line: its last byte may turn out to be the CR of a CRLF.
-const MOST_HELD: usize = LONGEST_LINE + 1;
+const MAX_BUFFERED: usize = MAX_LINE_LENGTH + 1;
 
 /// Splits input into lines. A line ends with LF or CRLF; the last one may lack a line end.
 #[derive(Default)]
@@ -12,7 +12,7 @@ pub(super) struct Lines {
     /// The number of complete lines.
     ended: u64,
     /// The start of the incomplete line, or the whole line that was returned last.
-    held: Vec<u8>,
+    buffered: Vec<u8>,
     returned: bool,
     /// The current line is longer than allowed; the rest of it is skipped.
     too_long: bool,
@@ -23,7 +23,7 @@ pub(super) struct Lines {
 pub(super) struct Line<'a> {
     /// Counted from 1.
     pub(super) number: u64,
-    /// `None` if the line has more than [`LONGEST_LINE`] bytes.
+    /// `None` if the line has more than [`MAX_LINE_LENGTH`] bytes.
     pub(super) text: Option<&'a [u8]>,
 }
 
@@ -35,40 +35,40 @@ impl Lines {
 
     /// The next line that ends in `rest`; moves `rest` behind it. On `None`, all of `rest` is buffered.
     pub(super) fn next<'a, 'input: 'a>(&'a mut self, rest: &mut &'input [u8]) -> Option<Line<'a>> {
-        self.forget_returned();
+        self.drop_returned();
         let Some(at) = rest.iter().position(|byte| *byte == b'\n') else {
-            self.hold(std::mem::take(rest));
+            self.buffer(std::mem::take(rest));
             return None;
         };
         let (text, behind) = rest.split_at_checked(at)?;
         *rest = behind.get(1..).unwrap_or_default();
-        if self.held.is_empty() && !self.too_long {
+        if self.buffered.is_empty() && !self.too_long {
             self.ended += 1;
             return Some(Line::new(self.ended, text));
         }
-        self.hold(text);
+        self.buffer(text);
         Some(self.end())
     }
 
     /// The last line, if the input ended without a line end.
     pub(super) fn last(&mut self) -> Option<Line<'_>> {
-        self.forget_returned();
-        (!self.held.is_empty() || self.too_long).then(|| self.end())
+        self.drop_returned();
+        (!self.buffered.is_empty() || self.too_long).then(|| self.end())
     }
 
-    fn forget_returned(&mut self) {
+    fn drop_returned(&mut self) {
         if std::mem::take(&mut self.returned) {
-            self.held.clear();
+            self.buffered.clear();
             self.too_long = false;
         }
     }
 
-    fn hold(&mut self, more: &[u8]) {
-        self.too_long |= self.held.len().saturating_add(more.len()) > MOST_HELD;
+    fn buffer(&mut self, more: &[u8]) {
+        self.too_long |= self.buffered.len().saturating_add(more.len()) > MAX_BUFFERED;
         if self.too_long {
-            self.held.clear();
+            self.buffered.clear();
         } else {
-            self.held.extend_from_slice(more);
+            self.buffered.extend_from_slice(more);
         }
     }
 
@@ -79,7 +79,7 @@ impl Lines {
         if self.too_long {
             Line { number, text: None }
         } else {
-            Line::new(number, &self.held)
+            Line::new(number, &self.buffered)
         }
     }
 }
@@ -89,7 +89,7 @@ impl<'a> Line<'a> {
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         Self {
             number,
-            text: (text.len() <= LONGEST_LINE).then_some(text),
+            text: (text.len() <= MAX_LINE_LENGTH).then_some(text),
         }
     }
 }
@@ -119,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn the_cap_is_on_the_text_alone() {
+    fn the_line_limit_does_not_count_the_line_ending() {
         for end in ["", "\n", "\r\n", "\nx", "\r"] {
             for (length, fits) in [
-                (LONGEST_LINE, true),
-                (LONGEST_LINE + 1, false),
-                (LONGEST_LINE * 3, false),
+                (MAX_LINE_LENGTH, true),
+                (MAX_LINE_LENGTH + 1, false),
+                (MAX_LINE_LENGTH * 3, false),
             ] {
                 let input = format!("{}{end}", "x".repeat(length));
                 for size in [7, 4096, input.len()] {
@@ -138,11 +138,11 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_cap_is_held() {
+    fn at_most_one_line_is_buffered() {
         let mut lines = Lines::default();
         for _ in 0..1_000 {
             assert_eq!(lines.next(&mut [b'x'; 4096].as_slice()), None);
-            assert!(lines.held.capacity() <= 2 * MOST_HELD);
+            assert!(lines.buffered.capacity() <= 2 * MAX_BUFFERED);
         }
     }
 }

@@ -5,10 +5,10 @@ use usecases::feed_offers::Counts;
 use web::{Entry, Violations};
 
 /// The most rejected lines listed; all are counted (D100).
-const MOST_LISTED: usize = 10_000;
+const MAX_LISTED: usize = 10_000;
 
 /// The longest listed path or message, in characters: both can quote a name from a line.
-const LONGEST_QUOTE: usize = 300;
+const MAX_QUOTE_LENGTH: usize = 300;
 
 /// `{created, updated, unchanged, rejected_total, rejected: [{line, errors}]}`. Blank lines are not counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -43,7 +43,7 @@ impl ImportReport {
 
     pub(super) fn reject(&mut self, line: u64, violations: impl Into<Violations>) {
         self.rejected_total += 1;
-        if self.rejected.len() < MOST_LISTED {
+        if self.rejected.len() < MAX_LISTED {
             let entries = violations.into().into_entries();
             let errors = entries.iter().map(shortened).collect();
             self.rejected.push(RejectedLine { line, errors });
@@ -61,7 +61,7 @@ fn shortened(entry: &Entry) -> Entry {
 }
 
 fn short(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_QUOTE) {
+    match text.char_indices().nth(MAX_QUOTE_LENGTH) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_listed_of_a_line_is_short_whatever_the_line_says() {
+    fn the_quote_of_a_rejected_line_is_shortened() {
         let mut report = ImportReport::default();
         report.reject(7, Entry::validation("ż".repeat(301), "ż".repeat(300)));
         report.reject(8, Entry::whole("It broke."));

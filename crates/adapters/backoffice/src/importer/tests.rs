@@ -112,7 +112,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[tokio::test]
-async fn of_two_lines_with_the_same_id_the_later_one_wins_also_across_chunks() {
+async fn the_later_line_of_an_id_wins_across_chunks() {
     let mut lines = vec![line(7, "first")];
     lines.extend((0..CHUNK).map(|n| line(1_000 + u128::try_from(n).unwrap(), "x")));
     lines.extend(["second", "third", "third"].map(|title| line(7, title)));
@@ -156,7 +156,7 @@ async fn long_lines_fill_a_chunk_by_their_bytes() {
 }
 
 #[test]
-fn a_cut_at_any_byte_makes_no_difference() {
+fn pieces_may_end_at_any_byte() {
     let input = [
         &line(1, "ż\u{1f600}"),
         "",
@@ -189,7 +189,7 @@ fn some_line() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_input_counts_each_line_once_and_the_last_good_one_of_an_id_stands(
+    fn each_line_counts_once_and_the_last_valid_one_of_an_id_is_stored(
         lines in prop::collection::vec((some_line(), prop::sample::select(vec!["\n", "\r\n"])), 0..30),
         size in 1_usize..200,
     ) {
@@ -245,7 +245,7 @@ fn chunks(count: usize) -> String {
 }
 
 #[tokio::test]
-async fn while_one_chunk_is_written_the_next_is_read_but_no_more() {
+async fn at_most_one_chunk_is_read_ahead() {
     let units = gated(0);
     let mut importer = importer(&units);
     let input = chunks(2);
@@ -264,7 +264,7 @@ async fn while_one_chunk_is_written_the_next_is_read_but_no_more() {
 }
 
 #[tokio::test]
-async fn an_import_that_breaks_off_leaves_whole_chunks() {
+async fn an_aborted_import_leaves_whole_chunks() {
     let units = gated(0);
     let tasks = Tasks::new(Handle::current());
     let mut importer = Importer::new(units.clone(), tasks.clone(), seller());
@@ -282,7 +282,7 @@ async fn an_import_that_breaks_off_leaves_whole_chunks() {
 }
 
 #[tokio::test]
-async fn a_store_that_fails_ends_the_import_and_keeps_what_is_written() {
+async fn a_failing_store_ends_the_import_and_keeps_the_written_chunks() {
     let store = Arc::new(Store::default());
     let mut importer = importer(&store);
     importer.feed(chunks(1).as_bytes()).await.unwrap();

@@ -92,7 +92,7 @@ impl<'a> OrderView<'a> {
     }
 
     /// The order without buyer and address. Stored answers contain neither, so an erasure need not search them (D130).
-    pub(super) fn impersonal(parts: &'a [SellerOrder]) -> Option<Self> {
+    pub(super) fn without_buyer(parts: &'a [SellerOrder]) -> Option<Self> {
         Self::with(parts, |_| None)
     }
 

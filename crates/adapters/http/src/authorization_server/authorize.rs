@@ -11,7 +11,7 @@ use web::form::percent_decode;
 use web::request::Request;
 use web::response;
 
-use super::error::{OAuthError, forbid_old_caches, printable};
+use super::error::{OAuthError, printable, set_pragma};
 use super::limits::{Limit, count};
 use crate::Public;
 
@@ -40,12 +40,12 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let mut response = response::empty(StatusCode::FOUND, &request.trace_id);
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);
-    forbid_old_caches(headers);
+    set_pragma(headers);
     Ok(response)
 }
 
 /// Keeps the query, which describes a client and its seller, from the next page (RFC 9700 §4.2.4).
-pub(super) fn forbid_referrers(headers: &mut HeaderMap) {
+pub(super) fn set_referrer_policy(headers: &mut HeaderMap) {
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 

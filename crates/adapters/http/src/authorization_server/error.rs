@@ -14,7 +14,7 @@ use web::error::Panicked;
 use web::head::BadHead;
 use web::{TaskPanicked, TraceId, response};
 
-const LONGEST_TEXT: usize = 200;
+const MAX_TEXT_LENGTH: usize = 200;
 
 /// The value of `error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +191,7 @@ impl OAuthError {
     pub(super) fn into_response(self, trace_id: &TraceId, realm: &str) -> HttpResponse {
         let mut response = response::json(self.0.status, self.body(trace_id), trace_id);
         let headers = response.headers_mut();
-        forbid_old_caches(headers);
+        set_pragma(headers);
         if let Some(seconds) = self.0.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -209,7 +209,7 @@ impl OAuthError {
 }
 
 /// `Pragma: no-cache`, which RFC 6749 §5.1 requires beside `Cache-Control`.
-pub(super) fn forbid_old_caches(headers: &mut HeaderMap) {
+pub(super) fn set_pragma(headers: &mut HeaderMap) {
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
@@ -217,7 +217,7 @@ pub(super) fn forbid_old_caches(headers: &mut HeaderMap) {
 /// Part of the text may come from the client.
 pub(super) fn printable(text: &str) -> String {
     let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
-    text.chars().filter(allowed).take(LONGEST_TEXT).collect()
+    text.chars().filter(allowed).take(MAX_TEXT_LENGTH).collect()
 }
 
 impl From<BadHead> for OAuthError {

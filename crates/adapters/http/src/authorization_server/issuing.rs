@@ -43,7 +43,7 @@ pub(super) async fn issue(
         public: Arc::clone(public),
         presented,
     };
-    let ready = issue.ready(deadline).await?;
+    let ready = issue.prepared(deadline).await?;
     let concluded = public.tasks.run(async move {
         let outcome = commit_or_resolve(issue.public.units.as_ref(), &issue, ready).await;
         // Logged here, because no request handler is left to log it once the client has disconnected.
@@ -63,7 +63,7 @@ pub(super) async fn issue(
 
 impl Issue {
     /// Does everything up to the COMMIT; retries if it loses to other work.
-    async fn ready(&self, deadline: Deadline) -> Result<PreparedTransaction<Granted>, Refused> {
+    async fn prepared(&self, deadline: Deadline) -> Result<PreparedTransaction<Granted>, Refused> {
         let attempt = || async {
             let attempt = deadline.run(self.attempt()).await;
             attempt.unwrap_or_else(|overdue| Err(StoreError::from(overdue).into()))
@@ -95,7 +95,7 @@ impl Recoverable for Issue {
     type Error = Refused;
 
     async fn prepare(&self) -> Result<PreparedTransaction<Granted>, Refused> {
-        self.ready(Deadline::of_request(Instant::now())).await
+        self.prepared(Deadline::of_request(Instant::now())).await
     }
 
     async fn was_committed(&self, transaction: &dyn Transaction, _: &Granted) -> Result<bool, StoreError> {

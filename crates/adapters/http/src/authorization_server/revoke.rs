@@ -12,7 +12,7 @@ use web::write::repeat;
 use web::{Error, response};
 
 use super::client::{self, Parameters};
-use super::error::{OAuthError, forbid_old_caches};
+use super::error::{OAuthError, set_pragma};
 use super::limits::{Limit, count, is_issued_to};
 use super::token::required;
 use crate::Public;
@@ -27,7 +27,7 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     let applications = public.applications.as_ref();
     let client = client::authenticated(request.headers(), &parameters, applications, deadline).await?;
     request.span.record_client(client.client_id);
-    if counts(public, &client, &parameters, deadline).await? {
+    if counts_against_client(public, &client, &parameters, deadline).await? {
         count(public, Limit::TokenByClient(client.client_id), deadline).await?;
     }
 
@@ -36,12 +36,12 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
         public.tasks.run(ending).await?.map_err(OAuthError::failed)?;
     }
     let mut response = response::empty(StatusCode::OK, &request.trace_id);
-    forbid_old_caches(response.headers_mut());
+    set_pragma(response.headers_mut());
     Ok(response)
 }
 
 /// Whether the call counts against the client. A public client proves its identity only by a token of its own (D67).
-async fn counts(
+async fn counts_against_client(
     public: &Public,
     client: &Application,
     parameters: &Parameters,

@@ -15,7 +15,7 @@ use web::request::Request;
 use web::{TraceId, response};
 
 use super::client::{self, Parameters};
-use super::error::{Code, OAuthError, forbid_old_caches};
+use super::error::{Code, OAuthError, set_pragma};
 use super::issuing;
 use super::limits::{Limit, count, is_issued_to};
 use crate::Public;
@@ -30,7 +30,7 @@ pub(super) struct Issued {
 /// Issues tokens, and counts the grant type and the outcome.
 pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
     let mut grant_type = None;
-    let issued = issue_as_asked(public, request, &mut grant_type).await;
+    let issued = check_and_issue(public, request, &mut grant_type).await;
     // The metric's label has only known values: an unknown grant type is `other`.
     let grant_type = grant_type.map_or("other", GrantType::as_str);
     let outcome = issued
@@ -42,10 +42,10 @@ pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result
 
 /// The checks follow the order of the contract (D77). Only calls of an authenticated client count against it, so that nobody else can
 /// exhaust its limit (D67).
-async fn issue_as_asked(
+async fn check_and_issue(
     public: &Arc<Public>,
     request: &mut Request,
-    asked: &mut Option<GrantType>,
+    requested: &mut Option<GrantType>,
 ) -> Result<HttpResponse, OAuthError> {
     let settings = &public.settings;
     count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
@@ -54,12 +54,12 @@ async fn issue_as_asked(
     let deadline = request.deadline();
 
     let grant_type = GrantType::of(&parameters)?;
-    *asked = Some(grant_type);
+    *requested = Some(grant_type);
     let (headers, applications) = (request.headers(), public.applications.as_ref());
     let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
     request.span.record_client(client.client_id);
     let credential = credential(grant_type, &parameters);
-    if counts(public, &client, credential.as_ref(), deadline).await? {
+    if counts_against_client(public, &client, credential.as_ref(), deadline).await? {
         count(public, Limit::TokenByClient(client.client_id), deadline).await?;
     }
 
@@ -82,7 +82,7 @@ async fn issue_as_asked(
 }
 
 /// Whether the call counts against the client. A public client proves its identity only by its code or refresh token.
-async fn counts(
+async fn counts_against_client(
     public: &Public,
     client: &Application,
     credential: Option<&Credential>,
@@ -114,7 +114,7 @@ fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpRes
         scope: issued.scopes.to_string(),
     };
     let mut response = response::json(StatusCode::OK, serde_json::to_vec(&body)?, trace_id);
-    forbid_old_caches(response.headers_mut());
+    set_pragma(response.headers_mut());
     Ok(response)
 }
 

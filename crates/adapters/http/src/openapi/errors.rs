@@ -133,7 +133,7 @@ fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
             "errors",
             array(entry(name, all, codes))
                 .with("minItems", 1)
-                .with("maxItems", most_entries(status)),
+                .with("maxItems", max_entries(status)),
         ),
     ])
     .named(format!("{}Error", name.trim_end_matches("Error")))
@@ -168,7 +168,7 @@ fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
     open_object(members, &["code", "message"]).named(format!("{name}Entry"))
 }
 
-fn most_entries(status: StatusCode) -> i64 {
+fn max_entries(status: StatusCode) -> i64 {
     match status {
         StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => 20,
         _ => 1,

@@ -1,6 +1,6 @@
 //! Tests of the document: it is complete, valid and equal to the committed one, and its examples match their schemas.
 
-mod shown;
+mod consistency;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ const DEFAULT_ORIGIN: &str = "http://127.0.0.1:8080";
 const DEFAULT_DOCS: &str = "http://127.0.0.1:8080/docs";
 
 /// Codes that only the back office uses.
-const OFFICE: [Code; 3] = [Code::Conflict, Code::PriceIsManual, Code::InsufficientStock];
+const BACK_OFFICE_CODES: [Code; 3] = [Code::Conflict, Code::PriceIsManual, Code::InsufficientStock];
 
 fn json() -> Value {
     serde_json::from_str(&openapi(DEFAULT_ORIGIN, DEFAULT_DOCS)).unwrap()
@@ -84,7 +84,7 @@ fn the_committed_copy_is_current() {
 }
 
 #[test]
-fn one_name_stands_for_one_schema() {
+fn a_name_has_one_schema() {
     assert_eq!(
         document(TABLE, DEFAULT_ORIGIN, DEFAULT_DOCS).1,
         Vec::<String>::new()
@@ -92,7 +92,7 @@ fn one_name_stands_for_one_schema() {
 }
 
 #[test]
-fn null_is_told_by_types_and_nothing_is_anonymous() {
+fn null_is_a_type_and_every_object_and_enumeration_has_a_name() {
     let document = json();
     assert_eq!(
         found(&document, |path, _| path.ends_with("/nullable")),
@@ -114,7 +114,7 @@ fn null_is_told_by_types_and_nothing_is_anonymous() {
 }
 
 #[test]
-fn requests_are_closed_and_answers_are_open() {
+fn only_request_schemas_forbid_additional_properties() {
     let document = json();
     let mut closed: Vec<_> = found(&document, |_, value| value["additionalProperties"] == false);
     closed.sort();
@@ -124,13 +124,13 @@ fn requests_are_closed_and_answers_are_open() {
 
 /// Clients recognise a growing enumeration by its description; the comparison with the released document by its mark.
 #[test]
-fn enumerations_that_grow_are_marked_and_say_so() {
+fn extensible_enumerations_are_marked_and_described() {
     let document = json();
     let mut growing = Vec::new();
     walk(&document["components"]["schemas"], "", &mut |path, value| {
         let says = value["description"]
             .as_str()
-            .is_some_and(|said| said.contains("Further "));
+            .is_some_and(|text| text.contains("Further "));
         assert_eq!(says, value["x-extensible"] == true, "{path}");
         if says {
             assert!(value["enum"].is_array(), "{path}");
@@ -141,7 +141,7 @@ fn enumerations_that_grow_are_marked_and_say_so() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
+fn references_and_components_match() {
     let document = json();
     let mut referred = BTreeSet::new();
     walk(&document, "", &mut |_, value| {
@@ -162,7 +162,7 @@ fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
 }
 
 #[test]
-fn operations_have_names_of_their_own() {
+fn operation_ids_are_unique() {
     let document = json();
     let mut ids = Vec::new();
     walk(&document, "", &mut |path, value| {
@@ -177,16 +177,16 @@ fn operations_have_names_of_their_own() {
 
 /// The contract's lists of codes for each operation (Endpoints).
 #[test]
-fn every_operation_has_its_codes() {
+fn every_operation_documents_its_codes() {
     let document = json();
-    let mut told = String::new();
+    let mut lines = String::new();
     let mut all = BTreeSet::new();
     for route in TABLE {
         let method = route.method.as_str().to_ascii_lowercase();
         let responses = document["paths"][route.path][method.as_str()]["responses"]
             .as_object()
             .unwrap();
-        writeln!(told, "{} {}", route.method, route.path).unwrap();
+        writeln!(lines, "{} {}", route.method, route.path).unwrap();
         for (status, response) in responses {
             let response = match response["$ref"].as_str() {
                 Some(reference) => document.pointer(&reference[1..]).unwrap(),
@@ -197,27 +197,27 @@ fn every_operation_has_its_codes() {
                 .into_iter()
                 .flat_map(|examples| examples.keys().cloned())
                 .collect();
-            writeln!(told, "  {status} {}", codes.join(" ")).unwrap();
+            writeln!(lines, "  {status} {}", codes.join(" ")).unwrap();
             all.extend(codes);
         }
     }
-    insta::assert_snapshot!(told);
-    for code in Code::ALL.iter().filter(|code| !OFFICE.contains(code)) {
+    insta::assert_snapshot!(lines);
+    for code in Code::ALL.iter().filter(|code| !BACK_OFFICE_CODES.contains(code)) {
         assert!(all.contains(code.as_str()), "{code:?}");
     }
 }
 
 #[test]
-fn examples_are_what_the_document_says() {
+fn response_examples_match_their_schemas() {
     let document = json();
     let mut checked = 0;
     walk(&document, "", &mut |path, value| {
         let (Some(schema), Some(examples)) = (value.get("schema"), value["examples"].as_object()) else {
             return;
         };
-        let judge = judge(&document, schema);
+        let schema_validator = validator(&document, schema);
         for (name, example) in examples {
-            let errors: Vec<_> = judge
+            let errors: Vec<_> = schema_validator
                 .iter_errors(&example["value"])
                 .map(|error| error.to_string())
                 .collect();
@@ -229,18 +229,18 @@ fn examples_are_what_the_document_says() {
 }
 
 #[test]
-fn examples_of_parameters_are_taken() {
+fn parameter_examples_match_their_schemas() {
     let document = json();
     walk(&document, "", &mut |path, value| {
         if let (Some(schema), Some(example)) = (value.get("schema"), value.get("example")) {
-            assert!(judge(&document, schema).is_valid(example), "{path}");
+            assert!(validator(&document, schema).is_valid(example), "{path}");
         }
     });
 }
 
 /// An incomplete example would not show the real response.
 #[test]
-fn examples_of_resources_are_whole() {
+fn resource_examples_have_all_fields() {
     for route in TABLE {
         let docs = route.docs.unwrap();
         let Some(response) = &docs.response else {
@@ -258,7 +258,7 @@ fn examples_of_resources_are_whole() {
 
 /// The fixed files list exactly the values that the code knows.
 #[test]
-fn the_fixed_parts_are_what_the_code_has() {
+fn the_json_files_list_the_values_of_the_code() {
     let document = json();
     let names = |value: &Value| -> Vec<String> {
         let texts = value.as_array().unwrap().iter();
@@ -311,7 +311,7 @@ fn the_fixed_parts_are_what_the_code_has() {
 
 /// Each event, as the sender serialises it.
 #[test]
-fn webhooks_are_what_is_sent() {
+fn webhook_examples_are_what_the_sender_serialises() {
     let document = json();
     let webhooks = document["webhooks"].as_object().unwrap();
     let names = WebhookEvent::ALL.map(WebhookEvent::as_str);
@@ -349,7 +349,7 @@ fn webhooks_are_what_is_sent() {
 }
 
 /// A validator for a schema of the document, with its referenced components.
-fn judge(document: &Value, schema: &Value) -> jsonschema::Validator {
+fn validator(document: &Value, schema: &Value) -> jsonschema::Validator {
     let mut schema = schema.clone();
     let root = BTreeMap::from([("components", document["components"].clone())]);
     schema
@@ -381,8 +381,8 @@ fn the_page_of_errors_is_complete() {
         assert_eq!(entry["code"], name);
         assert_eq!(entry["userMessage"].as_str(), code.user_message(), "{name}");
         for route in TABLE {
-            let told = route.docs.unwrap().refusals.iter().map(|refusal| refusal());
-            for problem in told.filter(|problem| problem.entries()[0].code() == *code) {
+            let refusals = route.docs.unwrap().refusals.iter().map(|refusal| refusal());
+            for problem in refusals.filter(|problem| problem.entries()[0].code() == *code) {
                 assert_eq!(entry["message"], problem.entries()[0].message());
             }
         }
@@ -394,18 +394,21 @@ fn the_page_of_errors_is_complete() {
 fn the_page_of_errors_is_complete_for_oauth() {
     let page = include_str!("../../../../../docs/guide/errors.md");
     let document = json();
-    let mut told: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    let mut documented: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for error in RedirectError::ALL {
-        told.entry(error.as_str().to_owned()).or_default();
+        documented.entry(error.as_str().to_owned()).or_default();
     }
     walk(&document["paths"], "", &mut |path, value| {
         if let (true, Some(error)) = (path.starts_with("/~1oauth"), value["value"]["error"].as_str()) {
             let description = value["value"]["error_description"].as_str().unwrap();
-            told.entry(error.to_owned()).or_default().insert(description);
+            documented
+                .entry(error.to_owned())
+                .or_default()
+                .insert(description);
         }
     });
-    assert_eq!(told.len(), 9);
-    for (code, descriptions) in told {
+    assert_eq!(documented.len(), 9);
+    for (code, descriptions) in documented {
         let section = section(page, &format!("### OAuth `{code}` ("));
         let example = section.split("```").nth(1).unwrap();
         match example.strip_prefix("json\n") {

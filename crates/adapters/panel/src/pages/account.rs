@@ -6,7 +6,7 @@ use askama::Template;
 use kernel::Violations;
 use usecases::account_links;
 
-use super::sign_in::keep_pace;
+use super::sign_in::limit_attempts;
 use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
@@ -30,7 +30,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
 /// POST: changes the password.
 pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let (panel, t) = (&request.panel, request.texts());
-    keep_pace(&request, &request.seller().email).await?;
+    limit_attempts(&request, &request.seller().email).await?;
     let given = request.fields.get("current_password");
     let current = panel.panel.password(request.seller().id).await?;
     let fits = panel.passwords.verify(given, current.clone()).await?;

@@ -7,7 +7,7 @@ use usecases::own_applications::{self, Refusal as Refused, is_own};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
-use super::scope_list::{Group, names, tickable};
+use super::scope_list::{Group, names, scope_options};
 use super::usage::Usage;
 use super::{done, ok, once, page as html};
 use crate::frame::Frame;
@@ -94,7 +94,7 @@ pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Ref
         ))
     });
     match rotated.await? {
-        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
+        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::redirect(form),
         Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(format!("{LIST}/{id}"))),
         Err(_) => Err(Refusal::NotFound),
     }
@@ -145,7 +145,7 @@ async fn shown(
         number: request.panel.randomness.uuid(),
         description: raw.description.unwrap_or_default(),
         redirect_uris: raw.redirect_uris.join("\n"),
-        scopes: tickable(&raw.scopes),
+        scopes: scope_options(&raw.scopes),
         usage: Usage::read(request, &application).await?,
         application,
     };

@@ -21,7 +21,7 @@ use crate::refusal::Refusal;
 use crate::{Panel, browser};
 
 /// How often to retry when the answer to the COMMIT is lost each time.
-const LOOKS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 #[derive(Template)]
 #[template(path = "consent.html")]
@@ -48,12 +48,12 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     let ticket = opened(&request, &handle)?;
     let applications = &request.panel.applications;
     let application = applications.client(ticket.request.client_id).await?;
-    let mut looks = 1;
+    let mut attempts = 1;
     let shown = loop {
-        match look(&request, &ticket, application.as_ref()).await {
+        match show_screen(&request, &ticket, application.as_ref()).await {
             // A retry gives the same screen, whether or not the first transaction was committed.
-            Err(refusal) if refusal.is_unknown() && looks < LOOKS => looks += 1,
-            looked => break looked?,
+            Err(refusal) if refusal.is_unknown() && attempts < MAX_ATTEMPTS => attempts += 1,
+            shown => break shown?,
         }
     };
     match (shown, application) {
@@ -65,7 +65,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     }
 }
 
-async fn look(
+async fn show_screen(
     request: &SignedInRequest,
     ticket: &ConsentTicket,
     application: Option<&Application>,
@@ -104,7 +104,7 @@ async fn screen(
         after: (t.after)(host),
     };
     let mut response = ok(&template)?;
-    browser::let_forms_lead_to(&mut response, address);
+    browser::allow_form_redirect_to(&mut response, address);
     Ok(response)
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Ref
         "deny" => Decision::Deny,
         _ => return Err(Refusal::Malformed),
     };
-    let deciding = Deciding {
+    let decision_work = ConsentDecision {
         panel: Arc::clone(&request.panel),
         ticket: ticket.clone(),
         viewer: request.viewer(),
@@ -124,8 +124,8 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Ref
         by: request.acting(),
     };
     let running = request.panel.tasks.run(async move {
-        let ready = deciding.prepare().await?;
-        commit_or_resolve(deciding.panel.units.as_ref(), &deciding, ready).await
+        let ready = decision_work.prepare().await?;
+        commit_or_resolve(decision_work.panel.units.as_ref(), &decision_work, ready).await
     });
     match running.await? {
         Ok(made) => answered(&request, &ticket, &made.outcome),
@@ -135,7 +135,7 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Ref
 }
 
 /// The seller, the consent request and the decision.
-struct Deciding {
+struct ConsentDecision {
     panel: Arc<Panel>,
     ticket: ConsentTicket,
     viewer: Viewer,
@@ -145,7 +145,7 @@ struct Deciding {
 
 type Refused = Failure<ConsentRefusal>;
 
-impl Deciding {
+impl ConsentDecision {
     async fn attempt(&self) -> Result<PreparedTransaction<Made>, Refused> {
         let transaction = self.panel.units.begin().await?;
         let (tx, randomness) = (transaction.as_ref(), self.panel.randomness.as_ref());
@@ -160,7 +160,7 @@ impl Deciding {
 }
 
 /// If the answer to the COMMIT is lost, the rows decide: the browser gets a code if and only if it was stored.
-impl Recoverable for Deciding {
+impl Recoverable for ConsentDecision {
     type Done = Made;
     type Error = Refused;
 
@@ -182,7 +182,7 @@ pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResp
     });
     released.await?;
     sign_out::end(&request).await?;
-    sign_out::left(&request, &Next::consent(handle).sign_in())
+    sign_out::signed_out(&request, &Next::consent(handle).sign_in())
 }
 
 fn opened(request: &PageRequest, handle: &str) -> Result<ConsentTicket, Refusal> {

@@ -18,9 +18,9 @@ use crate::refusal::Refusal;
 
 const PAGE: &str = "/panel/deliveries";
 /// The most deliveries on the page.
-const MOST: u16 = 100;
+const MAX_DELIVERIES: u16 = 100;
 /// The value of a ticked checkbox.
-const TICKED: &str = "1";
+const CHECKED: &str = "1";
 
 /// Each subscription and each delivery has the one-time number of its form.
 #[derive(Template)]
@@ -44,7 +44,9 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     if !filter.subscription.is_none_or(own) {
         return Err(Refusal::NotFound);
     }
-    let deliveries = subscriptions.deliveries_of_seller(seller, filter, MOST).await?;
+    let deliveries = subscriptions
+        .deliveries_of_seller(seller, filter, MAX_DELIVERIES)
+        .await?;
     let number = || request.panel.randomness.uuid();
     ok(&Page {
         frame: request.frame(request.texts().deliveries.title),
@@ -142,7 +144,7 @@ fn filter(subscription: &str, failed: &str) -> Result<DeliveryFilter, Refusal> {
         "" => None,
         id => Some(id.parse().map_err(|_| Refusal::NotFound)?),
     };
-    let failed = failed == TICKED;
+    let failed = failed == CHECKED;
     Ok(DeliveryFilter { subscription, failed })
 }
 
@@ -152,7 +154,7 @@ fn address(filter: DeliveryFilter) -> String {
         query.append_pair("subscription", &id.to_string());
     }
     if filter.failed {
-        query.append_pair("failed", TICKED);
+        query.append_pair("failed", CHECKED);
     }
     match query.finish() {
         none if none.is_empty() => PAGE.to_owned(),

@@ -5,7 +5,7 @@ use askama::Template;
 use usecases::account_links::send_reset;
 
 use super::ok;
-use super::sign_in::keep_pace;
+use super::sign_in::limit_attempts;
 use crate::frame::Frame;
 use crate::page_request::PageRequest;
 use crate::refusal::Refusal;
@@ -33,7 +33,7 @@ pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, Refusal> 
 /// POST: looks up the account and queues the mail in the background, so that the response takes the same time for an unknown account.
 pub(crate) async fn sent(request: PageRequest) -> Result<HttpResponse, Refusal> {
     let email = request.fields.get("email").trim().to_owned();
-    keep_pace(&request, &email).await?;
+    limit_attempts(&request, &email).await?;
     let t = &request.texts().passwords;
     let answer = ok(&SentPage {
         frame: request.frame(t.sent_title),

@@ -62,12 +62,12 @@ pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse,
 }
 
 async fn page(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refusal> {
-    let seller = living(&request, kind).await?;
+    let seller = unexpired(&request, kind).await?;
     shown(&request, kind, seller, Issues::none())
 }
 
 async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refusal> {
-    let seller = living(&request, kind).await?;
+    let seller = unexpired(&request, kind).await?;
     let mut violations = Violations::new();
     let password = NewPassword::new(request.fields.text("password"), &seller.email);
     let Some(password) = violations.take("password", password) else {
@@ -88,7 +88,7 @@ fn hash(request: &PageRequest) -> SecretHash {
 }
 
 /// The seller of a link that is still valid.
-async fn living(request: &PageRequest, kind: LinkKind) -> Result<Seller, Refusal> {
+async fn unexpired(request: &PageRequest, kind: LinkKind) -> Result<Seller, Refusal> {
     let found = request.panel.panel.link(hash(request)).await?;
     let found = found.filter(|(link, seller)| link.kind == kind && seller.closed_at.is_none());
     found.map(|(_, seller)| seller).ok_or(Refusal::DeadLink)

@@ -57,7 +57,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
 }
 
 /// Redirects to the page that shows the form's result.
-pub(super) fn lead(form: SentForm) -> Result<HttpResponse, Refusal> {
+pub(super) fn redirect(form: SentForm) -> Result<HttpResponse, Refusal> {
     see_other(&format!("/panel/once/{}", form.number))
 }
 

@@ -7,7 +7,7 @@ use usecases::own_applications::{self, Refusal as Refused, RegistrationRefusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
-use super::scope_list::{Group, tickable};
+use super::scope_list::{Group, scope_options};
 use super::{once, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
@@ -66,7 +66,7 @@ pub(crate) async fn sent(request: SignedInRequest) -> Result<HttpResponse, Refus
         ))
     });
     match registered.await? {
-        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::lead(form),
+        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::redirect(form),
         Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(request.request.path)),
         Err(Refused::Registration(RegistrationRefusal::NameTaken)) => {
             let issues = Issues::conflict("name", t.form.name_taken);
@@ -97,7 +97,7 @@ fn shown(
             let word = kind.as_str();
             (word, t.client_type(kind), raw.client_type == word)
         }),
-        scopes: tickable(&raw.scopes),
+        scopes: scope_options(&raw.scopes),
         raw,
     };
     html(template.issues.status, &template)

@@ -5,11 +5,11 @@ use oauth::{Scope, ScopeSet};
 /// A group of scopes: those in use, or those reserved for announced resources.
 pub(super) struct Group {
     pub(super) reserved: bool,
-    pub(super) boxes: Vec<Tickable>,
+    pub(super) boxes: Vec<ScopeOption>,
 }
 
 /// A scope that can be ticked.
-pub(super) struct Tickable {
+pub(super) struct ScopeOption {
     /// The id of its checkbox; the summary of errors links to the first one's.
     pub(super) id: String,
     pub(super) scope: Scope,
@@ -17,8 +17,8 @@ pub(super) struct Tickable {
 }
 
 /// Every scope, ticked if its name is among these.
-pub(super) fn tickable(ticked: &[String]) -> [Group; 2] {
-    let shown = |(place, scope): (usize, &Scope)| Tickable {
+pub(super) fn scope_options(ticked: &[String]) -> [Group; 2] {
+    let shown = |(place, scope): (usize, &Scope)| ScopeOption {
         id: match place {
             0 => "scopes".to_owned(),
             _ => format!("scopes-{place}"),

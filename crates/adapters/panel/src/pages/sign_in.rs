@@ -41,7 +41,7 @@ pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, Refusal> 
 pub(crate) async fn sent(request: PageRequest) -> Result<HttpResponse, Refusal> {
     let next = Next::of(request.fields.form());
     let email = request.fields.get("email").trim().to_owned();
-    keep_pace(&request, &email).await?;
+    limit_attempts(&request, &email).await?;
     let (accounts, passwords) = (request.panel.panel.as_ref(), request.panel.passwords.as_ref());
     let checked = check(accounts, passwords, &email, request.fields.get("password")).await?;
     let issues = Issues::one("password", request.texts().sign_in.wrong);
@@ -61,7 +61,7 @@ pub(crate) async fn sent(request: PageRequest) -> Result<HttpResponse, Refusal> 
 }
 
 /// Counts an attempt to sign in or to change a password, and delays it if required.
-pub(super) async fn keep_pace(request: &PageRequest, email: &str) -> Result<(), Refusal> {
+pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result<(), Refusal> {
     let limits = request.panel.settings.attempts;
     let pace = pace(request.panel.rates.as_ref(), (request.client, email), limits).await?;
     let (decision, waited) = match pace {
@@ -140,7 +140,7 @@ fn shown(request: &PageRequest, next: Next, email: String, issues: Issues) -> Re
     let mut response = html(template.issues.status, &template)?;
     // A consent request that this account cannot grant is refused at once, by a redirect in answer to this page's form.
     if let Some(ticket) = ticket {
-        browser::let_forms_lead_to(&mut response, &ticket.request.redirect_uri);
+        browser::allow_form_redirect_to(&mut response, &ticket.request.redirect_uri);
     }
     Ok(response)
 }

@@ -24,7 +24,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
 
 pub(crate) async fn sent(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     end(&request).await?;
-    left(&request, "/panel/sign-in?done=signed-out")
+    signed_out(&request, "/panel/sign-in?done=signed-out")
 }
 
 pub(crate) async fn everywhere(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
@@ -32,7 +32,7 @@ pub(crate) async fn everywhere(request: SignedInRequest) -> Result<HttpResponse,
         Box::pin(sign_out_everywhere(tx, *by))
     });
     ended.await?;
-    left(&request, "/panel/sign-in?done=signed-out-everywhere")
+    signed_out(&request, "/panel/sign-in?done=signed-out-everywhere")
 }
 
 /// Ends this session.
@@ -45,7 +45,7 @@ pub(super) async fn end(request: &SignedInRequest) -> Result<(), Refusal> {
 }
 
 /// The redirect after signing out, which deletes the cookie.
-pub(super) fn left(request: &SignedInRequest, location: &str) -> Result<HttpResponse, Refusal> {
+pub(super) fn signed_out(request: &SignedInRequest, location: &str) -> Result<HttpResponse, Refusal> {
     let mut response = see_other(location)?;
     forget_browser(response.headers_mut(), request.panel.settings.https());
     Ok(response)

@@ -9,7 +9,7 @@ use usecases::personal_tokens::{self, PanelRefusal, Refusal as Refused};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
-use super::scope_list::{Group, tickable};
+use super::scope_list::{Group, scope_options};
 use super::{done, once, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
@@ -58,7 +58,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refu
         ))
     });
     let issues = match making.await? {
-        Ok(()) | Err(PanelRefusal::Form(NumberUsed::BySame)) => return once::lead(form),
+        Ok(()) | Err(PanelRefusal::Form(NumberUsed::BySame)) => return once::redirect(form),
         Err(PanelRefusal::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(request.request.path)),
         Err(PanelRefusal::Token(Refused::Account(_) | Refused::NoSuchToken)) => {
             return Err(Refusal::NotFound);
@@ -95,7 +95,7 @@ async fn shown(request: &SignedInRequest, number: Uuid, issues: Issues) -> Resul
         issues,
         tokens: request.panel.panel.personal_tokens(request.seller().id).await?,
         number,
-        scopes: tickable(&request.fields.scopes()),
+        scopes: scope_options(&request.fields.scopes()),
         given_name: request.fields.text("name"),
         expires_at: request.fields.text("expires_at"),
     };

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_added_up_by_status_and_by_hour() {
+    fn calls_are_summed_by_status_and_by_hour() {
         let hour = |n: i64| DateTime::from_timestamp(n * 3600, 0).unwrap();
         let usage = |n, status, calls| HourlyUsage {
             hour: hour(n),

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_domain_refuses_is_said_in_polish() {
+    fn every_reason_of_the_domain_has_a_polish_text() {
         let address = |address: &str| RawRegistration {
             redirect_uris: vec![
                 address.to_owned(),

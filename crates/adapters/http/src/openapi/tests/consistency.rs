@@ -4,7 +4,7 @@ use kernel::OfferId;
 use oauth::{BearerToken, ClientId, Credential, CredentialKind, Scope};
 use webhooks::WebhookSecret;
 
-use super::{json, judge, walk};
+use super::{json, validator, walk};
 use crate::routes::TABLE;
 
 /// Whether the product could have made this id or credential.
@@ -19,7 +19,7 @@ fn is_real(text: &str) -> bool {
 }
 
 #[test]
-fn ids_and_credentials_look_like_real_ones() {
+fn example_ids_and_credentials_are_valid() {
     let mut checked = 0;
     walk(&json(), "", &mut |path, value| {
         let Some(text) = value.as_str().filter(|_| path.contains("/example")) else {
@@ -38,7 +38,7 @@ fn ids_and_credentials_look_like_real_ones() {
 }
 
 #[test]
-fn events_orders_and_deliveries_go_together() {
+fn example_events_orders_and_deliveries_agree() {
     let document = json();
     let of = |operation: &str, response: &str| {
         let pointer = format!("/paths/{operation}/responses/{response}/content/application~1json/examples");
@@ -60,7 +60,7 @@ fn events_orders_and_deliveries_go_together() {
 }
 
 #[test]
-fn a_missing_scope_is_the_operations_own() {
+fn each_operation_documents_its_own_missing_scope() {
     let document = json();
     for route in TABLE {
         let method = route.method.as_str().to_ascii_lowercase();
@@ -80,12 +80,12 @@ fn a_missing_scope_is_the_operations_own() {
 }
 
 #[test]
-fn examples_within_schemas_fit_them() {
+fn schema_examples_match_their_schemas() {
     let document = json();
     let mut checked = 0;
     walk(&document, "", &mut |path, value| {
         for example in value["examples"].as_array().into_iter().flatten() {
-            assert!(judge(&document, value).is_valid(example), "{path}: {example}");
+            assert!(validator(&document, value).is_valid(example), "{path}: {example}");
             checked += 1;
         }
     });
