@@ -7,13 +7,10 @@ use reqwest::{
     header::{HeaderMap, HeaderValue},
 };
 use serde_json::Value;
-use testkit::{Answer, Client};
+use testkit::{Answer, Client, HttpServer, Received, response};
 use tokio::sync::Notify;
 
-use crate::{
-    Received, eventually,
-    stub_server::{lock, response, serve},
-};
+use crate::{eventually, serving::lock};
 
 /// What the proxy does with a request.
 #[derive(Debug, Clone)]
@@ -80,7 +77,8 @@ impl Between {
             state: Arc::default(),
         };
         let serving = between.clone();
-        between.url = serve(move |request| serving.clone().answer(request)).await;
+        let server = HttpServer::start(move |request| serving.clone().answer(request)).await;
+        between.url = server.url();
         between
     }
 

@@ -6,11 +6,9 @@ use std::{
 };
 
 use serde_json::json;
+use testkit::{HttpServer, Received, response};
 
-use crate::{
-    Received,
-    stub_server::{lock, response, serve},
-};
+use crate::serving::lock;
 
 /// The answer about a parcel. Other parcels are unknown.
 #[derive(Debug, Clone)]
@@ -43,7 +41,8 @@ impl CarrierStub {
     pub async fn start() -> Self {
         let state = Arc::<Mutex<State>>::default();
         let serving = Arc::clone(&state);
-        let url = serve(move |request| answer(Arc::clone(&serving), request)).await;
+        let server = HttpServer::start(move |request| answer(Arc::clone(&serving), request)).await;
+        let url = server.url();
         Self { url, state }
     }
 
@@ -72,8 +71,7 @@ impl CarrierStub {
 }
 
 async fn answer(state: Arc<Mutex<State>>, request: Received) -> Option<Vec<u8>> {
-    let path = request.request_line.split(' ').nth(1)?;
-    let number = path.rsplit('/').next()?.split('?').next()?.to_owned();
+    let number = request.target().rsplit('/').next()?.split('?').next()?.to_owned();
     let set = {
         let mut state = lock(&state);
         state.asked.push(request);

@@ -12,11 +12,9 @@ use opentelemetry_proto::tonic::{
     trace::v1::{Span, span::SpanKind, status::StatusCode},
 };
 use prost::Message;
+use testkit::{HttpServer, Received, response};
 
-use crate::{
-    Received, eventually, hex,
-    stub_server::{lock, response, serve},
-};
+use crate::{eventually, hex, serving::lock};
 
 /// An exported span.
 #[derive(Debug, Clone)]
@@ -74,7 +72,8 @@ impl Collector {
             answer: Some(200),
         }));
         let serving = Arc::clone(&state);
-        let url = serve(move |request| answer(Arc::clone(&serving), request)).await;
+        let server = HttpServer::start(move |request| answer(Arc::clone(&serving), request)).await;
+        let url = server.url();
         Self { url, state }
     }
 

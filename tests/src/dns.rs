@@ -9,7 +9,7 @@ use std::{
 
 use tokio::net::UdpSocket;
 
-use crate::{serving::on_own_loopback, stub_server::lock};
+use crate::serving::{lock, on_own_loopback};
 
 const HEADER: usize = 12;
 const TYPE_A: [u8; 2] = [0, 1];

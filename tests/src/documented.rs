@@ -17,7 +17,7 @@ use std::{collections::BTreeSet, sync::Mutex};
 
 use testkit::Answer;
 
-use crate::{Received, stub_server::lock};
+use crate::{Received, serving::lock};
 
 /// Origins of public listeners. Answers of other origins are not in the document.
 static PUBLIC: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());

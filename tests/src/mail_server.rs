@@ -12,7 +12,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{serving::on_own_loopback, stub_server::lock};
+use crate::serving::{lock, on_own_loopback};
 
 const PORT: u16 = 2525;
 

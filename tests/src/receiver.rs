@@ -2,21 +2,17 @@
 
 use std::{
     collections::VecDeque,
-    process::Stdio,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
+use testkit::{HttpServer, Received, read_request, response};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
-    process::Command,
+    net::TcpStream,
 };
 
-use crate::{
-    Received, documented, eventually, hex,
-    stub_server::{lock, read, response},
-};
+use crate::{documented, eventually, serving::lock};
 
 /// The answer to a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,43 +29,12 @@ pub enum Reply {
     HangUp,
 }
 
-impl Received {
-    /// The event type in the body.
-    pub fn event(&self) -> String {
-        self.json()["event"].as_str().expect("an event").to_owned()
-    }
-
-    pub fn delivery(&self) -> &str {
-        self.header("x-delivery-id")
-    }
-
-    /// Asserts that the signature is the one that OpenSSL computes for the received bytes and the secret.
-    pub async fn is_signed_by(&self, secret: &str) {
-        assert_eq!(self.header("x-signature"), signature(secret, &self.body).await);
-    }
-}
-
-/// The contract's signature, by `openssl dgst`.
-pub async fn signature(secret: &str, body: &[u8]) -> String {
-    let mut openssl = Command::new("openssl")
-        .args(["dgst", "-sha256", "-hmac", secret, "-binary"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("openssl is installed");
-    let mut stdin = openssl.stdin.take().expect("stdin is piped");
-    stdin.write_all(body).await.expect("openssl reads");
-    drop(stdin);
-    let output = openssl.wait_with_output().await.expect("openssl ends");
-    assert_eq!(output.stdout.len(), 32, "{output:?}");
-    format!("sha256={}", hex(&output.stdout))
-}
-
 /// A running receiver. It stops with the runtime of its test.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     /// The URL on which it listens.
     pub url: String,
+    server: Arc<HttpServer>,
     state: Arc<Mutex<State>>,
 }
 
@@ -82,35 +47,31 @@ struct State {
     then: Reply,
     /// Attempts that wait for their answer: now, and at most so far.
     open: (usize, usize),
-    /// Accepted connections, with or without a request.
-    connections: usize,
 }
 
 impl Receiver {
     /// Starts a receiver that answers 204 to everything.
     pub async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
-        let receiver = Self {
-            url: format!("http://{address}/hooks"),
-            state: Arc::new(Mutex::new(State {
-                received: Vec::new(),
-                judged: 0,
-                first: VecDeque::new(),
-                then: Reply::Status(204),
-                open: (0, 0),
-                connections: 0,
-            })),
-        };
-        let serving = receiver.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let serving = serving.clone();
-                serving.state().connections += 1;
-                tokio::spawn(async move { serving.serve(stream).await });
+        let state = Arc::new(Mutex::new(State {
+            received: Vec::new(),
+            judged: 0,
+            first: VecDeque::new(),
+            then: Reply::Status(204),
+            open: (0, 0),
+        }));
+        let serving = Arc::clone(&state);
+        let server = HttpServer::start_raw(move |stream| {
+            let state = Arc::clone(&serving);
+            async move {
+                serve(&state, stream).await;
             }
-        });
-        receiver
+        })
+        .await;
+        Self {
+            url: format!("{}/hooks", server.url()),
+            server: Arc::new(server),
+            state,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -146,7 +107,7 @@ impl Receiver {
 
     /// The number of accepted connections, with or without a request.
     pub fn connections(&self) -> usize {
-        self.state().connections
+        self.server.connections()
     }
 
     /// The highest number of attempts that waited for their answers at the same time.
@@ -165,40 +126,41 @@ impl Receiver {
         let is_it = |received: &Received| received.event() == event;
         eventually(event, async || self.received().into_iter().find(is_it)).await
     }
+}
 
-    async fn serve(&self, mut stream: TcpStream) -> Option<()> {
-        let mut unread = Vec::new();
-        loop {
-            let received = read(&mut stream, &mut unread).await?;
-            let reply = {
-                let mut state = self.state();
-                state.received.push(received);
-                state.open.0 += 1;
-                state.open.1 = state.open.1.max(state.open.0);
-                state.first.pop_front().unwrap_or(state.then)
-            };
-            let answered = self.answer(&mut stream, reply).await;
-            self.state().open.0 -= 1;
-            answered?;
-        }
-    }
-
-    async fn answer(&self, stream: &mut TcpStream, reply: Reply) -> Option<()> {
-        let (status, location) = match reply {
-            Reply::Status(status) => (status, None),
-            Reply::Late(status, after) => {
-                tokio::time::sleep(after).await;
-                (status, None)
-            }
-            Reply::Redirect => (307, Some(("location", self.url.as_str()))),
-            Reply::Silence => {
-                // Until the sender gives up.
-                drop(stream.read(&mut [0; 1]).await);
-                return None;
-            }
-            Reply::HangUp => return None,
+async fn serve(state: &Mutex<State>, mut stream: TcpStream) -> Option<()> {
+    let mut unread = Vec::new();
+    loop {
+        let received = read_request(&mut stream, &mut unread).await?;
+        let reply = {
+            let mut state = lock(state);
+            state.received.push(received);
+            state.open.0 += 1;
+            state.open.1 = state.open.1.max(state.open.0);
+            state.first.pop_front().unwrap_or(state.then)
         };
-        let answer = response(status, location, b"");
-        stream.write_all(&answer).await.ok()
+        let answered = answer(&mut stream, reply).await;
+        lock(state).open.0 -= 1;
+        answered?;
     }
+}
+
+async fn answer(stream: &mut TcpStream, reply: Reply) -> Option<()> {
+    let own_url = format!("http://{}/hooks", stream.local_addr().ok()?);
+    let (status, location) = match reply {
+        Reply::Status(status) => (status, None),
+        Reply::Late(status, after) => {
+            tokio::time::sleep(after).await;
+            (status, None)
+        }
+        Reply::Redirect => (307, Some(("location", own_url.as_str()))),
+        Reply::Silence => {
+            // Until the sender gives up.
+            drop(stream.read(&mut [0; 1]).await);
+            return None;
+        }
+        Reply::HangUp => return None,
+    };
+    let answer = response(status, location, b"");
+    stream.write_all(&answer).await.ok()
 }

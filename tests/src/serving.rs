@@ -4,6 +4,7 @@
 use std::{
     io::{self, ErrorKind},
     net::{Ipv4Addr, TcpListener},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -38,6 +39,11 @@ pub(crate) async fn on_own_loopback<T>(
         }
     }
     Ok(None)
+}
+
+/// Locks the state that a server shares with its test, even after a failed assertion.
+pub(crate) fn lock<S>(state: &Mutex<S>) -> MutexGuard<'_, S> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl World {

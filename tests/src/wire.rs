@@ -3,13 +3,13 @@
 use std::{fmt::Write as _, time::Duration};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use testkit::{Answer, TestServer};
+use testkit::{Answer, TestServer, take_head};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
 
-use crate::{documented, stub_server::take_head};
+use crate::documented;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

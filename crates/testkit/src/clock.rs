@@ -1,7 +1,31 @@
-//! The database's clock, under a test's control.
+//! Clocks under a test's control: the database's, and one in memory.
+
+use std::sync::Mutex;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio_postgres::Client;
+
+/// A clock that only [`ManualClock::advance`] moves.
+#[derive(Debug)]
+pub struct ManualClock(Mutex<DateTime<Utc>>);
+
+impl ManualClock {
+    /// Starts at an instant in RFC 3339.
+    pub fn at(start: &str) -> Self {
+        let start = DateTime::parse_from_rfc3339(start).expect("an instant in RFC 3339");
+        Self(Mutex::new(start.to_utc()))
+    }
+
+    pub fn advance(&self, seconds: i64) {
+        *self.0.lock().expect("no user of the clock panics") += TimeDelta::seconds(seconds);
+    }
+}
+
+impl kernel::Clock for ManualClock {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().expect("no user of the clock panics")
+    }
+}
 
 /// Controls `api_now()` of one database: all processes that use it see the same time.
 pub struct TestClock {

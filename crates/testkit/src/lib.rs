@@ -18,6 +18,7 @@ mod client;
 mod clock;
 mod database;
 mod fleet;
+mod http_server;
 mod link;
 mod own_postgres;
 mod pgbouncer;
@@ -29,8 +30,9 @@ mod worker;
 
 pub use balancer::Balancer;
 pub use client::{Answer, AnswerHook, Client, Request, set_answer_hook};
-pub use clock::TestClock;
+pub use clock::{ManualClock, TestClock};
 pub use database::TestDatabase;
+pub use http_server::{HttpServer, Received, answer_all, read_request, response, signature, take_head};
 pub use link::Pace;
 pub use own_postgres::OwnPostgres;
 pub use pgbouncer::PgBouncer;

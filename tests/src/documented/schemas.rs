@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use crate::stub_server::lock;
+use crate::serving::lock;
 
 /// Members that may be missing although no request left them out: schema and member.
 pub(super) const MAY_LACK: [(&str, &str); 9] = [

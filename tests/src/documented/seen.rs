@@ -9,7 +9,7 @@ use std::{
     sync::{LazyLock, Mutex},
 };
 
-use crate::stub_server::lock;
+use crate::serving::lock;
 
 /// Records a line, once per process.
 pub(super) fn note(line: &str) {

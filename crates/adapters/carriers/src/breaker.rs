@@ -219,25 +219,12 @@ impl Drop for Permit<'_> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::ManualClock;
+
     use super::{Outcome::*, *};
 
-    #[derive(Default)]
-    struct ManualClock(Mutex<TimeDelta>);
-
-    impl ManualClock {
-        fn forward(&self, seconds: i64) {
-            *self.0.lock().unwrap() += TimeDelta::seconds(seconds);
-        }
-    }
-
-    impl Clock for ManualClock {
-        fn now(&self) -> DateTime<Utc> {
-            DateTime::from_timestamp(1_700_000_000, 0).unwrap() + *self.0.lock().unwrap()
-        }
-    }
-
     fn breaker() -> (CircuitBreaker, Arc<ManualClock>) {
-        let clock = Arc::new(ManualClock::default());
+        let clock = Arc::new(ManualClock::at("2026-01-06T22:00:00Z"));
         (CircuitBreaker::new(Carrier::Gls, clock.clone()), clock)
     }
 
@@ -256,42 +243,48 @@ mod tests {
         (0..100_000)
             .find(|_| {
                 let is_over = breaker.refusal().is_none();
-                clock.forward(i64::from(!is_over));
+                clock.advance(i64::from(!is_over));
                 is_over
             })
             .unwrap()
     }
 
     #[test]
-    fn it_opens_after_three_timeouts_in_a_row_or_five_failures_of_ten() {
+    fn the_pauses_after_outcomes() {
         // The first failure has left the window when the next one occurs.
-        let spread: Vec<_> = (0..10).map(|n| [Failure, Success, Success][n % 3]).collect();
-        for (closed, opening) in [
-            (vec![Timeout, Timeout, Success, Timeout, Timeout], Timeout),
-            (vec![Failure, Timeout, Failure, Failure], Failure),
-            ([spread, vec![Failure]].concat(), Timeout),
-        ] {
+        let spread: [Outcome; 10] = std::array::from_fn(|n| [Failure, Success, Success][n % 3]);
+        let minute = Throttled(TimeDelta::seconds(60));
+        let table: [&[(&[Outcome], i64)]; 5] = [
+            &[
+                (&[Timeout, Timeout, Success, Timeout, Timeout], 0),
+                (&[Timeout], 30),
+            ],
+            &[(&[Failure, Timeout, Failure, Failure], 0), (&[Failure], 30)],
+            &[(&spread, 0), (&[Failure], 0), (&[Timeout], 30)],
+            &[
+                (&[Failure; 5], 30),
+                (&[Failure], 60),
+                (&[Failure], 120),
+                (&[Failure], 240),
+                (&[Failure], 300),
+                (&[Failure], 300),
+                (&[Success, Failure, Failure, Failure, Failure], 0),
+                (&[Failure], 30),
+            ],
+            &[
+                (&[minute], 60),
+                (&[Failure], 30),
+                (&[minute], 60),
+                (&[Success], 0),
+            ],
+        ];
+        for steps in table {
             let (breaker, clock) = breaker();
-            settle(&breaker, &closed);
-            assert_eq!(breaker.refusal(), None, "{closed:?}");
-            settle(&breaker, &[opening]);
-            assert_eq!(pause(&breaker, &clock), 30, "{closed:?}");
+            for (outcomes, seconds) in steps {
+                settle(&breaker, outcomes);
+                assert_eq!(pause(&breaker, &clock), *seconds, "{outcomes:?} of {steps:?}");
+            }
         }
-    }
-
-    #[test]
-    fn the_pause_doubles_up_to_five_minutes_and_a_success_ends_it() {
-        let (breaker, clock) = breaker();
-        settle(&breaker, &[Failure; 5]);
-        for seconds in [30, 60, 120, 240, 300, 300] {
-            assert_eq!(pause(&breaker, &clock), seconds);
-            settle(&breaker, &[Failure]);
-        }
-        pause(&breaker, &clock);
-        settle(&breaker, &[Success, Failure, Failure, Failure, Failure]);
-        assert_eq!(breaker.refusal(), None, "it counts from zero");
-        settle(&breaker, &[Failure]);
-        assert_eq!(pause(&breaker, &clock), 30);
     }
 
     #[test]
@@ -308,29 +301,17 @@ mod tests {
     }
 
     #[test]
-    fn late_outcomes_change_nothing() {
+    fn late_outcomes_only_prolong_a_throttling() {
         let (breaker, clock) = breaker();
-        let (slow, slower) = (admitted(&breaker), admitted(&breaker));
+        let [late, later, latest] = [(); 3].map(|()| admitted(&breaker));
         settle(&breaker, &[Timeout; 3]);
-        slow.settle(Success);
-        assert!(breaker.refusal().is_some());
-        clock.forward(30);
-        let probe = admitted(&breaker);
-        slower.settle(Timeout);
-        probe.settle(Success);
-        assert_eq!(breaker.refusal(), None);
-    }
-
-    #[test]
-    fn throttling_opens_it_at_once_for_the_given_time() {
-        let (breaker, clock) = breaker();
-        let slow = admitted(&breaker);
-        settle(&breaker, &[Throttled(TimeDelta::seconds(60))]);
-        clock.forward(10);
-        slow.settle(Throttled(TimeDelta::seconds(120)));
+        late.settle(Success);
+        clock.advance(10);
+        later.settle(Throttled(TimeDelta::seconds(120)));
         assert_eq!(pause(&breaker, &clock), 120);
         let probe = admitted(&breaker);
         assert!(probe.is_after_throttling());
+        latest.settle(Timeout);
         probe.settle(Success);
         assert!(!admitted(&breaker).is_after_throttling());
     }
@@ -338,10 +319,10 @@ mod tests {
     #[test]
     fn rejected_credentials_open_it_for_good() {
         let (breaker, clock) = breaker();
-        let slow = admitted(&breaker);
+        let late = admitted(&breaker);
         settle(&breaker, &[Rejected]);
-        slow.settle(Success);
-        clock.forward(365 * 86_400);
+        late.settle(Success);
+        clock.advance(365 * 86_400);
         assert!(breaker.admit().is_err());
     }
 
@@ -349,7 +330,7 @@ mod tests {
     fn setting_the_clock_back_does_not_prolong_the_pause() {
         let (breaker, clock) = breaker();
         settle(&breaker, &[Timeout; 3]);
-        clock.forward(-3_600);
+        clock.advance(-3_600);
         assert_eq!(breaker.refusal(), None);
     }
 }

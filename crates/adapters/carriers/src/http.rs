@@ -204,23 +204,23 @@ pub(crate) fn secret_header(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn pause(text: &str) -> Option<i64> {
-        let now = DateTime::parse_from_rfc3339("2026-01-06T12:00:00Z")
-            .unwrap()
-            .to_utc();
-        let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_str(text).unwrap())]);
-        retry_after(&headers, now).map(|pause| pause.num_seconds())
-    }
+    use crate::parse;
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {
-        assert_eq!(pause("120"), Some(120));
-        assert_eq!(pause("Tue, 06 Jan 2026 12:05:00 GMT"), Some(300));
-        assert_eq!(pause("Tue, 06 Jan 2026 11:00:00 GMT"), Some(0));
-        assert_eq!(pause("4000000000"), Some(86_400));
-        assert_eq!(pause("-5"), None);
-        assert_eq!(pause("soon"), None);
+        for (text, seconds) in [
+            ("120", Some(120)),
+            ("Tue, 06 Jan 2026 12:05:00 GMT", Some(300)),
+            ("Tue, 06 Jan 2026 11:00:00 GMT", Some(0)),
+            ("4000000000", Some(86_400)),
+            ("-5", None),
+            ("soon", None),
+        ] {
+            let now = parse::instant("2026-01-06T12:00:00Z").unwrap();
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]);
+            let pause = retry_after(&headers, now).map(|pause| pause.num_seconds());
+            assert_eq!(pause, seconds, "{text}");
+        }
     }
 
     #[test]

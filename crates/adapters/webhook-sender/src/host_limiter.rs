@@ -103,57 +103,35 @@ mod tests {
 
     use super::*;
 
-    fn limiter(per_host: usize, per_application: usize) -> HostLimiter {
-        let [per_host, per_application] =
-            [per_host, per_application].map(|limit| NonZeroUsize::new(limit).unwrap());
-        HostLimiter::new(Limits {
-            per_host,
-            per_application,
-        })
-    }
-
-    fn acquire(limiter: &HostLimiter, host: u8, application: u128) -> Option<HostPermit> {
-        let host = Host::Address(Ipv4Addr::new(192, 0, 2, host).into());
-        limiter.try_acquire(&host, Uuid::from_u128(application).into())
-    }
-
-    /// Acquires all permits that the application can get.
-    fn fill(limiter: &HostLimiter, application: u128) -> Vec<HostPermit> {
-        std::iter::from_fn(|| acquire(limiter, 1, application)).collect()
-    }
-
     #[test]
-    fn a_full_host_admits_nobody_and_another_does() {
-        let limiter = limiter(2, 2);
-        let mut permits = fill(&limiter, 1);
-        assert_eq!(permits.len(), 2);
-        assert!(acquire(&limiter, 2, 1).is_some());
-        drop(permits.pop());
-        assert!(acquire(&limiter, 1, 1).is_some());
-    }
-
-    #[test]
-    fn an_application_gets_a_share_and_others_a_guaranteed_part_of_theirs() {
-        let limiter = limiter(64, 32);
-        let permits: Vec<_> = (1..=30).map(|n| fill(&limiter, n)).collect();
-        let counts: Vec<_> = permits.iter().map(Vec::len).collect();
-        let expected = [vec![32; 2], vec![4; 16], vec![0; 12]].concat();
-        assert_eq!(counts, expected, "at most twice the host's limit");
-    }
-
-    #[test]
-    fn released_permits_leave_nothing_behind() {
-        let limiter = limiter(2, 2);
-        let applications = || {
-            lock(&limiter.in_flight)
-                .values()
-                .map(HashMap::len)
-                .collect::<Vec<_>>()
-        };
-        let permits = [1, 1, 2].map(|application| acquire(&limiter, 1, application));
-        for (permit, left) in permits.into_iter().zip([vec![2], vec![1], vec![]]) {
-            drop(permit);
-            assert_eq!(applications(), left);
+    fn an_application_gets_a_share_of_a_host_and_others_a_guaranteed_part_of_theirs() {
+        for (per_host, per_application, expected) in [
+            (2, 2, vec![2, 1, 1, 0]),
+            (64, 32, [vec![32; 2], vec![4; 16], vec![0; 12]].concat()),
+        ] {
+            let [per_host, per_application] =
+                [per_host, per_application].map(|limit| NonZeroUsize::new(limit).unwrap());
+            let limits = Limits {
+                per_host,
+                per_application,
+            };
+            let limiter = HostLimiter::new(limits);
+            let acquire = |host: u8, application: usize| {
+                let host = Host::Address(Ipv4Addr::new(192, 0, 2, host).into());
+                let application = u128::try_from(application).unwrap();
+                limiter.try_acquire(&host, Uuid::from_u128(application).into())
+            };
+            // Each application in turn acquires all permits that it can get.
+            let fill = |application| std::iter::from_fn(|| acquire(1, application)).collect();
+            let mut permits: Vec<Vec<HostPermit>> = (0..expected.len()).map(fill).collect();
+            let counts: Vec<_> = permits.iter().map(Vec::len).collect();
+            assert_eq!(counts, expected, "at most twice the host's limit");
+            assert!(acquire(2, 1).is_some(), "another host");
+            let last = permits.iter().rposition(|held| !held.is_empty()).unwrap();
+            permits[last].pop();
+            assert!(acquire(1, last).is_some(), "a released place");
+            drop(permits);
+            assert!(lock(&limiter.in_flight).is_empty());
         }
     }
 }

@@ -3,9 +3,7 @@
 mod delivering;
 mod hostile;
 mod limits;
-mod metrics;
 mod names;
-mod receiver;
 mod reuse;
 mod support;
 mod tls;

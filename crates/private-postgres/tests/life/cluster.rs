@@ -9,49 +9,37 @@ use private_postgres::{Cluster, Error, Options};
 use crate::{eventually, folder, kill, lives, sql, start};
 
 #[test]
-fn data_outlive_a_stop() {
+fn a_cluster_is_private_has_one_owner_and_keeps_its_data() {
     let folder = folder();
     let cluster = start(folder.path());
+    let data = cluster.data_folder();
+    let socket = cluster.connection().socket_folder().to_owned();
+    for private in [data.as_path(), socket.as_path(), data.parent().unwrap()] {
+        let metadata = fs::metadata(private).unwrap();
+        assert_eq!(
+            metadata.permissions().mode() & 0o777,
+            0o700,
+            "{}",
+            private.display()
+        );
+        assert_ne!(metadata.uid(), 0, "{}", private.display());
+    }
+    assert_eq!(sql(&cluster, "show listen_addresses"), "");
+    let refusal = Cluster::start(Options::new(folder.path())).unwrap_err();
+    assert!(matches!(refusal, Error::InUse(_)), "{refusal}");
     sql(&cluster, "create table kept as select 'żółw' as word");
     let server = cluster.server_process().unwrap();
     cluster.stop().unwrap();
     assert!(!lives(server));
-    assert!(
-        !cluster.restart_if_dead().unwrap(),
-        "a stopped cluster stays stopped"
-    );
+    let is_restarted = cluster.restart_if_dead().unwrap();
+    assert!(!is_restarted, "a stopped cluster stays stopped");
     drop(cluster);
     let again = start(folder.path());
     assert_eq!(sql(&again, "select upper(word) from kept"), "ŻÓŁW");
 }
 
 #[test]
-fn only_its_account_can_enter() {
-    let folder = folder();
-    let cluster = start(folder.path());
-    let data = cluster.data_folder();
-    let socket = cluster.connection().socket_folder().to_owned();
-    for private in [data.as_path(), socket.as_path(), data.parent().unwrap()] {
-        let found = fs::metadata(private).unwrap();
-        assert_eq!(found.permissions().mode() & 0o777, 0o700, "{}", private.display());
-        assert_ne!(found.uid(), 0, "{}", private.display());
-    }
-    assert_eq!(sql(&cluster, "show listen_addresses"), "");
-}
-
-#[test]
-fn a_second_owner_is_refused() {
-    let folder = folder();
-    let first = start(folder.path());
-    let refusal = Cluster::start(Options::new(folder.path())).unwrap_err();
-    assert!(matches!(refusal, Error::InUse(_)), "{refusal}");
-    sql(&first, "select 1");
-    drop(first);
-    start(folder.path());
-}
-
-#[test]
-fn a_supervised_server_comes_back_by_itself() {
+fn a_supervised_server_is_restarted() {
     let folder = folder();
     let cluster = Cluster::start_supervised(Options::new(folder.path())).unwrap();
     let first = cluster.server_process().unwrap();
@@ -64,36 +52,29 @@ fn a_supervised_server_comes_back_by_itself() {
     cluster.stop().unwrap();
     assert!(!lives(second));
     drop(cluster);
-    eventually("the end of the watch", || {
+    eventually("the end of the supervision", || {
         Cluster::start(Options::new(folder.path())).is_ok()
     });
 }
 
 #[test]
-fn half_made_data_are_made_again() {
+fn incomplete_data_are_created_again_and_data_of_another_version_kept() {
     let folder = folder();
     let data = start(folder.path()).data_folder();
     fs::remove_file(data.join("global/pg_control")).unwrap();
     fs::create_dir_all(data.with_extension("new").join("base")).unwrap();
     sql(&start(folder.path()), "select 1");
     assert!(!data.with_extension("new").exists());
-}
 
-#[test]
-fn data_of_another_version_are_left_alone() {
-    let folder = folder();
-    let version = start(folder.path()).data_folder().join("PG_VERSION");
+    let version = data.join("PG_VERSION");
     fs::write(&version, "12\n").unwrap();
     let refusal = Cluster::start(Options::new(folder.path())).unwrap_err();
-    assert!(
-        matches!(refusal, Error::OtherVersion { made_by: 12, .. }),
-        "{refusal}"
-    );
-    assert!(version.exists());
+    let is_other = matches!(refusal, Error::OtherVersion { made_by: 12, .. });
+    assert!(is_other && version.exists(), "{refusal}");
 }
 
 #[test]
-fn data_end_for_a_fresh_start_and_with_a_throw_away_server() {
+fn a_fresh_start_and_a_throw_away_server_remove_the_data() {
     let folder = folder();
     sql(&start(folder.path()), "create table gone ()");
     let fresh = Options::new(folder.path()).fresh(true).throw_away(true);
@@ -105,22 +86,22 @@ fn data_end_for_a_fresh_start_and_with_a_throw_away_server() {
 }
 
 #[test]
-fn settings_reach_the_server() {
+fn settings_reach_the_server_and_a_failed_start_shows_the_log() {
     let folder = folder();
-    let options = Options::new(folder.path())
-        .setting("fsync", "off")
-        .setting("max_connections", 31);
-    let shown =
-        "select current_setting('fsync'), current_setting('max_connections'), current_setting('timezone')";
-    assert_eq!(sql(&Cluster::start(options).unwrap(), shown), "off|31|UTC");
-    assert_eq!(sql(&start(folder.path()), shown), "on|200|UTC");
-}
-
-#[test]
-fn a_failed_start_shows_the_log() {
-    let folder = folder();
-    let options = Options::new(folder.path()).setting("shared_buffers", "plenty");
-    let message = Cluster::start(options).unwrap_err().to_string();
+    let options = || Options::new(folder.path());
+    let cases = [
+        (options(), "on|200|UTC"),
+        (
+            options().setting("fsync", "off").setting("max_connections", 31),
+            "off|31|UTC",
+        ),
+    ];
+    for (options, expected) in cases {
+        let shown = "select current_setting('fsync'), current_setting('max_connections'), current_setting('timezone')";
+        assert_eq!(sql(&Cluster::start(options).unwrap(), shown), expected);
+    }
+    let refusal = Cluster::start(options().setting("shared_buffers", "plenty")).unwrap_err();
+    let message = refusal.to_string();
     assert!(
         message.contains("plenty") && message.contains("server.log"),
         "{message}"
@@ -129,7 +110,7 @@ fn a_failed_start_shows_the_log() {
 }
 
 #[test]
-fn long_and_odd_paths_hold_a_cluster() {
+fn a_cluster_works_in_long_and_unusual_paths() {
     let folder = folder();
     let long = folder.path().join("x".repeat(120)).join("a, \"b\" and ż");
     let cluster = start(&long);
@@ -150,7 +131,7 @@ fn long_and_odd_paths_hold_a_cluster() {
 }
 
 #[test]
-fn root_has_its_data_elsewhere_where_the_account_cannot_enter() {
+fn root_keeps_data_elsewhere_where_the_account_cannot_enter() {
     if !rustix::process::geteuid().is_root() {
         return;
     }

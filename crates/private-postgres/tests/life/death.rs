@@ -1,15 +1,13 @@
 //! Clusters whose owner, guard or both are killed.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::{env, fs};
 
-use private_postgres::{Cluster, Options};
+use crate::{eventually, folder, kill, kill_guard, lives, ps, sql, sql_at, start};
 
-use crate::{eventually, folder, kill, kill_guard, lives, ps, sql, start};
-
-/// Another process of this test program. It owns a cluster with a table `kept`.
+/// A process that owns a cluster with a table `kept`.
 struct Owner {
     process: Child,
     server: u32,
@@ -19,10 +17,10 @@ struct Owner {
 impl Owner {
     fn start(folder: &Path, throw_away: bool) -> Self {
         let mut process = Self::spawn(folder, throw_away);
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let said = lines.find_map(|line| Some(line.unwrap().split_once("ready:")?.1.to_owned()));
-        let said = said.expect("the owner ended early");
-        let (server, data) = said.split_once(' ').unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines().take(3);
+        let lines: Result<Vec<_>, _> = lines.collect();
+        let [server, data, url] = lines.unwrap().try_into().expect("the owner ended early");
+        sql_at(&url, "create table kept ()");
         Self {
             process,
             server: server.parse().unwrap(),
@@ -31,12 +29,9 @@ impl Owner {
     }
 
     fn spawn(folder: &Path, throw_away: bool) -> Child {
-        let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "death::owner_process", "--ignored", "--nocapture"]);
-        command
-            .env("OWNER_FOLDER", folder)
-            .env("OWNER_THROWS_AWAY", throw_away.to_string());
-        command
+        Command::new(env!("CARGO_BIN_EXE_cluster-owner"))
+            .arg(folder)
+            .args(throw_away.then_some("throw-away"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -49,36 +44,28 @@ impl Owner {
     }
 }
 
-#[test]
-#[ignore = "run by other tests, as a process of its own"]
-fn owner_process() {
-    let Some(folder) = env::var_os("OWNER_FOLDER") else {
-        return;
-    };
-    let throw_away = env::var("OWNER_THROWS_AWAY").unwrap() == "true";
-    let cluster = Cluster::start(Options::new(folder).throw_away(throw_away)).unwrap();
-    sql(&cluster, "create table kept ()");
-    let (server, data) = (cluster.server_process().unwrap(), cluster.data_folder());
-    writeln!(io::stdout(), "ready:{server} {}", data.display()).unwrap();
-    io::stdout().flush().unwrap();
-    io::stdin().read_to_end(&mut Vec::new()).unwrap();
-}
-
 fn starts_with_its_data(folder: &Path) {
     sql(&start(folder), "select from kept");
 }
 
 #[test]
-fn a_server_ends_with_its_killed_owner() {
-    let folder = folder();
-    let mut owner = Owner::start(folder.path(), false);
-    let guard = ps("ppid", owner.server).parse().unwrap();
-    owner.kill();
-    eventually("the end of server and guard", || {
-        !lives(owner.server) && !lives(guard)
-    });
-    assert!(!owner.data.join("postmaster.pid").exists(), "a good end");
-    starts_with_its_data(folder.path());
+fn a_server_ends_with_its_killed_owner_and_throw_away_data_too() {
+    for throw_away in [false, true] {
+        let folder = folder();
+        let mut owner = Owner::start(folder.path(), throw_away);
+        let guard = ps("ppid", owner.server).parse().unwrap();
+        owner.kill();
+        eventually("the end of server and guard", || {
+            !lives(owner.server) && !lives(guard)
+        });
+        let record = owner.data.join("postmaster.pid");
+        assert!(!record.exists(), "the server shut down properly");
+        if throw_away {
+            eventually("the removal", || !owner.data.exists());
+        } else {
+            starts_with_its_data(folder.path());
+        }
+    }
 }
 
 #[test]
@@ -99,7 +86,7 @@ fn a_start_after_a_kill_ends_what_is_left_of_the_old_server() {
 }
 
 #[test]
-fn a_killed_initdb_stops_nothing() {
+fn a_killed_initdb_prevents_no_start() {
     let folder = folder();
     let mut owner = Owner::spawn(folder.path(), false);
     eventually("initdb", || folder.path().join("cluster/data.new").exists());
@@ -109,7 +96,7 @@ fn a_killed_initdb_stops_nothing() {
 }
 
 #[test]
-fn a_living_owner_copes_without_its_guard() {
+fn a_running_owner_works_without_its_guard() {
     let folder = folder();
     let cluster = start(folder.path());
     let first = cluster.server_process().unwrap();
@@ -121,15 +108,6 @@ fn a_living_owner_copes_without_its_guard() {
     kill_guard(second);
     cluster.stop().unwrap();
     assert!(!lives(second));
-}
-
-#[test]
-fn throw_away_data_end_with_a_killed_owner() {
-    let folder = folder();
-    let mut owner = Owner::start(folder.path(), true);
-    assert!(owner.data.exists());
-    owner.kill();
-    eventually("the removal", || !owner.data.exists());
 }
 
 #[test]

@@ -32,17 +32,15 @@ fn start(folder: &Path) -> Cluster {
 
 /// The result of `query`, columns separated by `|`.
 fn sql(cluster: &Cluster, query: &str) -> String {
+    sql_at(&cluster.url("postgres"), query)
+}
+
+fn sql_at(url: &str, query: &str) -> String {
     let mut psql = Command::new(Binaries::find().unwrap().program("psql"));
-    psql.args([
-        "-X",
-        "-At",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-c",
-        query,
-        &cluster.url("postgres"),
-    ]);
-    let output = psql.output().unwrap();
+    let output = psql
+        .args(["-XAt", "-v", "ON_ERROR_STOP=1", "-c", query, url])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{query}: {output:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
@@ -55,13 +53,15 @@ fn eventually(what: &str, mut has_happened: impl FnMut() -> bool) {
     }
 }
 
-/// A column of `ps` for a process, trimmed.
-fn ps(column: &str, process: u32) -> String {
-    let output = Command::new("ps")
-        .args(["-o", &format!("{column}="), "-p", &process.to_string()])
-        .output()
-        .unwrap();
+/// The output of `ps`, trimmed.
+fn ps_with(arguments: &[&str]) -> String {
+    let output = Command::new("ps").args(arguments).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A column of `ps` for a process.
+fn ps(column: &str, process: u32) -> String {
+    ps_with(&["-o", &format!("{column}="), "-p", &process.to_string()])
 }
 
 /// Whether the process is alive. A zombie is not.
@@ -78,11 +78,7 @@ fn kill(process: u32) {
 /// Kills the shells of a server's guard, which is the server's parent, but not the server.
 fn kill_guard(server: u32) {
     let guard = ps("ppid", server);
-    let output = Command::new("ps")
-        .args(["-A", "-o", "pid=,pgid=,comm="])
-        .output()
-        .unwrap();
-    for line in String::from_utf8(output.stdout).unwrap().lines() {
+    for line in ps_with(&["-A", "-o", "pid=,pgid=,comm="]).lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         if fields[1] == guard && fields[2].ends_with("sh") {
             kill(fields[0].parse().unwrap());

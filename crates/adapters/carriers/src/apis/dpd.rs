@@ -167,23 +167,15 @@ mod tests {
     #[test]
     fn dtds_and_floods_of_nodes_and_attributes_are_refused() {
         let bomb = r#"<!DOCTYPE a [<!ENTITY b "c">]><getEventsForWaybillV1Response>&b;</getEventsForWaybillV1Response>"#;
-        assert_eq!(envelope(bomb.as_bytes()), Err(Failure::Unreadable("no XML")));
-        let deep = "<a>".repeat(300_000);
-        assert_eq!(envelope(deep.as_bytes()), Err(Failure::Unreadable("no XML")));
-        let wide = format!("<r>{}</r>", "<a/>".repeat(200_000));
-        assert_eq!(envelope(wide.as_bytes()), Err(Failure::Unreadable("no XML")));
-        let many = |unit: &str| {
-            (0..40_000)
-                .map(|n| unit.replace('#', &n.to_string()))
-                .collect::<String>()
-        };
-        for flood in [
-            format!("<r {}/>", many("a#='' ")),
-            format!("<r {}/>", many("xmlns:a#='x' ")),
-            many("<a xmlns:b#='x'>"),
-        ] {
-            let answer = envelope(flood.as_bytes());
-            assert_eq!(answer, Err(Failure::Unreadable("too many attributes")));
+        let (deep, wide) = (
+            "<a>".repeat(300_000),
+            format!("<r>{}</r>", "<a/>".repeat(200_000)),
+        );
+        for flood in [bomb, &deep, &wide] {
+            assert_eq!(envelope(flood.as_bytes()), Err(Failure::Unreadable("no XML")));
         }
+        let attributes: String = (0..40_000).map(|n| format!("a{n}='' ")).collect();
+        let answer = envelope(format!("<r {attributes}/>").as_bytes());
+        assert_eq!(answer, Err(Failure::Unreadable("too many attributes")));
     }
 }

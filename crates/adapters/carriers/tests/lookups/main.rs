@@ -6,13 +6,11 @@
     reason = "tests"
 )]
 
+mod answers;
 mod breaker;
-mod cells;
 mod fixtures;
 mod logs;
 mod requests;
-mod specifics;
-mod stub;
 mod tokens;
 mod transport;
 mod world;

@@ -1,83 +1,43 @@
-//! Failures of the connection and invalid answers, for every carrier.
+//! Failures of the connection, and limits, for every carrier.
 
 use std::time::{Duration, Instant};
 
 use adapter_carriers::{Carriers, DEADLINE};
 use futures_util::future::join_all;
-use orders::{Carrier, CarrierLookup, Lookup, TrackingStatus};
+use orders::{Carrier, CarrierLookup, Lookup};
 use tokio::{
     net::{TcpSocket, TcpStream},
     time::timeout,
 };
-use url::Url;
 
 use crate::{
     fixtures,
-    stub::Reply,
-    world::{self, CARRIERS, World, at, found, number, reason, settings, until},
+    world::{self, CARRIERS, World, clock, last_response, number, reason, reply, settings, truncated, until},
 };
-
-const PAGE: &str = "<!DOCTYPE html><html><body><h1>Maintenance</h1></body></html>";
 
 async fn each(check: impl AsyncFn(&World)) {
     world::each(&CARRIERS, DEADLINE, check).await;
 }
 
 #[tokio::test]
-async fn a_delivery_has_its_instant_in_utc() {
-    each(async |world| {
-        let lookup = world.ask().await;
-        let delivered_at = lookup.delivery().and_then(|delivery| delivery.at);
-        assert_eq!(delivered_at, Some(at("2026-01-05T11:30:00Z")));
-        let sighting = found(lookup);
-        assert_eq!(sighting.status, TrackingStatus::Delivered, "{:?}", world.carrier);
-        assert_eq!(sighting.raw_code, fixtures::delivered_code(world.carrier));
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn an_unknown_number_is_not_found_and_no_failure_of_the_carrier() {
-    each(async |world| {
-        for _ in 0..20 {
-            let lookup = world.hears(fixtures::not_known(world.carrier)).await;
-            assert_eq!(lookup, Lookup::NotFound, "{:?}", world.carrier);
-        }
-        assert_eq!(world.asked(), 20);
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn unusable_answers_are_failures_without_a_retry() {
     each(async |world| {
-        let Reply::Http { body: whole, .. } = fixtures::delivered(world.carrier) else {
-            panic!("no body");
-        };
-        let half = whole[..whole.len() / 2].to_owned();
+        let whole = fixtures::delivered_body(world.carrier);
         let large = format!("{}{whole}", " ".repeat(1024 * 1024));
-        let redirect = |status| Reply::new(status, "").with("location", "/elsewhere");
+        let redirect = |status| last_response(status, Some(("location", "/elsewhere")), "");
         for (reply, expected) in [
-            (Reply::new(500, r#"{"error":"internal"}"#), "HTTP status 500"),
-            (Reply::new(404, PAGE), "HTTP status 404"),
-            (Reply::new(403, "{}"), "HTTP status 403"),
-            (Reply::new(204, ""), "HTTP status 204"),
+            (reply(500, ""), "HTTP status 500"),
             (redirect(301), "HTTP status 301"),
             (redirect(302), "HTTP status 302"),
             (redirect(307), "HTTP status 307"),
             (redirect(308), "HTTP status 308"),
-            (Reply::new(200, PAGE), "unreadable answer"),
-            (Reply::new(200, ""), "unreadable answer"),
-            (Reply::new(200, "{}"), "unreadable answer"),
-            (Reply::new(200, "<x/>"), "unreadable answer"),
-            (Reply::new(200, &*half), "unreadable answer"),
-            (Reply::Truncated(half), "the exchange broke off"),
-            (Reply::Truncated(whole), "the exchange broke off"),
-            (Reply::new(200, large), "the answer is too large"),
+            (reply(200, &whole[..whole.len() / 2]), "unreadable answer"),
+            (truncated(&whole), "the exchange broke off"),
+            (reply(200, large), "the answer is too large"),
         ] {
-            let reason = world.fails(reply).await;
+            let reason = world.fails_with(reply).await;
             assert!(reason.starts_with(expected), "{:?}: {reason}", world.carrier);
-            assert_eq!(world.asked(), 1, "{:?}: {reason}", world.carrier);
+            assert_eq!(world.count(), 1, "{:?}: {reason}", world.carrier);
             world.recovers().await;
         }
     })
@@ -85,24 +45,22 @@ async fn unusable_answers_are_failures_without_a_retry() {
 }
 
 #[tokio::test]
-async fn a_failing_gateway_is_asked_once_more() {
+async fn a_failing_gateway_is_queried_once_more() {
     each(async |world| {
         for status in [502, 503, 504] {
-            let failure = Reply::new(status, PAGE);
-            world
-                .stub
-                .says([failure.clone(), fixtures::delivered(world.carrier)]);
-            found(world.ask().await);
-            assert_eq!(world.asked(), 2);
-            assert_eq!(world.fails(failure).await, format!("HTTP status {status}"));
-            assert_eq!(world.asked(), 4);
+            world.replies([reply(status, ""), fixtures::delivered(world.carrier)]);
+            world.finds().await;
+            assert_eq!(world.count(), 2);
+            let reason = world.fails_with(reply(status, "")).await;
+            assert_eq!(reason, format!("HTTP status {status}"));
+            assert_eq!(world.count(), 4);
             world.recovers().await;
         }
     })
     .await;
     let hurried = World::within(Carrier::Dpd, Duration::from_millis(990)).await;
-    hurried.fails(Reply::new(503, "")).await;
-    assert_eq!(hurried.asked(), 1, "a retry needs a second of the deadline");
+    hurried.fails_with(reply(503, "")).await;
+    assert_eq!(hurried.count(), 1, "a retry needs a second of the deadline");
 }
 
 #[tokio::test]
@@ -110,16 +68,14 @@ async fn a_closed_port_is_a_failure_that_does_not_show_the_address() {
     // Bound but not listening during the test, so that no other process gets the port.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let url = Url::parse(&format!("http://{}/", socket.local_addr().unwrap())).unwrap();
-    for carrier in CARRIERS {
-        let carriers = Carriers::new(&settings(carrier, &url, DEADLINE), World::clock()).unwrap();
-        let reason = reason(carriers.look_up(carrier, &number()).await);
-        assert!(reason.starts_with("no connection: "), "{carrier:?}: {reason}");
-        assert!(
-            !reason.contains(number().as_str()) && !reason.contains("http://"),
-            "{carrier:?}: {reason}"
-        );
-    }
+    let url = format!("http://{}/", socket.local_addr().unwrap());
+    let carriers = Carriers::new(&settings(Carrier::Dhl, &url, DEADLINE), clock()).unwrap();
+    let reason = reason(carriers.look_up(Carrier::Dhl, &number()).await);
+    assert!(reason.starts_with("no connection: "), "{reason}");
+    assert!(
+        !reason.contains(number().as_str()) && !reason.contains("http://"),
+        "{reason}"
+    );
 }
 
 #[tokio::test]
@@ -134,9 +90,8 @@ async fn connecting_is_tried_twice_for_a_second() {
         queue.push(connected.unwrap());
         assert!(queue.len() < 16, "the queue has an end");
     }
-    let url = Url::parse(&format!("http://{address}/")).unwrap();
-    let settings = settings(Carrier::Inpost, &url, DEADLINE);
-    let carriers = Carriers::new(&settings, World::clock()).unwrap();
+    let settings = settings(Carrier::Inpost, &format!("http://{address}/"), DEADLINE);
+    let carriers = Carriers::new(&settings, clock()).unwrap();
     let began = Instant::now();
     let lookup = carriers.look_up(Carrier::Inpost, &number()).await;
     assert_eq!(reason(lookup), "no connection in time");
@@ -146,18 +101,15 @@ async fn connecting_is_tried_twice_for_a_second() {
 #[tokio::test]
 async fn one_carrier_gets_four_requests_at_a_time() {
     each(async |world| {
-        world.stub.hold();
-        let opening = async {
-            until(|| world.asked() == 4).await;
+        world.pause();
+        let resuming = async {
+            until(|| world.count() == 4).await;
             // A fifth request would arrive at once.
             tokio::time::sleep(Duration::from_millis(50)).await;
-            world.stub.open();
+            world.resume();
         };
-        let (lookups, ()) = tokio::join!(join_all((0..12).map(|_| world.ask())), opening);
-        for lookup in lookups {
-            found(lookup);
-        }
-        let counts = (world.asked(), world.stub.most_at_a_time());
+        tokio::join!(join_all((0..12).map(|_| world.finds())), resuming);
+        let counts = (world.count(), world.most_in_flight());
         assert_eq!(counts, (12, 4), "{:?}", world.carrier);
     })
     .await;
@@ -166,24 +118,21 @@ async fn one_carrier_gets_four_requests_at_a_time() {
 #[tokio::test]
 async fn the_queue_takes_half_of_the_deadline_and_is_no_failure_of_the_carrier() {
     let world = World::within(Carrier::Dhl, Duration::from_secs(2)).await;
-    world.stub.hold();
+    world.pause();
     let queued = async {
-        until(|| world.asked() == 4).await;
+        until(|| world.count() == 4).await;
         let began = Instant::now();
-        let lookups = join_all((0..10).map(|_| world.ask())).await;
+        let lookups = join_all((0..10).map(|_| world.look_up())).await;
         let took = began.elapsed();
-        world.stub.open();
+        world.resume();
         (lookups, took)
     };
-    let (asked, (queued, took)) = tokio::join!(join_all((0..4).map(|_| world.ask())), queued);
-    for lookup in asked {
-        found(lookup);
-    }
+    let (_, (queued, took)) = tokio::join!(join_all((0..4).map(|_| world.finds())), queued);
     for lookup in queued {
-        assert!(reason(lookup).starts_with("not asked: too many"));
+        assert!(matches!(&lookup, Lookup::Unavailable(why) if why.starts_with("not asked: too many")));
     }
     let half = Duration::from_secs(1)..Duration::from_secs(2);
     assert!(half.contains(&took), "{took:?}");
-    found(world.ask().await);
-    assert_eq!(world.asked(), 5);
+    world.finds().await;
+    assert_eq!(world.count(), 5);
 }

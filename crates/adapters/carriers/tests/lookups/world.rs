@@ -1,21 +1,19 @@
 //! One carrier's client, a stub that plays the carrier, and a manual clock.
 
 use std::{
-    sync::{Arc, Mutex},
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
 use adapter_carriers::{Account, CarrierSettings, Carriers};
-use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
-use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, Sighting, TrackingNumber};
+use testkit::{HttpServer, ManualClock, Received, response};
+use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::{
-    fixtures,
-    stub::{Reply, Stub, TOKEN_PATH},
-};
+use crate::fixtures;
 
 /// The carriers with a client.
 pub(crate) const CARRIERS: [Carrier; 7] = [
@@ -33,43 +31,28 @@ pub(crate) const WITH_TOKENS: [Carrier; 4] =
     [Carrier::PocztaPolska, Carrier::Gls, Carrier::Ups, Carrier::Fedex];
 
 pub(crate) const NUMBER: &str = "00340434-TEST-1";
-pub(crate) const LOGIN: &str = "whoever7login";
+pub(crate) const LOGIN: &str = "someones7login";
 pub(crate) const SECRET: &str = "hush5secret";
-
-/// Starts at 2026-01-06T22:00:00Z.
-#[derive(Default)]
-pub(crate) struct ManualClock(Mutex<TimeDelta>);
-
-impl ManualClock {
-    pub(crate) fn forward(&self, seconds: i64) {
-        *self.0.lock().unwrap() += TimeDelta::seconds(seconds);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> DateTime<Utc> {
-        at("2026-01-06T22:00:00Z") + *self.0.lock().unwrap()
-    }
-}
-
-pub(crate) fn at(text: &str) -> DateTime<Utc> {
-    DateTime::parse_from_rfc3339(text).unwrap().to_utc()
-}
 
 pub(crate) fn number() -> TrackingNumber {
     TrackingNumber::new(NUMBER.to_owned()).unwrap()
 }
 
+pub(crate) fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at("2026-01-06T22:00:00Z"))
+}
+
 /// Settings for one carrier at `base_url`.
-pub(crate) fn settings(carrier: Carrier, base_url: &Url, deadline: Duration) -> CarrierSettings {
+pub(crate) fn settings(carrier: Carrier, base_url: &str, deadline: Duration) -> CarrierSettings {
+    let base_url = Url::parse(base_url).unwrap();
     let qualifier = match carrier {
         Carrier::Dhl => "parcel-pl",
         Carrier::Dpd => "channel1",
         _ => "",
     };
     let account = Account {
-        base_url: base_url.clone(),
         token_url: base_url.join(TOKEN_PATH).unwrap(),
+        base_url,
         qualifier: qualifier.to_owned(),
         ..Account::new(carrier, LOGIN.into(), SECRET.into()).unwrap()
     };
@@ -80,11 +63,71 @@ pub(crate) fn settings(carrier: Carrier, base_url: &Url, deadline: Duration) -> 
     }
 }
 
+/// The bytes of an answer.
+pub(crate) type Reply = Vec<u8>;
+
+/// The stub reads the request and never answers.
+pub(crate) const SILENCE: Reply = Vec::new();
+
+/// An answer after which the stub closes the connection.
+pub(crate) fn last_response(status: u16, header: Option<(&str, &str)>, body: &str) -> Reply {
+    let headers = header.into_iter().chain([("connection", "close")]);
+    response(status, headers, body.as_bytes())
+}
+
+pub(crate) fn reply(status: u16, body: impl AsRef<str>) -> Reply {
+    last_response(status, None, body.as_ref())
+}
+
+/// A 429 with `Retry-After`.
+pub(crate) fn throttled(retry_after: &str) -> Reply {
+    last_response(429, Some(("retry-after", retry_after)), "{}")
+}
+
+/// An answer that announces one byte more than it has.
+pub(crate) fn truncated(body: &str) -> Reply {
+    let mut bytes = reply(200, format!("{body} "));
+    bytes.pop();
+    bytes
+}
+
+/// The path of token requests; all other paths are tracking.
+const TOKEN_PATH: &str = "/token";
+
+#[derive(Default)]
+struct Script {
+    /// The last one is repeated.
+    replies: VecDeque<Reply>,
+    requests: Vec<Received>,
+    in_flight: usize,
+    most_in_flight: usize,
+}
+
+impl Script {
+    fn next(&mut self, request: Received) -> Reply {
+        self.requests.push(request);
+        self.in_flight += 1;
+        self.most_in_flight = self.most_in_flight.max(self.in_flight);
+        let next = self.replies.pop_front().unwrap();
+        if self.replies.is_empty() {
+            self.replies.push_back(next.clone());
+        }
+        next
+    }
+}
+
+/// The scripts of tracking requests and of token requests.
+type Scripts = Arc<[Mutex<Script>; 2]>;
+
 pub(crate) struct World {
     pub(crate) carrier: Carrier,
-    pub(crate) stub: Stub,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) carriers: Carriers,
+    /// The stub's URL.
+    pub(crate) url: String,
+    scripts: Scripts,
+    /// Each tracking answer needs a permit.
+    gate: Arc<Semaphore>,
 }
 
 impl World {
@@ -94,54 +137,123 @@ impl World {
     }
 
     pub(crate) async fn within(carrier: Carrier, deadline: Duration) -> Self {
-        let stub = Stub::start().await;
-        stub.says([fixtures::delivered(carrier)]);
-        stub.gives((1..=9).map(|n| fixtures::token(carrier, n)));
-        let clock = Arc::new(ManualClock::default());
-        let url = Url::parse(&format!("http://{}/", stub.address)).unwrap();
+        let (scripts, gate) = (
+            Scripts::default(),
+            Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
+        );
+        let serving = (Arc::clone(&scripts), Arc::clone(&gate));
+        let server = HttpServer::start(move |request| {
+            let (scripts, gate) = serving.clone();
+            async move {
+                let is_token = request.target() == TOKEN_PATH;
+                let script = &scripts[usize::from(is_token)];
+                let reply = script.lock().unwrap().next(request);
+                if !is_token {
+                    gate.acquire().await.unwrap().forget();
+                }
+                script.lock().unwrap().in_flight -= 1;
+                if reply == SILENCE {
+                    std::future::pending::<()>().await;
+                }
+                Some(reply)
+            }
+        })
+        .await;
+        let (url, clock) = (server.url(), clock());
         let carriers = Carriers::new(&settings(carrier, &url, deadline), clock.clone()).unwrap();
-        Self {
+        let world = Self {
             carrier,
-            stub,
             clock,
             carriers,
-        }
+            url,
+            scripts,
+            gate,
+        };
+        world.replies([fixtures::delivered(carrier)]);
+        world.token_replies((1..=9).map(|n| fixtures::token(carrier, n)));
+        world
     }
 
-    pub(crate) fn clock() -> Arc<ManualClock> {
-        Arc::default()
+    fn tracking(&self) -> MutexGuard<'_, Script> {
+        self.scripts[0].lock().unwrap()
     }
 
-    pub(crate) async fn ask(&self) -> Lookup {
+    fn tokens(&self) -> MutexGuard<'_, Script> {
+        self.scripts[1].lock().unwrap()
+    }
+
+    /// Sets the tracking answers, in order. The last one is repeated.
+    pub(crate) fn replies(&self, replies: impl IntoIterator<Item = Reply>) {
+        self.tracking().replies = replies.into_iter().collect();
+    }
+
+    /// Sets the answers to token requests, in order. The last one is repeated.
+    pub(crate) fn token_replies(&self, replies: impl IntoIterator<Item = Reply>) {
+        self.tokens().replies = replies.into_iter().collect();
+    }
+
+    /// The tracking requests so far.
+    pub(crate) fn requests(&self) -> Vec<Received> {
+        self.tracking().requests.clone()
+    }
+
+    /// The token requests so far.
+    pub(crate) fn token_requests(&self) -> Vec<Received> {
+        self.tokens().requests.clone()
+    }
+
+    /// The numbers of tracking and of token requests so far.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.tracking().requests.len(), self.tokens().requests.len())
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.counts().0
+    }
+
+    /// The highest number of concurrent tracking requests.
+    pub(crate) fn most_in_flight(&self) -> usize {
+        self.tracking().most_in_flight
+    }
+
+    /// Delays all tracking answers until [`World::resume`].
+    pub(crate) fn pause(&self) {
+        self.gate.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    pub(crate) fn resume(&self) {
+        self.gate.add_permits(Semaphore::MAX_PERMITS);
+    }
+
+    pub(crate) async fn look_up(&self) -> Lookup {
         self.carriers.look_up(self.carrier, &number()).await
     }
 
-    /// Looks the parcel up while the carrier sends this reply.
-    pub(crate) async fn hears(&self, reply: Reply) -> Lookup {
-        self.stub.says([reply]);
-        self.ask().await
-    }
-
-    /// The reason for which a look-up has no answer if the carrier sends this reply.
-    pub(crate) async fn fails(&self, reply: Reply) -> String {
-        reason(self.hears(reply).await)
-    }
-
-    /// Asserts that look-ups succeed. Two of them keep the breaker closed after a failure.
-    pub(crate) async fn recovers(&self) {
-        for _ in 0..2 {
-            found(self.hears(fixtures::delivered(self.carrier)).await);
+    pub(crate) async fn finds(&self) -> Sighting {
+        match self.look_up().await {
+            Lookup::Found(sighting) => sighting,
+            other => panic!("{:?}: {other:?}", self.carrier),
         }
-        self.stub.forget();
     }
 
-    /// The number of tracking and of token requests that the stub has got.
-    pub(crate) fn requests(&self) -> (usize, usize) {
-        (self.stub.asked().len(), self.stub.token_requests().len())
+    /// The reason for which a look-up has no answer.
+    pub(crate) async fn fails(&self) -> String {
+        reason(self.look_up().await)
     }
 
-    pub(crate) fn asked(&self) -> usize {
-        self.requests().0
+    pub(crate) async fn fails_with(&self, reply: Reply) -> String {
+        self.replies([reply]);
+        self.fails().await
+    }
+
+    /// Asserts that look-ups succeed, and clears the requests. Two successes keep the breaker closed after a failure.
+    pub(crate) async fn recovers(&self) {
+        self.replies([fixtures::delivered(self.carrier)]);
+        for _ in 0..2 {
+            self.finds().await;
+        }
+        self.tracking().requests.clear();
+        self.tokens().requests.clear();
     }
 }
 
@@ -153,13 +265,6 @@ pub(crate) async fn each(carriers: &[Carrier], deadline: Duration, check: impl A
         worlds.push(World::within(*carrier, deadline).await);
     }
     join_all(worlds.iter().map(|world| check(world))).await;
-}
-
-pub(crate) fn found(lookup: Lookup) -> Sighting {
-    match lookup {
-        Lookup::Found(sighting) => sighting,
-        other => panic!("not found: {other:?}"),
-    }
 }
 
 pub(crate) fn reason(lookup: Lookup) -> String {

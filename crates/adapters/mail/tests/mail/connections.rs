@@ -6,26 +6,20 @@ use std::{
     time::{Duration, Instant},
 };
 
+use adapter_mail::SmtpSettings;
 use kernel::Mailer as _;
 use tokio::task::JoinSet;
 
 use crate::{
-    stub::{Act, Script, Stub},
-    support::{another, impatient, is_permanent, mail, mailer, read, send_at_once, settings},
+    stub::{Action, Script, Stub},
+    support::{another, mail, mailer, read, send_at_once, settings, short_timeout, transient},
 };
 
 /// The ids of the mails that have arrived.
 fn arrived(stub: &Stub) -> Vec<u128> {
     let id = |content: &String| {
-        let line = content
-            .lines()
-            .find(|line| line.starts_with("Message-ID: <"))
-            .unwrap();
-        let id = line
-            .trim_start_matches("Message-ID: <")
-            .split('@')
-            .next()
-            .unwrap();
+        let (_, id) = content.split_once("Message-ID: <").unwrap();
+        let (id, _) = id.split_once('@').unwrap();
         id.parse::<uuid::Uuid>().unwrap().as_u128()
     };
     stub.contents().iter().map(id).collect()
@@ -44,8 +38,8 @@ async fn there_are_no_more_connections_than_configured() {
 
 #[tokio::test]
 async fn waiting_for_a_connection_counts_as_time() {
-    let stub = Stub::start(Script::default().at("CONTENT", Act::Hush)).await;
-    let mut settings = impatient(stub.port());
+    let stub = Stub::start(Script::default().at("CONTENT", Action::Silence)).await;
+    let mut settings = short_timeout(stub.port());
     settings.max_connections = NonZeroU16::MIN;
     let mailer = Arc::new(mailer(&settings));
     let began = Instant::now();
@@ -54,37 +48,40 @@ async fn waiting_for_a_connection_counts_as_time() {
         let mailer = Arc::clone(&mailer);
         sendings.spawn(async move { mailer.send(&another(number)).await });
     }
-    assert!(
-        sendings
-            .join_all()
-            .await
-            .iter()
-            .all(|outcome| !is_permanent(outcome))
-    );
+    sendings
+        .join_all()
+        .await
+        .into_iter()
+        .for_each(|outcome| drop(transient(outcome)));
     // If each mail had a separate timeout one after the other, this would take thirty times as long.
     assert!(began.elapsed() < settings.timeout * 15);
 }
 
 #[tokio::test]
-async fn a_connection_that_the_server_closed_meanwhile_is_replaced() {
-    let stub = Stub::start(Script::default().once("NOOP", Act::Close)).await;
-    let mailer = mailer(&settings(stub.port()));
-    mailer.send(&another(1)).await.unwrap();
-    mailer.send(&another(2)).await.unwrap();
-    assert_eq!(arrived(&stub), [1, 2]);
-    assert_eq!(stub.connections(), 2);
-}
-
-#[tokio::test]
-async fn a_connection_that_idled_for_long_is_replaced() {
-    let stub = Stub::start(Script::default()).await;
-    let mut settings = settings(stub.port());
-    settings.idle_timeout = Duration::ZERO;
-    let mailer = mailer(&settings);
-    mailer.send(&another(1)).await.unwrap();
-    mailer.send(&another(2)).await.unwrap();
-    assert_eq!(stub.connections(), 2);
-    assert!(!stub.commands().contains(&"NOOP".to_owned()));
+async fn a_connection_that_was_closed_or_idle_for_long_is_replaced() {
+    for (script, idle_timeout) in [
+        (
+            Script::default().once("NOOP", Action::Close),
+            Duration::from_mins(1),
+        ),
+        (Script::default().at("NOOP", Action::Silence), Duration::ZERO),
+    ] {
+        let stub = Stub::start(script).await;
+        let mailer = mailer(&SmtpSettings {
+            idle_timeout,
+            ..settings(stub.port())
+        });
+        mailer.send(&another(1)).await.unwrap();
+        mailer.send(&another(2)).await.unwrap();
+        assert_eq!(arrived(&stub), [1, 2]);
+        assert_eq!(stub.connections(), 2);
+        let checks = stub
+            .commands()
+            .iter()
+            .filter(|command| *command == "NOOP")
+            .count();
+        assert_eq!(checks, usize::from(!idle_timeout.is_zero()));
+    }
 }
 
 #[tokio::test]
@@ -100,12 +97,12 @@ async fn fifty_mails_share_a_connection_and_the_next_has_another() {
 
 #[tokio::test]
 async fn an_answer_that_came_too_late_is_not_taken_for_the_next_mails() {
-    let stub = Stub::start(Script::default().once("CONTENT", Act::Hush)).await;
-    let mut settings = impatient(stub.port());
+    let stub = Stub::start(Script::default().once("CONTENT", Action::Silence)).await;
+    let mut settings = short_timeout(stub.port());
     // Long enough for the second mail, even on a busy machine.
     settings.timeout = Duration::from_secs(1);
     let mailer = mailer(&settings);
-    assert!(!is_permanent(&mailer.send(&another(1)).await));
+    transient(mailer.send(&another(1)).await);
     mailer.send(&another(2)).await.unwrap();
     assert_eq!(arrived(&stub), [1, 2]);
     assert_eq!(stub.connections(), 2);
@@ -113,7 +110,7 @@ async fn an_answer_that_came_too_late_is_not_taken_for_the_next_mails() {
 
 #[tokio::test]
 async fn an_abandoned_sending_leaves_no_connection_behind() {
-    let mut stub = Stub::start(Script::default().once("DATA", Act::Hush)).await;
+    let mut stub = Stub::start(Script::default().once("DATA", Action::Silence)).await;
     let mailer = mailer(&settings(stub.port()));
     let abandoned = another(1);
     tokio::select! {

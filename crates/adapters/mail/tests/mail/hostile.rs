@@ -1,11 +1,12 @@
 //! Buyers choose their names and addresses. Neither may inject anything into headers or commands.
 
+use accounts::{AccountMail, LinkKind};
 use adapter_mail::{FolderMailer, SenderSettings};
 use orders::{OrderNumber, ShipmentMail};
 
 use crate::{
     stub::{Script, Stub},
-    support::{clock, is_permanent, mail, read, rendered, send_to, sender},
+    support::{account_mail, clock, is_permanent, mail, read, rendered, send_to, sender},
 };
 
 const NAMES: [&str; 9] = [
@@ -20,28 +21,24 @@ const NAMES: [&str; 9] = [
     "Łucja\r\n.\r\nMAIL FROM:<eve@example.com>\r\nRCPT TO:<eve@example.com>\r\nDATA",
 ];
 
+fn named(name: &str) -> ShipmentMail {
+    let name = Some(name.to_owned());
+    ShipmentMail { name, ..mail() }
+}
+
 #[tokio::test]
 async fn a_name_adds_no_header_no_recipient_and_no_command() {
     for name in NAMES {
         let stub = Stub::start(Script::default()).await;
-        let named = ShipmentMail {
-            name: Some(name.to_owned()),
-            ..mail()
-        };
+        let named = named(name);
         send_to(&stub, &named).await.unwrap();
-        assert_eq!(stub.commands().len(), 4, "{name:?}");
-        assert_eq!(stub.contents().len(), 1, "{name:?}");
+        assert_eq!((stub.commands().len(), stub.contents().len()), (4, 1), "{name:?}");
         let message = read(stub.contents()[0].as_bytes());
         assert_eq!(message.headers.len(), 8, "{name:?}: {:?}", message.headers);
         assert_eq!(message.to.1, "zaneta@example.com", "{name:?}");
-        assert_eq!(
-            message.subject,
-            "Przesyłka z zamówienia PS-2026-000123 jest w drodze"
-        );
-        assert!(
-            message.text.starts_with("Dzień dobry, ") && message.text.contains("jest w drodze"),
-            "{name:?}"
-        );
+        let subject = "Przesyłka z zamówienia PS-2026-000123 jest w drodze";
+        assert_eq!(message.subject, subject, "{name:?}");
+        assert!(message.text.starts_with("Dzień dobry, "), "{name:?}");
     }
 }
 
@@ -61,63 +58,58 @@ async fn an_address_that_is_not_one_address_is_refused_before_the_server_is_aske
 }
 
 #[tokio::test]
-async fn a_name_is_text_in_html_too() {
-    let named = ShipmentMail {
-        name: Some("<script>alert('a')</script> & \"Syn\"".to_owned()),
-        ..mail()
-    };
+async fn names_are_escaped_in_html() {
+    let named = named("<script>alert('a')</script> & \"Syn\"");
     let shop = SenderSettings {
         name: "A&B <b>Sklep</b>".to_owned(),
         ..sender()
     };
     let message = read(&rendered(&shop, &named).await.unwrap());
-    assert!(
-        !message.html.contains("<script>") && !message.html.contains("<b>"),
-        "{}",
-        message.html
-    );
-    assert!(
-        message
-            .html
-            .contains("&#60;script&#62;alert(&#39;a&#39;)&#60;/script&#62; &#38; &#34;Syn&#34;!")
-    );
-    assert!(message.html.contains("A&#38;B &#60;b&#62;Sklep&#60;/b&#62;"));
-    assert!(
-        message
-            .text
-            .starts_with("Dzień dobry, <script>alert('a')</script> & \"Syn\"!")
-    );
-    assert_eq!(message.to.0.as_deref(), named.name.as_deref());
-    assert_eq!(message.from.0.as_deref(), Some("A&B <b>Sklep</b>"));
+    for escaped in [
+        "&#60;script&#62;alert(&#39;a&#39;)&#60;/script&#62; &#38; &#34;Syn&#34;!",
+        "A&#38;B &#60;b&#62;Sklep&#60;/b&#62;",
+    ] {
+        assert!(message.html.contains(escaped), "{}", message.html);
+    }
+    for markup in ["<script>", "<b>"] {
+        assert!(!message.html.contains(markup), "{}", message.html);
+    }
+    let greeting = "Dzień dobry, <script>alert('a')</script> & \"Syn\"!";
+    assert!(message.text.starts_with(greeting), "{}", message.text);
+    assert_eq!((message.to.0, message.from.0), (named.name, Some(shop.name)));
+    let account = AccountMail {
+        name: NAMES[3].to_owned(),
+        ..account_mail(LinkKind::Invitation)
+    };
+    let message = read(&rendered(&sender(), &account).await.unwrap());
+    assert_eq!(message.headers.len(), 8, "{:?}", message.headers);
+    assert!(message.html.contains("Anna &#60;html&#62;"), "{}", message.html);
 }
 
 #[tokio::test]
-async fn not_even_an_unchecked_order_number_breaks_a_header() {
+async fn an_order_number_that_was_not_validated_breaks_no_header() {
     let numbered = ShipmentMail {
         number: OrderNumber::from_trusted("PS-1\r\nBcc: eve@example.com".to_owned()),
         ..mail()
     };
     let message = read(&rendered(&sender(), &numbered).await.unwrap());
     assert_eq!(message.headers.len(), 8);
-    assert_eq!(
-        message.subject,
-        "Przesyłka z zamówienia PS-1 Bcc: eve@example.com jest w drodze"
-    );
+    let subject = "Przesyłka z zamówienia PS-1 Bcc: eve@example.com jest w drodze";
+    assert_eq!(message.subject, subject);
 }
 
 #[test]
 fn a_sender_is_checked_at_the_start() {
-    let refused = |name: &str, address: &str| {
-        let settings = SenderSettings {
-            name: name.to_owned(),
-            address: address.to_owned(),
-        };
-        FolderMailer::new(&settings, "mail", clock()).is_err()
-    };
-    assert!(!refused("Sklep", "sklep@example.pl"));
-    assert!(!refused("Sklep", "sklep@żółw.pl"));
-    assert!(refused("\r\n", "sklep@example.pl"));
-    assert!(refused("Sklep", "sklep"));
-    assert!(refused("Sklep", "sklep@example.pl\r\nBcc: eve@example.com"));
-    assert!(refused("Sklep", "żółw@example.pl"));
+    for (name, address, is_valid) in [
+        ("Sklep", "sklep@example.pl", true),
+        ("Sklep", "sklep@żółw.pl", true),
+        ("\r\n", "sklep@example.pl", false),
+        ("Sklep", "sklep", false),
+        ("Sklep", "sklep@example.pl\r\nBcc: eve@example.com", false),
+        ("Sklep", "żółw@example.pl", false),
+    ] {
+        let (name, address) = (name.to_owned(), address.to_owned());
+        let mailer = FolderMailer::new(&SenderSettings { name, address }, "mail", clock());
+        assert_eq!(mailer.is_ok(), is_valid);
+    }
 }

@@ -7,7 +7,6 @@
     reason = "tests fail by panicking"
 )]
 
-mod accounts;
 mod connections;
 mod dialogue;
 mod failures;

@@ -10,41 +10,41 @@ use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
     net::TcpListener,
     sync::mpsc,
-    task::JoinHandle,
 };
 use tokio_rustls::TlsAcceptor;
 
 /// The server's action at a point of the dialogue.
-#[derive(Clone)]
-pub(crate) enum Act {
+#[derive(Clone, Copy)]
+pub(crate) enum Action {
     /// Sends this line.
-    Say(&'static str),
+    Reply(&'static str),
     /// Closes the connection.
     Close,
     /// Sends nothing more and keeps the connection open.
-    Hush,
+    Silence,
 }
 
 /// The server's behaviour. Points are verbs, and: `CONNECT` (the greeting), `BODY` (after the content's first line), `CONTENT`
 /// (after its end).
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Script {
-    acts: HashMap<&'static str, Vec<Act>>,
+    /// With whether the action is taken once.
+    actions: HashMap<&'static str, (Action, bool)>,
     extensions: Vec<&'static str>,
     tls: Option<TlsAcceptor>,
-    tls_first: bool,
+    is_tls_first: bool,
 }
 
 impl Script {
     /// Sets the action at `point`, for every time.
-    pub(crate) fn at(mut self, point: &'static str, act: Act) -> Self {
-        self.acts.insert(point, vec![act]);
+    pub(crate) fn at(mut self, point: &'static str, action: Action) -> Self {
+        self.actions.insert(point, (action, false));
         self
     }
 
     /// Sets the first action at `point`; afterwards the default applies.
-    pub(crate) fn once(mut self, point: &'static str, act: Act) -> Self {
-        self.acts.insert(point, vec![act, Act::Say(usual(point))]);
+    pub(crate) fn once(mut self, point: &'static str, action: Action) -> Self {
+        self.actions.insert(point, (action, true));
         self
     }
 
@@ -54,98 +54,81 @@ impl Script {
         self
     }
 
-    /// Sets the TLS acceptor for `STARTTLS`.
-    pub(crate) fn tls(mut self, acceptor: TlsAcceptor) -> Self {
+    /// Offers STARTTLS.
+    pub(crate) fn starttls(mut self, acceptor: TlsAcceptor) -> Self {
         self.tls = Some(acceptor);
+        self.offers("STARTTLS")
+    }
+
+    /// Uses TLS from the first byte.
+    pub(crate) fn tls_first(mut self, acceptor: TlsAcceptor) -> Self {
+        (self.tls, self.is_tls_first) = (Some(acceptor), true);
         self
     }
 
-    /// Sets the TLS acceptor for TLS from the first byte.
-    pub(crate) fn tls_first(mut self, acceptor: TlsAcceptor) -> Self {
-        self.tls_first = true;
-        self.tls(acceptor)
-    }
-
-    /// Takes the next action at `point`; `None` for the default answer to `EHLO` with the extensions.
-    fn next(&mut self, point: &str) -> Option<Act> {
-        match self.acts.get_mut(point) {
-            Some(acts) if acts.len() > 1 => Some(acts.remove(0)),
-            Some(acts) => acts.first().cloned(),
-            None if point == "EHLO" => None,
-            None => Some(Act::Say(usual(point))),
+    fn next(&mut self, point: &str) -> Option<Action> {
+        let (action, is_once) = *self.actions.get(point)?;
+        if is_once {
+            self.actions.remove(point);
         }
+        Some(action)
     }
 
-    fn greeting(&self) -> String {
-        let extensions = self
-            .extensions
-            .iter()
-            .map(|extension| format!("250-{extension}\r\n"));
-        format!(
-            "250-stub.example.com\r\n{}250 HELP\r\n",
-            extensions.collect::<String>()
-        )
-    }
-}
-
-fn usual(point: &str) -> &'static str {
-    match point {
-        "CONNECT" => "220 stub.example.com ESMTP",
-        "STARTTLS" => "220 go ahead",
-        "AUTH" => "235 2.7.0 welcome",
-        "DATA" => "354 go on",
-        "QUIT" => "221 bye",
-        _ => "250 2.0.0 fine",
+    fn default_reply(&self, point: &str) -> String {
+        let reply = match point {
+            "CONNECT" => "220 stub.example.com ESMTP",
+            "EHLO" => {
+                let lines = self.extensions.iter().map(|name| ["250-", name, "\r\n"].concat());
+                let lines: Vec<_> = lines.collect();
+                return ["250-stub.example.com\r\n", &lines.concat(), "250 HELP"].concat();
+            }
+            "STARTTLS" => "220 go ahead",
+            "AUTH" => "235 2.7.0 welcome",
+            "DATA" => "354 go on",
+            "QUIT" => "221 bye",
+            _ => "250 2.0.0 fine",
+        };
+        reply.to_owned()
     }
 }
 
-/// Commands and contents that the server has received.
 #[derive(Default)]
-struct Heard {
+struct Received {
     commands: Vec<String>,
     contents: Vec<String>,
     connections: usize,
 }
 
-/// A running server. Dropping it stops it.
+/// A running server. It stops with the runtime of its test.
 pub(crate) struct Stub {
     port: u16,
-    heard: Arc<Mutex<Heard>>,
+    received: Arc<Mutex<Received>>,
     points: mpsc::UnboundedReceiver<String>,
-    server: JoinHandle<()>,
-}
-
-impl Drop for Stub {
-    fn drop(&mut self) {
-        self.server.abort();
-    }
 }
 
 impl Stub {
     pub(crate) async fn start(script: Script) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        let (tell, points) = mpsc::unbounded_channel();
-        let shared = Arc::new(Mutex::new(script));
-        let ears = Arc::clone(&heard);
-        let server = tokio::spawn(async move {
+        let received = Arc::<Mutex<Received>>::default();
+        let (sender, points) = mpsc::unbounded_channel();
+        let dialogue = Dialogue {
+            script: Arc::new(Mutex::new(script)),
+            received: Arc::clone(&received),
+            points: sender,
+        };
+        tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                ears.lock().unwrap().connections += 1;
-                let guest = Guest {
-                    script: Arc::clone(&shared),
-                    heard: Arc::clone(&ears),
-                    tell: tell.clone(),
-                };
+                dialogue.received.lock().unwrap().connections += 1;
+                let dialogue = dialogue.clone();
                 // Tests see the result of a dialogue in what was received.
-                tokio::spawn(async move { guest.receive(Box::new(stream)).await.ok() });
+                tokio::spawn(async move { dialogue.run(Box::new(stream)).await.ok() });
             }
         });
         Self {
             port,
-            heard,
+            received,
             points,
-            server,
         }
     }
 
@@ -155,16 +138,16 @@ impl Stub {
 
     /// All commands, in the order of arrival.
     pub(crate) fn commands(&self) -> Vec<String> {
-        self.heard.lock().unwrap().commands.clone()
+        self.received.lock().unwrap().commands.clone()
     }
 
     /// The contents that arrived completely, with dots unstuffed.
     pub(crate) fn contents(&self) -> Vec<String> {
-        self.heard.lock().unwrap().contents.clone()
+        self.received.lock().unwrap().contents.clone()
     }
 
     pub(crate) fn connections(&self) -> usize {
-        self.heard.lock().unwrap().connections
+        self.received.lock().unwrap().connections
     }
 
     /// Waits until a dialogue reaches `point`.
@@ -177,27 +160,27 @@ trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
 type Wire = BufReader<Box<dyn Duplex>>;
 
-/// One connection.
-struct Guest {
+#[derive(Clone)]
+struct Dialogue {
     script: Arc<Mutex<Script>>,
-    heard: Arc<Mutex<Heard>>,
-    tell: mpsc::UnboundedSender<String>,
+    received: Arc<Mutex<Received>>,
+    points: mpsc::UnboundedSender<String>,
 }
 
-impl Guest {
-    async fn receive(self, mut stream: Box<dyn Duplex>) -> io::Result<()> {
-        let (tls, tls_first) = {
+impl Dialogue {
+    async fn run(self, mut stream: Box<dyn Duplex>) -> io::Result<()> {
+        let (tls, is_tls_first) = {
             let script = self.script.lock().unwrap();
-            (script.tls.clone(), script.tls_first)
+            (script.tls.clone(), script.is_tls_first)
         };
-        if let (Some(tls), true) = (&tls, tls_first) {
+        if let (Some(tls), true) = (&tls, is_tls_first) {
             stream = Box::new(tls.accept(stream).await?);
         }
         let mut wire = BufReader::new(stream);
         self.act(&mut wire, "CONNECT").await?;
         loop {
             let line = line(&mut wire).await?;
-            self.heard.lock().unwrap().commands.push(line.clone());
+            self.received.lock().unwrap().commands.push(line.clone());
             let verb = line.split(' ').next().unwrap_or_default().to_owned();
             self.act(&mut wire, &verb).await?;
             match (verb.as_str(), &tls) {
@@ -216,7 +199,8 @@ impl Guest {
         let mut content = String::new();
         loop {
             let line = line(wire).await?;
-            if content.is_empty() && self.scripted("BODY") {
+            let has_body_action = self.script.lock().unwrap().actions.contains_key("BODY");
+            if content.is_empty() && has_body_action {
                 self.act(wire, "BODY").await?;
             }
             if line == "." {
@@ -225,26 +209,20 @@ impl Guest {
             content.push_str(line.strip_prefix('.').unwrap_or(&line));
             content.push_str("\r\n");
         }
-        self.heard.lock().unwrap().contents.push(content);
+        self.received.lock().unwrap().contents.push(content);
         self.act(wire, "CONTENT").await
     }
 
-    fn scripted(&self, point: &str) -> bool {
-        self.script.lock().unwrap().acts.contains_key(point)
-    }
-
     async fn act(&self, wire: &mut Wire, point: &str) -> io::Result<()> {
-        self.tell.send(point.to_owned()).ok();
-        let act = self.script.lock().unwrap().next(point);
-        match act {
-            Some(Act::Say(words)) => wire.write_all(format!("{words}\r\n").as_bytes()).await,
-            Some(Act::Close) => Err(io::ErrorKind::ConnectionAborted.into()),
-            Some(Act::Hush) => std::future::pending().await,
-            None => {
-                let reply = self.script.lock().unwrap().greeting();
-                wire.write_all(reply.as_bytes()).await
-            }
-        }
+        self.points.send(point.to_owned()).ok();
+        let action = self.script.lock().unwrap().next(point);
+        let reply = match action {
+            Some(Action::Reply(reply)) => reply.to_owned(),
+            Some(Action::Close) => return Err(io::ErrorKind::ConnectionAborted.into()),
+            Some(Action::Silence) => std::future::pending().await,
+            None => self.script.lock().unwrap().default_reply(point),
+        };
+        wire.write_all(format!("{reply}\r\n").as_bytes()).await
     }
 }
 

@@ -4,24 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use accounts::{AccountMail, LinkKind};
 use adapter_mail::{FolderMailer, Security, SenderSettings, SmtpMailer, SmtpSettings};
-use chrono::{DateTime, TimeZone as _, Utc};
+use chrono::TimeDelta;
 use kernel::{Clock, Mail, MailId, Mailer, SendError};
-use mail_parser::{Message, MessageParser, MimeHeaders as _};
+use mail_parser::{MessageParser, MimeHeaders as _};
 use orders::{Carrier, OrderNumber, ShipmentMail, TrackingNumber};
+use testkit::ManualClock;
 use uuid::Uuid;
 
 use crate::stub::Stub;
 
-struct StoppedClock;
-
-impl Clock for StoppedClock {
-    fn now(&self) -> DateTime<Utc> {
-        Utc.with_ymd_and_hms(2026, 3, 7, 9, 5, 1).unwrap()
-    }
-}
-
 pub(crate) fn clock() -> Arc<dyn Clock> {
-    Arc::new(StoppedClock)
+    Arc::new(ManualClock::at("2026-03-07T09:05:01Z"))
 }
 
 pub(crate) fn sender() -> SenderSettings {
@@ -61,7 +54,7 @@ pub(crate) fn account_mail(kind: LinkKind) -> AccountMail {
         to: "biuro@imbryk.example.pl".to_owned(),
         name: "Imbryk & Spółka".to_owned(),
         url: format!("https://api.example.pl/panel/{}/ps_ln_SECRET", kind.as_str()),
-        expires_at: Utc.with_ymd_and_hms(2026, 3, 14, 9, 5, 1).unwrap(),
+        expires_at: clock().now() + TimeDelta::weeks(1),
     }
 }
 
@@ -77,7 +70,7 @@ pub(crate) fn settings(port: u16) -> SmtpSettings {
 }
 
 /// Like `settings`, with shorter timeouts, for servers that stay silent.
-pub(crate) fn impatient(port: u16) -> SmtpSettings {
+pub(crate) fn short_timeout(port: u16) -> SmtpSettings {
     SmtpSettings {
         timeout: Duration::from_millis(150),
         ..settings(port)
@@ -90,6 +83,12 @@ pub(crate) fn mailer(settings: &SmtpSettings) -> SmtpMailer {
 
 pub(crate) async fn send_to(stub: &Stub, mail: &ShipmentMail) -> Result<(), SendError> {
     mailer(&settings(stub.port())).send(mail).await
+}
+
+/// The text of a sending's temporary error.
+pub(crate) fn transient(outcome: Result<(), SendError>) -> String {
+    assert!(!is_permanent(&outcome), "{outcome:?}");
+    error_text(&outcome.unwrap_err())
 }
 
 /// Sends mails with these ids concurrently.
@@ -124,7 +123,8 @@ pub(crate) struct Read {
 
 pub(crate) fn read(bytes: &[u8]) -> Read {
     let message = MessageParser::default().parse(bytes).unwrap();
-    assert_eq!(kind(&message), "multipart/alternative");
+    let kind = message.content_type().unwrap();
+    assert_eq!((kind.ctype(), kind.subtype()), ("multipart", Some("alternative")));
     assert_eq!((message.text_body_count(), message.html_body_count()), (1, 1));
     let one = |list: Option<&mail_parser::Address<'_>>| {
         let list = list.unwrap().iter().collect::<Vec<_>>();
@@ -134,23 +134,15 @@ pub(crate) fn read(bytes: &[u8]) -> Read {
             list[0].address().unwrap().to_owned(),
         )
     };
+    let headers = message.headers().iter();
     Read {
         subject: message.subject().unwrap().to_owned(),
         from: one(message.from()),
         to: one(message.to()),
-        headers: message
-            .headers()
-            .iter()
-            .map(|header| header.name().to_owned())
-            .collect(),
+        headers: headers.map(|header| header.name().to_owned()).collect(),
         text: message.body_text(0).unwrap().replace("\r\n", "\n"),
         html: message.body_html(0).unwrap().replace("\r\n", "\n"),
     }
-}
-
-fn kind(message: &Message<'_>) -> String {
-    let kind = message.content_type().unwrap();
-    format!("{}/{}", kind.ctype(), kind.subtype().unwrap())
 }
 
 /// An error and its causes, as in a log.

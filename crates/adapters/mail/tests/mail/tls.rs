@@ -11,8 +11,8 @@ use tokio_rustls::{
 };
 
 use crate::{
-    stub::{Act, Script, Stub},
-    support::{clock, error_text, is_permanent, mail, mailer, read, sender, settings},
+    stub::{Action, Script, Stub},
+    support::{clock, mail, mailer, sender, settings, transient},
 };
 
 /// A TLS acceptor for `name`, and its certificate, which the client must trust.
@@ -33,91 +33,84 @@ fn protected(stub: &Stub, security: Security, root: &str) -> SmtpSettings {
 }
 
 #[tokio::test]
-async fn starttls_protects_before_anything_is_said() {
+async fn tls_begins_before_any_mail_command() {
     let (acceptor, root) = server_for("127.0.0.1");
-    let stub = Stub::start(Script::default().offers("STARTTLS").tls(acceptor)).await;
-    let mailer = mailer(&protected(&stub, Security::StartTls, &root));
-    mailer.send(&mail()).await.unwrap();
-    mailer.send(&mail()).await.unwrap();
-    let commands = stub.commands();
-    assert_eq!(
-        commands[..3],
-        ["EHLO api.example.com", "STARTTLS", "EHLO api.example.com"]
-    );
-    assert_eq!(stub.contents().len(), 2);
-    assert_eq!(stub.connections(), 1);
-}
-
-#[tokio::test]
-async fn tls_from_the_first_byte() {
-    let (acceptor, root) = server_for("127.0.0.1");
-    let stub = Stub::start(Script::default().tls_first(acceptor)).await;
-    mailer(&protected(&stub, Security::Tls, &root))
-        .send(&mail())
-        .await
-        .unwrap();
-    assert_eq!(read(stub.contents()[0].as_bytes()).to.1, "zaneta@example.com");
+    let greeted = "EHLO api.example.com";
+    for (script, security, commands) in [
+        (
+            Script::default().starttls(acceptor.clone()),
+            Security::StartTls,
+            [greeted, "STARTTLS", greeted],
+        ),
+        (
+            Script::default().tls_first(acceptor),
+            Security::Tls,
+            [
+                greeted,
+                "MAIL FROM:<sklep@zolw.example.pl>",
+                "RCPT TO:<zaneta@example.com>",
+            ],
+        ),
+    ] {
+        let stub = Stub::start(script).await;
+        let mailer = mailer(&protected(&stub, security, &root));
+        mailer.send(&mail()).await.unwrap();
+        mailer.send(&mail()).await.unwrap();
+        assert_eq!(stub.commands()[..3], commands);
+        assert_eq!((stub.contents().len(), stub.connections()), (2, 1));
+    }
 }
 
 #[tokio::test]
 async fn a_server_without_tls_gets_no_mail() {
-    let (_, root) = server_for("127.0.0.1");
+    let (acceptor, root) = server_for("127.0.0.1");
+    let refusing = |reply| {
+        Script::default()
+            .offers("STARTTLS")
+            .at("STARTTLS", Action::Reply(reply))
+    };
+    // Replies that were injected before TLS do not count after it.
+    let injected =
+        "220 go ahead\r\n250 injected.example.com\r\n250 fine\r\n250 fine\r\n354 go on\r\n250 queued";
+    let injecting = Script::default()
+        .starttls(acceptor)
+        .at("STARTTLS", Action::Reply(injected));
     for script in [
         Script::default(),
-        Script::default()
-            .offers("STARTTLS")
-            .at("STARTTLS", Act::Say("454 4.7.0 not now")),
-        Script::default()
-            .offers("STARTTLS")
-            .at("STARTTLS", Act::Say("502 what?")),
+        refusing("454 4.7.0 not now"),
+        refusing("502 what?"),
+        injecting,
     ] {
         let stub = Stub::start(script).await;
-        let outcome = mailer(&protected(&stub, Security::StartTls, &root))
-            .send(&mail())
-            .await;
-        assert!(!is_permanent(&outcome));
+        transient(
+            mailer(&protected(&stub, Security::StartTls, &root))
+                .send(&mail())
+                .await,
+        );
+        let allowed = ["EHLO api.example.com", "STARTTLS", "QUIT"];
         let commands = stub.commands();
-        assert!(commands.iter().all(|said| {
-            ["EHLO", "STARTTLS", "QUIT"]
-                .iter()
-                .any(|verb| said.starts_with(verb))
-        }));
+        assert!(
+            commands.iter().all(|command| allowed.contains(&command.as_str())),
+            "{commands:?}"
+        );
+        assert!(commands.len() <= 3, "{commands:?}");
     }
 }
 
 #[tokio::test]
-async fn a_certificate_has_to_be_trusted_and_the_servers_own() {
-    let (_, stranger) = server_for("127.0.0.1");
+async fn the_certificate_must_be_trusted_and_valid_for_the_server() {
+    let (_, other_root) = server_for("127.0.0.1");
     let (acceptor, root) = server_for("mail.example.com");
-    for root in [&stranger, &root] {
-        let starttls = Script::default().offers("STARTTLS").tls(acceptor.clone());
+    for root in [&other_root, &root] {
+        let starttls = Script::default().starttls(acceptor.clone());
         let first = Script::default().tls_first(acceptor.clone());
         for (script, security) in [(starttls, Security::StartTls), (first, Security::Tls)] {
             let stub = Stub::start(script).await;
-            let outcome = mailer(&protected(&stub, security, root)).send(&mail()).await;
-            assert!(!is_permanent(&outcome));
-            let text = error_text(&outcome.unwrap_err());
+            let text = transient(mailer(&protected(&stub, security, root)).send(&mail()).await);
             assert!(text.contains("certificate"), "{text}");
             assert!(stub.contents().is_empty());
         }
     }
-}
-
-#[tokio::test]
-async fn replies_slipped_in_before_tls_do_not_count_behind_it() {
-    let (acceptor, root) = server_for("127.0.0.1");
-    let slipped =
-        "220 go ahead\r\n250 slipped.example.com\r\n250 fine\r\n250 fine\r\n354 go on\r\n250 queued";
-    let script = Script::default()
-        .offers("STARTTLS")
-        .tls(acceptor)
-        .at("STARTTLS", Act::Say(slipped));
-    let stub = Stub::start(script).await;
-    let outcome = mailer(&protected(&stub, Security::StartTls, &root))
-        .send(&mail())
-        .await;
-    assert!(!is_permanent(&outcome));
-    assert_eq!(stub.commands(), ["EHLO api.example.com", "STARTTLS"]);
 }
 
 #[test]

@@ -1,95 +1,84 @@
-//! The bytes of requests, and the outcome of each answer.
+//! The bytes of requests, the outcome of each answer, and the metrics.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use tokio::{io::AsyncWriteExt as _, sync::Mutex};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use testkit::HttpServer;
 use webhooks::{AddressPolicy, Outcome};
 
-use super::{
-    receiver::{OK, Receiver, read_request},
-    support::{BODY, delivers, outcome, sender, settings},
-};
+use super::support::{BODY, OK, answering, delivers, outcome, sender, settings, stalling_after};
 use crate::{HttpSender, SenderSettings, SettingsError};
 
 #[tokio::test]
 async fn a_request_is_exactly_that_of_the_contract() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let hearing = Arc::clone(&told);
-    let receiver = Receiver::start(move |mut stream, _| {
-        let hearing = Arc::clone(&hearing);
-        async move {
-            *hearing.lock().await = read_request(&mut stream).await.unwrap();
-            stream.write_all(OK).await.unwrap();
-        }
+    let requests = Arc::new(Mutex::new(None));
+    let recorded = Arc::clone(&requests);
+    let receiver = HttpServer::start(move |request| {
+        *recorded.lock().unwrap() = Some(request);
+        async { Some(OK.to_vec()) }
     })
     .await;
-    let address = receiver.address;
-    let target = format!("http://{address}/a%2Fb/~c;d?x=1&y=%00");
-    delivers(&sender(), &target, 1).await;
-    let request = String::from_utf8(told.lock().await.clone()).unwrap();
-    let (head, body) = request.split_once("\r\n\r\n").unwrap();
-    let mut lines = head.lines().collect::<Vec<_>>();
-    lines[1..].sort_unstable();
+    let target = "/a%2Fb/~c;d?x=1&y=%00";
+    delivers(&sender(), &format!("{}{target}", receiver.url()), 1).await;
+    let mut request = requests.lock().unwrap().take().unwrap();
+    assert_eq!(request.request_line, format!("POST {target} HTTP/1.1"));
+    request.headers.sort();
     // printf %s "$body" | openssl dgst -sha256 -hmac ps_wh_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc
-    let signature = "e11de9749e05f61e5b875aa658b72a010e89e6f4965c4e3717c41c0a65494fe8";
+    let signature = "sha256=e11de9749e05f61e5b875aa658b72a010e89e6f4965c4e3717c41c0a65494fe8";
+    let (length, host) = (BODY.len().to_string(), receiver.address.to_string());
     let expected = [
-        "POST /a%2Fb/~c;d?x=1&y=%00 HTTP/1.1".to_owned(),
-        format!("content-length: {}", BODY.len()),
-        "content-type: application/json".to_owned(),
-        format!("host: {address}"),
-        "user-agent: shop-webhooks/1.0 (+https://docs.example.com/webhooks)".to_owned(),
-        "x-delivery-id: 00000000-0000-0000-0000-000000000007".to_owned(),
-        "x-event: order.paid".to_owned(),
-        format!("x-signature: sha256={signature}"),
+        ("content-length", length.as_str()),
+        ("content-type", "application/json"),
+        ("host", &host),
+        (
+            "user-agent",
+            "shop-webhooks/1.0 (+https://docs.example.com/webhooks)",
+        ),
+        ("x-delivery-id", "00000000-0000-0000-0000-000000000007"),
+        ("x-event", "order.paid"),
+        ("x-signature", signature),
     ];
-    assert_eq!(lines, expected);
-    assert_eq!(body.as_bytes(), BODY);
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(request.headers, expected);
+    assert_eq!(request.body, BODY);
 }
 
 #[tokio::test]
-async fn the_status_is_reported_unchanged() {
+async fn the_status_is_reported_unchanged_and_redirects_are_not_followed() {
+    let elsewhere = answering(OK).await;
+    let redirect = |status| {
+        let location = elsewhere.url();
+        format!("HTTP/1.1 {status} x\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n")
+    };
     for (answer, status) in [
-        (OK, 200),
-        (b"HTTP/1.1 204 \r\n\r\n".as_slice(), 204),
-        (b"HTTP/1.0 202 Fine\r\n\r\nwhatever", 202),
-        (b"HTTP/1.1 299 x\r\ncontent-length: 0\r\n\r\n", 299),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", 200),
+        ("HTTP/1.1 204 \r\n\r\n", 204),
+        ("HTTP/1.0 202 Fine\r\n\r\nanything", 202),
+        ("HTTP/1.1 299 x\r\ncontent-length: 0\r\n\r\n", 299),
         (
-            b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
             101,
         ),
-        (b"HTTP/1.1 304 Not Modified\r\n\r\n", 304),
-        (b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n", 410),
-        (b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\n\r\n", 503),
-        (b"HTTP/1.1 999 ?\r\ncontent-length: 0\r\n\r\n", 999),
+        (&redirect(301), 301),
+        (&redirect(302), 302),
+        (&redirect(303), 303),
+        (&redirect(307), 307),
+        (&redirect(308), 308),
+        ("HTTP/1.1 304 Not Modified\r\n\r\n", 304),
+        ("HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n", 410),
+        ("HTTP/1.1 503 Later\r\ncontent-length: 0\r\n\r\n", 503),
+        ("HTTP/1.1 999 ?\r\ncontent-length: 0\r\n\r\n", 999),
         // Nothing is decompressed, so an invalid encoding does not matter.
         (
-            b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nzip",
+            "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nzip",
             200,
         ),
     ] {
-        let receiver = Receiver::answering(answer).await;
-        assert_eq!(
-            outcome(&sender(), &receiver.url()).await,
-            Outcome::Answered(status)
-        );
+        let receiver = stalling_after(answer.as_bytes()).await;
+        let outcome = outcome(&sender(), &receiver.url()).await;
+        assert_eq!(outcome, Outcome::Answered(status), "{answer}");
     }
-}
-
-#[tokio::test]
-async fn redirects_are_not_followed() {
-    let elsewhere = Receiver::answering(OK).await;
-    for status in [301, 302, 303, 307, 308] {
-        let answer = format!(
-            "HTTP/1.1 {status} Over there\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n",
-            elsewhere.url()
-        );
-        let receiver = Receiver::stalling_after(answer.into_bytes()).await;
-        assert_eq!(
-            outcome(&sender(), &receiver.url()).await,
-            Outcome::Answered(status)
-        );
-    }
-    assert_eq!(elsewhere.taken(), 0);
+    assert_eq!(elsewhere.connections(), 0);
 }
 
 #[test]
@@ -105,4 +94,31 @@ fn settings_that_cannot_work_are_refused() {
     assert!(matches!(time, SettingsError::NoTime));
     let roots = refused(|settings| settings.extra_roots = Some("no certificate".to_owned()));
     assert!(matches!(roots, SettingsError::Tls(_)));
+}
+
+#[tokio::test]
+async fn attempts_are_counted_by_outcome_and_idle_connections_reported() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _recording = metrics::set_default_local_recorder(&recorder);
+    let sender = sender();
+    let fine = answering(OK).await.url();
+    let busy = answering(*b"HTTP/1.1 503 x\r\nconnection: close\r\n\r\n")
+        .await
+        .url();
+    for url in [&fine, &fine, &busy, "http://[::ffff:0:0]:1/"] {
+        outcome(&sender, url).await;
+    }
+    let report = recorder.handle().render();
+    for line in [
+        "webhook_attempt_duration_seconds_count 4",
+        "webhook_attempts_total{outcome=\"2xx\"} 2",
+        "webhook_attempts_total{outcome=\"5xx\"} 1",
+        "webhook_attempts_total{outcome=\"refused\"} 1",
+        "webhook_kept_connections 1",
+    ] {
+        assert!(
+            report.lines().any(|reported| reported == line),
+            "{line}\n{report}"
+        );
+    }
 }

@@ -1,7 +1,6 @@
 //! Hostile receivers.
 
 use std::{
-    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::SeqCst},
@@ -9,49 +8,41 @@ use std::{
     time::{Duration, Instant},
 };
 
+use testkit::HttpServer;
 use tokio::{
-    io::{AsyncWrite, AsyncWriteExt as _},
+    io::AsyncWriteExt as _,
     net::{TcpSocket, TcpStream},
-    time::sleep,
+    time::{sleep, timeout},
 };
 use webhooks::{Failure, Outcome};
 
-use super::{
-    receiver::{OK, Receiver, read_request},
-    support::{LONG, SHORT, delivers, failed, is_protocol, outcome, send, sender, sender_with},
+use super::support::{
+    LONG, OK, SHORT, answering, delivers, failed, is_protocol, outcome, receive_and_send, send, sender,
+    sender_with, stalling_after, times_out,
 };
 use crate::read_limit::HEAD_MAX;
 
 /// More than the kernel buffers of an answer that is not read.
 const BUFFERED: usize = 24 << 20;
 
-/// Writes the same bytes until the connection accepts no more, or `enough` bytes. Returns how many it accepted.
-async fn pour(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8], enough: usize) -> usize {
-    let mut taken = 0;
-    while taken < enough {
-        match stream.write(bytes).await {
-            Ok(written) if written > 0 => taken += written,
-            _ => break,
-        }
-    }
-    taken
-}
-
 /// A receiver that sends `head` and then `rest` repeatedly, up to 100 MB, and the number of bytes that were accepted.
-async fn pouring(head: &'static [u8], rest: &'static [u8]) -> (Receiver, Arc<AtomicUsize>) {
-    let taken = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&taken);
-    let receiver = Receiver::start(move |mut stream, _| {
+async fn pouring(head: &'static [u8], rest: &'static [u8]) -> (HttpServer, Arc<AtomicUsize>) {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&accepted);
+    let receiver = HttpServer::start_raw(move |mut stream| {
         let counted = Arc::clone(&counted);
         async move {
-            read_request(&mut stream).await;
-            let _ = stream.write_all(head).await;
-            let poured = pour(&mut stream, &rest.repeat(65_536 / rest.len()), 100_000_000).await;
-            counted.fetch_add(poured, SeqCst);
+            receive_and_send(&mut stream, head).await;
+            let rest = rest.repeat(65_536 / rest.len());
+            while counted.load(SeqCst) < 100_000_000
+                && let Ok(written @ 1..) = stream.write(&rest).await
+            {
+                counted.fetch_add(written, SeqCst);
+            }
         }
     })
     .await;
-    (receiver, taken)
+    (receiver, accepted)
 }
 
 #[tokio::test]
@@ -61,18 +52,18 @@ async fn endless_and_huge_bodies_are_not_read() {
         b"HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffff\r\n",
     ] {
-        let (receiver, taken) = pouring(head, b"x").await;
+        let (receiver, accepted) = pouring(head, b"x").await;
         let attempted = send(&sender(), &receiver.url()).await;
         assert_eq!(attempted.outcome, Outcome::Answered(200));
         assert!(attempted.duration < LONG);
-        assert!(taken.load(SeqCst) < BUFFERED);
+        assert!(accepted.load(SeqCst) < BUFFERED);
     }
 }
 
 #[tokio::test]
 async fn a_dripping_body_is_not_awaited() {
     let head = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n1".as_slice();
-    let receiver = Receiver::stalling_after(head).await;
+    let receiver = stalling_after(head).await;
     let sender = sender();
     let begin = Instant::now();
     let attempted = send(&sender, &receiver.url()).await;
@@ -80,7 +71,7 @@ async fn a_dripping_body_is_not_awaited() {
     // The attempt ends with the head; reading the rest takes at most a second.
     assert!(attempted.duration < Duration::from_secs(1) && begin.elapsed() < LONG);
     delivers(&sender, &receiver.url(), 1).await;
-    assert_eq!(receiver.taken(), 2);
+    assert_eq!(receiver.connections(), 2);
 }
 
 #[tokio::test]
@@ -93,39 +84,35 @@ async fn endless_heads_are_cut() {
         (b"", b" "),
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     ] {
-        let (receiver, taken) = pouring(head, rest).await;
+        let (receiver, accepted) = pouring(head, rest).await;
         let outcome = outcome(&sender(), &receiver.url()).await;
         assert!(is_protocol(&outcome), "{outcome:?} {rest:?}");
-        assert!(taken.load(SeqCst) < BUFFERED);
+        assert!(accepted.load(SeqCst) < BUFFERED);
     }
 }
 
 #[tokio::test]
-async fn a_head_of_many_fields_or_16_kib_passes_and_one_byte_more_does_not() {
+async fn heads_of_16_kib_many_fields_and_ten_interim_answers_pass_and_larger_ones_do_not() {
     let (begin, end) = ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n", "\r\n");
     let field = |length: usize| format!("x: {}\r\n", "x".repeat(length - begin.len() - end.len() - 5));
-    for (fields, passes) in [
-        ("a: b\r\n".repeat(1000), true),
-        (field(HEAD_MAX), true),
-        (field(HEAD_MAX + 1), false),
+    let head = |fields: String| format!("{begin}{fields}{end}");
+    let interim = |count| "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(count) + &head(String::new());
+    for (answer, is_accepted) in [
+        (head("a: b\r\n".repeat(1000)), true),
+        (head(field(HEAD_MAX)), true),
+        (head(field(HEAD_MAX + 1)), false),
+        (interim(10), true),
+        (interim(11), false),
+        (interim(500), false),
     ] {
-        let receiver = Receiver::stalling_after(format!("{begin}{fields}{end}").into_bytes()).await;
+        let receiver = stalling_after(answer.clone().into_bytes()).await;
         let outcome = outcome(&sender(), &receiver.url()).await;
-        assert_eq!(outcome == Outcome::Answered(200), passes, "{outcome:?}");
-        assert_eq!(is_protocol(&outcome), !passes);
-    }
-}
-
-#[tokio::test]
-async fn ten_interim_answers_are_skipped_and_no_more() {
-    for (interim, passes) in [(0, true), (10, true), (11, false), (500, false)] {
-        let mut answer = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(interim);
-        answer.extend_from_slice(OK);
-        let receiver = Receiver::stalling_after(answer).await;
-        let outcome = outcome(&sender(), &receiver.url()).await;
-        let refused = failed(Failure::protocol("more than 10 interim answers"));
-        let expected = if passes { Outcome::Answered(200) } else { refused };
-        assert_eq!(outcome, expected, "{interim}");
+        assert_eq!(outcome == Outcome::Answered(200), is_accepted, "{outcome:?}");
+        if answer.contains("103") && !is_accepted {
+            let refused = Failure::protocol("more than 10 interim answers");
+            assert_eq!(outcome, failed(refused));
+        }
+        assert_eq!(is_protocol(&outcome), !is_accepted);
     }
 }
 
@@ -145,31 +132,28 @@ async fn an_answer_that_is_not_http_is_a_protocol_failure() {
         b"\0\0\0\x04\x04\0\0\0\0\0",
         b"<html>",
     ] {
-        let receiver = Receiver::stalling_after(answer).await;
+        let receiver = stalling_after(answer).await;
         let outcome = outcome(&sender(), &receiver.url()).await;
         assert!(is_protocol(&outcome), "{outcome:?} {}", answer.escape_ascii());
     }
 }
 
-/// Sends an answer, then closes the connection, by a reset or normally.
-async fn ending(answer: &'static [u8], reset: bool) -> Receiver {
-    Receiver::start(move |mut stream, _| async move {
-        read_request(&mut stream).await;
-        let _ = stream.write_all(answer).await;
-        if reset {
-            stream.set_zero_linger().unwrap();
-        }
-    })
-    .await
-}
-
 #[tokio::test]
 async fn a_connection_that_closes_early_is_no_answer() {
-    for reset in [false, true] {
+    let ending = async |answer: &'static [u8], is_reset| {
+        HttpServer::start_raw(move |mut stream| async move {
+            receive_and_send(&mut stream, answer).await;
+            if is_reset {
+                stream.set_zero_linger().unwrap();
+            }
+        })
+        .await
+    };
+    for is_reset in [false, true] {
         for answer in [b"".as_slice(), b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\na: b\r\n"] {
-            let receiver = ending(answer, reset).await;
+            let receiver = ending(answer, is_reset).await;
             assert_eq!(outcome(&sender(), &receiver.url()).await, failed(Failure::Closed));
-            assert_eq!(receiver.taken(), 1, "only reused connections are retried");
+            assert_eq!(receiver.connections(), 1, "only reused connections are retried");
         }
     }
     let receiver = ending(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n123", false).await;
@@ -177,19 +161,22 @@ async fn a_connection_that_closes_early_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_dripping_head_ends_with_the_attempt() {
-    let receiver = Receiver::start(|mut stream, _| async move {
-        read_request(&mut stream).await;
-        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nx: ").await;
+async fn a_silent_handshake_and_a_dripping_head_end_with_the_attempt() {
+    let dripping = HttpServer::start_raw(|mut stream| async move {
+        receive_and_send(&mut stream, b"HTTP/1.1 200 OK\r\nx: ").await;
         while stream.write_all(b"x").await.is_ok() {
             sleep(Duration::from_millis(5)).await;
         }
     })
     .await;
+    let silent = HttpServer::start_raw(|stream| async move {
+        std::future::pending::<()>().await;
+        drop(stream);
+    })
+    .await;
     let sender = sender_with(|settings| settings.attempt_timeout = SHORT);
-    let attempted = send(&sender, &receiver.url()).await;
-    assert_eq!(attempted.outcome, failed(Failure::TimedOut));
-    assert!(attempted.duration >= SHORT && attempted.duration < LONG);
+    times_out(&sender, &dripping.url()).await;
+    times_out(&sender, &silent.url().replace("http:", "https:")).await;
 }
 
 #[tokio::test]
@@ -199,51 +186,17 @@ async fn a_receiver_that_never_accepts_costs_the_connect_timeout() {
     let listener = socket.listen(1).unwrap();
     let address = listener.local_addr().unwrap();
     let mut queue = Vec::new();
-    while let Ok(Ok(stream)) = tokio::time::timeout(SHORT, TcpStream::connect(address)).await {
+    while let Ok(Ok(stream)) = timeout(SHORT, TcpStream::connect(address)).await {
         queue.push(stream);
     }
     let sender = sender_with(|settings| settings.connect_timeout = SHORT);
-    let attempted = send(&sender, &format!("http://{address}/")).await;
-    assert_eq!(attempted.outcome, failed(Failure::TimedOut));
-    assert!(attempted.duration >= SHORT && attempted.duration < LONG);
+    times_out(&sender, &format!("http://{address}/")).await;
 }
 
 #[tokio::test]
 async fn a_closed_port_is_refused() {
-    let receiver = Receiver::answering(OK).await;
+    let receiver = answering(OK).await;
     let url = receiver.url();
-    drop(receiver);
-    tokio::task::yield_now().await;
+    receiver.stop().await;
     assert_eq!(outcome(&sender(), &url).await, failed(Failure::Refused));
-}
-
-/// Resident memory of this process, in KiB.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
-#[tokio::test]
-async fn many_hostile_receivers_need_little_memory() {
-    let (endless, _) = pouring(b"HTTP/1.1 200 OK\r\n\r\n", b"x").await;
-    let (headers, _) = pouring(b"HTTP/1.1 200 OK\r\n", b"a: b\r\n").await;
-    let sender = Arc::new(sender_with(|settings| {
-        settings.attempt_timeout = LONG;
-        settings.connections_per_host = NonZeroUsize::new(400).unwrap();
-        settings.connections_per_application = settings.connections_per_host;
-    }));
-    let before = resident();
-    let attempts = (0..400).map(|n| {
-        let (sender, url) = (Arc::clone(&sender), [&endless, &headers][n % 2].url());
-        tokio::spawn(async move { send(&sender, &url).await })
-    });
-    for attempt in attempts.collect::<Vec<_>>() {
-        attempt.await.unwrap();
-    }
-    // The receivers offered 40 GB. Other tests run in the same process.
-    assert!(resident().saturating_sub(before) < 64 * 1024);
 }

@@ -8,108 +8,102 @@ use std::{
     time::Duration,
 };
 
+use testkit::HttpServer;
 use tokio::{
-    io::AsyncWriteExt as _,
     sync::Notify,
     time::{advance, sleep},
 };
 use webhooks::{Failure, Outcome};
 
-use super::{
-    receiver::{OK, Receiver, read_request, serve},
-    support::{delivers, failed, outcome, sender, sender_with},
-};
+use super::support::{OK, answering, delivers, failed, outcome, receive_and_send, sender, sender_with};
 use crate::read_limit::{BODY_MAX, HEAD_MAX};
 
-/// Answers the first request of each connection 200 and sends `then` for the second. Counts requests.
-async fn twofold(then: &'static [u8]) -> (Receiver, Arc<AtomicUsize>) {
-    let requests = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&requests);
-    let receiver = Receiver::start(move |mut stream, _| {
-        let counted = Arc::clone(&counted);
-        async move {
-            for answer in [OK, then] {
-                if read_request(&mut stream).await.is_some() {
-                    counted.fetch_add(1, SeqCst);
-                }
-                let _ = stream.write_all(answer).await;
-            }
-        }
-    })
-    .await;
-    (receiver, requests)
-}
-
 #[tokio::test]
-async fn deliveries_to_one_receiver_share_a_connection() {
-    let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
-    for answer in [
-        OK,
-        chunked,
-        b"HTTP/1.1 204 No Content\r\n\r\n",
-        b"HTTP/1.1 500 x\r\ncontent-length: 0\r\n\r\n",
+async fn connections_are_reused_unless_the_answer_prevents_it() {
+    // After a body of up to 16 KiB, whatever the head's length.
+    let body = |length: usize| {
+        let field = "x".repeat(HEAD_MAX / 2);
+        format!(
+            "1 200 OK\r\nx: {field}\r\ncontent-length: {length}\r\n\r\n{}",
+            "x".repeat(length)
+        )
+    };
+    for (answer, connections) in [
+        ("1 200 OK\r\ncontent-length: 2\r\n\r\nok", 1),
+        (
+            "1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            1,
+        ),
+        ("1 204 No Content\r\n\r\n", 1),
+        ("1 500 x\r\ncontent-length: 0\r\n\r\n", 1),
+        (&body(BODY_MAX), 1),
+        (&body(4 * BODY_MAX), 3),
+        ("1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", 3),
+        ("0 200 OK\r\ncontent-length: 0\r\n\r\n", 3),
+        ("1 200 OK\r\ncontent-length: 0\r\n\r\nsurplus", 3),
     ] {
-        let receiver = Receiver::answering(answer).await;
+        let receiver = answering(format!("HTTP/1.{answer}").into_bytes()).await;
         let sender = sender();
-        for _ in 0..5 {
-            outcome(&sender, &receiver.url()).await;
+        for _ in 0..3 {
+            let outcome = outcome(&sender, &receiver.url()).await;
+            assert!(matches!(outcome, Outcome::Answered(_)), "{answer}: {outcome:?}");
         }
-        assert_eq!(receiver.taken(), 1);
-    }
-}
-
-#[tokio::test]
-async fn a_connection_that_cannot_go_on_is_not_reused() {
-    for answer in [
-        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".as_slice(),
-        b"HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nsurplus",
-    ] {
-        let receiver = Receiver::answering(answer).await;
-        let sender = sender();
-        delivers(&sender, &receiver.url(), 3).await;
-        assert_eq!(receiver.taken(), 3, "{}", answer.escape_ascii());
+        assert_eq!(receiver.connections(), connections, "{answer}");
     }
 }
 
 #[tokio::test]
 async fn a_reused_connection_that_closes_at_once_is_replaced_unless_an_answer_has_begun() {
-    for (then, second, connections) in [
+    for (then, second, expected) in [
         (b"".as_slice(), Outcome::Answered(200), (2, 3)),
         (b"HTTP/1.1 2", failed(Failure::Closed), (1, 2)),
     ] {
-        let (receiver, requests) = twofold(then).await;
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        let receiver = HttpServer::start_raw(move |mut stream| {
+            let counted = Arc::clone(&counted);
+            async move {
+                for answer in [OK, then] {
+                    let is_received = receive_and_send(&mut stream, answer).await;
+                    counted.fetch_add(usize::from(is_received), SeqCst);
+                }
+            }
+        })
+        .await;
         let sender = sender();
         delivers(&sender, &receiver.url(), 1).await;
         assert_eq!(outcome(&sender, &receiver.url()).await, second);
-        assert_eq!((receiver.taken(), requests.load(SeqCst)), connections);
+        assert_eq!((receiver.connections(), requests.load(SeqCst)), expected);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reused_connection_that_closes_after_a_while_is_a_failure() {
-    let receiver = Receiver::start(|mut stream, _| async move {
-        read_request(&mut stream).await;
-        stream.write_all(OK).await.unwrap();
-        read_request(&mut stream).await;
-        tokio::time::sleep(Duration::from_secs(2)).await;
+    let receiver = HttpServer::start_raw(|mut stream| async move {
+        receive_and_send(&mut stream, OK).await;
+        receive_and_send(&mut stream, b"").await;
+        sleep(Duration::from_secs(2)).await;
     })
     .await;
     let sender = sender();
     delivers(&sender, &receiver.url(), 1).await;
     assert_eq!(outcome(&sender, &receiver.url()).await, failed(Failure::Closed));
-    assert_eq!(receiver.taken(), 1, "the request was seen, and is not sent again");
+    assert_eq!(
+        receiver.connections(),
+        1,
+        "the receiver has got the request: it is not sent again"
+    );
 }
 
 #[tokio::test]
 async fn a_connection_that_was_closed_meanwhile_is_not_used() {
-    let (close, closed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (heard, told) = (Arc::clone(&close), Arc::clone(&closed));
-    let receiver = Receiver::start(move |mut stream, _| {
-        let (close, closed) = (Arc::clone(&heard), Arc::clone(&told));
+    let signals = Arc::new([Notify::new(), Notify::new()]);
+    let shared = Arc::clone(&signals);
+    let receiver = HttpServer::start_raw(move |mut stream| {
+        let shared = Arc::clone(&shared);
         async move {
-            read_request(&mut stream).await;
-            stream.write_all(OK).await.unwrap();
+            let [close, closed] = &*shared;
+            receive_and_send(&mut stream, OK).await;
             close.notified().await;
             drop(stream);
             closed.notify_one();
@@ -118,67 +112,42 @@ async fn a_connection_that_was_closed_meanwhile_is_not_used() {
     .await;
     let sender = sender();
     delivers(&sender, &receiver.url(), 1).await;
-    close.notify_one();
-    closed.notified().await;
+    signals[0].notify_one();
+    signals[1].notified().await;
     delivers(&sender, &receiver.url(), 1).await;
-    assert_eq!(receiver.taken(), 2);
+    assert_eq!(receiver.connections(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_expire() {
-    let receiver = Receiver::answering(OK).await;
+async fn idle_connections_are_dropped_when_they_expire_or_close() {
+    let lasting = answering(OK).await;
     let sender = sender();
-    delivers(&sender, &receiver.url(), 1).await;
+    delivers(&sender, &lasting.url(), 1).await;
     advance(Duration::from_secs(50)).await;
-    delivers(&sender, &receiver.url(), 1).await;
-    assert_eq!((receiver.taken(), sender.pool().len()), (1, 1));
+    delivers(&sender, &lasting.url(), 1).await;
+    assert_eq!((lasting.connections(), sender.pool().len()), (1, 1));
     sleep(Duration::from_secs(20)).await;
     assert_eq!(sender.pool().len(), 0);
-    delivers(&sender, &receiver.url(), 1).await;
-    assert_eq!((receiver.taken(), sender.pool().len()), (2, 1));
+    let closing = HttpServer::start_raw(|mut stream| async move {
+        receive_and_send(&mut stream, OK).await;
+        sleep(Duration::from_secs(2)).await;
+    })
+    .await;
+    delivers(&sender, &closing.url(), 1).await;
+    assert_eq!(sender.pool().len(), 1);
+    sleep(Duration::from_secs(6)).await;
+    assert_eq!(sender.pool().len(), 0);
+    delivers(&sender, &lasting.url(), 1).await;
+    assert_eq!((lasting.connections(), sender.pool().len()), (2, 1));
 }
 
 #[tokio::test]
 async fn idle_connections_are_bounded() {
-    let [one, other] = [Receiver::answering(OK).await, Receiver::answering(OK).await];
+    let [one, other] = [answering(OK).await, answering(OK).await];
     let sender = sender_with(|settings| settings.kept_connections = 1);
     for receiver in [&one, &other, &other, &one] {
         delivers(&sender, &receiver.url(), 1).await;
         assert_eq!(sender.pool().len(), 1);
     }
-    assert_eq!((one.taken(), other.taken()), (2, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_closed_idle_connection_is_dropped() {
-    let receiver = Receiver::start(|mut stream, _| async move {
-        read_request(&mut stream).await;
-        stream.write_all(OK).await.unwrap();
-        sleep(Duration::from_secs(2)).await;
-    })
-    .await;
-    let sender = sender();
-    delivers(&sender, &receiver.url(), 1).await;
-    assert_eq!(sender.pool().len(), 1);
-    sleep(Duration::from_secs(6)).await;
-    assert_eq!(sender.pool().len(), 0);
-}
-
-#[tokio::test]
-async fn a_body_of_16_kib_is_read_to_reuse_the_connection_and_a_longer_one_is_not() {
-    for (body, connections) in [(BODY_MAX, 1), (4 * BODY_MAX, 2)] {
-        let fields = "x".repeat(HEAD_MAX / 2);
-        let answer = format!(
-            "HTTP/1.1 200 OK\r\nx: {fields}\r\ncontent-length: {body}\r\n\r\n{}",
-            "x".repeat(body)
-        );
-        let receiver = Receiver::start(move |stream, _| {
-            let answer = answer.clone();
-            async move { serve(stream, answer.as_bytes()).await }
-        })
-        .await;
-        let sender = sender();
-        delivers(&sender, &receiver.url(), 2).await;
-        assert_eq!(receiver.taken(), connections);
-    }
+    assert_eq!((one.connections(), other.connections()), (2, 1));
 }

@@ -1,7 +1,9 @@
-//! Senders and messages for tests.
+//! Senders, messages and receivers for tests.
 
 use std::{sync::Arc, time::Duration};
 
+use testkit::{HttpServer, answer_all, read_request};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AddressRules, Attempted, Failure, Message, Outcome, Sent, WebhookEvent, WebhookSecret,
@@ -12,15 +14,19 @@ use crate::{HttpSender, SenderSettings};
 
 pub(super) const BODY: &[u8] = br#"{"id":"x","event":"order.paid"}"#;
 
-pub(super) fn rules(policy: AddressPolicy) -> AddressRules {
-    AddressRules {
-        policy,
-        deny: Vec::new(),
-    }
-}
+pub(super) const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+/// A timeout that a test waits for, and one that no test reaches.
+pub(super) const SHORT: Duration = Duration::from_millis(300);
+pub(super) const LONG: Duration = Duration::from_secs(8);
 
 pub(super) fn settings(policy: AddressPolicy) -> SenderSettings {
-    SenderSettings::new("shop", "https://docs.example.com/webhooks", rules(policy))
+    let deny = Vec::new();
+    SenderSettings::new(
+        "shop",
+        "https://docs.example.com/webhooks",
+        AddressRules { policy, deny },
+    )
 }
 
 pub(super) fn sender() -> HttpSender {
@@ -66,6 +72,16 @@ pub(super) async fn delivers(sender: &HttpSender, text: &str, times: usize) {
     }
 }
 
+/// Asserts that an attempt gets no answer within [`SHORT`], the sender's timeout.
+pub(super) async fn times_out(sender: &HttpSender, text: &str) {
+    let attempted = send(sender, text).await;
+    assert_eq!(attempted.outcome, failed(Failure::TimedOut), "{text}");
+    assert!(
+        attempted.duration >= SHORT && attempted.duration < LONG,
+        "{attempted:?}"
+    );
+}
+
 pub(super) fn failed(failure: Failure) -> Outcome {
     Outcome::Failed(failure)
 }
@@ -74,8 +90,33 @@ pub(super) fn is_protocol(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(Failure::Protocol(_)))
 }
 
-/// Longer than anything in these tests takes.
-pub(super) const LONG: Duration = Duration::from_secs(8);
+/// Sends the same answer to every request of every connection.
+pub(super) async fn answering(answer: impl Into<Arc<[u8]>>) -> HttpServer {
+    let answer = answer.into();
+    HttpServer::start_raw(move |stream| {
+        let answer = Arc::clone(&answer);
+        async move { answer_all(stream, &answer).await }
+    })
+    .await
+}
 
-/// A timeout that a test waits out.
-pub(super) const SHORT: Duration = Duration::from_millis(300);
+/// Sends this answer, and then neither reads, writes nor closes.
+pub(super) async fn stalling_after(answer: impl Into<Arc<[u8]>>) -> HttpServer {
+    let answer = answer.into();
+    HttpServer::start_raw(move |mut stream| {
+        let answer = Arc::clone(&answer);
+        async move {
+            receive_and_send(&mut stream, &answer).await;
+            std::future::pending::<()>().await;
+        }
+    })
+    .await
+}
+
+/// Reads a request, if one comes, and writes an answer.
+pub(super) async fn receive_and_send(stream: &mut TcpStream, answer: &[u8]) -> bool {
+    let is_received = read_request(stream, &mut Vec::new()).await.is_some();
+    // In some tests the sender closes the connection.
+    let _ = stream.write_all(answer).await;
+    is_received
+}

@@ -1,32 +1,25 @@
 //! Deliveries over TLS, and untrusted certificates.
 
-use std::{
-    io,
-    net::Ipv4Addr,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex};
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::{ServerConfig, crypto::ring::default_provider, pki_types::PrivateKeyDer};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::sleep,
-};
+use testkit::{HttpServer, answer_all};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::TlsAcceptor;
 use webhooks::{Failure, Outcome};
 
-use super::{
-    receiver::{OK, Receiver, serve},
-    support::{LONG, SHORT, delivers, failed, outcome, send, sender, sender_with},
-};
+use super::support::{OK, delivers, outcome, sender, sender_with};
 use crate::HttpSender;
+
+/// The server name and the protocol of each handshake.
+type Handshakes = Arc<Mutex<Vec<(Option<String>, Option<Vec<u8>>)>>>;
 
 /// A receiver's certificate and key.
 struct Identity {
     pem: String,
     config: ServerConfig,
+    handshakes: Handshakes,
 }
 
 impl Identity {
@@ -39,31 +32,31 @@ impl Identity {
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
         change(&mut params);
         let certificate = params.self_signed(&key).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
-        let config = config
+        let secret = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_no_client_auth();
-        let secret = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], secret);
         Self {
             pem: certificate.pem(),
-            config: config
-                .with_single_cert(vec![certificate.der().clone()], secret)
-                .unwrap(),
+            config: config.unwrap(),
+            handshakes: Handshakes::default(),
         }
     }
 
-    fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::new(self.config.clone()))
-    }
-
-    async fn receiver(&self) -> Receiver {
-        let acceptor = self.acceptor();
-        Receiver::start(move |stream, _| {
-            let acceptor = acceptor.clone();
+    async fn receiver(&self) -> HttpServer {
+        let acceptor = TlsAcceptor::from(Arc::new(self.config.clone()));
+        let handshakes = Arc::clone(&self.handshakes);
+        HttpServer::start_raw(move |stream| {
+            let (acceptor, handshakes) = (acceptor.clone(), Arc::clone(&handshakes));
             async move {
                 if let Ok(stream) = acceptor.accept(stream).await {
-                    serve(stream, OK).await;
+                    let tls = stream.get_ref().1;
+                    let name = tls.server_name().map(str::to_owned);
+                    let protocol = tls.alpn_protocol().map(<[u8]>::to_vec);
+                    handshakes.lock().unwrap().push((name, protocol));
+                    answer_all(stream, OK).await;
                 }
             }
         })
@@ -75,73 +68,42 @@ impl Identity {
     }
 }
 
-fn secure(receiver: &Receiver) -> String {
-    format!("https://{}/hook", receiver.address)
+fn secure(receiver: &HttpServer) -> String {
+    format!("https://{}/", receiver.address)
 }
 
-fn reason(outcome: &Outcome) -> &str {
-    match outcome {
+/// The failure of a handshake.
+async fn failure(sender: &HttpSender, receiver: &HttpServer) -> String {
+    match outcome(sender, &secure(receiver)).await {
         Outcome::Failed(Failure::Tls(reason)) => reason,
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
-async fn a_literal_address_has_a_certificate_too_and_its_connection_is_kept() {
-    let identity = Identity::valid_for("127.0.0.1");
-    let receiver = identity.receiver().await;
-    let sender = identity.trusting();
-    delivers(&sender, &secure(&receiver), 3).await;
-    assert_eq!(receiver.taken(), 1);
+async fn the_certificate_is_the_one_of_the_urls_host_and_only_http_1_is_offered() {
+    for (host, server_name) in [("127.0.0.1", None), ("localhost", Some("localhost".to_owned()))] {
+        let mut identity = Identity::valid_for(host);
+        identity.config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let receiver = identity.receiver().await;
+        let hook = format!("https://{host}:{}/", receiver.address.port());
+        delivers(&identity.trusting(), &hook, 3).await;
+        let handshakes = identity.handshakes.lock().unwrap();
+        assert_eq!(*handshakes, [(server_name, Some(b"http/1.1".to_vec()))]);
+    }
 }
 
 #[tokio::test]
-async fn the_host_of_the_url_is_sent_as_sni_and_verified() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let identity = Identity::valid_for("localhost");
-    let (acceptor, hearing) = (identity.acceptor(), Arc::clone(&heard));
-    let receiver = Receiver::start(move |stream, _| {
-        let (acceptor, hearing) = (acceptor.clone(), Arc::clone(&hearing));
-        async move {
-            let stream = acceptor.accept(stream).await.unwrap();
-            let tls = stream.get_ref().1;
-            let name = tls.server_name().map(str::to_owned);
-            hearing
-                .lock()
-                .unwrap()
-                .push((name, tls.alpn_protocol().map(<[u8]>::to_vec)));
-            serve(stream, OK).await;
-        }
-    })
-    .await;
-    let hook = format!("https://localhost:{}/", receiver.address.port());
-    delivers(&identity.trusting(), &hook, 1).await;
-    assert_eq!(*heard.lock().unwrap(), [(Some("localhost".to_owned()), None)]);
-}
-
-#[tokio::test]
-async fn http_2_is_not_offered() {
-    let mut identity = Identity::valid_for("127.0.0.1");
-    identity.config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let receiver = identity.receiver().await;
-    delivers(&identity.trusting(), &secure(&receiver), 1).await;
-    identity.config.alpn_protocols = vec![b"h2".to_vec()];
-    let receiver = identity.receiver().await;
-    let outcome = outcome(&identity.trusting(), &secure(&receiver)).await;
-    assert_eq!(
-        reason(&outcome),
-        "the receiver ended the handshake: NoApplicationProtocol"
-    );
-}
-
-#[tokio::test]
-async fn certificates_of_other_hosts_issuers_and_times_are_refused() {
-    let other = Identity::valid_for("other.example");
+async fn failed_handshakes_have_a_reason() {
+    let identity = |name| Identity::valid_for(name);
+    let other = identity("other.example");
     let expired = Identity::with("127.0.0.1", |params| params.not_after = date_time_ymd(2020, 1, 1));
     let early = Identity::with("127.0.0.1", |params| {
         params.not_before = date_time_ymd(4000, 1, 1);
     });
-    let stranger = Identity::valid_for("127.0.0.1");
+    let unknown = identity("127.0.0.1");
+    let mut http_2 = identity("127.0.0.1");
+    http_2.config.alpn_protocols = vec![b"h2".to_vec()];
     for (identity, sender, expected) in [
         (
             &other,
@@ -151,77 +113,31 @@ async fn certificates_of_other_hosts_issuers_and_times_are_refused() {
         (&expired, expired.trusting(), "the certificate has expired"),
         (&early, early.trusting(), "the certificate is not valid yet"),
         (
-            &stranger,
+            &unknown,
             sender(),
             "the certificate's issuer is not trusted, or an intermediate certificate is missing",
         ),
+        (
+            &http_2,
+            http_2.trusting(),
+            "the receiver ended the handshake: NoApplicationProtocol",
+        ),
     ] {
         let receiver = identity.receiver().await;
-        let outcome = outcome(&sender, &secure(&receiver)).await;
-        assert_eq!(reason(&outcome), expected);
+        assert_eq!(failure(&sender, &receiver).await, expected);
     }
-}
-
-#[tokio::test]
-async fn plain_http_on_a_port_for_tls_and_the_reverse() {
-    let plain = Receiver::start(|mut stream, _| async move {
-        let mut hello = [0; 16];
-        let _ = stream.read_exact(&mut hello).await;
+    let plain = HttpServer::start_raw(|mut stream| async move {
+        let _ = stream.read_exact(&mut [0; 16]).await;
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
         let _ = stream.read_to_end(&mut Vec::new()).await;
     })
     .await;
-    let outcome_of_plain = outcome(&sender(), &secure(&plain)).await;
-    assert_eq!(
-        reason(&outcome_of_plain),
-        "the receiver does not speak TLS on this port"
-    );
-    let identity = Identity::valid_for("127.0.0.1");
-    let secure = identity.receiver().await;
-    let outcome_of_secure = outcome(&identity.trusting(), &secure.url()).await;
+    let reason = failure(&sender(), &plain).await;
+    assert_eq!(reason, "the receiver does not speak TLS on this port");
+    // The reverse: plain HTTP on a port for TLS.
+    let outcome = outcome(&sender(), &unknown.receiver().await.url()).await;
     assert!(matches!(
-        outcome_of_secure,
+        outcome,
         Outcome::Failed(Failure::Protocol(_) | Failure::Closed)
     ));
-}
-
-/// Forwards single bytes with a pause before each.
-async fn drip(mut from: TcpStream, to: u16) -> io::Result<()> {
-    let mut to = TcpStream::connect((Ipv4Addr::LOCALHOST, to)).await?;
-    let (mut said, mut answered) = from.split();
-    let (mut answers, mut questions) = to.split();
-    let there = tokio::io::copy(&mut said, &mut questions);
-    let back = async {
-        while let Ok(answer) = answers.read_u8().await {
-            sleep(Duration::from_millis(20)).await;
-            answered.write_u8(answer).await?;
-        }
-        Ok(())
-    };
-    tokio::try_join!(there, back).map(drop)
-}
-
-#[tokio::test]
-async fn a_handshake_that_drips_or_never_comes_ends_with_the_attempt() {
-    let identity = Identity::valid_for("127.0.0.1");
-    let receiver = identity.receiver().await;
-    let port = receiver.address.port();
-    let dripping = Receiver::start(move |stream, _| async move {
-        let _ = drip(stream, port).await;
-    })
-    .await;
-    let silent = Receiver::start(|stream, _| async move {
-        std::future::pending::<()>().await;
-        drop(stream);
-    })
-    .await;
-    let sender = sender_with(|settings| {
-        settings.attempt_timeout = SHORT;
-        settings.extra_roots = Some(identity.pem.clone());
-    });
-    for receiver in [&dripping, &silent] {
-        let attempted = send(&sender, &secure(receiver)).await;
-        assert_eq!(attempted.outcome, failed(Failure::TimedOut));
-        assert!(attempted.duration >= SHORT && attempted.duration < LONG);
-    }
 }
