@@ -28,7 +28,7 @@ impl Binaries {
 
     /// The binaries of the version that made the data, if it is installed.
     pub(crate) fn for_data_of(version: Option<u32>) -> Result<Self, Error> {
-        let folders = places();
+        let folders = candidate_folders();
         Self::choose(folders.iter().filter_map(|folder| Self::inspect(folder)), version)
     }
 
@@ -68,7 +68,7 @@ impl Binaries {
     }
 }
 
-fn places() -> Vec<PathBuf> {
+fn candidate_folders() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let of_systems = (1..=NEWEST_VERSION).rev().flat_map(|version| {
         [
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_get_the_version_that_made_them_and_else_the_first_that_is_usable() {
+    fn the_version_of_the_data_is_chosen_or_the_first_usable_one() {
         let choose = |installed: &[u32], wanted| {
             let of = |version: &u32| Binaries {
                 folder: format!("/{version}").into(),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::place::{self, Place};
+use crate::paths::{self, ClusterPaths};
 use crate::server::{self, Server};
 use crate::{Binaries, Connection, Error, leftover};
 
@@ -84,7 +84,7 @@ impl Options {
 /// A running PostgreSQL whose data folder only this process uses. The server stops when this value is stopped or dropped, and when
 /// the process dies.
 pub struct Cluster {
-    place: Place,
+    paths: ClusterPaths,
     binaries: Binaries,
     settings: Vec<String>,
     throw_away: bool,
@@ -97,24 +97,24 @@ impl Cluster {
     /// Starts the cluster of a folder; creates it if there is none. Fails at once with [`Error::InUse`] if the folder has another
     /// owner. A server that a dead owner left behind is stopped first.
     pub fn start(options: Options) -> Result<Self, Error> {
-        let folder = place::make_folder(&options.folder)?;
-        let lock = place::lock_folder(&folder)?;
-        let mut place = Place::prepare(&folder)?;
+        let folder = paths::make_folder(&options.folder)?;
+        let lock = paths::lock_folder(&folder)?;
+        let mut paths = ClusterPaths::prepare(&folder)?;
         if options.fresh {
-            drop(leftover::end(&place)?);
-            place.remove()?;
-            place = Place::prepare(&folder)?;
+            drop(leftover::end(&paths)?);
+            paths.remove()?;
+            paths = ClusterPaths::prepare(&folder)?;
         }
-        let binaries = Binaries::for_data_of(server::version_of(&place.data()))?;
-        server::ensure_data(&place, &binaries, options.primary.as_ref())?;
+        let binaries = Binaries::for_data_of(server::version_of(&paths.data()))?;
+        server::ensure_data(&paths, &binaries, options.primary.as_ref())?;
         let mut settings: Vec<_> = SETTINGS.iter().map(ToString::to_string).collect();
-        let socket_folder = place.connection().socket_folder().display().to_string();
+        let socket_folder = paths.connection().socket_folder().display().to_string();
         settings.push(format!("unix_socket_directories=\"{socket_folder}\""));
         settings.extend(options.settings);
-        let server = Server::start(&place, &binaries, &settings, options.throw_away)?;
+        let server = Server::start(&paths, &binaries, &settings, options.throw_away)?;
         tracing::debug!(folder = %folder.display(), pid = %server.process().as_raw_nonzero(), "PostgreSQL is ready");
         Ok(Self {
-            place,
+            paths,
             binaries,
             settings,
             throw_away: options.throw_away,
@@ -143,7 +143,7 @@ impl Cluster {
 
     /// How to connect. A restart does not change it.
     pub fn connection(&self) -> Connection {
-        self.place.connection()
+        self.paths.connection()
     }
 
     /// The URL of `database`, as [`Connection::url`] makes it.
@@ -156,12 +156,12 @@ impl Cluster {
     }
 
     pub fn log_file(&self) -> PathBuf {
-        self.place.log()
+        self.paths.log()
     }
 
     /// The folder of PostgreSQL's own files.
     pub fn data_folder(&self) -> PathBuf {
-        self.place.data()
+        self.paths.data()
     }
 
     /// The server's process id; `None` once stopped.
@@ -186,14 +186,14 @@ impl Cluster {
         }
         dead.release();
         // If the start fails, the dead server stays in place, so that the next call tries again.
-        let next = Server::start(&self.place, &self.binaries, &self.settings, self.throw_away)?;
+        let next = Server::start(&self.paths, &self.binaries, &self.settings, self.throw_away)?;
         *server = Some(next);
         Ok(true)
     }
 
     /// Promotes a standby to primary and waits until it is one. The old primary must be dead: otherwise there are two primaries.
     pub fn promote(&self) -> Result<(), Error> {
-        server::promote(&self.place.account, &self.binaries, &self.place.data())
+        server::promote(&self.paths.account, &self.binaries, &self.paths.data())
     }
 
     /// Stops the server by a fast shutdown: it disconnects clients and writes all data. A second call does nothing.
@@ -201,9 +201,9 @@ impl Cluster {
         let Some(server) = self.server().take() else {
             return Ok(());
         };
-        server.stop(&self.place)?;
+        server.stop(&self.paths)?;
         if self.throw_away {
-            self.place.remove()
+            self.paths.remove()
         } else {
             Ok(())
         }
@@ -225,7 +225,7 @@ impl Drop for Cluster {
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let folder: &Path = self.place.folder();
+        let folder: &Path = self.paths.folder();
         formatter
             .debug_struct("Cluster")
             .field("folder", &folder)

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Error;
-use crate::place::{self, Place};
+use crate::paths::{self, ClusterPaths};
 
 /// The content of `postmaster.pid` (PostgreSQL source, `miscadmin.h`: `LOCK_FILE_LINE_…`).
 pub(crate) struct PidFile {
@@ -30,11 +30,11 @@ impl PidFile {
 
 /// Waits until the earlier owner's processes have ended, and signals them to end. Returns the lock file `life`, locked: proof that
 /// none is alive. The next server inherits it.
-pub(crate) fn end(place: &Place) -> Result<File, Error> {
-    let (path, data) = (place.life(), place.data());
-    let life = place::open_lock(&path)?;
+pub(crate) fn end(paths: &ClusterPaths) -> Result<File, Error> {
+    let (path, data) = (paths.life(), paths.data());
+    let life = paths::open_lock(&path)?;
     let begun = Instant::now();
-    while !place::try_lock(&life, &path)? {
+    while !paths::try_lock(&life, &path)? {
         let left = processes_in(&data);
         let server = PidFile::read(&data)
             .map(|file| file.server)
@@ -44,7 +44,7 @@ pub(crate) fn end(place: &Place) -> Result<File, Error> {
             (0..10, Some(server)) => (Signal::INT, vec![server]),
             (0..13, _) => (Signal::QUIT, left),
             (13..16, _) => (Signal::KILL, left),
-            _ => return Err(Error::Leftover(place.folder().to_owned())),
+            _ => return Err(Error::Leftover(paths.folder().to_owned())),
         };
         for pid in to {
             // The process may have ended meanwhile.
@@ -52,7 +52,7 @@ pub(crate) fn end(place: &Place) -> Result<File, Error> {
         }
         thread::sleep(Duration::from_millis(5));
     }
-    place::remove(&data.join("postmaster.pid"))?;
+    paths::remove(&data.join("postmaster.pid"))?;
     Ok(life)
 }
 

@@ -27,10 +27,10 @@ mod binaries;
 mod cluster;
 mod error;
 mod leftover;
-mod place;
+mod paths;
 mod server;
 
 pub use binaries::{Binaries, MINIMUM_VERSION};
 pub use cluster::{Cluster, Options};
 pub use error::Error;
-pub use place::{Connection, lock_folder};
+pub use paths::{Connection, lock_folder};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::leftover::{self, PidFile};
-use crate::place::{self, Account, Place};
+use crate::paths::{self, Account, ClusterPaths};
 use crate::{Binaries, Connection, Error};
 
 const GUARD: &str = include_str!("guard.sh");
@@ -30,28 +30,28 @@ pub(crate) struct Server {
 impl Server {
     /// Stops the processes of an earlier owner and starts a server with these settings. The data must exist.
     pub(crate) fn start(
-        place: &Place,
+        paths: &ClusterPaths,
         binaries: &Binaries,
         settings: &[String],
         throw_away: bool,
     ) -> Result<Self, Error> {
-        let life = leftover::end(place)?;
-        place.clear_socket()?;
-        let log = place.open_log(LONGEST_LOG)?;
-        let log_start = log.metadata().map_err(Error::at(&place.log()))?.len();
+        let life = leftover::end(paths)?;
+        paths.clear_socket()?;
+        let log = paths.open_log(LONGEST_LOG)?;
+        let log_start = log.metadata().map_err(Error::at(&paths.log()))?.len();
         let shell = PathBuf::from("/bin/sh");
-        let mut command = place.account.command(&shell);
+        let mut command = paths.account.command(&shell);
         command.args(["-c", GUARD, "postgres-guard"]);
         // Throw-away data need no orderly shutdown.
         if throw_away {
-            command.arg("QUIT").arg(place.root());
+            command.arg("QUIT").arg(paths.root());
         } else {
             command.args(["INT", ""]);
         }
         command
             .arg(binaries.program("postgres"))
             .arg("-D")
-            .arg(place.data());
+            .arg(paths.data());
         command.args(settings.iter().flat_map(|setting| ["-c", setting]));
         command.stdin(Stdio::piped()).stdout(life).stderr(log);
         let mut guard = command.spawn().map_err(|source| Error::Run {
@@ -62,12 +62,12 @@ impl Server {
         let begun = Instant::now();
         loop {
             let is_running = is_running(&mut guard);
-            let file = PidFile::read(&place.data());
+            let file = PidFile::read(&paths.data());
             if !is_running {
                 return Err(Error::NotStarted {
-                    free: free(&place.data()),
-                    log: tail(&place.log(), log_start),
-                    log_file: place.log(),
+                    free: free(&paths.data()),
+                    log: tail(&paths.log(), log_start),
+                    log_file: paths.log(),
                 });
             }
             if let Some(PidFile {
@@ -86,8 +86,8 @@ impl Server {
                 end(&mut guard, file.map(|file| file.server));
                 return Err(Error::NotReady {
                     waited: START_TIMEOUT,
-                    log: tail(&place.log(), log_start),
-                    log_file: place.log(),
+                    log: tail(&paths.log(), log_start),
+                    log_file: paths.log(),
                 });
             }
             thread::sleep(POLL);
@@ -109,10 +109,10 @@ impl Server {
     }
 
     /// Stops the server and makes sure that none of its processes is alive, even if its guard was killed.
-    pub(crate) fn stop(mut self, place: &Place) -> Result<(), Error> {
+    pub(crate) fn stop(mut self, paths: &ClusterPaths) -> Result<(), Error> {
         self.release();
         end(&mut self.guard, Some(self.process));
-        leftover::end(place).map(drop)
+        leftover::end(paths).map(drop)
     }
 }
 
@@ -156,34 +156,34 @@ pub(crate) fn version_of(data: &Path) -> Option<u32> {
 /// Creates the data unless they exist: with `initdb`, or as a standby's copy of a running cluster. Data get their final name once
 /// complete; incomplete data of an interrupted run are created again.
 pub(crate) fn ensure_data(
-    place: &Place,
+    paths: &ClusterPaths,
     binaries: &Binaries,
     primary: Option<&Connection>,
 ) -> Result<(), Error> {
-    let life = leftover::end(place)?;
-    let data = place.data();
+    let life = leftover::end(paths)?;
+    let data = paths.data();
     if let Some(made_by) = version_of(&data) {
         if made_by == binaries.version() {
             return Ok(());
         }
         return Err(Error::OtherVersion {
-            folder: place.folder().to_owned(),
+            folder: paths.folder().to_owned(),
             made_by,
             found: binaries.version(),
         });
     }
-    let unfinished = place.root().join("data.new");
-    place::remove(&unfinished)?;
+    let unfinished = paths.root().join("data.new");
+    paths::remove(&unfinished)?;
     if data.exists() {
         tracing::warn!(folder = %data.display(), "these data are not whole: making them again");
-        place::remove(&data)?;
+        paths::remove(&data)?;
     }
     let program = binaries.program(if primary.is_some() {
         "pg_basebackup"
     } else {
         "initdb"
     });
-    let mut command = place.account.command(&program);
+    let mut command = paths.account.command(&program);
     if let Some(primary) = primary {
         command.args([
             "--write-recovery-conf",

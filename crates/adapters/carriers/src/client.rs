@@ -95,7 +95,7 @@ impl RateLimitedClient {
             Ok(permit) => permit,
             Err(reason) => return Lookup::Unavailable(reason.to_owned()),
         };
-        let answer = timeout_at(deadline, self.ask(number, deadline)).await;
+        let answer = timeout_at(deadline, self.query(number, deadline)).await;
         let answer = answer.unwrap_or(Err(Failure::Timeout));
         self.settle(permit, &answer);
         self.lookup(answer)
@@ -115,7 +115,7 @@ impl RateLimitedClient {
     }
 
     /// Queries the carrier, with at most one token renewal and one retry.
-    async fn ask(&self, number: &TrackingNumber, deadline: Instant) -> Result<Reading, Failure> {
+    async fn query(&self, number: &TrackingNumber, deadline: Instant) -> Result<Reading, Failure> {
         let (mut is_renewed, mut is_retried) = (false, false);
         loop {
             match self.attempt(number).await {

@@ -107,8 +107,8 @@ impl TokenCache {
     fn unexpired(&self) -> Option<Arc<Token>> {
         let now = self.http.clock.now();
         let token = self.token().clone()?;
-        let is_good = token.expiry.is_none_or(|expiry| now < expiry.expires_at);
-        is_good.then_some(token)
+        let is_valid = token.expiry.is_none_or(|expiry| now < expiry.expires_at);
+        is_valid.then_some(token)
     }
 
     fn renew_if_due(self: &Arc<Self>, token: &Token) {
@@ -130,7 +130,7 @@ impl TokenCache {
     }
 
     async fn fetch(&self, last_failure: &mut Option<LastFailure>) -> Result<Arc<Token>, Failure> {
-        let fetched = timeout(self.http.deadline, self.ask()).await;
+        let fetched = timeout(self.http.deadline, self.request_token()).await;
         match fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new) {
             Ok(token) => {
                 *self.token() = Some(Arc::clone(&token));
@@ -147,7 +147,7 @@ impl TokenCache {
         }
     }
 
-    async fn ask(&self) -> Result<Token, Failure> {
+    async fn request_token(&self) -> Result<Token, Failure> {
         // Fails only for streamed bodies.
         let request = self.request.try_clone();
         let request = request.ok_or_else(|| Failure::Broken("the body cannot be sent again".to_owned()))?;

@@ -79,8 +79,8 @@ fn announcements(section: &str, page: &str, anchor: &str, entries: &mut Vec<Entr
                 } else {
                     continue;
                 };
-                let behind = |word: &str| date(item.split_once(word)?.1);
-                if let Some(date) = behind("announced ").or_else(|| behind("since ")) {
+                let date_after = |word: &str| date(item.split_once(word)?.1);
+                if let Some(date) = date_after("announced ").or_else(|| date_after("since ")) {
                     let about = item.split('`').nth(1).unwrap_or_default();
                     let id = format!("{page}/announced/{}/{about}", date.date_naive()).replace(' ', "-");
                     entries.push(entry(page, id, &format!("{kind}: {about}"), date, anchor, &item));

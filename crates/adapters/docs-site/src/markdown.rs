@@ -35,15 +35,15 @@ pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Ren
     let mut heading: Option<(usize, String)> = None;
     let mut is_dead_link = false;
     for mut event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
-        let said = match &event {
+        let text = match &event {
             Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => text,
             Event::SoftBreak | Event::End(TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell) => " ",
             _ => "",
         };
-        if let Some((_, text)) = &mut heading {
-            text.push_str(said);
+        if let Some((_, heading)) = &mut heading {
+            heading.push_str(text);
         } else if let Some(section) = rendered.sections.last_mut() {
-            section.text.push_str(said);
+            section.text.push_str(text);
         }
         match &mut event {
             // Raw HTML is shown as text.
@@ -115,10 +115,10 @@ fn unique_id(ids: &mut HashMap<String, u32>, heading: &str) -> String {
     let id: String = if let Some((version, _)) = release {
         version.to_owned()
     } else {
-        let kept = heading
+        let allowed = heading
             .chars()
             .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        allowed.map(|c| if c == ' ' { '-' } else { c }).collect()
     };
     let times = ids.entry(id.clone()).or_default();
     *times = times.saturating_add(1);

@@ -32,7 +32,7 @@ pub(crate) struct Index {
 }
 
 /// A passage with an excerpt of its text.
-pub(crate) struct Found<'a> {
+pub(crate) struct SearchResult<'a> {
     pub(crate) passage: &'a Passage,
     pub(crate) excerpt: String,
 }
@@ -56,7 +56,7 @@ impl Index {
     }
 
     /// The passages that match the query, best first.
-    pub(crate) fn search(&self, query: &str) -> Vec<Found<'_>> {
+    pub(crate) fn search(&self, query: &str) -> Vec<SearchResult<'_>> {
         let query = with_parts(query);
         let matches = self.engine.get_or_init(|| self.build()).search(&query, None);
         let matches = matches.into_iter().filter_map(|found| {
@@ -72,7 +72,7 @@ impl Index {
         let mut matches: Vec<_> = matches.collect();
         matches.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
         matches.truncate(MOST_FOUND);
-        let found = matches.into_iter().map(|(_, _, passage)| Found {
+        let found = matches.into_iter().map(|(_, _, passage)| SearchResult {
             passage,
             excerpt: excerpt(&passage.text, &query),
         });
@@ -95,7 +95,7 @@ fn excerpt(text: &str, query: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let is_match = |word: &&str| {
         let word = word.to_lowercase();
-        query.split_whitespace().any(|asked| word.contains(asked))
+        query.split_whitespace().any(|term| word.contains(term))
     };
     let start = words
         .iter()

@@ -10,7 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::markdown::{self, Section};
-use crate::search::{Found, Index, LONGEST_QUERY, Passage};
+use crate::search::{Index, LONGEST_QUERY, Passage, SearchResult};
 use crate::sources::{ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS, Source};
 use crate::{assets, changelog, sources};
 
@@ -120,7 +120,7 @@ struct Home<'a> {
 #[template(path = "results.html")]
 struct Results<'a> {
     query: &'a str,
-    found: &'a [Found<'a>],
+    results: &'a [SearchResult<'a>],
 }
 
 impl Site {
@@ -135,11 +135,11 @@ impl Site {
             section: REFERENCE,
             address: REFERENCE_PAGE.to_owned(),
             label: "All operations".to_owned(),
-            ..Page::outside(REFERENCE, String::new())
+            ..Page::unlisted(REFERENCE, String::new())
         };
         let home = Page {
             address: HOME.to_owned(),
-            ..Page::outside(HOME_TITLE, Home { settings }.render()?)
+            ..Page::unlisted(HOME_TITLE, Home { settings }.render()?)
         };
         let mut pages = vec![home, reference];
         let mut passages: Vec<_> = operations.iter().map(|(_, passage)| passage.clone()).collect();
@@ -162,7 +162,7 @@ impl Site {
         };
         let mut documents = BTreeMap::new();
         for page in &pages {
-            let html = Document::new(navigation.around(page, "")?, HTML);
+            let html = Document::new(navigation.render(page, "")?, HTML);
             documents.insert(page.address.clone(), html);
         }
         let reference = Document::new(Reference { settings }.render()?, HTML);
@@ -188,7 +188,7 @@ impl Site {
         }
         let failure = |title: &str, text: &str| {
             let html = format!("<h1>{title}</h1>\n<p class=\"lead\">{text}</p>\n");
-            navigation.around(&Page::outside(title, html), "")
+            navigation.render(&Page::unlisted(title, html), "")
         };
         Ok(Self {
             missing: failure("Page not found", "There is no such page. Try the search.")?,
@@ -205,10 +205,10 @@ impl Site {
         let query: String = query.trim().chars().take(LONGEST_QUERY).collect();
         let results = Results {
             query: &query,
-            found: &self.index.search(&query),
+            results: &self.index.search(&query),
         };
-        let page = Page::outside("Search", results.render()?);
-        self.navigation.around(&page, &query)
+        let page = Page::unlisted("Search", results.render()?);
+        self.navigation.render(&page, &query)
     }
 }
 
@@ -275,7 +275,7 @@ impl Document {
 
 impl Page {
     /// A page that the navigation does not list.
-    fn outside(title: &str, html: String) -> Self {
+    fn unlisted(title: &str, html: String) -> Self {
         Self {
             section: HOME_TITLE,
             title: title.to_owned(),
@@ -292,8 +292,8 @@ impl Page {
             label => label.to_owned(),
         };
         let mut headings = rendered.sections;
-        let said = headings.iter_mut().filter(|section| !section.text.is_empty());
-        passages.extend(said.map(|section| Passage {
+        let passages_of = headings.iter_mut().filter(|section| !section.text.is_empty());
+        passages.extend(passages_of.map(|section| Passage {
             address: match section.id.as_str() {
                 "" => source.address.clone(),
                 id => format!("{}#{id}", source.address),
@@ -315,21 +315,21 @@ impl Page {
     }
 
     /// Whether the page shows the links of a section: its own, and on the home page the guides.
-    fn unfolds(&self, section: &str) -> bool {
+    fn expands(&self, section: &str) -> bool {
         self.section == section || (self.address == HOME && section == GUIDES)
     }
 }
 
 impl Navigation {
     /// The complete page, with links to the previous and the next page.
-    fn around(&self, page: &Page, query: &str) -> askama::Result<String> {
-        let here = self.links.iter().position(|link| link.address == page.address);
+    fn render(&self, page: &Page, query: &str) -> askama::Result<String> {
+        let position = self.links.iter().position(|link| link.address == page.address);
         let link_at = |at: Option<usize>| at.and_then(|at| self.links.get(at));
         Layout {
             navigation: self,
             page,
-            previous: link_at(here.and_then(|at| at.checked_sub(1))),
-            next: link_at(here.and_then(|at| at.checked_add(1))),
+            previous: link_at(position.and_then(|at| at.checked_sub(1))),
+            next: link_at(position.and_then(|at| at.checked_add(1))),
             query,
         }
         .render()

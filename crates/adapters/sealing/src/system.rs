@@ -61,14 +61,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_tells_the_machines_time() {
-        let now = || std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
-        let before = now();
-        let told = u128::try_from(SystemClock.now().timestamp_millis()).unwrap();
-        assert!((before..=now()).contains(&told));
-    }
-
-    #[test]
     fn ids_rise_and_secrets_differ() {
         let randomness = SystemRandomness::new();
         let ids: Vec<_> = (0..10_000).map(|_| randomness.uuid()).collect();

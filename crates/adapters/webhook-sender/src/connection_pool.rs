@@ -42,16 +42,16 @@ impl ConnectionPool {
 
     /// Takes an open connection to the peer at one of the addresses; the most recently used if there are several.
     pub(crate) fn take(&self, peer: &Peer, addresses: &[IpAddr]) -> Option<Connection> {
-        let fits = |kept: &Connection| kept.peer() == peer && addresses.contains(&kept.address());
+        let fits = |idle: &Connection| idle.peer() == peer && addresses.contains(&idle.address());
         let mut idle = self.idle();
-        let mut found = None;
-        while found.is_none()
+        let mut taken = None;
+        while taken.is_none()
             && let Some(place) = idle.connections.iter().rposition(fits)
         {
-            found = idle.connections.remove(place).filter(|kept| self.is_usable(kept));
+            taken = idle.connections.remove(place).filter(|one| self.is_usable(one));
         }
         report(&idle);
-        found
+        taken
     }
 
     pub(crate) fn put(self: &Arc<Self>, connection: Connection) {
@@ -72,8 +72,8 @@ impl ConnectionPool {
 
     /// Whether a connection is open and not too old. Only a sweep checks all of them: that at each delivery took a third of the
     /// program's time.
-    fn is_usable(&self, kept: &Connection) -> bool {
-        kept.is_ready() && kept.opened_at().elapsed() < self.max_age
+    fn is_usable(&self, idle: &Connection) -> bool {
+        idle.is_ready() && idle.opened_at().elapsed() < self.max_age
     }
 
     /// Each change is one step, so the list is consistent even if a thread has panicked.
@@ -93,7 +93,7 @@ async fn sweep(pool: Weak<ConnectionPool>) {
         sleep(SWEEP_INTERVAL).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut idle = pool.idle();
-        idle.connections.retain(|kept| pool.is_usable(kept));
+        idle.connections.retain(|one| pool.is_usable(one));
         report(&idle);
         if idle.connections.is_empty() {
             idle.is_sweeping = false;

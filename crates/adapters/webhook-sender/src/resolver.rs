@@ -44,13 +44,13 @@ impl Resolver {
         } else {
             settings.name_servers.iter().copied().map(server).collect()
         };
-        let asking = |server| {
+        let resolver = |server| {
             let config = ResolverConfig::from_parts(None, Vec::new(), vec![server]);
             let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
             *builder.options_mut() = options(settings.resolve_timeout);
             builder.build()
         };
-        let servers: Result<_, _> = servers.into_iter().map(asking).collect();
+        let servers: Result<_, _> = servers.into_iter().map(resolver).collect();
         Ok(Self {
             servers: servers.map_err(unreadable)?,
             rules: settings.rules.clone(),
@@ -80,19 +80,19 @@ impl Resolver {
     async fn look_up(&self, name: &str) -> Option<Vec<IpAddr>> {
         let mut name = Name::from_ascii(name).ok()?;
         name.set_fqdn(true);
-        let found = timeout(self.timeout, self.first_answer(name)).await.ok()??;
-        let addresses = found.iter().collect::<Vec<_>>();
+        let lookup = timeout(self.timeout, self.first_answer(name)).await.ok()??;
+        let addresses = lookup.iter().collect::<Vec<_>>();
         (!addresses.is_empty()).then_some(addresses)
     }
 
     /// Queries all servers and takes the first answer with addresses, or NXDOMAIN. A server that fails, refuses or does not
     /// respond says nothing about the name (RFC 1035 §7.2).
     async fn first_answer(&self, name: Name) -> Option<LookupIp> {
-        let asked = self.servers.iter().map(|server| server.lookup_ip(name.clone()));
-        let mut answers = asked.collect::<FuturesUnordered<_>>();
+        let queries = self.servers.iter().map(|server| server.lookup_ip(name.clone()));
+        let mut answers = queries.collect::<FuturesUnordered<_>>();
         while let Some(answer) = answers.next().await {
             match answer {
-                Ok(found) => return Some(found),
+                Ok(lookup) => return Some(lookup),
                 Err(error) if is_no_such_name(&error) => return None,
                 Err(_) => {}
             }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use private_postgres::{Cluster, Error, Options};
 
-use crate::{eventually, folder, kill, lives, sql, start};
+use crate::{eventually, folder, is_running, kill, sql, start};
 
 #[test]
 fn a_cluster_is_private_has_one_owner_and_keeps_its_data() {
@@ -30,7 +30,7 @@ fn a_cluster_is_private_has_one_owner_and_keeps_its_data() {
     sql(&cluster, "create table kept as select 'żółw' as word");
     let server = cluster.server_process().unwrap();
     cluster.stop().unwrap();
-    assert!(!lives(server));
+    assert!(!is_running(server));
     let is_restarted = cluster.restart_if_dead().unwrap();
     assert!(!is_restarted, "a stopped cluster stays stopped");
     drop(cluster);
@@ -50,7 +50,7 @@ fn a_supervised_server_is_restarted() {
     sql(&cluster, "select 1");
     let second = cluster.server_process().unwrap();
     cluster.stop().unwrap();
-    assert!(!lives(second));
+    assert!(!is_running(second));
     drop(cluster);
     eventually("the end of the supervision", || {
         Cluster::start(Options::new(folder.path())).is_ok()
@@ -166,12 +166,13 @@ fn root_keeps_data_elsewhere_where_the_account_cannot_enter() {
 }
 
 #[test]
-fn a_standby_follows_until_it_is_promoted() {
+fn a_standby_replicates_until_it_is_promoted() {
     let (first, second) = (folder(), folder());
     let primary = start(first.path());
     sql(&primary, "create table kept as select 1 as n");
-    let following = || Cluster::start(Options::new(second.path()).standby_of(primary.connection())).unwrap();
-    let standby = following();
+    let start_standby =
+        || Cluster::start(Options::new(second.path()).standby_of(primary.connection())).unwrap();
+    let standby = start_standby();
     assert_eq!(sql(&standby, "show transaction_read_only"), "on");
     sql(&primary, "insert into kept values (2)");
     let rows = "select count(*) from kept";
@@ -185,7 +186,7 @@ fn a_standby_follows_until_it_is_promoted() {
         "{refusal}"
     );
     drop(standby);
-    let again = following();
+    let again = start_standby();
     sql(&again, "insert into kept values (3)");
     assert_eq!(sql(&again, rows), "3", "it stays a primary");
 }

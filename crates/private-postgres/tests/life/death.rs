@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::{eventually, folder, kill, kill_guard, lives, ps, sql, sql_at, start};
+use crate::{eventually, folder, is_running, kill, kill_guard, ps, sql, sql_at, start};
 
 /// A process that owns a cluster with a table `kept`.
 struct Owner {
@@ -56,7 +56,7 @@ fn a_server_ends_with_its_killed_owner_and_throw_away_data_too() {
         let guard = ps("ppid", owner.server).parse().unwrap();
         owner.kill();
         eventually("the end of server and guard", || {
-            !lives(owner.server) && !lives(guard)
+            !is_running(owner.server) && !is_running(guard)
         });
         let record = owner.data.join("postmaster.pid");
         assert!(!record.exists(), "the server shut down properly");
@@ -81,7 +81,7 @@ fn a_start_after_a_kill_ends_what_is_left_of_the_old_server() {
         }
         owner.kill();
         starts_with_its_data(folder.path());
-        assert!(!lives(owner.server), "{guard} {server}");
+        assert!(!is_running(owner.server), "{guard} {server}");
     }
 }
 
@@ -102,12 +102,12 @@ fn a_running_owner_works_without_its_guard() {
     let first = cluster.server_process().unwrap();
     kill_guard(first);
     eventually("the restart", || cluster.restart_if_dead().unwrap());
-    assert!(!lives(first));
+    assert!(!is_running(first));
     sql(&cluster, "select 1");
     let second = cluster.server_process().unwrap();
     kill_guard(second);
     cluster.stop().unwrap();
-    assert!(!lives(second));
+    assert!(!is_running(second));
 }
 
 #[test]
@@ -121,12 +121,12 @@ fn processes_of_others_in_a_stale_record_are_left_alone() {
     drop(cluster);
     let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
     let mut zombie = Command::new("true").spawn().unwrap();
-    eventually("the zombie's death", || !lives(zombie.id()));
+    eventually("the zombie's death", || !is_running(zombie.id()));
     for process in [stranger.id(), zombie.id()] {
         fs::write(&record, format!("{process}\n{rest}")).unwrap();
         starts_with_its_data(folder.path());
     }
-    assert!(lives(stranger.id()));
+    assert!(is_running(stranger.id()));
     stranger.kill().unwrap();
     stranger.wait().unwrap();
     zombie.wait().unwrap();

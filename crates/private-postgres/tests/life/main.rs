@@ -65,7 +65,7 @@ fn ps(column: &str, process: u32) -> String {
 }
 
 /// Whether the process is alive. A zombie is not.
-fn lives(process: u32) -> bool {
+fn is_running(process: u32) -> bool {
     let state = ps("stat", process);
     !state.is_empty() && !state.starts_with('Z')
 }

@@ -47,8 +47,8 @@ impl Api for Dhl {
         if !body.get("shipments").is_some_and(Value::is_array) {
             return Err(Failure::Unreadable("no shipments"));
         }
-        let same = parse::find(&body, "/shipments", "/id", number.as_str());
-        let shipment = same.or_else(|| parse::list(&body, "/shipments").first());
+        let with_number = parse::find(&body, "/shipments", "/id", number.as_str());
+        let shipment = with_number.or_else(|| parse::list(&body, "/shipments").first());
         reading(shipment.ok_or(Failure::NotFound)?)
     }
 

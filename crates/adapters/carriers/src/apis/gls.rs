@@ -39,8 +39,8 @@ impl Api for Gls {
         if !body.get("parcels").is_some_and(Value::is_array) {
             return Err(Failure::Unreadable("no parcels"));
         }
-        let same = parse::find(&body, "/parcels", "/requested", number.as_str());
-        let parcel = same.or_else(|| parse::list(&body, "/parcels").first());
+        let with_number = parse::find(&body, "/parcels", "/requested", number.as_str());
+        let parcel = with_number.or_else(|| parse::list(&body, "/parcels").first());
         let parcel = parcel.ok_or(Failure::NotFound)?;
         match parse::text(parcel, "/errorCode").as_deref() {
             Some("E_404_01") => return Err(Failure::NotFound),

@@ -76,8 +76,8 @@ impl Api for Ups {
         if has_warning("TW0001") || has_warning("TV1002") {
             return Err(Failure::NotFound);
         }
-        let same = parse::find(shipment, "/package", "/trackingNumber", number.as_str());
-        let package = same.or_else(|| parse::list(shipment, "/package").first());
+        let with_number = parse::find(shipment, "/package", "/trackingNumber", number.as_str());
+        let package = with_number.or_else(|| parse::list(shipment, "/package").first());
         reading(package.ok_or(Failure::Unreadable("no package"))?)
     }
 }

@@ -27,8 +27,10 @@ impl Log {
             .with_writer(Arc::new(file.reopen().unwrap()))
             .with_max_level(LevelFilter::TRACE)
             .with_ansi(false);
-        let _guard = tracing::subscriber::set_default(subscriber.finish());
-        Self { file, _guard }
+        Self {
+            file,
+            _guard: tracing::subscriber::set_default(subscriber.finish()),
+        }
     }
 
     fn text(&self) -> String {

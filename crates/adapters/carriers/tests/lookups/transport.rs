@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use adapter_carriers::{Carriers, DEADLINE};
 use futures_util::future::join_all;
-use orders::{Carrier, CarrierLookup, Lookup};
+use orders::{Carrier, CarrierLookup};
 use tokio::{
     net::{TcpSocket, TcpStream},
     time::timeout,
@@ -99,40 +99,28 @@ async fn connecting_is_tried_twice_for_a_second() {
 }
 
 #[tokio::test]
-async fn one_carrier_gets_four_requests_at_a_time() {
-    each(async |world| {
+async fn a_carrier_gets_four_requests_at_a_time_and_others_wait_for_half_of_the_deadline() {
+    world::each(&CARRIERS, Duration::from_secs(2), async |world| {
         world.pause();
-        let resuming = async {
+        let queued = async {
             until(|| world.count() == 4).await;
-            // A fifth request would arrive at once.
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            let began = Instant::now();
+            let reasons = join_all((0..10).map(|_| world.fails())).await;
+            let took = began.elapsed();
+            assert_eq!(world.count(), 4, "{:?}", world.carrier);
             world.resume();
+            (reasons, took)
         };
-        tokio::join!(join_all((0..12).map(|_| world.finds())), resuming);
-        let counts = (world.count(), world.most_in_flight());
-        assert_eq!(counts, (12, 4), "{:?}", world.carrier);
+        let in_flight = join_all((0..4).map(|_| world.finds()));
+        let (_, (reasons, took)) = tokio::join!(in_flight, queued);
+        for reason in reasons {
+            assert!(reason.starts_with("not asked: too many"), "{reason}");
+        }
+        let half = Duration::from_secs(1)..Duration::from_secs(2);
+        assert!(half.contains(&took), "{took:?}");
+        // A full queue is no failure of the carrier.
+        join_all((0..12).map(|_| world.finds())).await;
+        assert_eq!(world.count(), 16, "{:?}", world.carrier);
     })
     .await;
-}
-
-#[tokio::test]
-async fn the_queue_takes_half_of_the_deadline_and_is_no_failure_of_the_carrier() {
-    let world = World::within(Carrier::Dhl, Duration::from_secs(2)).await;
-    world.pause();
-    let queued = async {
-        until(|| world.count() == 4).await;
-        let began = Instant::now();
-        let lookups = join_all((0..10).map(|_| world.look_up())).await;
-        let took = began.elapsed();
-        world.resume();
-        (lookups, took)
-    };
-    let (_, (queued, took)) = tokio::join!(join_all((0..4).map(|_| world.finds())), queued);
-    for lookup in queued {
-        assert!(matches!(&lookup, Lookup::Unavailable(why) if why.starts_with("not asked: too many")));
-    }
-    let half = Duration::from_secs(1)..Duration::from_secs(2);
-    assert!(half.contains(&took), "{took:?}");
-    world.finds().await;
-    assert_eq!(world.count(), 5);
 }

@@ -99,15 +99,11 @@ struct Script {
     /// The last one is repeated.
     replies: VecDeque<Reply>,
     requests: Vec<Received>,
-    in_flight: usize,
-    most_in_flight: usize,
 }
 
 impl Script {
     fn next(&mut self, request: Received) -> Reply {
         self.requests.push(request);
-        self.in_flight += 1;
-        self.most_in_flight = self.most_in_flight.max(self.in_flight);
         let next = self.replies.pop_front().unwrap();
         if self.replies.is_empty() {
             self.replies.push_back(next.clone());
@@ -151,7 +147,6 @@ impl World {
                 if !is_token {
                     gate.acquire().await.unwrap().forget();
                 }
-                script.lock().unwrap().in_flight -= 1;
                 if reply == SILENCE {
                     std::future::pending::<()>().await;
                 }
@@ -209,11 +204,6 @@ impl World {
 
     pub(crate) fn count(&self) -> usize {
         self.counts().0
-    }
-
-    /// The highest number of concurrent tracking requests.
-    pub(crate) fn most_in_flight(&self) -> usize {
-        self.tracking().most_in_flight
     }
 
     /// Delays all tracking answers until [`World::resume`].

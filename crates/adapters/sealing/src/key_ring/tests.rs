@@ -24,7 +24,7 @@ const FOR: Purpose = Purpose::Cursor;
 
 proptest! {
     #[test]
-    fn what_was_sealed_opens_for_its_binding_alone(bound_to: Vec<u8>, other: Vec<u8>, plain: Vec<u8>) {
+    fn a_sealed_value_opens_only_for_its_binding(bound_to: Vec<u8>, other: Vec<u8>, plain: Vec<u8>) {
         prop_assume!(bound_to != other);
         let ring = ring(&[("a", 1)]);
         let sealed = ring.seal(FOR, &bound_to, &plain);
@@ -100,7 +100,7 @@ fn a_sealed_value_begins_with_the_id_of_the_key_that_seals() {
 }
 
 #[test]
-fn no_two_sealed_values_are_alike() {
+fn each_sealed_value_is_different() {
     let ring = ring(&[("a", 1)]);
     assert_ne!(ring.seal(FOR, b"", b"x"), ring.seal(FOR, b"", b"x"));
 }

@@ -39,7 +39,7 @@ impl Account {
             });
         }
         let owner = existing.and_then(|files| fs::symlink_metadata(files).ok());
-        let owner = owner.map(|found| (found.uid(), found.gid()));
+        let owner = owner.map(|owner| (owner.uid(), owner.gid()));
         let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
         let mut candidates = owner.into_iter().chain(
             ["postgres", "nobody"]
@@ -89,8 +89,8 @@ impl Account {
         let make = || match DirBuilder::new().mode(0o700).create(folder) {
             Ok(()) => self.give(folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let found = fs::symlink_metadata(folder)?;
-                if !found.is_dir() || ![self.uid, geteuid().as_raw()].contains(&found.uid()) {
+                let metadata = fs::symlink_metadata(folder)?;
+                if !metadata.is_dir() || ![self.uid, geteuid().as_raw()].contains(&metadata.uid()) {
                     return Err(io::ErrorKind::AlreadyExists.into());
                 }
                 fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
@@ -165,15 +165,15 @@ fn encoded(bytes: &[u8]) -> String {
 
 /// The paths of a cluster's files.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ClusterPaths {
     folder: PathBuf,
     root: PathBuf,
     socket: PathBuf,
     pub(crate) account: Account,
 }
 
-impl Place {
-    /// The place of the cluster in `folder`, an absolute path without links. Creates the folders that are missing.
+impl ClusterPaths {
+    /// The paths of the cluster in `folder`, an absolute path without links. Creates the folders that are missing.
     pub(crate) fn prepare(folder: &Path) -> Result<Self, Error> {
         let inside = folder.join("cluster");
         // Only the link decides whether the files are elsewhere. Their path depends on `folder`, so a copy of the folder has other files.
@@ -234,7 +234,7 @@ impl Place {
     /// Opens the server's log to append. Starts a new one if the log is longer than `longest` bytes.
     pub(crate) fn open_log(&self, longest: u64) -> Result<File, Error> {
         let path = self.log();
-        if fs::symlink_metadata(&path).is_ok_and(|found| found.len() > longest) {
+        if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.len() > longest) {
             remove(&path)?;
         }
         let log = open(&path, File::options().append(true).create(true))?;
@@ -274,14 +274,14 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 /// Creates `folder` and its missing parents. Returns its absolute path without links.
 pub(crate) fn make_folder(folder: &Path) -> Result<PathBuf, Error> {
-    let made = fs::create_dir_all(folder).and_then(|()| fs::canonicalize(folder));
-    made.map_err(Error::at(folder))
+    let created = fs::create_dir_all(folder).and_then(|()| fs::canonicalize(folder));
+    created.map_err(Error::at(folder))
 }
 
 /// Removes the file, or the folder and its content. A missing one is no error.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_are_found_by_their_whole_name() {
+    fn accounts_are_looked_up_by_their_whole_name() {
         let accounts = "root:x:0:0:root:/root:/bin/sh\npostgres2:x:5:5::/:\npostgres:x:101:104:PostgreSQL:/:/bin/bash\nbroken\n";
         assert_eq!(ids(accounts, "postgres"), Some((101, 104)));
         assert_eq!(ids(accounts, "postgre"), None);
