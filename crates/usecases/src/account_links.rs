@@ -8,7 +8,7 @@ use oauth::SecretHash;
 
 use crate::{
     ActingOperator, ActingSeller, Failure, failure::refuse, sellers::NotOpen, sellers::lock_open,
-    sign_in::Opening, sign_in::store_session,
+    sign_in::NewSession, sign_in::store_session,
 };
 
 /// Why a link cannot be used or a password not changed.
@@ -83,15 +83,9 @@ pub async fn send_reset(
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
     let seller = lock_open(accounts, by.seller).await?;
-    send_link(
-        accounts,
-        randomness,
-        (&seller, LinkKind::PasswordReset),
-        public_url,
-        now,
-    )
-    .await?;
-    by.note(accounts, Action::ResetAsked, by.seller).await?;
+    let of = (&seller, LinkKind::PasswordReset);
+    send_link(accounts, randomness, of, public_url, now).await?;
+    by.log(accounts, Action::ResetRequested, by.seller).await?;
     Ok(())
 }
 
@@ -111,7 +105,7 @@ pub async fn set_password(
     };
     accounts.set_password(by.seller, password).await?;
     accounts.end_sessions(by.seller, None).await?;
-    by.note(accounts, Action::PasswordChanged, by.seller).await?;
+    by.log(accounts, Action::PasswordChanged, by.seller).await?;
     Ok(())
 }
 
@@ -130,8 +124,8 @@ pub async fn sign_in_by_link(
         seller: seller.id,
         address,
     };
-    let opening = Opening { by, session, earlier };
-    store_session(accounts, opening, now).await?;
+    let new = NewSession { by, session, earlier };
+    store_session(accounts, new, now).await?;
     Ok(())
 }
 
@@ -152,7 +146,7 @@ pub async fn change_password(
     }
     accounts.set_password(by.seller, password).await?;
     accounts.end_sessions(by.seller, Some(session)).await?;
-    by.note(accounts, Action::PasswordChanged, by.seller).await?;
+    by.log(accounts, Action::PasswordChanged, by.seller).await?;
     Ok(())
 }
 
@@ -180,7 +174,7 @@ pub async fn make_sign_in_link(
 ) -> Result<SignInLink, Failure<NotOpen>> {
     let seller = lock_open(accounts, seller).await?;
     let (secret, link) = make_link(accounts, randomness, seller.id, LinkKind::SignIn, now).await?;
-    by.note(accounts, Action::SignInLinkMade, seller.id).await?;
+    by.log(accounts, Action::SignInLinkCreated, seller.id).await?;
     Ok(SignInLink {
         url: link_url(public_url, LinkKind::SignIn, &secret),
         expires_at: link.expires_at,
@@ -198,7 +192,7 @@ pub async fn invite(
     let seller = lock_open(accounts, seller).await?;
     let of = (&seller, LinkKind::Invitation);
     let link = send_link(accounts, randomness, of, public_url, now).await?;
-    by.note(accounts, Action::InvitationSent, seller.id).await?;
+    by.log(accounts, Action::InvitationSent, seller.id).await?;
     Ok(link)
 }
 

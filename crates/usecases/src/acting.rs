@@ -15,14 +15,16 @@ pub struct ActingSeller {
 
 impl ActingSeller {
     /// Adds an audit log entry in the transaction of the action.
-    pub async fn note(
+    pub async fn log(
         self,
         accounts: &dyn AccountStore,
         action: Action,
         subject: impl std::fmt::Display + Send,
     ) -> Result<(), StoreError> {
         let (actor, subject) = (Actor::Seller(self.seller), subject.to_string());
-        accounts.note(actor, Some(self.address), action, &subject).await
+        accounts
+            .log_action(actor, Some(self.address), action, &subject)
+            .await
     }
 }
 
@@ -37,7 +39,7 @@ pub enum ActingOperator {
 
 impl ActingOperator {
     /// Adds an audit log entry in the transaction of the action.
-    pub async fn note(
+    pub async fn log(
         self,
         accounts: &dyn AccountStore,
         action: Action,
@@ -47,6 +49,8 @@ impl ActingOperator {
             Self::Token(token, address) => (Actor::Operator(token), Some(address)),
             Self::CommandLine => (Actor::CommandLine, None),
         };
-        accounts.note(actor, address, action, &subject.to_string()).await
+        accounts
+            .log_action(actor, address, action, &subject.to_string())
+            .await
     }
 }

@@ -86,86 +86,40 @@ fn read(sealer: &dyn Sealer, handle: &str) -> Option<ConsentTicket> {
 
 #[cfg(test)]
 mod tests {
-    use kernel::{MockSealer, SealError};
-    use oauth::{Application, MockApplicationReader, Purpose, RedirectError};
+    use oauth::{Application, MockApplicationReader, Purpose};
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{self as support, chance, now, refusal, sealer};
+    use crate::test_support::{self as support, chance, now, sealer};
 
-    /// For other sellers, with every scope.
-    fn application() -> Application {
-        Application {
+    #[tokio::test]
+    async fn a_valid_request_gets_a_handle_for_ten_minutes() {
+        let application = Application {
             purpose: Purpose::ForOtherSellers,
             redirect_uris: vec!["https://app.example/cb".to_owned()],
             ..support::application()
-        }
-    }
-
-    async fn ask(
-        mut applications: MockApplicationReader,
-        (changed, new): (&str, &str),
-    ) -> Result<String, Failure<AuthorizationRefusal>> {
-        let challenge = "x".repeat(43);
+        };
+        let (client_id, challenge) = (application.client_id.to_string(), "x".repeat(43));
         let parameters = [
             ("response_type", "code"),
-            ("client_id", "psa_00000000000000000000000000000005"),
+            ("client_id", &client_id),
             ("redirect_uri", "https://app.example/cb"),
             ("scope", "offers:read"),
             ("state", "12345678"),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
         ];
-        let parameters = parameters.map(|(name, value)| {
-            let value = if name == changed { new } else { value };
-            (name.to_owned(), value.to_owned())
-        });
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let query = AuthorizationQuery::new(parameters.into());
+        let mut applications = MockApplicationReader::new();
         applications
             .expect_client()
-            .returning(|id| Ok((id == application().client_id).then(application)));
-        let query = AuthorizationQuery::new(parameters.into());
-        authorize(&applications, &sealer(), &chance(), &query, now()).await
-    }
-
-    #[tokio::test]
-    async fn a_valid_request_gets_a_handle_for_ten_minutes() {
-        let handle = ask(MockApplicationReader::new(), ("", "")).await.unwrap();
-        let ticket = open_ticket(&sealer(), &handle).unwrap();
+            .returning(move |id| Ok((id == application.client_id).then(|| application.clone())));
+        let handle = authorize(&applications, &sealer(), &chance(), &query, now()).await;
+        let ticket = open_ticket(&sealer(), &handle.unwrap()).unwrap();
         assert_eq!(ticket.expires_at, now() + TimeDelta::minutes(10));
         assert_eq!(ticket.id, Uuid::from_u128(1).into());
         assert_eq!(ticket.request.redirect_uri, "https://app.example/cb");
-    }
-
-    #[tokio::test]
-    async fn an_invalid_request_gets_no_handle() {
-        for malformed in ["", "psa_x", "5"] {
-            let mut unused = MockApplicationReader::new();
-            unused.expect_client().never();
-            let refused = refusal(ask(unused, ("client_id", malformed)).await);
-            assert!(!matches!(refused, AuthorizationRefusal::Redirected { .. }));
-        }
-        let refused = refusal(ask(MockApplicationReader::new(), ("scope", "none")).await);
-        let AuthorizationRefusal::Redirected { error, .. } = refused else {
-            panic!("{refused:?}");
-        };
-        assert_eq!(error, RedirectError::InvalidScope);
-        let mut unavailable = MockApplicationReader::new();
-        let failing = unavailable.expect_client().once();
-        failing.returning(|_| Err(StoreError::Unavailable("away".into())));
-        assert!(matches!(ask(unavailable, ("", "")).await, Err(Failure::Store(_))));
-    }
-
-    /// Reverses all bytes; rejects input that it has not sealed.
-    fn inverting_sealer() -> MockSealer {
-        let mut sealer = MockSealer::new();
-        let turned = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<_>>();
-        sealer.expect_seal().returning(move |_, _, plain| turned(plain));
-        sealer.expect_open().returning(move |purpose, _, sealed| {
-            let plain = turned(sealed);
-            let fine = purpose == kernel::Purpose::ConsentTicket && plain.starts_with(b"{");
-            fine.then_some(plain).ok_or(SealError)
-        });
-        sealer
     }
 
     #[test]
@@ -178,13 +132,13 @@ mod tests {
             challenge: CodeChallenge::new("x".repeat(43)).unwrap(),
         };
         let ticket = ConsentTicket::new(Uuid::from_u128(7), request, now());
-        let handle = seal(&inverting_sealer(), &ticket).unwrap();
+        let handle = seal(&sealer(), &ticket).unwrap();
         let is_unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
         assert!(handle.bytes().all(is_unreserved));
-        assert_eq!(open_ticket(&inverting_sealer(), &handle), Ok(ticket));
-        for odd in ["", "abc", "%", &handle[..10]] {
-            let opened = open_ticket(&inverting_sealer(), odd);
-            assert_eq!(opened, Err(ConsentRefusal::Unknown), "{odd}");
+        assert_eq!(open_ticket(&sealer(), &handle), Ok(ticket));
+        for malformed in ["", "abc", "%", &handle[..10]] {
+            let opened = open_ticket(&sealer(), malformed);
+            assert_eq!(opened, Err(ConsentRefusal::Unknown), "{malformed}");
         }
     }
 }

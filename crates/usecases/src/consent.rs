@@ -14,7 +14,7 @@ use crate::{ActingSeller, Failure, failure::refuse};
 
 /// The response to a request for the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum ScreenResponse {
     /// Show it: the requested scopes that the application still holds.
     Screen(ScopeSet),
     /// No decision is needed: redirect to the application with this error.
@@ -29,7 +29,7 @@ pub async fn show(
     application: Option<&Application>,
     (ticket, viewer): (&ConsentTicket, Viewer),
     now: DateTime<Utc>,
-) -> Result<Shown, Failure<ConsentRefusal>> {
+) -> Result<ScreenResponse, Failure<ConsentRefusal>> {
     let consent = locked(grants, ticket, viewer, now).await?;
     let open = consent.show(viewer, now);
     if let Err(refusal) = open
@@ -39,14 +39,14 @@ pub async fn show(
     }
     check_address(application, ticket)?;
     match (granted(application, viewer.seller, ticket.request.scopes), open) {
-        (Ok(scopes), Ok(())) => Ok(Shown::Screen(scopes)),
+        (Ok(scopes), Ok(())) => Ok(ScreenResponse::Screen(scopes)),
         (Ok(_), Err(refusal)) => refuse(refusal),
         (Err(error), Ok(())) => {
             let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
             grants.save_consent(decided).await?;
-            Ok(Shown::Answered(error))
+            Ok(ScreenResponse::Answered(error))
         }
-        (Err(error), Err(_decided)) => Ok(Shown::Answered(error)),
+        (Err(error), Err(_decided)) => Ok(ScreenResponse::Answered(error)),
     }
 }
 
@@ -71,9 +71,9 @@ impl Outcome {
 
 /// A decision, as made in its transaction.
 #[derive(Debug)]
-pub struct Made {
+pub struct Decided {
     pub outcome: Outcome,
-    /// When it was made. The screen's `decided_at` has this value from the commit on.
+    /// When it was decided. The screen's `decided_at` has this value from the commit on.
     pub at: DateTime<Utc>,
 }
 
@@ -85,22 +85,22 @@ pub async fn decide(
     decision: Decision,
     (by, code_ttl): (ActingSeller, TimeDelta),
     now: DateTime<Utc>,
-) -> Result<Made, Failure<ConsentRefusal>> {
+) -> Result<Decided, Failure<ConsentRefusal>> {
     let consent = locked(grants, ticket, viewer, now).await?;
     let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
     let client_id = ticket.request.client_id;
     let outcome = match decision {
         Decision::Deny => {
-            by.note(accounts, Action::ConsentRefused, client_id).await?;
+            by.log(accounts, Action::ConsentRefused, client_id).await?;
             Outcome::Error(RedirectError::AccessDenied)
         }
         Decision::Approve => {
-            let application = standing(applications, accounts, ticket).await?;
+            let application = usable_application(applications, accounts, ticket).await?;
             check_address(application.as_ref(), ticket)?;
             match granted(application.as_ref(), viewer.seller, ticket.request.scopes) {
                 Ok(scopes) => {
                     let code = grant(grants, randomness, (ticket, viewer), scopes, now + code_ttl).await?;
-                    by.note(accounts, Action::ConsentGiven, client_id).await?;
+                    by.log(accounts, Action::ConsentGiven, client_id).await?;
                     Outcome::Code(code)
                 }
                 Err(error) => Outcome::Error(error),
@@ -108,26 +108,26 @@ pub async fn decide(
         }
     };
     grants.save_consent(decided).await?;
-    Ok(Made { outcome, at: now })
+    Ok(Decided { outcome, at: now })
 }
 
 /// Whether a decision was committed, when the response to its COMMIT was lost. Locks the screen, and so waits for a
 /// transaction that may still decide it.
-pub async fn stands(
+pub async fn was_committed(
     grants: &dyn GrantStore,
     (ticket, viewer): (&ConsentTicket, Viewer),
-    made: &Made,
+    decided: &Decided,
 ) -> Result<bool, StoreError> {
     let consent = grants.lock_consent(ticket.id, viewer, ticket.expires_at).await?;
-    match &made.outcome {
+    match &decided.outcome {
         // The family was created in the same transaction as the code.
         Outcome::Code(code) => Ok(grants.lock_family(code.key().family).await?.is_some()),
-        Outcome::Error(_) => Ok(consent.decided_at == Some(made.at)),
+        Outcome::Error(_) => Ok(consent.decided_at == Some(decided.at)),
     }
 }
 
 /// The requesting application, locked, if its owner's account is open.
-async fn standing(
+async fn usable_application(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     ticket: &ConsentTicket,
@@ -214,7 +214,7 @@ pub async fn disconnect(
     if !grants.disconnect(by.seller, client_id).await? {
         return refuse(NoSuchConnection);
     }
-    by.note(accounts, Action::Disconnected, client_id).await?;
+    by.log(accounts, Action::Disconnected, client_id).await?;
     Ok(())
 }
 

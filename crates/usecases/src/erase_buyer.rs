@@ -35,7 +35,7 @@ pub async fn erase_buyer(
     }
     if !changes.is_empty() {
         orders.save_parts(changes).await?;
-        by.note(accounts, Action::BuyerErased, id).await?;
+        by.log(accounts, Action::BuyerErased, id).await?;
     }
     orders.forget_mails(id).await?;
     Ok(after)
@@ -44,12 +44,12 @@ pub async fn erase_buyer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{OPERATOR, noting, now, part, refusal};
+    use crate::test_support::{OPERATOR, logging, now, part, refusal};
 
     #[tokio::test]
-    async fn the_first_time_erases_and_is_noted() {
+    async fn only_the_first_erasure_is_logged() {
         let erase = async |parts: Vec<SellerOrder>, times| {
-            let mut tx = noting(times, Action::BuyerErased);
+            let mut tx = logging(times, Action::BuyerErased);
             tx.expect_lock_order().return_once(move |_| Ok(parts));
             tx.expect_save_parts().times(times).returning(|_| Ok(()));
             tx.expect_forget_mails().returning(|_| Ok(()));

@@ -48,8 +48,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::UnitOfWorkError;
-    use crate::test_support::{chance, deadlock, refusal};
+    use crate::test_support::{chance, deadlock};
 
     /// Issues a token over a store that fails this many times before it responds, and expects the same token in each call.
     async fn issue(
@@ -81,31 +80,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_issued_after_at_most_three_lost_transactions() {
+    async fn a_token_is_stored_again_at_most_three_times_and_only_after_a_lost_transaction() {
         for times in [0, 3] {
             let issued = issue(times, deadlock, true).await.unwrap();
             assert_eq!(issued.token.reveal(), expected().reveal());
             assert_eq!(issued.scopes, ScopeSet::all());
         }
-        let error = issue(4, deadlock, true).await.unwrap_err();
-        let Failure::Store(UnitOfWorkError::Store(StoreError::Retryable(_))) = error else {
-            panic!("{error:?}")
-        };
-    }
-
-    #[tokio::test]
-    async fn a_token_that_may_have_been_stored_is_not_stored_again() {
-        let error = issue(1, || StoreError::Unavailable("silence".into()), true)
-            .await
-            .unwrap_err();
-        let Failure::Store(UnitOfWorkError::Store(StoreError::Unavailable(_))) = error else {
-            panic!("{error:?}")
-        };
-    }
-
-    #[tokio::test]
-    async fn an_application_that_has_ended_meanwhile_is_refused() {
-        let refused = refusal(issue(0, deadlock, false).await);
-        assert!(matches!(refused, InvalidClient::Meanwhile), "{refused:?}");
+        let unavailable = || StoreError::Unavailable("silence".into());
+        for (error, expected) in [
+            (
+                issue(4, deadlock, true).await,
+                r#"Store(Store(Retryable("deadlock")))"#,
+            ),
+            (
+                issue(1, unavailable, true).await,
+                r#"Store(Store(Unavailable("silence")))"#,
+            ),
+            (issue(0, deadlock, false).await, "Refused(Meanwhile)"),
+        ] {
+            assert_eq!(format!("{:?}", error.unwrap_err()), expected);
+        }
     }
 }

@@ -2,14 +2,14 @@
 
 use accounts::{AccountStore, Action};
 use oauth::{
-    Application, ApplicationStatus, ApplicationStore, ClientId, ImpossibleMove, RateLimit, ScopeSet,
+    Application, ApplicationStatus, ApplicationStore, ClientId, ImpossibleTransition, RateLimit, ScopeSet,
 };
 
 use crate::{ActingOperator, Failure, failure::refuse};
 
 /// A transition of an application's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Move {
+pub enum Transition {
     /// Pending becomes active.
     Accept,
     /// Active becomes suspended: its tokens are rejected from the commit on.
@@ -25,26 +25,26 @@ pub enum Refusal {
     NoSuchApplication,
     /// The status does not allow it.
     #[error(transparent)]
-    Impossible(#[from] ImpossibleMove),
+    Impossible(#[from] ImpossibleTransition),
     /// The built-in application carries a seller's personal tokens and stays.
     #[error("this application carries the seller's personal tokens: revoke those, or close the account")]
     BuiltIn,
 }
 
 /// Applies a transition. Idempotent.
-pub async fn move_application(
+pub async fn change_status(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     by: ActingOperator,
     client_id: ClientId,
-    step: Move,
+    transition: Transition,
 ) -> Result<Application, Failure<Refusal>> {
     let application = locked(applications, client_id).await?;
     let before = application.status;
-    let (command, action): (fn(_) -> _, _) = match step {
-        Move::Accept => (ApplicationStatus::accept, Action::ApplicationAccepted),
-        Move::Suspend => (ApplicationStatus::suspend, Action::ApplicationSuspended),
-        Move::Reinstate => (ApplicationStatus::reinstate, Action::ApplicationReinstated),
+    let (command, action): (fn(_) -> _, _) = match transition {
+        Transition::Accept => (ApplicationStatus::accept, Action::ApplicationAccepted),
+        Transition::Suspend => (ApplicationStatus::suspend, Action::ApplicationSuspended),
+        Transition::Reinstate => (ApplicationStatus::reinstate, Action::ApplicationReinstated),
     };
     let change = application
         .moved(command)
@@ -52,7 +52,7 @@ pub async fn move_application(
     let after = change.after.clone();
     if after.status != before {
         applications.save_application(change).await?;
-        by.note(accounts, action, client_id).await?;
+        by.log(accounts, action, client_id).await?;
     }
     Ok(after)
 }
@@ -70,7 +70,7 @@ pub async fn adjust_application(
     let after = change.after.clone();
     if after != before {
         applications.save_application(change).await?;
-        by.note(accounts, Action::ApplicationChanged, client_id).await?;
+        by.log(accounts, Action::ApplicationChanged, client_id).await?;
     }
     Ok(after)
 }
@@ -86,7 +86,7 @@ pub async fn delete_application(
         return refuse(Refusal::BuiltIn);
     }
     applications.delete_application(client_id).await?;
-    by.note(accounts, Action::ApplicationDeleted, client_id).await?;
+    by.log(accounts, Action::ApplicationDeleted, client_id).await?;
     Ok(())
 }
 
@@ -106,13 +106,12 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{OPERATOR, application, noting, refusal};
+    use crate::test_support::{OPERATOR, application, logging, refusal};
 
     fn built_in() -> Application {
-        Application {
-            built_in: true,
-            ..application()
-        }
+        let mut application = application();
+        application.built_in = true;
+        application
     }
 
     fn finding(mut tx: MockTransaction, application: Option<Application>) -> MockTransaction {
@@ -127,22 +126,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_transition_a_new_limit_and_a_deletion_are_logged() {
-        let mut tx = finding(noting(1, Action::ApplicationSuspended), Some(built_in()));
+        let mut tx = finding(logging(1, Action::ApplicationSuspended), Some(built_in()));
         tx.expect_save_application()
             .once()
             .withf(|change| change.after.status == ApplicationStatus::Suspended)
             .returning(|_| Ok(()));
-        let after = move_application(&tx, &tx, OPERATOR, id(), Move::Suspend).await;
+        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend).await;
         assert_eq!(after.unwrap().status, ApplicationStatus::Suspended);
 
-        let mut tx = finding(noting(1, Action::ApplicationChanged), Some(application()));
+        let mut tx = finding(logging(1, Action::ApplicationChanged), Some(application()));
         tx.expect_save_application().once().returning(|_| Ok(()));
         let seven = NonZeroU32::new(7);
         let limit = (seven.map(RateLimit::Own), None);
         let after = adjust_application(&tx, &tx, OPERATOR, id(), limit).await;
         assert_eq!(after.unwrap().rate_limit, seven);
 
-        let mut tx = finding(noting(1, Action::ApplicationDeleted), Some(application()));
+        let mut tx = finding(logging(1, Action::ApplicationDeleted), Some(application()));
         tx.expect_delete_application().once().returning(|_| Ok(true));
         delete_application(&tx, &tx, OPERATOR, id()).await.unwrap();
     }
@@ -150,7 +149,7 @@ mod tests {
     #[tokio::test]
     async fn a_change_without_effect_is_neither_saved_nor_logged() {
         let tx = finding(MockTransaction::new(), Some(built_in()));
-        let after = move_application(&tx, &tx, OPERATOR, id(), Move::Reinstate).await;
+        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Reinstate).await;
         assert_eq!(after.unwrap(), built_in());
         let same = (None, Some(built_in().scopes));
         let after = adjust_application(&tx, &tx, OPERATOR, id(), same).await;
@@ -159,12 +158,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_refused_change_saves_nothing() {
-        let pending = Application {
-            status: ApplicationStatus::Pending,
-            ..built_in()
-        };
+        let mut pending = built_in();
+        pending.status = ApplicationStatus::Pending;
         let tx = finding(MockTransaction::new(), Some(pending));
-        let refused = move_application(&tx, &tx, OPERATOR, id(), Move::Suspend).await;
+        let refused = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend).await;
         assert!(matches!(refusal(refused), Refusal::Impossible(_)));
         let refused = delete_application(&tx, &tx, OPERATOR, id()).await;
         assert_eq!(refusal(refused), Refusal::BuiltIn);

@@ -7,7 +7,7 @@ use accounts::{
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, Claim, CommitError, OfferId, Remembered, SellerId, StoreError};
+use kernel::{Change, Claim, CommitError, OfferId, SellerId, StoreError, StoredResponse};
 use mockall::mock;
 use oauth::{
     Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent, ConsentId, Count, FamiliesOf,
@@ -29,7 +29,7 @@ mock! {
     #[async_trait]
     impl Transaction for Transaction {
         fn now(&self) -> DateTime<Utc>;
-        async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
+        async fn complete(&self, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError>;
         async fn commit(self: Box<Self>) -> Result<(), CommitError>;
     }
 
@@ -100,10 +100,10 @@ mock! {
         async fn add_link(&self, link: Link) -> Result<(), StoreError>;
         async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
         async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
-        async fn keep_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;
+        async fn store_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;
         async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
-        async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
-        async fn note(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Result<(), StoreError>;
+        async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
+        async fn log_action(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Result<(), StoreError>;
         async fn add_personal_token(&self, seller: SellerId, family: FamilyId, name: &str) -> Result<(), StoreError>;
         async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
         async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;

@@ -38,7 +38,7 @@ pub async fn create_operator_token(
 async fn add(tx: &dyn Transaction, id: Uuid, name: &str, hash: SecretHash) -> Result<(), UnitOfWorkError> {
     tx.add_operator_token(id, name, hash).await?;
     let by = ActingOperator::CommandLine;
-    Ok(by.note(tx, Action::OperatorTokenMade, id).await?)
+    Ok(by.log(tx, Action::OperatorTokenCreated, id).await?)
 }
 
 /// Revokes a token, effective from the commit on; false if no live token has this id.
@@ -50,7 +50,7 @@ async fn revoke(tx: &dyn Transaction, id: Uuid) -> Result<bool, UnitOfWorkError>
     let revoked = tx.revoke_operator_token(id).await?;
     if revoked {
         let by = ActingOperator::CommandLine;
-        by.note(tx, Action::OperatorTokenRevoked, id).await?;
+        by.log(tx, Action::OperatorTokenRevoked, id).await?;
     }
     Ok(revoked)
 }
@@ -59,14 +59,14 @@ async fn revoke(tx: &dyn Transaction, id: Uuid) -> Result<bool, UnitOfWorkError>
 mod tests {
     use super::*;
     use crate::MockUnitOfWork;
-    use crate::test_support::{chance, noting};
+    use crate::test_support::{chance, logging};
 
     #[tokio::test]
     async fn a_creation_and_an_effective_revocation_are_logged() {
         let units = |action, times| {
             let mut units = MockUnitOfWork::new();
             units.expect_begin().once().returning(move || {
-                let mut tx = noting(times, action);
+                let mut tx = logging(times, action);
                 tx.expect_add_operator_token().returning(|_, _, _| Ok(()));
                 tx.expect_revoke_operator_token()
                     .returning(|id| Ok(id == Uuid::from_u128(7)));
@@ -75,7 +75,7 @@ mod tests {
             });
             units
         };
-        let created = create_operator_token(&units(Action::OperatorTokenMade, 1), &chance(), "ci").await;
+        let created = create_operator_token(&units(Action::OperatorTokenCreated, 1), &chance(), "ci").await;
         let (id, token) = created.unwrap();
         assert_eq!(id, Uuid::from_u128(1));
         assert!(token.reveal().starts_with("ps_op_"));

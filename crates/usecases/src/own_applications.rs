@@ -11,7 +11,7 @@ use oauth::{
 };
 
 use crate::sellers::{NotOpen, lock_open};
-use crate::shown_once::{Drawn, NumberUsed, Sent, Shown};
+use crate::shown_once::{NumberUsed, PredrawnRandomness, SecretForm, ShownSecret};
 use crate::{ActingSeller, Failure, failure::refuse};
 
 /// A registered application, with its secret, which is shown only once.
@@ -45,14 +45,8 @@ pub async fn register_application(
 ) -> Result<Registered, Failure<RegistrationRefusal>> {
     lock_open::<RegistrationRefusal>(accounts, owner).await?;
     let secret = ClientSecret::from_random(&randomness.secret());
-    let change = Application::register(
-        registration,
-        ClientId::from(randomness.uuid()),
-        &secret,
-        owner,
-        by,
-        now,
-    );
+    let id = ClientId::from(randomness.uuid());
+    let change = Application::register(registration, id, &secret, owner, by, now);
     let (client_id, status) = (change.after.client_id, change.after.status);
     let confidential = change.after.client_type == ClientType::Confidential;
     applications.save_application(change).await.map_err(name_taken)?;
@@ -91,22 +85,21 @@ pub async fn register(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, sent): (ActingSeller, Sent<'_>),
+    (by, sent): (ActingSeller, SecretForm<'_>),
     registration: Registration,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
-    let drawn = Drawn::from(randomness);
-    let client_id = ClientId::from(drawn.id);
+    let predrawn = PredrawnRandomness::from(randomness);
+    let client_id = ClientId::from(predrawn.id);
     let secret = (registration.client_type == ClientType::Confidential)
-        .then(|| ClientSecret::from_random(&drawn.secret).reveal().to_owned());
-    sent.keep::<Refusal>(accounts, &Shown::Registered(client_id, secret))
+        .then(|| ClientSecret::from_random(&predrawn.secret).reveal().to_owned());
+    sent.store::<Refusal>(accounts, &ShownSecret::Registered(client_id, secret))
         .await?;
     let of = (by.seller, Registrar::Seller);
-    register_application(applications, accounts, &drawn, of, registration, now)
+    register_application(applications, accounts, &predrawn, of, registration, now)
         .await
         .map_err(Failure::refused_as)?;
-    by.note(accounts, Action::ApplicationRegistered, client_id)
-        .await?;
+    by.log(accounts, Action::ApplicationRegistered, client_id).await?;
     Ok(())
 }
 
@@ -119,7 +112,7 @@ pub async fn edit(
 ) -> Result<(), Failure<Refusal>> {
     let application = owned(applications, by, client_id).await?;
     applications.save_application(application.edited(edit)).await?;
-    by.note(accounts, Action::ApplicationChanged, client_id).await?;
+    by.log(accounts, Action::ApplicationChanged, client_id).await?;
     Ok(())
 }
 
@@ -129,19 +122,19 @@ pub async fn rotate_secret(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, sent): (ActingSeller, Sent<'_>),
+    (by, sent): (ActingSeller, SecretForm<'_>),
     client_id: ClientId,
 ) -> Result<(), Failure<Refusal>> {
     let secret = ClientSecret::from_random(&randomness.secret());
-    let shown = Shown::Rotated(client_id, secret.reveal().to_owned());
-    sent.keep::<Refusal>(accounts, &shown).await?;
+    let shown = ShownSecret::Rotated(client_id, secret.reveal().to_owned());
+    sent.store::<Refusal>(accounts, &shown).await?;
     let application = owned(applications, by, client_id).await?;
     if application.client_type == ClientType::Public {
         return refuse(Refusal::NoSecret);
     }
     let change = application.with_secret(&secret);
     applications.save_application(change).await?;
-    by.note(accounts, Action::SecretRotated, client_id).await?;
+    by.log(accounts, Action::SecretRotated, client_id).await?;
     Ok(())
 }
 
@@ -154,7 +147,7 @@ pub async fn delete(
 ) -> Result<(), Failure<Refusal>> {
     owned(applications, by, client_id).await?;
     applications.delete_application(client_id).await?;
-    by.note(accounts, Action::ApplicationDeleted, client_id).await?;
+    by.log(accounts, Action::ApplicationDeleted, client_id).await?;
     Ok(())
 }
 

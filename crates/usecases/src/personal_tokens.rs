@@ -8,7 +8,7 @@ use oauth::{
 };
 
 use crate::sellers::{NotOpen, lock_open};
-use crate::shown_once::{Drawn, NumberUsed, Sent, Shown};
+use crate::shown_once::{NumberUsed, PredrawnRandomness, SecretForm, ShownSecret};
 use crate::{ActingSeller, Failure, failure::refuse};
 
 /// Why a personal token is not created or revoked.
@@ -103,19 +103,25 @@ pub enum PanelRefusal {
 pub async fn issue_in_panel(
     (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
     randomness: &dyn Randomness,
-    (by, sent): (ActingSeller, Sent<'_>),
+    (by, sent): (ActingSeller, SecretForm<'_>),
     request: PersonalTokenRequest,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<PanelRefusal>> {
-    let drawn = Drawn::from(randomness);
-    let id = FamilyId::from(drawn.id);
-    let token = BearerToken::from_random(TokenKind::Personal, id, &drawn.secret);
-    let shown = Shown::Token(id, token.reveal().to_owned());
-    sent.keep::<PanelRefusal>(accounts, &shown).await?;
-    issue_personal_token((grants, applications, accounts), &drawn, by.seller, request, now)
-        .await
-        .map_err(Failure::refused_as)?;
-    by.note(accounts, Action::PersonalTokenMade, id).await?;
+    let predrawn = PredrawnRandomness::from(randomness);
+    let id = FamilyId::from(predrawn.id);
+    let token = BearerToken::from_random(TokenKind::Personal, id, &predrawn.secret);
+    let shown = ShownSecret::Token(id, token.reveal().to_owned());
+    sent.store::<PanelRefusal>(accounts, &shown).await?;
+    issue_personal_token(
+        (grants, applications, accounts),
+        &predrawn,
+        by.seller,
+        request,
+        now,
+    )
+    .await
+    .map_err(Failure::refused_as)?;
+    by.log(accounts, Action::PersonalTokenCreated, id).await?;
     Ok(())
 }
 
@@ -125,7 +131,7 @@ pub async fn revoke_in_panel(
     id: FamilyId,
 ) -> Result<(), Failure<Refusal>> {
     revoke_personal_token(accounts, by.seller, id).await?;
-    by.note(accounts, Action::PersonalTokenRevoked, id).await?;
+    by.log(accounts, Action::PersonalTokenRevoked, id).await?;
     Ok(())
 }
 
@@ -137,7 +143,7 @@ mod tests {
     use super::*;
     use crate::MockTransaction;
     use crate::test_support::{
-        Recorded, by, chance, knowing_sellers, noting, now, recording_sealer, refusal, sent_form,
+        Recorded, by, chance, knowing_sellers, logging, now, recording_sealer, refusal, sent_form,
     };
 
     /// Records the stored token hashes.
@@ -189,14 +195,14 @@ mod tests {
     #[tokio::test]
     async fn a_form_creates_one_token_which_the_panel_will_show() {
         for first in [true, false] {
-            let tx = noting(usize::from(first), Action::PersonalTokenMade);
+            let tx = logging(usize::from(first), Action::PersonalTokenCreated);
             let (mut tx, stored) = store(tx, 0, false);
-            tx.expect_keep_flash()
+            tx.expect_store_flash()
                 .times(2)
                 .returning(move |_, _, _| Ok(first));
             let (sealer, texts) = recording_sealer();
             let (form, sealer) = (sent_form(), &sealer);
-            let sent = Sent { form, sealer };
+            let sent = SecretForm { form, sealer };
             let done = issue_in_panel((&tx, &tx, &tx), &chance(), (by(), sent), request(), now()).await;
             if first {
                 done.unwrap();

@@ -58,7 +58,7 @@ pub enum Refusal {
     NumberTaken,
     /// Not enough stock: for each such line its index in the request, from 0, and the available stock.
     #[error("too little in stock")]
-    Short(Vec<(usize, i32)>),
+    InsufficientStock(Vec<(usize, i32)>),
 }
 
 type Offers = BTreeMap<(SellerId, OfferId), Offer>;
@@ -164,7 +164,7 @@ async fn take_stock(
         }
     }
     if !short.is_empty() {
-        return refuse(Refusal::Short(short));
+        return refuse(Refusal::InsufficientStock(short));
     }
     for (seller, changes) in taken {
         offers.save_offers(seller, changes).await?;
@@ -295,7 +295,7 @@ mod tests {
     async fn every_line_without_stock_or_offer_is_named() {
         let lines = [(1, 1, 6), (1, 2, 5), (1, 3, 7)];
         let short = refusal(place(MockTransaction::new(), &lines, (true, false, 0)).await);
-        assert_eq!(short, Refusal::Short(vec![(0, 5), (2, 5)]));
+        assert_eq!(short, Refusal::InsufficientStock(vec![(0, 5), (2, 5)]));
         let lines = [(1, 100, 1), (1, 2, 1), (1, 2, 1)];
         let wrong = refusal(place(MockTransaction::new(), &lines, (true, false, 0)).await);
         let Refusal::Invalid(violations) = wrong else {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_records_what_it_took_which_is_nothing_for_a_test_order() {
+    async fn a_part_records_the_stock_it_took() {
         for (quantity, counted, is_test, saves, taken) in [
             (3, true, false, 1, 3),
             (3, false, false, 0, 0),

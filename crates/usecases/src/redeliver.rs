@@ -42,12 +42,12 @@ pub async fn deliver_again(
     which: (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    form.take::<Refusal>(accounts, None).await?;
+    form.claim::<Refusal>(accounts, None).await?;
     let id = queue_again(subscriptions, randomness, by.seller, which, now).await?;
     let (subscription, earlier) = which;
     let most = (Limiter::Redeliveries, MOST_REDELIVERIES_A_MINUTE);
     count(accounts, by, subscription, most).await?;
-    by.note(accounts, Action::Redelivered, earlier).await?;
+    by.log(accounts, Action::Redelivered, earlier).await?;
     Ok(id)
 }
 
@@ -60,13 +60,12 @@ pub async fn send_test_event(
     subscription: SubscriptionId,
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    form.take::<Refusal>(accounts, None).await?;
+    form.claim::<Refusal>(accounts, None).await?;
     let seller = by.seller;
     let id = queue_sample(subscriptions, randomness, seller, subscription, now).await?;
     let most = (Limiter::TestEvents, MOST_TEST_EVENTS_A_MINUTE);
     count(accounts, by, subscription, most).await?;
-    let note = by.note(accounts, Action::TestEventSent, subscription);
-    note.await?;
+    by.log(accounts, Action::TestEventSent, subscription).await?;
     Ok(id)
 }
 
@@ -78,7 +77,7 @@ async fn count(
     (limiter, most): (Limiter, u32),
 ) -> Result<(), Failure<Refusal>> {
     let subject = Subject::of_seller(by.seller, subscription.uuid());
-    let counted = accounts.count_deed(limiter, subject).await?;
+    let counted = accounts.count_action(limiter, subject).await?;
     if counted.against(most).admits() {
         Ok(())
     } else {
@@ -97,7 +96,7 @@ pub async fn deliver_again_for_operator(
 ) -> Result<DeliveryId, Failure<Refusal>> {
     let id = queue_again(subscriptions, randomness, seller, which, now).await?;
     let (_, earlier) = which;
-    by.note(accounts, Action::Redelivered, earlier).await?;
+    by.log(accounts, Action::Redelivered, earlier).await?;
     Ok(id)
 }
 
@@ -171,7 +170,7 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{OPERATOR, by, chance, noting, now, refusal, sent_form};
+    use crate::test_support::{OPERATOR, by, chance, logging, now, refusal, sent_form};
 
     /// The mocked results of the stores.
     #[derive(Clone, Copy)]
@@ -209,7 +208,7 @@ mod tests {
     fn store(answers: Answers, limits: Option<(Limiter, u64)>, logged: Action) -> MockTransaction {
         let queued = answers.first && answers.exists && answers.active;
         let (limiter, most) = limits.unwrap_or((Limiter::Api, u64::MAX));
-        let mut tx = noting(usize::from(queued && answers.place <= most), logged);
+        let mut tx = logging(usize::from(queued && answers.place <= most), logged);
         tx.expect_delivery_body().returning(move |_, _, id| {
             assert!(answers.first && id == earlier());
             let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
@@ -234,13 +233,13 @@ mod tests {
             Ok(answers.active)
         });
         let forms = if limits.is_some() { 2 } else { 0 };
-        tx.expect_keep_flash()
+        tx.expect_store_flash()
             .times(forms)
             .returning(move |_, _, sealed| {
                 assert_eq!(sealed, None);
                 Ok(answers.first)
             });
-        tx.expect_count_deed()
+        tx.expect_count_action()
             .times(usize::from(queued && limits.is_some()))
             .withf(move |counted, subject| {
                 *counted == limiter && *subject == Subject::of_seller(by().seller, to().uuid())

@@ -47,7 +47,7 @@ pub async fn register_seller(
         let of = (&seller, LinkKind::Invitation);
         send_link(accounts, randomness, of, public_url, now).await?;
     }
-    by.note(accounts, Action::SellerRegistered, seller.id).await?;
+    by.log(accounts, Action::SellerRegistered, seller.id).await?;
     Ok(seller)
 }
 
@@ -97,7 +97,7 @@ pub async fn close_seller(
         return Ok(seller);
     }
     accounts.close_seller(id, now).await?;
-    by.note(accounts, Action::SellerClosed, id).await?;
+    by.log(accounts, Action::SellerClosed, id).await?;
     Ok(Seller {
         closed_at: Some(now),
         ..seller
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{OPERATOR, chance, conflict, noting, now, refusal, seller};
+    use crate::test_support::{OPERATOR, chance, conflict, logging, now, refusal, seller};
 
     async fn register(tx: MockTransaction, password: Option<&str>) -> Result<Seller, Failure<EmailTaken>> {
         let request = Request {
@@ -125,7 +125,7 @@ mod tests {
     #[tokio::test]
     async fn an_account_comes_with_its_built_in_application() {
         for (password, invitations) in [(Some("hash"), 0), (None, 1)] {
-            let mut tx = noting(1, Action::SellerRegistered);
+            let mut tx = logging(1, Action::SellerRegistered);
             tx.expect_add_seller().once().returning(|new| Ok(seller(new.id)));
             tx.expect_save_application()
                 .once()
@@ -154,7 +154,7 @@ mod tests {
         let id = SellerId::from(Uuid::from_u128(1));
         let earlier = now() - chrono::TimeDelta::days(1);
         for (closed_at, times) in [(None, 1), (Some(earlier), 0)] {
-            let mut tx = noting(times, Action::SellerClosed);
+            let mut tx = logging(times, Action::SellerClosed);
             tx.expect_lock_seller().returning(move |id| {
                 let mut seller = seller(id);
                 seller.closed_at = closed_at;

@@ -9,7 +9,7 @@ const BATCH: u16 = 20;
 /// How long a lease lasts: longer than one mail can take, since a batch is sent concurrently.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
 
-pub struct Post<'a, M> {
+pub struct MailSending<'a, M> {
     pub queue: &'a dyn MailQueue<M>,
     pub mailer: &'a dyn Mailer<M>,
     /// For the lease's fencing token.
@@ -17,19 +17,19 @@ pub struct Post<'a, M> {
 }
 
 /// Sends a batch concurrently, so that a slow server does not let leases expire. Returns the outcome of each mail.
-pub async fn send_mails<M: Mail>(post: Post<'_, M>) -> Result<Vec<MailStep>, StoreError> {
-    let due = post
+pub async fn send_mails<M: Mail>(sending: MailSending<'_, M>) -> Result<Vec<MailStep>, StoreError> {
+    let due = sending
         .queue
-        .lease_mails(post.randomness.uuid(), BATCH, LEASE)
+        .lease_mails(sending.randomness.uuid(), BATCH, LEASE)
         .await?;
-    let sent = join_all(due.iter().map(|mail| send_one(&post, mail))).await;
+    let sent = join_all(due.iter().map(|mail| send_one(&sending, mail))).await;
     sent.into_iter().collect()
 }
 
-async fn send_one<M: Mail>(post: &Post<'_, M>, due: &DueMail<M>) -> Result<MailStep, StoreError> {
-    let outcome = post.mailer.send(&due.mail).await;
+async fn send_one<M: Mail>(sending: &MailSending<'_, M>, due: &DueMail<M>) -> Result<MailStep, StoreError> {
+    let outcome = sending.mailer.send(&due.mail).await;
     let next = MailStep::after(due.attempt, &outcome);
-    post.queue.settle_mail(due.mail.id(), due.fence, next).await?;
+    sending.queue.settle_mail(due.mail.id(), due.fence, next).await?;
     Ok(next)
 }
 
@@ -72,12 +72,12 @@ mod tests {
                 1 => Err(SendError::Transient("busy".into())),
                 _ => Ok(()),
             });
-        let post = Post {
+        let sending = MailSending {
             queue: &queue,
             mailer: &mailer,
             randomness: &chance(),
         };
-        let steps = send_mails(post).await.unwrap();
+        let steps = send_mails(sending).await.unwrap();
         assert_eq!(steps, [MailStep::Retry(TimeDelta::minutes(1)), MailStep::Sent]);
     }
 }

@@ -56,13 +56,9 @@ pub async fn settle_order(
         .filter(|change| !change.events.is_empty())
         .collect::<Vec<_>>();
     if !changes.is_empty() {
-        let returns = if step == Settlement::Cancel {
-            taken_stock(&changes)
-        } else {
-            BTreeMap::new()
-        };
+        let returns = (step == Settlement::Cancel).then(|| taken_stock(&changes));
         orders.save_parts(changes).await?;
-        return_stock(offers, returns, now).await?;
+        return_stock(offers, returns.unwrap_or_default(), now).await?;
     }
     Ok(after)
 }

@@ -41,13 +41,13 @@ impl SentForm {
     ///
     /// One row records that the number was used, a second row by which form. A concurrent request with the same number
     /// waits at the first row for the other transaction's end, and then finds both rows or neither.
-    pub(crate) async fn take<R: From<NumberUsed>>(
+    pub(crate) async fn claim<R: From<NumberUsed>>(
         self,
         accounts: &dyn AccountStore,
         sealed: Option<Vec<u8>>,
     ) -> Result<(), Failure<R>> {
-        let first = accounts.keep_flash(self.session, self.number, sealed).await?;
-        let unknown = accounts.keep_flash(self.session, self.mark, None).await?;
+        let first = accounts.store_flash(self.session, self.number, sealed).await?;
+        let unknown = accounts.store_flash(self.session, self.mark, None).await?;
         match (first, unknown) {
             (true, _) => Ok(()),
             (false, false) => Err(Failure::Refused(NumberUsed::BySame.into())),
@@ -59,7 +59,7 @@ impl SentForm {
 
 /// The content to be shown once.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum ShownSecret {
     /// A registered application with its secret; none for a public one.
     Registered(ClientId, Option<String>),
     /// An application with its new secret.
@@ -68,7 +68,7 @@ pub enum Shown {
     Token(FamilyId, String),
 }
 
-impl std::fmt::Debug for Shown {
+impl std::fmt::Debug for ShownSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, id) = match self {
             Self::Registered(id, _) => ("Registered", id.to_string()),
@@ -88,36 +88,36 @@ enum Sealed {
 
 /// A form whose result is shown once.
 #[derive(Clone, Copy)]
-pub struct Sent<'a> {
+pub struct SecretForm<'a> {
     pub form: SentForm,
     /// Seals the stored content.
     pub sealer: &'a dyn Sealer,
 }
 
-impl std::fmt::Debug for Sent<'_> {
+impl std::fmt::Debug for SecretForm<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sent")
+        f.debug_struct("SecretForm")
             .field("form", &self.form.number)
             .finish_non_exhaustive()
     }
 }
 
-impl Sent<'_> {
+impl SecretForm<'_> {
     /// Claims the form's number and stores the content to be shown. After a refusal, nothing else may be done.
-    pub(crate) async fn keep<R: From<NumberUsed>>(
+    pub(crate) async fn store<R: From<NumberUsed>>(
         self,
         accounts: &dyn AccountStore,
-        shown: &Shown,
+        shown: &ShownSecret,
     ) -> Result<(), Failure<R>> {
         let sealed = match shown {
-            Shown::Registered(id, secret) => Sealed::Registered(id.uuid(), secret.clone()),
-            Shown::Rotated(id, secret) => Sealed::Rotated(id.uuid(), secret.clone()),
-            Shown::Token(id, token) => Sealed::Token(id.uuid(), token.clone()),
+            ShownSecret::Registered(id, secret) => Sealed::Registered(id.uuid(), secret.clone()),
+            ShownSecret::Rotated(id, secret) => Sealed::Rotated(id.uuid(), secret.clone()),
+            ShownSecret::Token(id, token) => Sealed::Token(id.uuid(), token.clone()),
         };
         let plain = serde_json::to_vec(&sealed).map_err(StoreError::unexpected)?;
         let binding = binding(self.form.session, self.form.number);
         let sealed = self.sealer.seal(Purpose::Flash, &binding, &plain);
-        self.form.take(accounts, Some(sealed)).await
+        self.form.claim(accounts, Some(sealed)).await
     }
 }
 
@@ -127,17 +127,17 @@ pub async fn take(
     accounts: &dyn AccountStore,
     sealer: &dyn Sealer,
     (session, number): (SecretHash, Uuid),
-) -> Result<Option<Shown>, StoreError> {
-    let kept = accounts.take_flash(session, number).await?;
-    Ok(kept.and_then(|kept| opened(sealer, &binding(session, number), &kept)))
+) -> Result<Option<ShownSecret>, StoreError> {
+    let flash = accounts.take_flash(session, number).await?;
+    Ok(flash.and_then(|flash| open(sealer, &binding(session, number), &flash)))
 }
 
-fn opened(sealer: &dyn Sealer, binding: &[u8], kept: &[u8]) -> Option<Shown> {
-    let plain = sealer.open(Purpose::Flash, binding, kept).ok()?;
+fn open(sealer: &dyn Sealer, binding: &[u8], flash: &[u8]) -> Option<ShownSecret> {
+    let plain = sealer.open(Purpose::Flash, binding, flash).ok()?;
     Some(match serde_json::from_slice(&plain).ok()? {
-        Sealed::Registered(id, secret) => Shown::Registered(id.into(), secret),
-        Sealed::Rotated(id, secret) => Shown::Rotated(id.into(), secret),
-        Sealed::Token(id, token) => Shown::Token(id.into(), token),
+        Sealed::Registered(id, secret) => ShownSecret::Registered(id.into(), secret),
+        Sealed::Rotated(id, secret) => ShownSecret::Rotated(id.into(), secret),
+        Sealed::Token(id, token) => ShownSecret::Token(id.into(), token),
     })
 }
 
@@ -147,12 +147,12 @@ fn binding(session: SecretHash, number: Uuid) -> Vec<u8> {
 
 /// Random bytes drawn in advance, so that the content to be shown can be stored before the action that creates it.
 #[derive(Clone, Copy)]
-pub(crate) struct Drawn {
+pub(crate) struct PredrawnRandomness {
     pub(crate) id: Uuid,
     pub(crate) secret: [u8; 32],
 }
 
-impl Drawn {
+impl PredrawnRandomness {
     pub(crate) fn from(randomness: &dyn Randomness) -> Self {
         Self {
             id: randomness.uuid(),
@@ -161,7 +161,7 @@ impl Drawn {
     }
 }
 
-impl Randomness for Drawn {
+impl Randomness for PredrawnRandomness {
     fn secret(&self) -> [u8; 32] {
         self.secret
     }
@@ -186,7 +186,7 @@ mod tests {
     async fn a_number_is_claimed_once_and_the_same_form_is_recognized() {
         let rows = Mutex::new(HashSet::new());
         let mut panel = MockTransaction::new();
-        panel.expect_keep_flash().returning(move |session, key, _| {
+        panel.expect_store_flash().returning(move |session, key, _| {
             Ok(rows.lock().unwrap().insert((session.bytes().to_vec(), key)))
         });
         let take = async |session: &str, number: u128, mark: u128| {
@@ -195,7 +195,7 @@ mod tests {
                 number: Uuid::from_u128(number),
                 mark: Uuid::from_u128(mark),
             };
-            form.take::<NumberUsed>(&panel, None).await
+            form.claim::<NumberUsed>(&panel, None).await
         };
         take("mine", 1, 10).await.unwrap();
         assert_eq!(refusal(take("mine", 1, 10).await), NumberUsed::BySame);
@@ -224,14 +224,14 @@ mod tests {
         let under = |session: &str, number: u128| (SecretHash::of(session), Uuid::from_u128(number));
         let id = Uuid::from_u128(9);
         for shown in [
-            Shown::Registered(id.into(), Some("pss_x".to_owned())),
-            Shown::Registered(id.into(), None),
-            Shown::Rotated(id.into(), "pss_y".to_owned()),
-            Shown::Token(id.into(), "ps_pt_z".to_owned()),
+            ShownSecret::Registered(id.into(), Some("pss_x".to_owned())),
+            ShownSecret::Registered(id.into(), None),
+            ShownSecret::Rotated(id.into(), "pss_y".to_owned()),
+            ShownSecret::Token(id.into(), "ps_pt_z".to_owned()),
         ] {
             let (mut store, stored) = (MockTransaction::new(), Recorded::default());
             let record = stored.clone();
-            store.expect_keep_flash().returning(move |_, _, sealed| {
+            store.expect_store_flash().returning(move |_, _, sealed| {
                 record.add(sealed)?;
                 Ok(true)
             });
@@ -245,8 +245,8 @@ mod tests {
                 mark: Uuid::from_u128(2),
             };
             let sealer = &sealer;
-            let sent = Sent { form, sealer };
-            sent.keep::<NumberUsed>(&store, &shown).await.unwrap();
+            let sent = SecretForm { form, sealer };
+            sent.store::<NumberUsed>(&store, &shown).await.unwrap();
             let taken = async |whose| take(&store, sealer, whose).await.unwrap();
             assert_eq!(taken(under("mine", 1)).await, Some(shown.clone()));
             assert_eq!(taken(under("other", 1)).await, None);

@@ -25,7 +25,7 @@ pub struct AttemptLimits {
 
 /// How an attempt proceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum AttemptDelay {
     /// After this delay; usually zero.
     After(Duration),
     /// Refused: the address has made too many attempts.
@@ -33,17 +33,17 @@ pub enum Pace {
 }
 
 /// Counts an attempt to sign in to the account with this e-mail address, or to request or make a change of its password.
-pub async fn pace(
+pub async fn count_attempt(
     rates: &dyn RateCounter,
     (address, email): (IpAddr, &str),
     limits: AttemptLimits,
-) -> Result<Pace, StoreError> {
+) -> Result<AttemptDelay, StoreError> {
     let by_address = rates
         .count(Limiter::SignInByAddress, Subject::address(address))
         .await?
         .against(limits.per_address);
     if !by_address.admits() {
-        return Ok(Pace::Refused(by_address));
+        return Ok(AttemptDelay::Refused(by_address));
     }
     let by_account = rates
         .count(Limiter::SignInByAccount, Subject::account(email))
@@ -51,12 +51,13 @@ pub async fn pace(
     let beyond = by_account
         .place
         .saturating_sub(u64::from(limits.undelayed_per_account));
-    Ok(Pace::After(Duration::from_secs(beyond).min(limits.longest_delay)))
+    let delay = Duration::from_secs(beyond).min(limits.longest_delay);
+    Ok(AttemptDelay::After(delay))
 }
 
 /// The result of a password check.
 #[derive(Debug)]
-pub enum Checked {
+pub enum PasswordCheck {
     /// The password matches this hash of the account.
     Right(Box<Seller>, PasswordHash),
     /// It does not match. Names the account, if there is one, for the audit log only.
@@ -64,25 +65,25 @@ pub enum Checked {
 }
 
 /// Compares a password with the account's. An account that cannot be signed in to costs the same work.
-pub async fn check(
+pub async fn check_password(
     panel: &dyn PanelReader,
     passwords: &dyn PasswordHasher,
     email: &str,
     password: &str,
-) -> Result<Checked, StoreError> {
+) -> Result<PasswordCheck, StoreError> {
     let account = panel.account(email).await?;
     let known = account.as_ref().map(|account| account.seller.id);
     let open = account.filter(|account| account.seller.closed_at.is_none());
     let (seller, hash) = open.map_or((None, None), |account| (Some(account.seller), account.password));
     let fits = passwords.verify(password, hash.clone()).await?;
     Ok(match (fits, seller, hash) {
-        (true, Some(seller), Some(hash)) => Checked::Right(Box::new(seller), hash),
-        _ => Checked::Wrong(known),
+        (true, Some(seller), Some(hash)) => PasswordCheck::Right(Box::new(seller), hash),
+        _ => PasswordCheck::Wrong(known),
     })
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Opening {
+pub struct NewSession {
     pub by: ActingSeller,
     pub session: SecretHash,
     /// The hash of the browser's current cookie: its session, if any, ends.
@@ -93,36 +94,36 @@ pub struct Opening {
 /// a change of its password.
 pub async fn open_session(
     accounts: &dyn AccountStore,
-    opening: Opening,
+    new: NewSession,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), Failure<NotOpen>> {
-    lock_open::<NotOpen>(accounts, opening.by.seller).await?;
-    store_session(accounts, opening, now).await?;
+    lock_open::<NotOpen>(accounts, new.by.seller).await?;
+    store_session(accounts, new, now).await?;
     Ok(())
 }
 
 pub(crate) async fn store_session(
     accounts: &dyn AccountStore,
-    opening: Opening,
+    new: NewSession,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<(), StoreError> {
-    if let Some(earlier) = opening.earlier {
+    if let Some(earlier) = new.earlier {
         accounts.end_session(earlier).await?;
     }
     let session = Session {
-        hash: opening.session,
-        seller: opening.by.seller,
+        hash: new.session,
+        seller: new.by.seller,
         created_at: now,
         seen_at: now,
     };
     accounts.open_session(session).await?;
-    let subject = opening.by.seller;
-    opening.by.note(accounts, Action::SignedIn, subject).await
+    let subject = new.by.seller;
+    new.by.log(accounts, Action::SignedIn, subject).await
 }
 
 /// Whether the verified password is still the account's. If not, the caller must end the new session: the change came
 /// between the verification and the opening, and could not end the session itself.
-pub async fn is_still_right(
+pub async fn is_current_password(
     panel: &dyn PanelReader,
     seller: SellerId,
     compared: &PasswordHash,
@@ -136,17 +137,17 @@ pub async fn sign_out(
     session: SecretHash,
 ) -> Result<(), StoreError> {
     accounts.end_session(session).await?;
-    by.note(accounts, Action::SignedOut, by.seller).await
+    by.log(accounts, Action::SignedOut, by.seller).await
 }
 
 pub async fn sign_out_everywhere(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
     accounts.end_sessions(by.seller, None).await?;
-    by.note(accounts, Action::SignedOutEverywhere, by.seller).await
+    by.log(accounts, Action::SignedOutEverywhere, by.seller).await
 }
 
 /// Logs a wrong password for an existing account.
-pub async fn note_failure(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
-    by.note(accounts, Action::SignInFailed, by.seller).await
+pub async fn log_failure(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
+    by.log(accounts, Action::SignInFailed, by.seller).await
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub enum Refusal {
 
 /// The requested subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct SubscriptionRequest {
     pub url: WebhookUrl,
     /// The events to deliver; duplicates count once.
     pub events: Vec<WebhookEvent>,
@@ -41,7 +41,7 @@ pub async fn create_subscription(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,
     (seller, client_id): (SellerId, ClientId),
-    wanted: &Wanted,
+    request: &SubscriptionRequest,
     now: DateTime<Utc>,
 ) -> Result<NewSubscription, Failure<Refusal>> {
     if !subscriptions.take_subscription_place(seller, client_id).await? {
@@ -51,8 +51,8 @@ pub async fn create_subscription(
         seller,
         client_id,
         id: randomness.uuid().into(),
-        url: wanted.url.clone(),
-        events: each_once(&wanted.events),
+        url: request.url.clone(),
+        events: without_duplicates(&request.events),
         secret: WebhookSecret::from_random(&randomness.secret()),
         created_at: now,
     };
@@ -60,7 +60,7 @@ pub async fn create_subscription(
     Ok(subscription)
 }
 
-fn each_once(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
+fn without_duplicates(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
     let mut kept = Vec::new();
     for event in events {
         if !kept.contains(event) {
@@ -99,9 +99,9 @@ mod tests {
     use crate::MockTransaction;
     use crate::test_support::{chance, now, refusal};
 
-    fn request() -> Wanted {
+    fn request() -> SubscriptionRequest {
         use WebhookEvent::{OfferRejected, OrderPaid};
-        Wanted {
+        SubscriptionRequest {
             url: WebhookUrl::parse("https://example.com/hook", AddressPolicy::Public).unwrap(),
             events: vec![OrderPaid, OfferRejected, OrderPaid],
         }

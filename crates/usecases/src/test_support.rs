@@ -80,17 +80,17 @@ pub(crate) fn registration(client_type: &str) -> Registration {
 }
 
 /// A transaction that expects this audit log entry this many times.
-pub(crate) fn noting(times: usize, action: Action) -> MockTransaction {
+pub(crate) fn logging(times: usize, action: Action) -> MockTransaction {
     let mut tx = MockTransaction::new();
-    tx.expect_note()
+    tx.expect_log_action()
         .times(times)
-        .withf(move |actor, address, noted, _| {
+        .withf(move |actor, address, logged, _| {
             let by = match actor {
                 Actor::Seller(seller) => *seller == by().seller && *address == Some(HOME),
                 Actor::Operator(id) => *id == Uuid::from_u128(5) && *address == Some(HOME),
                 Actor::CommandLine => address.is_none(),
             };
-            by && *noted == action
+            by && *logged == action
         })
         .returning(|_, _, _, _| Ok(()));
     tx

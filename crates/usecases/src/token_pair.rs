@@ -49,7 +49,7 @@ impl TokenPair {
     }
 
     /// Whether the pair was stored. Waits for any transaction that holds the family's lock, including one whose COMMIT is in progress.
-    pub async fn stands(&self, grants: &dyn GrantStore) -> Result<bool, StoreError> {
+    pub async fn was_stored(&self, grants: &dyn GrantStore) -> Result<bool, StoreError> {
         let key = self.access.key();
         Ok(grants.lock_family(key.family).await?.is_some() && grants.has_access_token(key).await?)
     }
@@ -67,7 +67,7 @@ impl TokenPair {
 }
 
 /// Applies a verdict: `store` consumes the credential and stores the pair with these scopes.
-async fn carry_out<S: Future<Output = Result<(), StoreError>>>(
+async fn apply<S: Future<Output = Result<(), StoreError>>>(
     verdict: Verdict,
     grants: &dyn GrantStore,
     family: FamilyId,
@@ -100,7 +100,7 @@ pub async fn exchange_code(
         return refuse(GrantRefusal::Unknown);
     };
     let verdict = stored.judge(&family, presented, now);
-    carry_out(verdict, grants, family.id, |scopes| {
+    apply(verdict, grants, family.id, |scopes| {
         grants.use_code(code, pair.stored(scopes, lifetimes, now))
     })
     .await
@@ -120,7 +120,7 @@ pub async fn refresh_tokens(
         return refuse(GrantRefusal::Unknown);
     };
     let verdict = stored.judge(&family, client_id, now);
-    carry_out(verdict, grants, family.id, |scopes| {
+    apply(verdict, grants, family.id, |scopes| {
         grants.use_refresh_token(token, pair.stored(scopes, lifetimes, now))
     })
     .await
@@ -181,23 +181,23 @@ mod tests {
             redirect_uri: "https://app.example/cb".to_owned(),
             verifier: CodeVerifier::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned()).unwrap(),
         };
-        let (pair, key) = (made(), key(CredentialKind::AuthorizationCode));
+        let (pair, key) = (pair(), key(CredentialKind::AuthorizationCode));
         exchange_code(&tx, key, &presented, &pair, lifetimes(), now()).await
     }
 
     async fn refresh(tx: MockTransaction, client: ClientId) -> Result<Granted, Failure<GrantRefusal>> {
         let key = key(CredentialKind::RefreshToken);
-        refresh_tokens(&tx, key, client, &made(), lifetimes(), now()).await
+        refresh_tokens(&tx, key, client, &pair(), lifetimes(), now()).await
     }
 
-    fn made() -> TokenPair {
+    fn pair() -> TokenPair {
         TokenPair::new(&chance(), family().id)
     }
 
     #[tokio::test]
     async fn a_code_or_refresh_token_is_exchanged_for_the_pair_with_the_remaining_scopes() {
         let scopes: ScopeSet = [Scope::OffersRead].into_iter().collect();
-        let expected = made().stored(scopes, lifetimes(), now());
+        let expected = pair().stored(scopes, lifetimes(), now());
         assert_eq!(expected.access_expires_at, now() + lifetimes().access);
         assert_eq!(expected.refresh_expires_at, now() + lifetimes().refresh);
 
@@ -238,34 +238,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_changes_nothing() {
-        let mut expired = code();
-        expired.expires_at = now();
-        for (found, expected) in [
-            (Some((family(), Some(expired))), GrantRefusal::Expired),
-            (Some((family(), None)), GrantRefusal::Unknown),
-            (None, GrantRefusal::Unknown),
-        ] {
-            assert_eq!(refusal(exchange(finding_code(found)).await), expected);
-        }
-        for found in [Some((family(), None)), None] {
-            let refused = refresh(finding_token(found), family().client_id).await;
-            assert_eq!(refusal(refused), GrantRefusal::Unknown);
-        }
-    }
-
-    #[tokio::test]
     async fn a_pair_was_stored_if_its_family_has_its_access_token() {
-        for (exists, stands) in [(true, true), (true, false), (false, false)] {
-            let (mut tx, access) = (MockTransaction::new(), made().access.key());
+        for (exists, stored) in [(true, true), (true, false), (false, false)] {
+            let (mut tx, access) = (MockTransaction::new(), pair().access.key());
             tx.expect_lock_family()
                 .once()
                 .returning(move |_| Ok(exists.then(family)));
             tx.expect_has_access_token()
                 .times(usize::from(exists))
                 .withf(move |key| *key == access)
-                .returning(move |_| Ok(stands));
-            assert_eq!(made().stands(&tx).await.unwrap(), stands);
+                .returning(move |_| Ok(stored));
+            assert_eq!(pair().was_stored(&tx).await.unwrap(), stored);
         }
     }
 }

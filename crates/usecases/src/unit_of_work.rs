@@ -4,7 +4,7 @@ use accounts::AccountStore;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
-use kernel::{Claim, CommitError, Remembered, StoreError};
+use kernel::{Claim, CommitError, StoreError, StoredResponse};
 use oauth::{ApplicationStore, GrantStore};
 use offers::OfferStore;
 use orders::OrderStore;
@@ -34,7 +34,7 @@ pub trait Transaction:
 
     /// Stores the response under the claimed idempotency key, as the last statement before the commit. If the claim has been lost, an
     /// adapter MUST fail with a conflict on [`kernel::LOST_CLAIM`], so that the transaction is rolled back.
-    async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError>;
+    async fn complete(&self, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError>;
 
     /// Makes the changes durable. An adapter MUST distinguish a transaction that certainly changed nothing from one
     /// whose outcome is unknown, and MUST treat a COMMIT answered with ROLLBACK as a failure.

@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use bytes::Bytes;
-use kernel::{Remembered, StoreError};
+use kernel::{StoreError, StoredResponse};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -61,9 +61,9 @@ impl Reply {
     }
 
     /// The answer stored in an idempotency row.
-    pub(crate) fn remembered(Remembered { status, body }: Remembered) -> Result<Self, StoreError> {
-        let status = StatusCode::from_u16(status).map_err(StoreError::unexpected)?;
-        Ok(Self::new(status, body.into()))
+    pub(crate) fn from_stored(response: StoredResponse) -> Result<Self, StoreError> {
+        let status = StatusCode::from_u16(response.status).map_err(StoreError::unexpected)?;
+        Ok(Self::new(status, response.body.into()))
     }
 
     pub(crate) fn replayed(self) -> Self {
@@ -73,8 +73,8 @@ impl Reply {
         }
     }
 
-    pub(crate) fn to_remembered(&self) -> Remembered {
-        Remembered {
+    pub(crate) fn to_stored_response(&self) -> StoredResponse {
+        StoredResponse {
             status: self.status.as_u16(),
             body: self.body.to_vec(),
         }

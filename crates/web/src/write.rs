@@ -65,7 +65,7 @@ async fn run_claimed<L: Listener, W: Write<L>>(
         }
         Ok(Claimed::Completed(answer)) => {
             count("replayed");
-            return Ok(Reply::remembered(answer)?.replayed());
+            return Ok(Reply::from_stored(answer)?.replayed());
         }
         Err(error) => {
             // The claim may have been stored although the answer was lost. Nothing will run under it, so release it.
@@ -85,7 +85,7 @@ async fn run_claimed<L: Listener, W: Write<L>>(
         match claims.outcome(claim).await {
             Ok(Some(answer)) => {
                 count("recovered");
-                return Ok(Reply::remembered(answer)?);
+                return Ok(Reply::from_stored(answer)?);
             }
             Ok(None) => release(&state, claim, deadline).await,
             Err(_) => {}
@@ -217,7 +217,7 @@ async fn attempt<L: Listener, W: Write<L>>(
     if let Some(claim) = claim {
         // Fails if another request has taken over the claim; then the whole transaction fails.
         deadline
-            .run(transaction.complete(claim, &reply.to_remembered()))
+            .run(transaction.complete(claim, &reply.to_stored_response()))
             .await??;
     }
     transaction.commit().await?;

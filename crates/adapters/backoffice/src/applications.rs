@@ -12,7 +12,7 @@ use oauth::{
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::manage_application::{self, adjust_application, delete_application, move_application};
+use usecases::manage_application::{self, adjust_application, change_status, delete_application};
 use usecases::own_applications::{RegistrationRefusal, register_application};
 use usecases::sellers::NotOpen;
 use web::decode::Shape;
@@ -97,7 +97,7 @@ impl Write<BackOffice> for RegisterApplication {
             .await
             .map_refusal(registration_problem)?;
         let action = Action::ApplicationRegistered;
-        operator(call)?.note(tx, action, registered.client_id).await?;
+        operator(call)?.log(tx, action, registered.client_id).await?;
         Reply::created(&json!({
             "client_id": registered.client_id.to_string(),
             "client_secret": registered.client_secret.as_ref().map(Secret::reveal),
@@ -251,28 +251,28 @@ pub(crate) struct Move<M> {
 /// A transition of the status.
 pub(crate) trait Transition: Send + Sync + 'static {
     const PATH: &'static str;
-    const MOVE: manage_application::Move;
+    const MOVE: manage_application::Transition;
 }
 
 pub(crate) struct Accept;
 
 impl Transition for Accept {
     const PATH: &'static str = "/applications/{client_id}/acceptance";
-    const MOVE: manage_application::Move = manage_application::Move::Accept;
+    const MOVE: manage_application::Transition = manage_application::Transition::Accept;
 }
 
 pub(crate) struct Suspend;
 
 impl Transition for Suspend {
     const PATH: &'static str = "/applications/{client_id}/suspension";
-    const MOVE: manage_application::Move = manage_application::Move::Suspend;
+    const MOVE: manage_application::Transition = manage_application::Transition::Suspend;
 }
 
 pub(crate) struct Reinstate;
 
 impl Transition for Reinstate {
     const PATH: &'static str = "/applications/{client_id}/reinstatement";
-    const MOVE: manage_application::Move = manage_application::Move::Reinstate;
+    const MOVE: manage_application::Transition = manage_application::Transition::Reinstate;
 }
 
 impl<M: Transition> Operation<BackOffice> for Move<M> {
@@ -289,7 +289,7 @@ impl<M: Transition> Operation<BackOffice> for Move<M> {
 
 impl<M: Transition> Write<BackOffice> for Move<M> {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let moved = move_application(tx, tx, operator(call)?, self.id, M::MOVE).await;
+        let moved = change_status(tx, tx, operator(call)?, self.id, M::MOVE).await;
         let application = moved.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.settings))
     }

@@ -52,7 +52,7 @@ impl Write<BackOffice> for PutOffer {
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         match feed_offer(tx, self.seller, self.feed.clone(), tx.now()).await? {
             Outcome::Created(offer) => Reply::created(&OfferView::from(&offer)),
-            Outcome::Kept(offer) => Reply::ok(&OfferView::from(&offer)),
+            Outcome::Existing(offer) => Reply::ok(&OfferView::from(&offer)),
         }
     }
 }

@@ -161,10 +161,12 @@ fn placing_problem(refusal: place_order::Refusal) -> Problem {
         place_order::Refusal::NumberTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
             .at("order_number")
             .into(),
-        place_order::Refusal::Short(lines) => Problem::of(lines.into_iter().map(|(place, available)| {
-            let message = format!("Only {available} in stock.");
-            Entry::new(Code::InsufficientStock, message).at(format!("items[{place}].quantity"))
-        })),
+        place_order::Refusal::InsufficientStock(lines) => {
+            Problem::of(lines.into_iter().map(|(place, available)| {
+                let message = format!("Only {available} in stock.");
+                Entry::new(Code::InsufficientStock, message).at(format!("items[{place}].quantity"))
+            }))
+        }
     }
 }
 

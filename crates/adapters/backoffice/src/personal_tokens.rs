@@ -54,8 +54,8 @@ impl Write<BackOffice> for IssueToken {
         let issued = issue_personal_token((tx, tx, tx), randomness, self.seller, request, tx.now())
             .await
             .map_refusal(problem)?;
-        let action = Action::PersonalTokenMade;
-        operator(call)?.note(tx, action, issued.id).await?;
+        let action = Action::PersonalTokenCreated;
+        operator(call)?.log(tx, action, issued.id).await?;
         Reply::created(&json!({ "id": issued.id.to_string(), "token": issued.token.token.reveal() }))
     }
 }
@@ -83,7 +83,7 @@ impl Write<BackOffice> for RevokeToken {
         let revoked = revoke_personal_token(tx, self.seller, self.token).await;
         revoked.map_refusal(problem)?;
         let action = Action::PersonalTokenRevoked;
-        operator(call)?.note(tx, action, self.token).await?;
+        operator(call)?.log(tx, action, self.token).await?;
         Ok(Reply::no_content())
     }
 }

@@ -5,7 +5,7 @@ use oauth::Scope;
 use serde::Serialize;
 use usecases::Transaction;
 use usecases::subscriptions::{
-    NoSuchSubscription, Refusal, Wanted, check_host, create_subscription, delete_subscription,
+    NoSuchSubscription, Refusal, SubscriptionRequest, check_host, create_subscription, delete_subscription,
 };
 use web::decode::{Shape, list, object, one_of, required, text};
 use web::openapi::{Docs, Parameter};
@@ -140,7 +140,7 @@ fn list_schema() -> Node {
 
 /// Subscribes the application to events of the seller, and returns the secret, this once.
 pub(crate) struct CreateWebhook {
-    wanted: Wanted,
+    request: SubscriptionRequest,
     fields: Selection,
 }
 
@@ -167,14 +167,14 @@ impl Operation<Public> for CreateWebhook {
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
         let body = new_webhook(call.state.settings.addresses);
-        let (fields, wanted) = incoming.json(fields, &body)?;
-        Ok(Some(Self { wanted, fields }))
+        let (fields, request) = incoming.json(fields, &body)?;
+        Ok(Some(Self { request, fields }))
     }
 }
 
 impl Write<Public> for CreateWebhook {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
-        let checking = check_host(call.state.hosts.as_ref(), &self.wanted.url);
+        let checking = check_host(call.state.hosts.as_ref(), &self.request.url);
         call.deadline.pause(checking).await.map_refusal(problem)
     }
 
@@ -183,7 +183,7 @@ impl Write<Public> for CreateWebhook {
             transaction,
             call.state.randomness.as_ref(),
             (call.caller.seller, call.caller.client_id),
-            &self.wanted,
+            &self.request,
             transaction.now(),
         )
         .await
@@ -192,7 +192,7 @@ impl Write<Public> for CreateWebhook {
     }
 }
 
-fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = Wanted> {
+fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionRequest> {
     let url = text().checked(move |url: String| {
         WebhookUrl::parse(url, addresses).map_err(|invalid| to_sentence(&invalid))
     });
@@ -204,7 +204,7 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = Wanted> {
     let events = list(event).at_least(1);
     let events = events.map_schema(|schema| schema.describe("An event that is named twice counts once."));
     object((required("url", url), required("events", events)))
-        .map(|(url, events)| Wanted { url, events })
+        .map(|(url, events)| SubscriptionRequest { url, events })
         .map_schema(|schema| schema.named("NewWebhook"))
 }
 

@@ -209,7 +209,7 @@ impl AccountStore for Tx {
     }
 
     /// False if the form was sent before. A concurrent request with the same form waits for the first one's end.
-    async fn keep_flash(
+    async fn store_flash(
         &self,
         session: SecretHash,
         form: Uuid,
@@ -230,11 +230,11 @@ impl AccountStore for Tx {
              returning k.sealed")).await
     }
 
-    async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
+    async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
         rate_limits::count_in(self, limiter, subject).await
     }
 
-    async fn note(
+    async fn log_action(
         &self,
         actor: Actor,
         address: Option<IpAddr>,

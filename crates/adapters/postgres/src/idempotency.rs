@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use diesel::OptionalExtension;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Claim, Claimed, IdempotencyClaims, LOST_CLAIM, Remembered, StoreError};
+use kernel::{Claim, Claimed, IdempotencyClaims, LOST_CLAIM, StoreError, StoredResponse};
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
@@ -50,12 +50,12 @@ impl ClaimRow {
     }
 
     /// The stored response, if there is one.
-    fn remembered(self, claim: &Claim, sealing: &Sealing) -> Result<Option<Remembered>, StoreError> {
+    fn remembered(self, claim: &Claim, sealing: &Sealing) -> Result<Option<StoredResponse>, StoreError> {
         let (Some(status), Some(body)) = (self.status, self.body) else {
             return Ok(None);
         };
         let corrupt = |_| StoreError::corrupt("idempotency", claim.key.as_str(), format!("status {status}"));
-        Ok(Some(Remembered {
+        Ok(Some(StoredResponse {
             status: u16::try_from(status).map_err(corrupt)?,
             body: sealing.open(claim, self.fence, &body)?,
         }))
@@ -121,7 +121,7 @@ impl IdempotencyClaims for StoredClaims {
         Ok(())
     }
 
-    async fn outcome(&self, claim: &Claim) -> Result<Option<Remembered>, StoreError> {
+    async fn outcome(&self, claim: &Claim) -> Result<Option<StoredResponse>, StoreError> {
         let end = Instant::now() + OUTCOME_WITHIN;
         loop {
             let timed_out = |_| StoreError::from(AnswerTimeout(OUTCOME_WITHIN));
@@ -155,7 +155,7 @@ impl StoredClaims {
 }
 
 /// Completes a claim, as the last statement of the request's transaction.
-pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &Remembered) -> Result<(), StoreError> {
+pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError> {
     let completion = Completion {
         status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
         body: tx.tools().sealing.seal(claim, &answer.body)?,

@@ -25,7 +25,7 @@ use futures_util::{
     future::{BoxFuture, join_all},
     join,
 };
-use kernel::{Claim, CommitError, Remembered, StoreError};
+use kernel::{Claim, CommitError, StoreError, StoredResponse};
 use orders::PollSchedule;
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
@@ -363,7 +363,7 @@ impl Transaction for Tx {
         self.now
     }
 
-    async fn complete(&self, claim: &Claim, answer: &Remembered) -> Result<(), StoreError> {
+    async fn complete(&self, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError> {
         idempotency::complete(self, claim, answer).await
     }
 

@@ -12,10 +12,10 @@ use kernel::{Purpose, SellerId, StoreError};
 use oauth::ClientId;
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId, DeliveryOfAny,
-    DeliveryOfSeller, DeliveryRecord, DeliveryState, Failure, MOST_SUBSCRIPTIONS, NewDelivery,
-    NewSubscription, Outcome, Subscription, SubscriptionId, SubscriptionOfSeller, SubscriptionReader,
-    SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
+    AddressPolicy, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId, DeliveryRecord,
+    DeliveryState, DeliveryWithSeller, Failure, MOST_SUBSCRIPTIONS, NewDelivery, NewSubscription, Outcome,
+    SellerDelivery, SellerSubscription, Subscription, SubscriptionId, SubscriptionReader, SubscriptionStore,
+    Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 use crate::{
@@ -223,10 +223,7 @@ impl SubscriptionReader for StoredSubscriptions {
         deliveries.collect::<Result<_, _>>().map(Some)
     }
 
-    async fn subscriptions_of_seller(
-        &self,
-        seller: SellerId,
-    ) -> Result<Vec<SubscriptionOfSeller>, StoreError> {
+    async fn subscriptions_of_seller(&self, seller: SellerId) -> Result<Vec<SellerSubscription>, StoreError> {
         let seller = seller.uuid();
         let rows = self
             .0
@@ -236,7 +233,7 @@ impl SubscriptionReader for StoredSubscriptions {
                 " order by s.created_at, s.id"))
             .await?;
         let listed = rows.into_iter().map(|(row, app_name)| {
-            Ok(SubscriptionOfSeller {
+            Ok(SellerSubscription {
                 subscription: row.try_into()?,
                 app_name,
             })
@@ -249,7 +246,7 @@ impl SubscriptionReader for StoredSubscriptions {
         seller: SellerId,
         filter: DeliveryFilter,
         limit: u16,
-    ) -> Result<Vec<DeliveryOfSeller>, StoreError> {
+    ) -> Result<Vec<SellerDelivery>, StoreError> {
         let (seller, limit) = (seller.uuid(), i32::from(limit));
         let subscription = filter.subscription.map(SubscriptionId::uuid);
         let rows = if filter.failed {
@@ -266,7 +263,7 @@ impl SubscriptionReader for StoredSubscriptions {
                 ", s.id) order by d.created_at desc, d.id desc limit ", limit, "")).await?
         };
         let listed = rows.into_iter().map(|(subscription, delivery)| {
-            Ok(DeliveryOfSeller {
+            Ok(SellerDelivery {
                 subscription: subscription.into(),
                 delivery: delivery.try_into()?,
             })
@@ -300,7 +297,7 @@ impl DeliveryDirectory for AllDeliveries {
         filter: UndeliveredFilter,
         before: Option<DeliveryId>,
         limit: u16,
-    ) -> Result<Vec<DeliveryOfAny>, StoreError> {
+    ) -> Result<Vec<DeliveryWithSeller>, StoreError> {
         let (seller, subscription) = (
             filter.seller.map(SellerId::uuid),
             filter.subscription.map(SubscriptionId::uuid),
@@ -321,7 +318,7 @@ impl DeliveryDirectory for AllDeliveries {
                 ", s.id) order by d.id desc limit ", limit, "")).await?,
         };
         let listed = rows.into_iter().map(|(seller, subscription, delivery)| {
-            Ok(DeliveryOfAny {
+            Ok(DeliveryWithSeller {
                 seller: seller.into(),
                 subscription: subscription.into(),
                 delivery: delivery.try_into()?,

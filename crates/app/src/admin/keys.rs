@@ -144,7 +144,7 @@ async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
             let key = ring.first_id().to_owned();
             Box::pin(async move {
                 let by = ActingOperator::CommandLine;
-                Ok::<_, UnitOfWorkError>(by.note(tx, Action::ResealingBegun, key).await?)
+                Ok::<_, UnitOfWorkError>(by.log(tx, Action::ResealingBegun, key).await?)
             })
         });
         begun.await?;

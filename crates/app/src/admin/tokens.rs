@@ -9,7 +9,7 @@ use oauth::{FamiliesOf, FamilyId};
 use serde_json::{Value, json};
 use usecases::{
     ActingOperator, Failure,
-    revoke_tokens::{Found, revoke_all, revoke_found},
+    revoke_tokens::{PresentedToken, revoke_all, revoke_presented},
 };
 
 use super::{Confirmation, Format, SellerName, find_application, find_seller, in_transaction};
@@ -109,7 +109,7 @@ async fn revoke_from_stdin(database: &Database, format: Format) -> anyhow::Resul
             }
         };
         let revoked = in_transaction(database, |tx| {
-            Box::pin(revoke_found(tx, tx, ActingOperator::CommandLine, token))
+            Box::pin(revoke_presented(tx, tx, ActingOperator::CommandLine, token))
         });
         match revoked.await {
             Ok(family) => report.revoked(format, family),
@@ -204,13 +204,13 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
 }
 
 /// The token on this line. Invalid input is not echoed: it may be a secret.
-fn parse_token(line: &str) -> Result<Found, &'static str> {
+fn parse_token(line: &str) -> Result<PresentedToken, &'static str> {
     if line.starts_with("ps_op_") {
         return Err(
             "it is an operator's token: `seller-api admin operator-tokens revoke` ends those, by their id",
         );
     }
-    Found::parse(line).ok_or("the line has no token: one begins with ps_at_, ps_rt_ or ps_pt_")
+    PresentedToken::parse(line).ok_or("the line has no token: one begins with ps_at_, ps_rt_ or ps_pt_")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use usecases::{
 };
 use uuid::Uuid;
 use webhooks::{
-    Attempted, DeliveryId, DeliveryOfAny, DeliveryState, Outcome, SubscriptionId, SubscriptionOfSeller,
+    Attempted, DeliveryId, DeliveryState, DeliveryWithSeller, Outcome, SellerSubscription, SubscriptionId,
     Undelivered, UndeliveredFilter,
 };
 
@@ -112,7 +112,7 @@ impl List {
             bail!(not_found(unknown));
         }
         let found = directory.undelivered(filter, before, self.limit.limit).await?;
-        let next = |last: &DeliveryOfAny| format!("--before {}", last.delivery.id);
+        let next = |last: &DeliveryWithSeller| format!("--before {}", last.delivery.id);
         Ok(self.format.page(&found, self.limit, next)?)
     }
 }
@@ -139,7 +139,7 @@ impl DeliverAgain {
     }
 }
 
-impl Listed for SubscriptionOfSeller {
+impl Listed for SellerSubscription {
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("ID", "id"),
         ("CREATED", "created_at"),
@@ -163,7 +163,7 @@ impl Listed for SubscriptionOfSeller {
     }
 }
 
-impl Listed for DeliveryOfAny {
+impl Listed for DeliveryWithSeller {
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("ID", "id"),
         ("CREATED", "created_at"),

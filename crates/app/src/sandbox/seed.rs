@@ -16,7 +16,7 @@ use orders::{Carrier, OrderId, OrderNumber, OrderRef, Sighting, TrackingNumber, 
 use usecases::{
     ActingOperator, Failure, Transaction,
     feed_offers::feed_offer,
-    manage_application::{Move, move_application},
+    manage_application::{Transition, change_status},
     operator_tokens::create_operator_token,
     own_applications::register_application,
     personal_tokens::issue_personal_token,
@@ -216,15 +216,15 @@ impl Seeding<'_> {
         let registered = register_application(tx, tx, &self.randomness, by, registration, tx.now())
             .await
             .map_err(refused)?;
-        let moves: &[Move] = match plan.status.as_deref() {
-            Some("active") => &[Move::Accept],
-            Some("suspended") => &[Move::Accept, Move::Suspend],
+        let moves: &[Transition] = match plan.status.as_deref() {
+            Some("active") => &[Transition::Accept],
+            Some("suspended") => &[Transition::Accept, Transition::Suspend],
             _ => &[],
         };
         let mut status = registered.status;
         for step in moves {
             let by = ActingOperator::CommandLine;
-            let application = move_application(tx, tx, by, registered.client_id, *step).await;
+            let application = change_status(tx, tx, by, registered.client_id, *step).await;
             status = application.map_err(refused)?.status;
         }
         Ok(ApplicationCredentials {

@@ -99,7 +99,7 @@ impl Routine for Reconciliation {
 }
 
 const DELIVERIES: &str = "webhook_deliveries_total";
-const LANES: &str = "webhook_lanes_claimed_total";
+const QUEUES: &str = "webhook_lanes_claimed_total";
 const FIRST_DELAY: &str = "webhook_first_attempt_delay_seconds";
 const IN_FLIGHT: &str = "webhook_attempts_in_flight";
 
@@ -149,7 +149,7 @@ impl Observer for DeliveryObserver<'_> {
     }
 
     fn claimed(&self, queues: usize) {
-        metrics::counter!(LANES).increment(u64::try_from(queues).unwrap_or_default());
+        metrics::counter!(QUEUES).increment(u64::try_from(queues).unwrap_or_default());
     }
 
     fn succeeded(&self) {

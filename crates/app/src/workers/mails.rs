@@ -15,7 +15,7 @@ use orders::ShipmentMail;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::{
     UnitOfWorkError,
-    send_mails::{Post, send_mails},
+    send_mails::{MailSending, send_mails},
 };
 use web::request_span::SPANS;
 
@@ -55,12 +55,12 @@ impl<M: Kind> Routine for Mails<M> {
     const NAME: &'static str = M::WORKER;
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        let post = Post {
+        let sending = MailSending {
             queue: &*self.queue,
             mailer: &self.mailer,
             randomness: &*self.randomness,
         };
-        let steps = send_mails(post).await?;
+        let steps = send_mails(sending).await?;
         for next in &steps {
             metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(*next)).increment(1);
         }

@@ -76,11 +76,11 @@ actions! {
     /// A password was set or changed.
     PasswordChanged = "password.changed",
     /// A password reset link was requested.
-    ResetAsked = "password.reset_asked",
+    ResetRequested = "password.reset_asked",
     /// A seller was sent an invitation to set the first password.
     InvitationSent = "invitation.sent",
     /// A sign-in link was created.
-    SignInLinkMade = "sign_in_link.made",
+    SignInLinkCreated = "sign_in_link.made",
     /// An account was created.
     SellerRegistered = "seller.registered",
     /// An account was closed.
@@ -100,7 +100,7 @@ actions! {
     /// An application was reinstated.
     ApplicationReinstated = "application.reinstated",
     /// A personal token was created.
-    PersonalTokenMade = "personal_token.made",
+    PersonalTokenCreated = "personal_token.made",
     /// A personal token was revoked.
     PersonalTokenRevoked = "personal_token.revoked",
     /// A seller consented.
@@ -120,7 +120,7 @@ actions! {
     /// A buyer's data was erased.
     BuyerErased = "buyer.erased",
     /// An operator token was created.
-    OperatorTokenMade = "operator_token.made",
+    OperatorTokenCreated = "operator_token.made",
     /// An operator token was revoked.
     OperatorTokenRevoked = "operator_token.revoked",
     /// An operator began resealing stored values; the subject is the new key's id.

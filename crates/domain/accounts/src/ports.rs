@@ -150,7 +150,7 @@ pub trait AccountStore: Send + Sync {
 
     /// Stores sealed content to be shown once in a session, under the one-time number of its form. False if that form
     /// was sent before; then nothing else may be done.
-    async fn keep_flash(
+    async fn store_flash(
         &self,
         session: SecretHash,
         form: Uuid,
@@ -162,10 +162,10 @@ pub trait AccountStore: Send + Sync {
 
     /// Counts an action in the current window, in its transaction: a rollback undoes the count, and concurrent actions
     /// of one subject wait for each other.
-    async fn count_deed(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
+    async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
 
     /// Adds an entry to the audit log in the transaction of the action.
-    async fn note(
+    async fn log_action(
         &self,
         actor: Actor,
         address: Option<IpAddr>,
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mail_prints_neither_its_link_nor_whom_it_goes_to() {
+    fn debug_shows_neither_link_nor_recipient() {
         let mail = AccountMail {
             id: Uuid::nil().into(),
             seller: Uuid::nil().into(),

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_ends_when_idle_and_in_any_case() {
+    fn a_session_ends_when_idle_or_old() {
         let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
         let session = |seen_at| Session {
             hash: SecretHash::of("x"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_links_go_by_the_words_in_rows_and_paths() {
+    fn kinds_of_links_have_stored_names() {
         let words = ["invitation", "password-reset", "sign-in"];
         assert_eq!(LinkKind::ALL.map(LinkKind::as_str), words);
         assert_eq!(words.map(LinkKind::parse), LinkKind::ALL.map(Some));

@@ -93,7 +93,7 @@ pub enum Claimed {
     /// The key belongs to another request.
     Reused,
     /// The request was completed with this response.
-    Completed(Remembered),
+    Completed(StoredResponse),
 }
 
 /// The constraint named by the conflict when a completion's claim was taken over by another request.
@@ -101,7 +101,7 @@ pub const LOST_CLAIM: &str = "idempotency_fence";
 
 /// A successful response as stored, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remembered {
+pub struct StoredResponse {
     /// The status code, 2xx.
     pub status: u16,
     /// The body; empty for 204.
@@ -124,7 +124,7 @@ pub trait IdempotencyClaims: Send + Sync {
 
     /// The state of a claim whose COMMIT got no response. Waits for the transaction that may still hold the row: the
     /// stored response if it was completed, None if not.
-    async fn outcome(&self, claim: &Claim) -> Result<Option<Remembered>, StoreError>;
+    async fn outcome(&self, claim: &Claim) -> Result<Option<StoredResponse>, StoreError>;
 }
 
 #[cfg(test)]

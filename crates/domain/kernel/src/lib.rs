@@ -14,7 +14,7 @@ mod store_error;
 
 pub use address::is_public;
 pub use idempotency::{
-    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, LOST_CLAIM, Remembered,
+    Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, LOST_CLAIM, StoredResponse,
 };
 pub use ids::{OfferId, SellerId, canonical_uuid};
 pub use invalid::{Invalid, Violations};
@@ -53,7 +53,7 @@ pub struct Change<A, E> {
 
 impl<A, E> Change<A, E> {
     /// A change that creates something.
-    pub fn made(after: A, events: Vec<E>) -> Self {
+    pub fn created(after: A, events: Vec<E>) -> Self {
         Self {
             before: Version::Absent,
             after,

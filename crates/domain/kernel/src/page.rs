@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn following_next_reads_everything_once_and_never_ends_in_an_empty_page(total in 0_u128..700, size in 1_i64..200) {
+        fn pages_contain_everything_once_and_the_last_is_not_empty(total in 0_u128..700, size in 1_i64..200) {
             let size = PageSize::clamped(size);
             let (mut seen, mut after) = (Vec::new(), None::<Keyset>);
             loop {

@@ -79,7 +79,7 @@ mod tests {
 
     /// Each key is derived from its purpose's name: under a changed name, existing values no longer open.
     #[test]
-    fn the_names_of_purposes_stay_what_they_are() {
+    fn the_names_of_purposes_are_pinned() {
         let names = [
             (Purpose::Cursor, "cursor"),
             (Purpose::RememberedBody, "remembered-body"),

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_impossible_row_is_named_by_its_table_and_key() {
+    fn a_corrupt_row_is_named_by_table_and_key() {
         let error = StoreError::corrupt("orders", 7, "no items");
         assert_eq!(error.to_string(), "impossible row orders[7] (no items)");
         assert_eq!(error.conflict(), None);

@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use chrono::{DateTime, Utc};
 use kernel::{Change, SellerId};
 
-use crate::{ApplicationStatus, ClientId, ClientSecret, ImpossibleMove, Registration, ScopeSet, SecretHash};
+use crate::{
+    ApplicationStatus, ClientId, ClientSecret, ImpossibleTransition, Registration, ScopeSet, SecretHash,
+};
 
 /// The name that `/v1/me` shows for a personal token's application; it cannot be registered.
 pub(crate) const BUILT_IN_NAME: &str = "Personal tokens";
@@ -167,7 +169,7 @@ impl Application {
             Registrar::Seller => vec![ApplicationEvent::Registered { client_id }],
             Registrar::Marketplace => Vec::new(),
         };
-        Change::made(application, events)
+        Change::created(application, events)
     }
 
     /// The application that carries a seller's personal tokens. It has every scope, so that a personal token's own
@@ -193,14 +195,14 @@ impl Application {
             secret: None,
             created_at: now,
         };
-        Change::made(application, Vec::new())
+        Change::created(application, Vec::new())
     }
 
     /// Applies one of the operator's transitions of [`ApplicationStatus`].
     pub fn moved(
         self,
-        command: impl FnOnce(ApplicationStatus) -> Result<ApplicationStatus, ImpossibleMove>,
-    ) -> Result<Change<Self, ApplicationEvent>, ImpossibleMove> {
+        command: impl FnOnce(ApplicationStatus) -> Result<ApplicationStatus, ImpossibleTransition>,
+    ) -> Result<Change<Self, ApplicationEvent>, ImpossibleTransition> {
         let status = command(self.status)?;
         Ok(Change::of_existing(Self { status, ..self }, Vec::new()))
     }

@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn one_reads_back_as_its_own_kind_alone(family: u128, random: [u8; 32]) {
+        fn a_credential_is_parsed_as_its_own_kind_alone(family: u128, random: [u8; 32]) {
             let family = FamilyId::from(Uuid::from_u128(family));
             let code = Credential::from_random(AuthorizationCode, family, &random);
             prop_assert_eq!(Credential::parse(AuthorizationCode, code.reveal()).unwrap().key(), code.key());

@@ -52,7 +52,7 @@ pub use secret::{
     BearerToken, BrowserSecret, ClientSecret, FamilyId, OperatorToken, Secret, SecretHash, SecretKind,
     TokenKey, TokenKind,
 };
-pub use status::{ApplicationStatus, ImpossibleMove};
+pub use status::{ApplicationStatus, ImpossibleTransition};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_may_do_what_the_effective_scopes_hold() {
+    fn a_principal_may_do_what_its_scopes_allow() {
         let principal = Principal {
             seller: Uuid::nil().into(),
             seller_no: 1,

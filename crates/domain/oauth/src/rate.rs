@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn one_customer_is_one_subject() {
+    fn one_network_is_one_subject() {
         assert_eq!(subject("2001:db8:1:2::1"), subject("2001:db8:1:2:ffff::9"));
         assert_ne!(subject("2001:db8:1:2::1"), subject("2001:db8:1:3::1"));
         assert_eq!(subject("192.0.2.1"), subject("::ffff:192.0.2.1"));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_counted_has_a_row_of_its_own() {
+    fn each_subject_has_its_own_row() {
         let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         assert_eq!(Subject::client(one.into()).uuid(), one);
         let mapped: Ipv6Addr = "::ffff:192.0.2.1".parse().unwrap();

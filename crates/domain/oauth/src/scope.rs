@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_reads_back_as_it_is_written(bits in 0_i32..(1 << 17)) {
+        fn a_set_is_parsed_back(bits in 0_i32..(1 << 17)) {
             let set = ScopeSet::from_bits(bits).unwrap();
             prop_assert_eq!(ScopeSet::parse(&set.to_string()).unwrap(), set);
             prop_assert_eq!(ScopeSet::from_bits(set.bits()).unwrap(), set);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_may_repeat_names_and_spaces_but_not_invent_any() {
+    fn a_list_may_repeat_names_and_spaces() {
         let repeated = ScopeSet::parse("offers:read  offers:read").unwrap();
         assert_eq!(repeated.to_string(), "offers:read");
         assert_eq!(ScopeSet::parse("").unwrap(), ScopeSet::EMPTY);

@@ -13,7 +13,7 @@ pub enum ApplicationStatus {
 /// A transition that the current status does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the application is {}: it cannot be {command}", .status.as_str())]
-pub struct ImpossibleMove {
+pub struct ImpossibleTransition {
     /// The current status.
     pub status: ApplicationStatus,
     /// The refused command, as a participle ("accepted").
@@ -37,10 +37,10 @@ impl ApplicationStatus {
     }
 
     /// Accepts the application. No effect on an active one.
-    pub const fn accept(self) -> Result<Self, ImpossibleMove> {
+    pub const fn accept(self) -> Result<Self, ImpossibleTransition> {
         match self {
             Self::Pending | Self::Active => Ok(Self::Active),
-            Self::Suspended => Err(ImpossibleMove {
+            Self::Suspended => Err(ImpossibleTransition {
                 status: self,
                 command: "accepted",
             }),
@@ -48,10 +48,10 @@ impl ApplicationStatus {
     }
 
     /// Suspends the application. No effect on a suspended one.
-    pub const fn suspend(self) -> Result<Self, ImpossibleMove> {
+    pub const fn suspend(self) -> Result<Self, ImpossibleTransition> {
         match self {
             Self::Active | Self::Suspended => Ok(Self::Suspended),
-            Self::Pending => Err(ImpossibleMove {
+            Self::Pending => Err(ImpossibleTransition {
                 status: self,
                 command: "suspended",
             }),
@@ -59,10 +59,10 @@ impl ApplicationStatus {
     }
 
     /// Reinstates the application. No effect on an active one.
-    pub const fn reinstate(self) -> Result<Self, ImpossibleMove> {
+    pub const fn reinstate(self) -> Result<Self, ImpossibleTransition> {
         match self {
             Self::Suspended | Self::Active => Ok(Self::Active),
-            Self::Pending => Err(ImpossibleMove {
+            Self::Pending => Err(ImpossibleTransition {
                 status: self,
                 command: "reinstated",
             }),

@@ -64,7 +64,7 @@ impl OfferFeed {
         } else {
             Vec::new()
         };
-        Change::made(offer, events)
+        Change::created(offer, events)
     }
 
     fn replace(self, before: &Offer) -> Offer {

@@ -15,7 +15,7 @@ pub use feed::{FeedEffect, OfferFeed};
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
 pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
 pub use status::{Decision, OfferStatus};
-pub use stock::Short;
+pub use stock::InsufficientStock;
 pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};
 
 /// Filters of a seller's offer list.

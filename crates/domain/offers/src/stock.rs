@@ -8,18 +8,22 @@ use crate::{Offer, OfferEvent, Stock};
 /// An offer has fewer pieces than an order requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("only {available} in stock")]
-pub struct Short {
+pub struct InsufficientStock {
     /// Pieces in stock.
     pub available: i32,
 }
 
 impl Offer {
     /// Takes `quantity` pieces for an order, at least 1. An offer without an inventory level is unchanged.
-    pub fn take_stock(self, quantity: i32, now: DateTime<Utc>) -> Result<Change<Self, OfferEvent>, Short> {
+    pub fn take_stock(
+        self,
+        quantity: i32,
+        now: DateTime<Utc>,
+    ) -> Result<Change<Self, OfferEvent>, InsufficientStock> {
         let Some(stock) = self.stock else {
             return Ok(Change::of_existing(self, Vec::new()));
         };
-        let left = stock.less(quantity).ok_or(Short {
+        let left = stock.less(quantity).ok_or(InsufficientStock {
             available: stock.get(),
         })?;
         Ok(self.with_stock(left, now))

@@ -17,7 +17,7 @@ impl SellerOrder {
     /// Creates the part when a buyer places the order.
     pub fn placed(self) -> Change<Self, OrderEvent> {
         let event = self.event(OrderEventKind::Created, Cause::Marketplace);
-        Change::made(self, vec![event])
+        Change::created(self, vec![event])
     }
 
     /// Books the payment: the buyer's data become visible.

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_names_an_order_by_its_id_or_else_by_its_number() {
+    fn an_order_is_referenced_by_id_or_number() {
         let id = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
         assert_eq!(OrderRef::parse(id), id.parse().ok().map(OrderRef::Id));
         let number = OrderNumber::new("2026-000123".to_owned()).unwrap();

@@ -111,8 +111,8 @@ pub trait TrackingQueue: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Cause;
     use crate::machine::tests::{at, order, shipment};
+    use crate::{Cause, Sighting};
 
     const SCHEDULE: PollSchedule = PollSchedule {
         interval: TimeDelta::minutes(30),
@@ -162,23 +162,16 @@ mod tests {
         let due_at = hour(1);
         assert_eq!(tracked(shipped()), Some(TrackingChange::Begins { due_at }));
         assert_eq!(tracked(deliver(shipped())), Some(TrackingChange::Ends));
-        let unrelated = |change: Change<SellerOrder, OrderEvent>| {
-            let mut other = deliver(shipped());
-            other.after = change.after;
-            other
-                .events
-                .retain(|event| event.kind == OrderEventKind::Delivered);
-            other
+        let in_transit = Sighting {
+            status: TrackingStatus::InTransit,
+            at: None,
+            raw_code: String::new(),
         };
-        let mut delivered = deliver(shipped());
-        delivered
-            .events
-            .retain(|event| event.kind == OrderEventKind::Shipped);
         for change in [
             change(Carrier::Inpost, true),
             change(Carrier::Other, false),
-            unrelated(shipped()),
-            delivered,
+            shipped().after.sighted(&in_transit, at(0)),
+            deliver(shipped()).after.erase_buyer(at(0)),
             deliver(change(Carrier::Inpost, true)),
         ] {
             assert_eq!(tracked(change), None);

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operators_networks_are_denied_under_any_policy() {
+    fn denied_networks_are_denied_under_any_policy() {
         for policy in [AddressPolicy::Public, AddressPolicy::Any] {
             let rules = rules(policy, &["8.8.8.0/24", "2606:4700::/32", "127.0.0.0/8"]);
             let denied = "8.8.8.8 ::ffff:8.8.8.8 2606:4700:4700::1111 ::ffff:127.0.0.1";

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_are_those_of_the_contract() {
+    fn bodies_match_the_contract() {
         let number = OrderNumber::new("A-1".to_owned()).unwrap();
         let paid = OrderEvent {
             kind: OrderEventKind::Paid,

@@ -18,8 +18,8 @@ pub use delivery::{
 };
 pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
 pub use ports::{
-    DeliveryDirectory, DeliveryFilter, DeliveryOfAny, DeliveryOfSeller, HostCheck, HostRefused, Message,
-    NewDelivery, SubscriptionOfSeller, SubscriptionQueues, SubscriptionReader, SubscriptionStore,
+    DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, Message, NewDelivery,
+    SellerDelivery, SellerSubscription, SubscriptionQueues, SubscriptionReader, SubscriptionStore,
     Undelivered, UndeliveredFilter, WebhookSender,
 };
 pub use queue::{

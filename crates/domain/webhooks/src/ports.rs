@@ -119,7 +119,7 @@ pub trait SubscriptionStore: Send + Sync {
 
 /// A subscription as shown to its seller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SubscriptionOfSeller {
+pub struct SellerSubscription {
     pub subscription: Subscription,
     /// The application's name.
     pub app_name: String,
@@ -127,7 +127,7 @@ pub struct SubscriptionOfSeller {
 
 /// A delivery as shown to the seller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryOfSeller {
+pub struct SellerDelivery {
     pub subscription: SubscriptionId,
     pub delivery: Delivery,
 }
@@ -163,10 +163,7 @@ pub trait SubscriptionReader: Send + Sync {
     ) -> Result<Option<Vec<Delivery>>, StoreError>;
 
     /// Every subscription at a seller, oldest first.
-    async fn subscriptions_of_seller(
-        &self,
-        seller: SellerId,
-    ) -> Result<Vec<SubscriptionOfSeller>, StoreError>;
+    async fn subscriptions_of_seller(&self, seller: SellerId) -> Result<Vec<SellerSubscription>, StoreError>;
 
     /// A seller's deliveries, newest first, at most `limit`.
     async fn deliveries_of_seller(
@@ -174,7 +171,7 @@ pub trait SubscriptionReader: Send + Sync {
         seller: SellerId,
         filter: DeliveryFilter,
         limit: u16,
-    ) -> Result<Vec<DeliveryOfSeller>, StoreError>;
+    ) -> Result<Vec<SellerDelivery>, StoreError>;
 }
 
 /// Leases queues to workers and records the ends of attempts.
@@ -228,7 +225,7 @@ pub struct UndeliveredFilter {
 
 /// A delivery with its seller and subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryOfAny {
+pub struct DeliveryWithSeller {
     /// The seller whose events the subscription receives.
     pub seller: SellerId,
     pub subscription: SubscriptionId,
@@ -252,5 +249,5 @@ pub trait DeliveryDirectory: Send + Sync {
         filter: UndeliveredFilter,
         before: Option<DeliveryId>,
         limit: u16,
-    ) -> Result<Vec<DeliveryOfAny>, StoreError>;
+    ) -> Result<Vec<DeliveryWithSeller>, StoreError>;
 }

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{HOME, OPERATOR, by, chance, knowing_sellers, noting, now, refusal, seller};
+use crate::test_support::{HOME, OPERATOR, by, chance, knowing_sellers, logging, now, refusal, seller};
 
 const URL: &str = "https://api.example";
 
@@ -26,7 +26,7 @@ fn session() -> SecretHash {
 
 /// Stores one link of this kind, and logs this action. A mail carries the link, if any is expected.
 fn storing(kind: LinkKind, lifetime: TimeDelta, mails: usize, action: Action) -> MockTransaction {
-    let mut tx = knowing_sellers(noting(1, action), false);
+    let mut tx = knowing_sellers(logging(1, action), false);
     let link = Link {
         hash: secret().hash(),
         kind,
@@ -49,7 +49,7 @@ fn storing(kind: LinkKind, lifetime: TimeDelta, mails: usize, action: Action) ->
 #[tokio::test]
 async fn a_created_link_is_stored_and_mailed_or_returned() {
     use LinkKind::{Invitation, PasswordReset, SignIn};
-    let tx = storing(PasswordReset, TimeDelta::hours(1), 1, Action::ResetAsked);
+    let tx = storing(PasswordReset, TimeDelta::hours(1), 1, Action::ResetRequested);
     send_reset(&tx, &chance(), by(), URL, now()).await.unwrap();
 
     let acting = (OPERATOR, by().seller);
@@ -57,7 +57,7 @@ async fn a_created_link_is_stored_and_mailed_or_returned() {
     let link = invite(&tx, &chance(), acting, URL, now()).await.unwrap();
     assert_eq!(link.expires_at, now() + TimeDelta::days(7));
 
-    let tx = storing(SignIn, TimeDelta::seconds(60), 0, Action::SignInLinkMade);
+    let tx = storing(SignIn, TimeDelta::seconds(60), 0, Action::SignInLinkCreated);
     let link = make_sign_in_link(&tx, &chance(), acting, URL, now())
         .await
         .unwrap();
@@ -89,7 +89,7 @@ async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
 async fn a_link_sets_a_password_and_ends_every_session_or_signs_in() {
     let link = SecretHash::of("l");
     let used_up = |action, kind| {
-        let mut tx = noting(1, action);
+        let mut tx = logging(1, action);
         tx.expect_use_link()
             .once()
             .withf(move |hash, used| *hash == link && *used == kind)
@@ -133,7 +133,7 @@ async fn a_changed_password_ends_every_other_session_unless_something_changed_me
         (true, None, Some(Refusal::PasswordReplaced)),
     ] {
         let times = usize::from(refused.is_none());
-        let mut tx = knowing_sellers(noting(times, Action::PasswordChanged), false);
+        let mut tx = knowing_sellers(logging(times, Action::PasswordChanged), false);
         tx.expect_has_session()
             .withf(|hash| *hash == session())
             .returning(move |_| Ok(alive));

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{self as support, chance, family, knowing_sellers, noting, now, refusal};
+use crate::test_support::{self as support, chance, family, knowing_sellers, logging, now, refusal};
 
 fn by(n: u128) -> ActingSeller {
     ActingSeller {
@@ -71,9 +71,9 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
     narrowed.scopes = [Scope::Messaging].into_iter().collect();
     moved.redirect_uris = vec!["https://app.example/new".to_owned()];
     let late = now() + TimeDelta::minutes(10);
-    let screen = Ok(Shown::Screen([Scope::OrdersRead].into_iter().collect()));
-    let denied = Ok(Shown::Answered(AccessDenied));
-    let no_scope = Ok(Shown::Answered(InvalidScope));
+    let screen = Ok(ScreenResponse::Screen([Scope::OrdersRead].into_iter().collect()));
+    let denied = Ok(ScreenResponse::Answered(AccessDenied));
+    let no_scope = Ok(ScreenResponse::Answered(InvalidScope));
     for (application, decided, who, at, saved, expected) in [
         (Some(&active), false, 2, now(), 0, screen),
         (Some(&active), false, 3, now(), 0, Err(AnotherViewer)),
@@ -107,8 +107,8 @@ async fn decided(
     let mut tx = knowing_sellers(grants(tx, false, 1), closed);
     tx.expect_lock_application().returning(move |_| Ok(found.clone()));
     let (screen, ttl) = ((&ticket(), viewer(2)), TimeDelta::minutes(10));
-    let made = decide((&tx, &tx, &tx), &chance(), screen, decision, (by(2), ttl), now()).await;
-    made.unwrap().outcome
+    let decided = decide((&tx, &tx, &tx), &chance(), screen, decision, (by(2), ttl), now()).await;
+    decided.unwrap().outcome
 }
 
 /// The redirect target with this result.
@@ -120,7 +120,7 @@ fn redirect(result: &str) -> String {
 fn deciding(logged: Action) -> MockTransaction {
     let mut tx = MockTransaction::new();
     let client_id = ticket().request.client_id.to_string();
-    tx.expect_note()
+    tx.expect_log_action()
         .once()
         .withf(move |_, _, action, subject| *action == logged && subject == client_id)
         .returning(|_, _, _, _| Ok(()));
@@ -164,13 +164,13 @@ async fn denial_and_an_application_or_owner_that_is_gone_give_no_code() {
 
 #[tokio::test]
 async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
-    let stands = async |mut tx: MockTransaction, decided, family_exists: Option<bool>, outcome, at| {
+    let committed = async |mut tx: MockTransaction, decided, family_exists: Option<bool>, outcome, at| {
         tx.expect_lock_family()
             .times(usize::from(family_exists.is_some()))
             .withf(|id| *id == family().id)
             .returning(move |_| Ok(family_exists.unwrap().then(family)));
-        let made = Made { outcome, at };
-        stands(&grants(tx, decided, 0), (&ticket(), viewer(2)), &made)
+        let (grants, decision) = (grants(tx, decided, 0), Decided { outcome, at });
+        was_committed(&grants, (&ticket(), viewer(2)), &decision)
             .await
             .unwrap()
     };
@@ -179,19 +179,19 @@ async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
     // At `later`, another decision came before this one.
     for (decided, at, expected) in [(true, now(), true), (true, later, false), (false, now(), false)] {
         let denied = Outcome::Error(RedirectError::AccessDenied);
-        assert_eq!(stands(tx(), decided, None, denied, at).await, expected);
+        assert_eq!(committed(tx(), decided, None, denied, at).await, expected);
     }
     for exists in [true, false] {
         let code = Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]);
         let approved = Outcome::Code(code);
-        assert_eq!(stands(tx(), true, Some(exists), approved, now()).await, exists);
+        assert_eq!(committed(tx(), true, Some(exists), approved, now()).await, exists);
     }
 }
 
 #[tokio::test]
 async fn only_an_existing_connection_is_ended_and_logged() {
     let end = async |connected| {
-        let mut tx = noting(usize::from(connected), Action::Disconnected);
+        let mut tx = logging(usize::from(connected), Action::Disconnected);
         tx.expect_disconnect().returning(move |_, _| Ok(connected));
         disconnect(&tx, &tx, support::by(), ticket().request.client_id).await
     };

@@ -240,7 +240,7 @@ async fn slow_responses_do_not_delay_the_rest_of_their_queues() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopping_worker_finishes_what_it_has_begun() {
+async fn a_stopping_worker_finishes_running_attempts() {
     let world = World::default();
     world.queue(1, 100, Response::status(Duration::from_secs(5), 200));
     world.run(sleep(Duration::from_secs(1))).await;
@@ -250,7 +250,7 @@ async fn a_stopping_worker_finishes_what_it_has_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unavailable_store_loses_nothing_and_bounds_what_is_sent() {
+async fn an_unavailable_store_loses_nothing_and_bounds_the_attempts() {
     let world = World::default();
     world.queue(1, 500, OK);
     let outage = async {
@@ -341,14 +341,7 @@ async fn a_single_slot_serves_failing_queues_too() {
     let world = World::default();
     world.queue(1, 3, OK);
     world.store.set_failing(1);
-    let slots = Slots {
-        attempts: 1,
-        per_queue: 1,
-        per_failing_queue: 1,
-        per_application: 1,
-        failing_per_application: 1,
-    };
-    world.run_with(slots, world.store.finished()).await;
+    world.run_with(Slots::of(1), world.store.finished()).await;
     assert_eq!((world.store.delivered(), world.receivers.most_at_once()), (3, 1));
 }
 

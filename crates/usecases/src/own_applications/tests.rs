@@ -28,9 +28,9 @@ impl World {
         tx.expect_save_application()
             .returning(move |change| record.add(change.after));
         tx.expect_delete_application().returning(|_| Ok(true));
-        tx.expect_keep_flash().returning(move |_, _, _| Ok(form_is_new));
+        tx.expect_store_flash().returning(move |_, _, _| Ok(form_is_new));
         let record = logged.clone();
-        tx.expect_note()
+        tx.expect_log_action()
             .returning(move |_, _, action, _| record.add(action));
         let (sealer, texts) = recording_sealer();
         Self {
@@ -42,9 +42,9 @@ impl World {
         }
     }
 
-    fn sent(&self) -> (ActingSeller, Sent<'_>) {
+    fn sent(&self) -> (ActingSeller, SecretForm<'_>) {
         let (form, sealer) = (sent_form(), &self.sealer);
-        (by(), Sent { form, sealer })
+        (by(), SecretForm { form, sealer })
     }
 
     async fn register(&self, client_type: &str) -> Result<(), Failure<Refusal>> {

@@ -97,21 +97,6 @@ async fn the_mail_is_queued_with_the_shipment_unless_the_parcel_has_arrived() {
     }
 }
 
-#[tokio::test]
-async fn an_order_that_was_shipped_since_the_check_is_refused() {
-    let new = NewShipment {
-        id: Uuid::nil().into(),
-        carrier: Carrier::Dpd,
-        tracking_number: number(),
-        sighting: None,
-    };
-    let shipped = paid(1).ship(new, Cause::Seller, now()).unwrap().after;
-    let seller = Uuid::from_u128(1).into();
-    let store = store(vec![shipped], 0, 0);
-    let refused = record_report(&store, &chance(), seller, &report(&[]), None, now()).await;
-    assert!(is_impossible(&refusal(refused), Reason::AlreadyShipped));
-}
-
 fn marketplace(seller: Option<u128>) -> MarketplaceShipment {
     MarketplaceShipment {
         order: OrderRef::Id(Uuid::from_u128(9).into()),

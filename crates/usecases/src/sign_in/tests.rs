@@ -5,9 +5,9 @@ use oauth::{Count, MockRateCounter};
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{HOME, by, knowing_sellers, noting, now, refusal, seller};
+use crate::test_support::{HOME, by, knowing_sellers, logging, now, refusal, seller};
 
-async fn attempt(from_address: u64, for_account: u64, limits: AttemptLimits) -> Pace {
+async fn attempt(from_address: u64, for_account: u64, limits: AttemptLimits) -> AttemptDelay {
     let mut rates = MockRateCounter::new();
     rates.expect_count().returning(move |limiter, _| {
         Ok(Count {
@@ -19,7 +19,7 @@ async fn attempt(from_address: u64, for_account: u64, limits: AttemptLimits) -> 
             counted_at: now(),
         })
     });
-    pace(&rates, (HOME, "a@b"), limits).await.unwrap()
+    count_attempt(&rates, (HOME, "a@b"), limits).await.unwrap()
 }
 
 #[tokio::test]
@@ -43,8 +43,8 @@ async fn attempts_beyond_the_limits_are_delayed_by_account_and_refused_by_addres
         (32, 1, undelayed, None),
     ] {
         let delay = match attempt(from_address, for_account, limits).await {
-            Pace::After(delay) => Some(delay.as_secs()),
-            Pace::Refused(_) => None,
+            AttemptDelay::After(delay) => Some(delay.as_secs()),
+            AttemptDelay::Refused(_) => None,
         };
         assert_eq!(delay, seconds, "{from_address} {for_account}");
     }
@@ -55,7 +55,7 @@ async fn checked(
     account: Option<(bool, Option<&'static str>)>,
     fits: bool,
     compared: Option<&'static str>,
-) -> Checked {
+) -> PasswordCheck {
     let (mut panel, mut passwords) = (MockPanelReader::new(), MockPasswordHasher::new());
     panel.expect_account().returning(move |_| {
         Ok(account.map(|(closed, password)| {
@@ -70,7 +70,7 @@ async fn checked(
         .once()
         .withf(move |_, hash| hash.as_ref().map(PasswordHash::as_str) == compared)
         .returning(move |_, _| Ok(fits));
-    let check = check(&panel, &passwords, "shop@example.com", "secret");
+    let check = check_password(&panel, &passwords, "shop@example.com", "secret");
     check.await.unwrap()
 }
 
@@ -78,7 +78,7 @@ async fn checked(
 async fn every_attempt_takes_one_comparison() {
     let (open, closed, passwordless) = ((false, Some("h")), (true, Some("h")), (false, None));
     let right = checked(Some(open), true, Some("h")).await;
-    assert!(matches!(right, Checked::Right(seller, _) if seller.id == by().seller));
+    assert!(matches!(right, PasswordCheck::Right(seller, _) if seller.id == by().seller));
     for (account, fits, compared) in [
         (Some(open), false, Some("h")),
         (Some(closed), false, None),
@@ -88,18 +88,18 @@ async fn every_attempt_takes_one_comparison() {
         (None, false, None),
     ] {
         let wrong = checked(account, fits, compared).await;
-        assert!(matches!(wrong, Checked::Wrong(known) if known.is_some() == account.is_some()));
+        assert!(matches!(wrong, PasswordCheck::Wrong(known) if known.is_some() == account.is_some()));
     }
 }
 
 #[tokio::test]
 async fn a_new_session_replaces_the_browsers_earlier_one_while_the_account_is_open() {
-    let opening = Opening {
+    let new = NewSession {
         by: by(),
         session: SecretHash::of("new"),
         earlier: Some(SecretHash::of("old")),
     };
-    let mut tx = knowing_sellers(noting(1, Action::SignedIn), false);
+    let mut tx = knowing_sellers(logging(1, Action::SignedIn), false);
     tx.expect_end_session()
         .once()
         .withf(|hash| *hash == SecretHash::of("old"))
@@ -108,9 +108,9 @@ async fn a_new_session_replaces_the_browsers_earlier_one_while_the_account_is_op
         .once()
         .withf(|session| session.hash == SecretHash::of("new") && session.created_at == now())
         .returning(|_| Ok(()));
-    open_session(&tx, opening, now()).await.unwrap();
+    open_session(&tx, new, now()).await.unwrap();
     let closed = knowing_sellers(MockTransaction::new(), true);
-    let refused = open_session(&closed, opening, now()).await;
+    let refused = open_session(&closed, new, now()).await;
     assert_eq!(refusal(refused), NotOpen::SellerClosed);
 }
 
@@ -119,6 +119,14 @@ async fn a_password_that_was_changed_meanwhile_is_noticed() {
     let hash = |text: &str| PasswordHash::new(text.to_owned());
     let mut panel = MockPanelReader::new();
     panel.expect_password().returning(move |_| Ok(Some(hash("new"))));
-    assert!(is_still_right(&panel, by().seller, &hash("new")).await.unwrap());
-    assert!(!is_still_right(&panel, by().seller, &hash("old")).await.unwrap());
+    assert!(
+        is_current_password(&panel, by().seller, &hash("new"))
+            .await
+            .unwrap()
+    );
+    assert!(
+        !is_current_password(&panel, by().seller, &hash("old"))
+            .await
+            .unwrap()
+    );
 }

@@ -10,8 +10,8 @@ use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, HttpResponse};
 use async_trait::async_trait;
 use kernel::{
-    Claim, Claimed, CommitError, IdempotencyClaims, KeySpace, LOST_CLAIM, MockRandomness, Remembered,
-    StoreError,
+    Claim, Claimed, CommitError, IdempotencyClaims, KeySpace, LOST_CLAIM, MockRandomness, StoreError,
+    StoredResponse,
 };
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -38,7 +38,7 @@ struct Store {
     /// The answer to the claim is lost.
     claim_fails: bool,
     /// The row after a lost COMMIT; an error if it cannot be read.
-    outcome: Option<Result<Option<Remembered>, ()>>,
+    outcome: Option<Result<Option<StoredResponse>, ()>>,
     /// The results of COMMITs, in order; once they are used up, COMMITs succeed.
     commits: Arc<Mutex<Vec<CommitError>>>,
     lost_claim: bool,
@@ -71,8 +71,8 @@ fn beaten() -> CommitError {
     CommitError::RolledBack(StoreError::Retryable("beaten".into()))
 }
 
-fn remembered() -> Remembered {
-    Remembered {
+fn stored_response() -> StoredResponse {
+    StoredResponse {
         status: 201,
         body: br#"{"earlier":true}"#.to_vec(),
     }
@@ -93,7 +93,7 @@ impl IdempotencyClaims for Store {
         Ok(())
     }
 
-    async fn outcome(&self, _: &Claim) -> Result<Option<Remembered>, StoreError> {
+    async fn outcome(&self, _: &Claim) -> Result<Option<StoredResponse>, StoreError> {
         self.note("outcome");
         self.outcome.clone().unwrap().map_err(|()| unavailable())
     }
@@ -390,16 +390,16 @@ async fn a_used_key_runs_nothing() {
     is(&send(&store, post("1")).await, 409, "idempotency_in_progress");
     let store = with(Claimed::Reused);
     is(&send(&store, post("1")).await, 422, "idempotency_key_reused");
-    let store = with(Claimed::Completed(remembered()));
+    let store = with(Claimed::Completed(stored_response()));
     let response = respond(&store, post("1")).await;
     assert_eq!(response.status(), 201);
     assert_eq!(response.headers().get("idempotent-replayed").unwrap(), "true");
     let bytes = to_bytes(response.into_body()).await.unwrap();
-    assert_eq!(bytes, remembered().body);
+    assert_eq!(bytes, stored_response().body);
     assert_eq!(store.calls(), ["claim"]);
-    let odd = Remembered {
+    let odd = StoredResponse {
         status: 1,
-        ..remembered()
+        ..stored_response()
     };
     is(
         &send(&with(Claimed::Completed(odd)), post("1")).await,
@@ -461,7 +461,7 @@ async fn a_serialization_failure_is_retried_three_times() {
 #[actix_web::test]
 async fn a_lost_commit_is_answered_by_the_claimed_row() {
     for (outcome, status, last) in [
-        (Ok(Some(remembered())), 201, "outcome"),
+        (Ok(Some(stored_response())), 201, "outcome"),
         (Ok(None), 500, "release"),
         (Err(()), 500, "outcome"),
     ] {

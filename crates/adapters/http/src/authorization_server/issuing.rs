@@ -99,6 +99,6 @@ impl Recoverable for Issue {
     }
 
     async fn was_committed(&self, transaction: &dyn Transaction, _: &Granted) -> Result<bool, StoreError> {
-        self.pair.stands(transaction).await
+        self.pair.was_stored(transaction).await
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{Application, ClientId, ClientType, Credential, CredentialKind};
-use usecases::revoke_tokens::{Found, revoke_own};
+use usecases::revoke_tokens::{PresentedToken, revoke_own};
 use web::deadline::Deadline;
 use web::request::Request;
 use web::write::repeat;
@@ -31,7 +31,7 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
         count(public, Limit::TokenByClient(client.client_id), deadline).await?;
     }
 
-    if let Some(token) = Found::parse(required(&parameters, "token")?) {
+    if let Some(token) = PresentedToken::parse(required(&parameters, "token")?) {
         let ending = end(Arc::clone(public), token, client.client_id, deadline);
         public.tasks.run(ending).await?.map_err(OAuthError::failed)?;
     }
@@ -58,7 +58,7 @@ async fn counts_against_client(
 
 async fn end(
     public: Arc<Public>,
-    token: Found,
+    token: PresentedToken,
     client_id: ClientId,
     deadline: Deadline,
 ) -> Result<(), Error> {

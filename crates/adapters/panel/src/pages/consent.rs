@@ -9,7 +9,9 @@ use kernel::StoreError;
 use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Viewer};
 use url::Url;
 use usecases::authorize::open_ticket;
-use usecases::consent::{Made, Outcome, Shown, decide as decide_consent, release, show, stands};
+use usecases::consent::{
+    Decided, Outcome, ScreenResponse, decide as decide_consent, release, show, was_committed,
+};
 use usecases::{ActingSeller, Failure, Transaction};
 use web::write::{PreparedTransaction, Recoverable, commit_or_resolve, repeat};
 
@@ -57,11 +59,11 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
         }
     };
     match (shown, application) {
-        (Shown::Screen(scopes), Some(application)) => {
+        (ScreenResponse::Screen(scopes), Some(application)) => {
             screen(&request, (&ticket, handle), application, scopes).await
         }
-        (Shown::Answered(error), _) => answered(&request, &ticket, &Outcome::Error(error)),
-        (Shown::Screen(_), None) => Err(Refusal::Consent(ConsentRefusal::Unknown)),
+        (ScreenResponse::Answered(error), _) => answered(&request, &ticket, &Outcome::Error(error)),
+        (ScreenResponse::Screen(_), None) => Err(Refusal::Consent(ConsentRefusal::Unknown)),
     }
 }
 
@@ -69,7 +71,7 @@ async fn show_screen(
     request: &SignedInRequest,
     ticket: &ConsentTicket,
     application: Option<&Application>,
-) -> Result<Shown, Refusal> {
+) -> Result<ScreenResponse, Refusal> {
     let input = (ticket.clone(), request.viewer(), application.cloned());
     let shown = request.change(input, |tx, _, (ticket, viewer, application)| {
         let now = tx.now();
@@ -146,7 +148,7 @@ struct ConsentDecision {
 type Refused = Failure<ConsentRefusal>;
 
 impl ConsentDecision {
-    async fn attempt(&self) -> Result<PreparedTransaction<Made>, Refused> {
+    async fn attempt(&self) -> Result<PreparedTransaction<Decided>, Refused> {
         let transaction = self.panel.units.begin().await?;
         let (tx, randomness) = (transaction.as_ref(), self.panel.randomness.as_ref());
         let (asked, by) = (
@@ -161,15 +163,19 @@ impl ConsentDecision {
 
 /// If the answer to the COMMIT is lost, the rows decide: the browser gets a code if and only if it was stored.
 impl Recoverable for ConsentDecision {
-    type Done = Made;
+    type Done = Decided;
     type Error = Refused;
 
-    async fn prepare(&self) -> Result<PreparedTransaction<Made>, Refused> {
+    async fn prepare(&self) -> Result<PreparedTransaction<Decided>, Refused> {
         repeat(|| self.attempt()).await
     }
 
-    async fn was_committed(&self, transaction: &dyn Transaction, made: &Made) -> Result<bool, StoreError> {
-        stands(transaction, (&self.ticket, self.viewer), made).await
+    async fn was_committed(
+        &self,
+        transaction: &dyn Transaction,
+        decided: &Decided,
+    ) -> Result<bool, StoreError> {
+        was_committed(transaction, (&self.ticket, self.viewer), decided).await
     }
 }
 

@@ -7,8 +7,8 @@ use usecases::redeliver::{self, Refusal as Refused};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 use webhooks::{
-    Attempted, DeliveryFilter, DeliveryId, DeliveryOfSeller, DeliveryState, MOST_ATTEMPTS, Outcome,
-    SubscriptionId, SubscriptionOfSeller,
+    Attempted, DeliveryFilter, DeliveryId, DeliveryState, MOST_ATTEMPTS, Outcome, SellerDelivery,
+    SellerSubscription, SubscriptionId,
 };
 
 use super::{done, ok};
@@ -27,8 +27,8 @@ const CHECKED: &str = "1";
 #[template(path = "deliveries.html")]
 struct Page {
     frame: Frame,
-    receivers: Vec<(Uuid, SubscriptionOfSeller)>,
-    deliveries: Vec<(Uuid, DeliveryOfSeller)>,
+    receivers: Vec<(Uuid, SellerSubscription)>,
+    deliveries: Vec<(Uuid, SellerDelivery)>,
     /// The id of the subscription whose deliveries are shown; empty for all.
     chosen: String,
     failed: bool,
@@ -59,7 +59,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
 
 impl Page {
     /// The subscription of a delivery; `None` if it has been deleted since.
-    fn receiver(&self, id: &SubscriptionId) -> Option<&SubscriptionOfSeller> {
+    fn receiver(&self, id: &SubscriptionId) -> Option<&SellerSubscription> {
         let mut receivers = self.receivers.iter().map(|(_, receiver)| receiver);
         receivers.find(|receiver| receiver.subscription.id == *id)
     }

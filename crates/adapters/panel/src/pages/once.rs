@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use oauth::ClientId;
 use usecases::shown_once::SentForm;
-use usecases::shown_once::{Sent, Shown, take};
+use usecases::shown_once::{SecretForm, ShownSecret, take};
 use uuid::Uuid;
 
 use super::{ok, see_other};
@@ -43,9 +43,9 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
         label: t.to_application,
     };
     ok(&match kept.await?.ok_or(Refusal::ShownBefore)? {
-        Shown::Registered(id, secret) => application(t.registered, id, secret.unwrap_or_default()),
-        Shown::Rotated(id, secret) => application(t.rotated, id, secret),
-        Shown::Token(_, token) => Page {
+        ShownSecret::Registered(id, secret) => application(t.registered, id, secret.unwrap_or_default()),
+        ShownSecret::Rotated(id, secret) => application(t.rotated, id, secret),
+        ShownSecret::Token(_, token) => Page {
             frame: request.frame(t.token),
             client_id: String::new(),
             secret: token,
@@ -62,7 +62,7 @@ pub(super) fn redirect(form: SentForm) -> Result<HttpResponse, Refusal> {
 }
 
 /// A form whose result is stored until it is shown.
-pub(super) fn sent(panel: &Panel, form: SentForm) -> Sent<'_> {
+pub(super) fn sent(panel: &Panel, form: SentForm) -> SecretForm<'_> {
     let sealer = panel.sealer.as_ref();
-    Sent { form, sealer }
+    SecretForm { form, sealer }
 }

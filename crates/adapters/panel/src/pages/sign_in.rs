@@ -8,7 +8,10 @@ use askama::Template;
 use kernel::SellerId;
 use oauth::BrowserSecret;
 use usecases::authorize::open_ticket;
-use usecases::sign_in::{Checked, Opening, Pace, check, is_still_right, note_failure, open_session, pace};
+use usecases::sign_in::{
+    AttemptDelay, NewSession, PasswordCheck, check_password, count_attempt, is_current_password, log_failure,
+    open_session,
+};
 use web::meters;
 
 use super::{page as html, see_other};
@@ -43,14 +46,14 @@ pub(crate) async fn sent(request: PageRequest) -> Result<HttpResponse, Refusal> 
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
     let (accounts, passwords) = (request.panel.panel.as_ref(), request.panel.passwords.as_ref());
-    let checked = check(accounts, passwords, &email, request.fields.get("password")).await?;
+    let checked = check_password(accounts, passwords, &email, request.fields.get("password")).await?;
     let issues = Issues::one("password", request.texts().sign_in.wrong);
     match checked {
-        Checked::Right(seller, hash) => match enter(&request, &seller, &hash).await? {
+        PasswordCheck::Right(seller, hash) => match enter(&request, &seller, &hash).await? {
             Some(secret) => into_panel(&request, &secret, &next),
             None => shown(&request, next, email, issues),
         },
-        Checked::Wrong(known) => {
+        PasswordCheck::Wrong(known) => {
             let answer = shown(&request, next, email, issues);
             if let Some(seller) = known {
                 note(request, seller);
@@ -63,11 +66,11 @@ pub(crate) async fn sent(request: PageRequest) -> Result<HttpResponse, Refusal> 
 /// Counts an attempt to sign in or to change a password, and delays it if required.
 pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result<(), Refusal> {
     let limits = request.panel.settings.attempts;
-    let pace = pace(request.panel.rates.as_ref(), (request.client, email), limits).await?;
-    let (decision, waited) = match pace {
-        Pace::Refused(quota) => ("refused", Err(Refusal::TooMany(quota))),
-        Pace::After(Duration::ZERO) => ("admitted", Ok(Duration::ZERO)),
-        Pace::After(wait) => ("delayed", Ok(wait)),
+    let delay = count_attempt(request.panel.rates.as_ref(), (request.client, email), limits).await?;
+    let (decision, waited) = match delay {
+        AttemptDelay::Refused(quota) => ("refused", Err(Refusal::TooMany(quota))),
+        AttemptDelay::After(Duration::ZERO) => ("admitted", Ok(Duration::ZERO)),
+        AttemptDelay::After(wait) => ("delayed", Ok(wait)),
     };
     meters::count_decision("sign_in", decision);
     match waited? {
@@ -84,19 +87,19 @@ async fn enter(
     compared: &PasswordHash,
 ) -> Result<Option<BrowserSecret>, Refusal> {
     let secret = BrowserSecret::from_random(&request.panel.randomness.secret());
-    let opening = Opening {
+    let new = NewSession {
         by: request.acting_for(seller.id),
         session: secret.hash(),
         earlier: Some(request.browser.hash()),
     };
-    let opened = request.change(opening, |tx, _, opening| {
+    let opened = request.change(new, |tx, _, new| {
         let now = tx.now();
-        Box::pin(open_session(tx, *opening, now))
+        Box::pin(open_session(tx, *new, now))
     });
     if opened.await?.is_err() {
         return Ok(None);
     }
-    if is_still_right(request.panel.panel.as_ref(), seller.id, compared).await? {
+    if is_current_password(request.panel.panel.as_ref(), seller.id, compared).await? {
         return Ok(Some(secret));
     }
     let ended = request.store(secret.hash(), |tx, _, session| tx.end_session(*session));
@@ -120,7 +123,7 @@ fn note(request: PageRequest, seller: SellerId) {
     let tasks = request.panel.tasks.clone();
     drop(tasks.run(async move {
         let noted = request.store(request.acting_for(seller), |tx, _, by| {
-            Box::pin(note_failure(tx, *by))
+            Box::pin(log_failure(tx, *by))
         });
         if let Err(refusal) = noted.await {
             refusal.log(&request.trace_id, "a wrong password was not noted");

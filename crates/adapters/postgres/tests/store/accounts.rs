@@ -127,7 +127,9 @@ async fn audit_entries_keep_the_order_of_one_transaction_and_their_ids_rise_with
         .collect();
     let write = async |tx: &dyn Transaction| {
         for (actor, address, action, n) in &notes {
-            tx.note(*actor, *address, *action, &n.to_string()).await.unwrap();
+            tx.log_action(*actor, *address, *action, &n.to_string())
+                .await
+                .unwrap();
         }
     };
     fixture.tx(write).await;

@@ -76,14 +76,14 @@ async fn of_two_concurrent_submissions_of_a_form_one_acts_and_its_result_is_show
     for commits in [true, false] {
         let (session, form) = (hash(), id());
         let (first, second) = (fixture.begin().await, fixture.begin().await);
-        assert!(first.keep_flash(session, form, Some(vec![1])).await.unwrap());
+        assert!(first.store_flash(session, form, Some(vec![1])).await.unwrap());
         let (is_new, ()) = join!(
-            second.keep_flash(session, form, Some(vec![2])),
+            second.store_flash(session, form, Some(vec![2])),
             fixture.end_once_it_blocks_another(first, commits)
         );
         assert_eq!(is_new.unwrap(), !commits);
         assert!(
-            second.keep_flash(hash(), form, None).await.unwrap(),
+            second.store_flash(hash(), form, None).await.unwrap(),
             "another session's"
         );
         second.commit().await.unwrap();
@@ -98,7 +98,7 @@ async fn of_two_concurrent_submissions_of_a_form_one_acts_and_its_result_is_show
         );
         assert_eq!(taken.unwrap(), if commits { None } else { content });
         assert!(
-            !second.keep_flash(session, form, None).await.unwrap(),
+            !second.store_flash(session, form, None).await.unwrap(),
             "the form stays known"
         );
     }

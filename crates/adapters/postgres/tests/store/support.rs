@@ -361,7 +361,7 @@ pub(crate) async fn set_status(tx: &dyn Transaction, application: ClientId, stat
 
 /// A new item, without events.
 pub(crate) fn created<A, E>(after: A) -> Change<A, E> {
-    Change::made(after, Vec::new())
+    Change::created(after, Vec::new())
 }
 
 /// A changed item, without events.

@@ -117,24 +117,23 @@ fn impossible_records_are_refused() {
         outcome: Outcome::Answered(500),
         duration: Duration::ZERO,
     });
-    let cases = [
-        (-1, None, None, None),
-        (7, None, None, last.clone()),
-        (6, at, None, last.clone()),
-        (0, None, at, None),
-        (0, None, None, last.clone()),
-        (1, at, at, last),
-        (1, at, None, None),
-    ];
-    for (attempt, due_at, delivered_at, last) in cases {
-        let record = DeliveryRecord {
+    let refused = |attempt, due_at, delivered_at, last: &Option<Attempted>| {
+        let last = last.clone();
+        DeliveryState::try_from(DeliveryRecord {
             attempt,
             due_at,
             delivered_at,
             last,
-        };
-        assert!(DeliveryState::try_from(record.clone()).is_err(), "{record:?}");
-    }
+        })
+        .unwrap_err();
+    };
+    refused(-1, None, None, &None);
+    refused(7, None, None, &last);
+    refused(6, at, None, &last);
+    refused(0, None, at, &None);
+    refused(0, None, None, &last);
+    refused(1, at, at, &last);
+    refused(1, at, None, &None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
-    Change, Claim, Claimed, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, Remembered, SellerId,
+    Change, Claim, Claimed, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, SellerId, StoredResponse,
 };
 use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock};
 use orders::{
@@ -281,8 +281,8 @@ pub(crate) fn again(claim: &Claim) -> Claim {
     }
 }
 
-pub(crate) fn answer(body: &str) -> Remembered {
-    Remembered {
+pub(crate) fn answer(body: &str) -> StoredResponse {
+    StoredResponse {
         status: 200,
         body: body.as_bytes().to_vec(),
     }
