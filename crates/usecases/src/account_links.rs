@@ -34,7 +34,7 @@ pub fn link_url(public_url: &str, kind: LinkKind, secret: &LinkSecret) -> String
 }
 
 /// Creates a link for an account and invalidates all earlier ones of its kind.
-pub async fn make_link(
+pub async fn create_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     seller: SellerId,
@@ -60,7 +60,7 @@ pub async fn send_link(
     public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<Link, StoreError> {
-    let (secret, link) = make_link(accounts, randomness, seller.id, kind, now).await?;
+    let (secret, link) = create_link(accounts, randomness, seller.id, kind, now).await?;
     let mail = AccountMail {
         id: randomness.uuid().into(),
         seller: seller.id,
@@ -141,7 +141,7 @@ pub async fn change_password(
     if !accounts.has_session(session).await? {
         return refuse(Refusal::SessionEnded);
     }
-    if accounts.present_password(by.seller).await?.as_ref() != Some(compared) {
+    if accounts.password_hash(by.seller).await?.as_ref() != Some(compared) {
         return refuse(Refusal::PasswordReplaced);
     }
     accounts.set_password(by.seller, password).await?;
@@ -165,7 +165,7 @@ impl std::fmt::Debug for SignInLink {
 }
 
 /// Creates a link that signs a seller in, and invalidates the previous one.
-pub async fn make_sign_in_link(
+pub async fn create_sign_in_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     (by, seller): (ActingOperator, SellerId),
@@ -173,7 +173,7 @@ pub async fn make_sign_in_link(
     now: DateTime<Utc>,
 ) -> Result<SignInLink, Failure<NotOpen>> {
     let seller = lock_open(accounts, seller).await?;
-    let (secret, link) = make_link(accounts, randomness, seller.id, LinkKind::SignIn, now).await?;
+    let (secret, link) = create_link(accounts, randomness, seller.id, LinkKind::SignIn, now).await?;
     by.log(accounts, Action::SignInLinkCreated, seller.id).await?;
     Ok(SignInLink {
         url: link_url(public_url, LinkKind::SignIn, &secret),

@@ -6,8 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
     Application, ApplicationStore, ClientId, Consent, ConsentRefusal, ConsentTicket, Credential,
-    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, RedirectError, ScopeSet, Viewer, answer_to,
-    granted,
+    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, RedirectError, ScopeSet, Viewer, granted,
+    redirect_url,
 };
 
 use crate::{ActingSeller, Failure, failure::refuse};
@@ -65,7 +65,7 @@ impl Outcome {
             Self::Error(error) => ("error", error.as_str()),
         };
         let parameters = [(name, value), ("state", &ticket.request.state), ("iss", issuer)];
-        answer_to(&ticket.request.redirect_uri, &parameters)
+        redirect_url(&ticket.request.redirect_uri, &parameters)
     }
 }
 

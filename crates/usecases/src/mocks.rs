@@ -95,7 +95,7 @@ mock! {
         async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
         async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError>;
         async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError>;
-        async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
+        async fn password_hash(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
         async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
         async fn add_link(&self, link: Link) -> Result<(), StoreError>;
         async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;

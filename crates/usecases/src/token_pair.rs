@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
-    BearerToken, ClientId, CodePresented, Credential, CredentialKind, FamilyId, GrantRefusal, GrantStore,
+    BearerToken, ClientId, CodeExchange, Credential, CredentialKind, FamilyId, GrantRefusal, GrantStore,
     NewPair, ScopeSet, TokenKey, TokenKind, Verdict,
 };
 
@@ -91,7 +91,7 @@ async fn apply<S: Future<Output = Result<(), StoreError>>>(
 pub async fn exchange_code(
     grants: &dyn GrantStore,
     code: TokenKey,
-    presented: &CodePresented,
+    presented: &CodeExchange,
     pair: &TokenPair,
     lifetimes: Lifetimes,
     now: DateTime<Utc>,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     async fn exchange(tx: MockTransaction) -> Result<Granted, Failure<GrantRefusal>> {
-        let presented = CodePresented {
+        let presented = CodeExchange {
             client_id: family().client_id,
             redirect_uri: "https://app.example/cb".to_owned(),
             verifier: CodeVerifier::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned()).unwrap(),

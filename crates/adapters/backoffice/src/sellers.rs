@@ -6,7 +6,7 @@ use kernel::{SellerId, Violations as Broken};
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::account_links::{invite, make_sign_in_link};
+use usecases::account_links::{create_sign_in_link, invite};
 use usecases::sellers::{NoSuchSeller, NotOpen, Request, close_seller, register_seller};
 use web::decode::{nullable, required, text};
 use web::openapi::Parameter;
@@ -242,7 +242,7 @@ impl Write<BackOffice> for MakeSignInLink {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let of = (operator(call)?, self.seller);
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
-        let link = make_sign_in_link(tx, randomness, of, public_url, tx.now())
+        let link = create_sign_in_link(tx, randomness, of, public_url, tx.now())
             .await
             .map_refusal(link_problem)?;
         let expires_at = Timestamp::new(link.expires_at);

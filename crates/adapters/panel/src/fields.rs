@@ -66,7 +66,7 @@ impl Fields {
 
     /// Whether the form has the CSRF token of this browser.
     pub(crate) fn have_token_of(&self, browser: &BrowserSecret) -> bool {
-        browser.has_sent(self.get("csrf"))
+        browser.is_csrf_token(self.get("csrf"))
     }
 
     pub(crate) const fn form(&self) -> &Form {

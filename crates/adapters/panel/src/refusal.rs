@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use accounts::Overcrowded;
+use accounts::HasherBusy;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
@@ -163,7 +163,7 @@ impl Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(cause) if cause.is::<Overcrowded>() => Self::Crowded,
+            StoreError::Unavailable(cause) if cause.is::<HasherBusy>() => Self::Crowded,
             StoreError::Unavailable(_) => Self::Unavailable(error.into()),
             other => Self::Failed(other.into()),
         }

@@ -170,7 +170,7 @@ impl AccountStore for Tx {
         Ok(self.row(has).await?.unwrap_or_default())
     }
 
-    async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError> {
+    async fn password_hash(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError> {
         let password =
             sql!(Option<String>: "select password_hash from sellers where id = ", seller.uuid(), "");
         Ok(self.row(password).await?.flatten().map(PasswordHash::new))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use accounts::{Overcrowded, PasswordHash, PasswordHasher};
+use accounts::{HasherBusy, PasswordHash, PasswordHasher};
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _, password_hash::phc};
 use async_trait::async_trait;
 use kernel::StoreError;
@@ -41,7 +41,7 @@ impl Argon2Hasher {
     ) -> Result<T, StoreError> {
         let queued = Arc::clone(&self.queue)
             .try_acquire_owned()
-            .map_err(|_| StoreError::Unavailable(Overcrowded.into()))?;
+            .map_err(|_| StoreError::Unavailable(HasherBusy.into()))?;
         let running = Arc::clone(&self.running)
             .acquire_owned()
             .await
@@ -139,7 +139,7 @@ mod tests {
             hasher.verify("x", None).await.map(drop),
         ] {
             assert!(
-                matches!(&overdue, Err(StoreError::Unavailable(cause)) if cause.is::<Overcrowded>()),
+                matches!(&overdue, Err(StoreError::Unavailable(cause)) if cause.is::<HasherBusy>()),
                 "{overdue:?}"
             );
         }

@@ -134,7 +134,7 @@ pub trait AccountStore: Send + Sync {
     async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError>;
 
     /// The current password of an account, which the caller has locked.
-    async fn present_password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
+    async fn password_hash(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
 
     async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
 
@@ -218,7 +218,7 @@ pub trait OperatorTokens: Send + Sync {
 /// Hashes passwords.
 ///
 /// An adapter MUST use a slow, salted hash (argon2id) and limit concurrent hashing. If too many calls are waiting, it
-/// MUST fail at once with [`Overcrowded`] in a [`StoreError::Unavailable`].
+/// MUST fail at once with [`HasherBusy`] in a [`StoreError::Unavailable`].
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PasswordHasher: Send + Sync {
@@ -232,7 +232,7 @@ pub trait PasswordHasher: Send + Sync {
 /// The maximum number of passwords is waiting to be hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("as many passwords wait to be hashed as may")]
-pub struct Overcrowded;
+pub struct HasherBusy;
 
 /// Reads the audit log.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]

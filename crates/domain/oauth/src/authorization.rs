@@ -259,7 +259,7 @@ const fn invalid(description: String) -> (RedirectError, String) {
 }
 
 /// A redirect URI with the parameters of a response, appended to an existing query (RFC 6749 §4.1.2).
-pub fn answer_to(redirect_uri: &str, parameters: &[(&str, &str)]) -> String {
+pub fn redirect_url(redirect_uri: &str, parameters: &[(&str, &str)]) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(parameters);
     let joint = match redirect_uri.split_once('?') {

@@ -18,7 +18,7 @@ pub struct Code {
 
 /// The parameters that an authenticated client sends with a code.
 #[derive(Debug, Clone)]
-pub struct CodePresented {
+pub struct CodeExchange {
     pub client_id: ClientId,
     pub redirect_uri: String,
     pub verifier: CodeVerifier,
@@ -64,11 +64,12 @@ pub enum GrantRefusal {
 impl Code {
     /// Judges an exchange. A refused one leaves the code unused, so that only its own client can consume it. An
     /// exchange that fails only because the code was used before is a replay (contract: Flows 2).
-    pub fn judge(&self, family: &Family, presented: &CodePresented, now: DateTime<Utc>) -> Verdict {
+    pub fn judge(&self, family: &Family, presented: &CodeExchange, now: DateTime<Utc>) -> Verdict {
         if family.client_id != presented.client_id {
             return Verdict::Refuse(GrantRefusal::Unknown);
         }
-        if self.redirect_uri != presented.redirect_uri || !self.challenge.is_met_by(&presented.verifier) {
+        if self.redirect_uri != presented.redirect_uri || !self.challenge.is_satisfied_by(&presented.verifier)
+        {
             return Verdict::Refuse(GrantRefusal::Mismatch);
         }
         if self.used_at.is_some() {

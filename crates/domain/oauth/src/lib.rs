@@ -23,7 +23,7 @@ pub use application::{
     Application, ApplicationEvent, ClientType, InvalidClient, Purpose, RateLimit, Registrar, authenticate,
 };
 pub use authorization::{
-    AuthorizationQuery, AuthorizationRefusal, AuthorizationRequest, RedirectError, answer_to,
+    AuthorizationQuery, AuthorizationRefusal, AuthorizationRequest, RedirectError, redirect_url,
 };
 pub use client_id::ClientId;
 pub use consent::{
@@ -32,7 +32,7 @@ pub use consent::{
 };
 pub use credential::{Credential, CredentialKind};
 pub use edit::{ApplicationEdit, RawEdit};
-pub use exchange::{Code, CodePresented, GrantRefusal, Verdict};
+pub use exchange::{Code, CodeExchange, GrantRefusal, Verdict};
 pub use family::{
     FamiliesOf, Family, FamilyKind, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused, Standing,
     client_credentials,

@@ -29,7 +29,7 @@ impl CodeChallenge {
     }
 
     /// True if the challenge was made from this verifier. Compares in constant time.
-    pub fn is_met_by(&self, verifier: &CodeVerifier) -> bool {
+    pub fn is_satisfied_by(&self, verifier: &CodeVerifier) -> bool {
         let made = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.0.as_bytes()));
         self.0.as_bytes().ct_eq(made.as_bytes()).into()
     }
@@ -66,7 +66,7 @@ mod tests {
     fn the_example_of_rfc_7636() {
         let verifier = CodeVerifier::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned()).unwrap();
         let challenge = CodeChallenge::new("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM".to_owned()).unwrap();
-        assert!(challenge.is_met_by(&verifier));
+        assert!(challenge.is_satisfied_by(&verifier));
         assert_eq!(challenge.as_str(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
         assert_eq!(format!("{verifier:?}"), "CodeVerifier(…)");
     }
@@ -87,8 +87,8 @@ mod tests {
         #[test]
         fn no_other_verifier_meets_a_challenge(one in "[A-Za-z0-9._~-]{43,128}", other in "[A-Za-z0-9._~-]{43,128}") {
             let challenge = CodeChallenge::new(URL_SAFE_NO_PAD.encode(digest(&SHA256, one.as_bytes()))).unwrap();
-            prop_assert!(challenge.is_met_by(&CodeVerifier::new(one.clone()).unwrap()));
-            prop_assert_eq!(challenge.is_met_by(&CodeVerifier::new(other.clone()).unwrap()), one == other);
+            prop_assert!(challenge.is_satisfied_by(&CodeVerifier::new(one.clone()).unwrap()));
+            prop_assert_eq!(challenge.is_satisfied_by(&CodeVerifier::new(other.clone()).unwrap()), one == other);
         }
     }
 }

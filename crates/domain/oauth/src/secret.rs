@@ -147,7 +147,7 @@ impl BrowserSecret {
     }
 
     /// True if a form carries this browser's CSRF token.
-    pub fn has_sent(&self, csrf_token: &str) -> bool {
+    pub fn is_csrf_token(&self, csrf_token: &str) -> bool {
         self.csrf_token().as_bytes().ct_eq(csrf_token.as_bytes()).into()
     }
 }
@@ -272,8 +272,8 @@ mod tests {
     #[test]
     fn a_csrf_token_belongs_to_its_browser() {
         let [one, other] = [[1; 32], [2; 32]].map(|random| BrowserSecret::from_random(&random));
-        assert!(one.has_sent(&one.csrf_token()));
-        assert!(!one.has_sent(&other.csrf_token()) && !one.has_sent(""));
+        assert!(one.is_csrf_token(&one.csrf_token()));
+        assert!(!one.is_csrf_token(&other.csrf_token()) && !one.is_csrf_token(""));
         let again = BrowserSecret::presented(one.reveal()).unwrap();
         assert_eq!(again.hash(), one.hash());
         assert!(BrowserSecret::presented("ps_se_AAAA").is_none());

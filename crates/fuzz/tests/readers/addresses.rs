@@ -6,7 +6,7 @@ use actix_web::http::{Uri, header::HeaderValue};
 use kernel::is_public;
 use oauth::{
     Application, ApplicationStatus, AuthorizationQuery, AuthorizationRefusal, ClientType, ScopeSet,
-    answer_to, documentation_link, redirect_uri,
+    documentation_link, redirect_uri, redirect_url,
 };
 use url::Url;
 use uuid::Uuid;
@@ -152,7 +152,7 @@ fn a_redirect_keeps_its_registered_uri_and_its_parameters() {
             ("state", "a b&c=d#e\r\nż"),
             ("iss", "https://api.example"),
         ];
-        let answer = answer_to(&uri, &parameters);
+        let answer = redirect_url(&uri, &parameters);
         assert!(answer.starts_with(&uri) && HeaderValue::from_str(&answer).is_ok());
         let answered = Url::parse(&answer).unwrap();
         assert_eq!(

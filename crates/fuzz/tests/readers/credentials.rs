@@ -54,7 +54,7 @@ fn a_token_has_one_spelling_and_names_its_family() {
         }
         if let Some(secret) = BrowserSecret::presented(text) {
             assert_eq!(secret.reveal(), text);
-            assert!(secret.has_sent(&secret.csrf_token()) && !secret.has_sent(text));
+            assert!(secret.is_csrf_token(&secret.csrf_token()) && !secret.is_csrf_token(text));
         }
     });
 }
@@ -91,7 +91,7 @@ fn ids_numbers_and_addresses_survive_a_round_trip() {
             }
         }
         if let Ok(given) = CodeVerifier::new(text.to_owned()) {
-            assert_eq!(challenge.is_met_by(&given), text == verifier);
+            assert_eq!(challenge.is_satisfied_by(&given), text == verifier);
         }
         if let Ok(address) = Email::new(text.to_owned()) {
             assert_eq!(address.as_str(), text);

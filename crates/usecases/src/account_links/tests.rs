@@ -58,7 +58,7 @@ async fn a_created_link_is_stored_and_mailed_or_returned() {
     assert_eq!(link.expires_at, now() + TimeDelta::days(7));
 
     let tx = storing(SignIn, TimeDelta::seconds(60), 0, Action::SignInLinkCreated);
-    let link = make_sign_in_link(&tx, &chance(), acting, URL, now())
+    let link = create_sign_in_link(&tx, &chance(), acting, URL, now())
         .await
         .unwrap();
     let url = format!("{URL}/panel/sign-in/{}", secret().reveal());
@@ -74,7 +74,7 @@ async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
     let closed = knowing_sellers(MockTransaction::new(), true);
     for (tx, expected) in [(unknown, NotOpen::NoSuchSeller), (closed, NotOpen::SellerClosed)] {
         let acting = (OPERATOR, by().seller);
-        let link = make_sign_in_link(&tx, &chance(), acting, "", now()).await;
+        let link = create_sign_in_link(&tx, &chance(), acting, "", now()).await;
         assert_eq!(refusal(link), expected);
         assert_eq!(refusal(invite(&tx, &chance(), acting, "", now()).await), expected);
         let refused = send_reset(&tx, &chance(), by(), URL, now()).await;
@@ -137,7 +137,7 @@ async fn a_changed_password_ends_every_other_session_unless_something_changed_me
         tx.expect_has_session()
             .withf(|hash| *hash == session())
             .returning(move |_| Ok(alive));
-        tx.expect_present_password()
+        tx.expect_password_hash()
             .returning(move |_| Ok(current.map(hash)));
         tx.expect_set_password()
             .times(times)

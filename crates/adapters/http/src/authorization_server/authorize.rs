@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderValue, LOCATION, REFERRER_POLICY};
-use oauth::{AuthorizationQuery, AuthorizationRefusal, answer_to};
+use oauth::{AuthorizationQuery, AuthorizationRefusal, redirect_url};
 use usecases::Failure;
 use usecases::authorize::authorize;
 use web::Problem;
@@ -80,7 +80,7 @@ fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthErro
             let mut parameters = vec![("error", error.as_str()), ("error_description", &description)];
             parameters.extend(state.as_deref().map(|state| ("state", state)));
             parameters.push(("iss", issuer));
-            Ok(answer_to(&redirect_uri, &parameters))
+            Ok(redirect_url(&redirect_uri, &parameters))
         }
     }
 }

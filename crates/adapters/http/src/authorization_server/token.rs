@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{
-    Application, BearerToken, ClientId, ClientType, CodePresented, CodeVerifier, Credential, CredentialKind,
+    Application, BearerToken, ClientId, ClientType, CodeExchange, CodeVerifier, Credential, CredentialKind,
     FamilyId, GrantRefusal, IssuedToken, ScopeSet, TokenKey,
 };
 use serde::Serialize;
@@ -195,7 +195,7 @@ async fn client_credentials(
 /// The credential that a client exchanges for a token pair, with everything that the exchange checks.
 pub(super) enum Presented {
     /// The code with this key, and what the client presents with it.
-    Code(TokenKey, CodePresented),
+    Code(TokenKey, CodeExchange),
     /// The refresh token with this key, presented by this client.
     RefreshToken(TokenKey, ClientId),
 }
@@ -208,7 +208,7 @@ impl Presented {
         let verifier = required(parameters, "code_verifier")?.to_owned();
         let verifier = CodeVerifier::new(verifier)
             .map_err(|wrong| OAuthError::invalid_request(format!("code_verifier {wrong}.")))?;
-        let presented = CodePresented {
+        let presented = CodeExchange {
             client_id,
             redirect_uri,
             verifier,

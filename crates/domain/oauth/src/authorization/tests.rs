@@ -160,7 +160,7 @@ fn parameters_are_appended_to_an_existing_query() {
         ("https://a.example/cb?x=1", "&"),
         ("https://a.example/cb?x=1&", ""),
     ] {
-        let url = answer_to(address, &parameters);
+        let url = redirect_url(address, &parameters);
         assert_eq!(url, format!("{address}{joint}{written}"));
     }
 }

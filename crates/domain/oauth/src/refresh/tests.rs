@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::ApplicationStatus::{Active, Pending, Suspended};
-use crate::{Code, CodeChallenge, CodePresented, CodeVerifier, Standing};
+use crate::{Code, CodeChallenge, CodeExchange, CodeVerifier, Standing};
 
 fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
@@ -45,9 +45,9 @@ fn code() -> Code {
     }
 }
 
-fn presented() -> CodePresented {
+fn presented() -> CodeExchange {
     let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-    CodePresented {
+    CodeExchange {
         client_id: client(3),
         redirect_uri: "https://app.example/cb".to_owned(),
         verifier: CodeVerifier::new(verifier.to_owned()).unwrap(),

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{SellerId, StoreError};
 use oauth::{
-    Application, ClientId, CodeChallenge, CodePresented, CodeVerifier, FamilyId, GrantRefusal, NewConsent,
+    Application, ClientId, CodeChallenge, CodeExchange, CodeVerifier, FamilyId, GrantRefusal, NewConsent,
     NewPair, ScopeSet, TokenKey, Verdict,
 };
 use usecases::Transaction;
@@ -75,7 +75,7 @@ impl Parties {
     /// Exchanges a code as its own client. A replay returns `Err(None)`.
     pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> PairResult {
         let (family, stored) = tx.lock_code(code).await?.unwrap();
-        let presented = CodePresented {
+        let presented = CodeExchange {
             client_id: self.client_id(),
             redirect_uri: REDIRECT.to_owned(),
             verifier: CodeVerifier::new(VERIFIER.to_owned()).unwrap(),
