@@ -110,12 +110,10 @@ async fn a_stored_response_is_sealed_for_its_own_row() {
         other.space.uuid()
     );
     fixture.tamper(&swap).await;
-    assert_eq!(
-        fixture
-            .rows_of("idempotency where position('remembered-body|'::bytea in body) = 1")
-            .await,
-        2
-    );
+    let rows = fixture
+        .rows_of("idempotency where position('remembered-body|'::bytea in body) = 1")
+        .await;
+    assert_eq!(rows, 2);
     let error = fixture
         .database
         .claims()

@@ -9,7 +9,7 @@ use orders::{Carrier, OrderRef};
 use crate::{
     feed::follow,
     support::{
-        Fixture, Parties, Restock, Work as _, id, instant, key_of, link, offer, part, session, shipped,
+        Fixture, Parties, SetStock, Work as _, id, instant, key_of, link, offer, part, session, shipped,
     },
 };
 
@@ -95,7 +95,7 @@ async fn corrupt_offers_and_changes_are_named() {
     let offer_id = offer.id;
     fixture.save_offers(vec![offer]).await;
     fixture
-        .tx(async |tx| Restock(seller, offer_id, 1).run(tx).await.unwrap())
+        .tx(async |tx| SetStock(seller, offer_id, 1).run(tx).await.unwrap())
         .await;
     drop_checks(&fixture, &["offers", "changes"]).await;
     fixture.tamper("update offers set status = 'sold'").await;

@@ -16,8 +16,9 @@ use webhooks::{Capacity, QueueKey, SubscriptionQueue};
 
 use crate::feed::follow;
 use crate::support::{
-    CAPACITY, Fixture, LEASE, Parties, Place, Report, Restock, Settle, Work as _, again, all_ended, answer,
-    claim, grant, handle, hash, id, ids, more, queue_one, release, request, settings, transact,
+    CAPACITY, Fixture, LEASE, Parties, PlaceOrder, ReportShipment, SetStock, SettleOrder, Work as _, again,
+    all_ended, answer, claim, grant, handle, hash, id, ids, more, queue_one, release, request, settings,
+    transact,
 };
 
 impl Fixture {
@@ -174,15 +175,15 @@ async fn writes_and_the_feed_scan_no_table() {
     fixture.filled(TRADE).await;
     let trade = async |database: &Database| {
         let units = database.units();
-        let placed = transact(&*units, &Place(request(&[(seller, offer)])))
+        let placed = transact(&*units, &PlaceOrder(request(&[(seller, offer)])))
             .await
             .unwrap();
         let order = OrderRef::Id(placed.id);
-        transact(&*units, &Settle(order.clone(), Settlement::Pay))
+        transact(&*units, &SettleOrder(order.clone(), Settlement::Pay))
             .await
             .unwrap();
-        transact(&*units, &Report(seller, order)).await.unwrap();
-        transact(&*units, &Restock(seller, offer, 400)).await.unwrap();
+        transact(&*units, &ReportShipment(seller, order)).await.unwrap();
+        transact(&*units, &SetStock(seller, offer, 400)).await.unwrap();
         // A key that is claimed, refused for another request, and completed.
         let (own, claims) = (claim(seller, "k", "a"), database.claims());
         for claim in [&own, &again(&own)] {
@@ -389,17 +390,17 @@ async fn keyed_writes(
     database: &Database,
     (seller, offer): (SellerId, kernel::OfferId),
 ) -> Duration {
-    let order = fixture.place(&[(seller, offer)]).await;
-    fixture.run(&Settle(order.clone(), Settlement::Pay)).await;
+    let order = fixture.place_order(&[(seller, offer)]).await;
+    fixture.run(&SettleOrder(order.clone(), Settlement::Pay)).await;
     let began = Instant::now();
     for patches in [true, false] {
         let claim = claim(seller, &id().to_string(), "a");
         database.claims().claim(&claim, LEASE).await.unwrap();
         let tx = database.units().begin().await.unwrap();
         if patches {
-            Restock(seller, offer, 200).run(&*tx).await.unwrap();
+            SetStock(seller, offer, 200).run(&*tx).await.unwrap();
         } else {
-            Report(seller, order.clone()).run(&*tx).await.unwrap();
+            ReportShipment(seller, order.clone()).run(&*tx).await.unwrap();
         }
         tx.complete(&claim, &answer("a")).await.unwrap();
         tx.commit().await.unwrap();

@@ -12,7 +12,8 @@ use orders::OrderRef;
 use usecases::{Failure, settle_order, settle_order::Settlement, ship_order};
 
 use crate::support::{
-    Fixture, Moderate, Place, Report, Settle, changed, id, instant, offer, request, transact,
+    Fixture, ModerateOffer, PlaceOrder, ReportShipment, SettleOrder, changed, id, instant, offer, request,
+    transact,
 };
 
 /// The number of deadlocks that the database has counted.
@@ -25,7 +26,7 @@ async fn deadlocks(fixture: &Fixture) -> i64 {
 /// One writer's operation on an order; refusals are allowed.
 async fn change_order(busy: &adapter_postgres::Database, order: &OrderRef, owner: SellerId, n: usize) {
     let units = busy.units();
-    let settle = async |step| match transact(&*units, &Settle(order.clone(), step)).await {
+    let settle = async |step| match transact(&*units, &SettleOrder(order.clone(), step)).await {
         Ok(_) | Err(Failure::Refused(settle_order::Refusal::Impossible(_))) => {}
         Err(error) => panic!("{error:?}"),
     };
@@ -33,7 +34,7 @@ async fn change_order(busy: &adapter_postgres::Database, order: &OrderRef, owner
         0 => settle(Settlement::Pay).await,
         1 => settle(Settlement::Cancel).await,
         2 => settle(Settlement::Deliver).await,
-        _ => match transact(&*units, &Report(owner, order.clone())).await {
+        _ => match transact(&*units, &ReportShipment(owner, order.clone())).await {
             Ok(_) | Err(Failure::Refused(ship_order::Refusal::Impossible { .. })) => {}
             Err(error) => panic!("{error:?}"),
         },
@@ -59,7 +60,7 @@ async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
         // From one seller, or from three.
         let several = [offers[n], offers[(n + 7) % 20], offers[(n + 13) % 20]];
         let items = if n % 2 == 0 { &several[..] } else { &several[..1] };
-        orders.push((fixture.place(items).await, offers[n].0));
+        orders.push((fixture.place_order(items).await, offers[n].0));
     }
     let busy = fixture.another(32);
     let writers = (0..32_usize).map(|writer| {
@@ -70,7 +71,7 @@ async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
                 let (order, owner) = &orders[(n * 7) % 20];
                 change_order(busy, order, *owner, n).await;
                 let items = [offers[n % 20], offers[(n + 5) % 20]];
-                match transact(&*busy.units(), &Place(request(&items))).await {
+                match transact(&*busy.units(), &PlaceOrder(request(&items))).await {
                     Ok(placed) if n % 3 == 0 => {
                         change_order(busy, &OrderRef::Id(placed.id), items[0].0, 1).await;
                     }
@@ -79,7 +80,7 @@ async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
                 }
                 let (seller, offer) = offers[(n + 3) % 20];
                 for decision in [Decision::Reject, Decision::Approve] {
-                    transact(&*busy.units(), &Moderate(seller, offer, decision))
+                    transact(&*busy.units(), &ModerateOffer(seller, offer, decision))
                         .await
                         .unwrap();
                 }
@@ -94,11 +95,8 @@ async fn concurrent_writers_of_the_same_offers_and_orders_meet_no_deadlock() {
             .iter()
             .cycle()
         {
-            fixture
-                .tamper(&format!(
-                    "update subscriptions set wake_at = null where id = '{queue}'"
-                ))
-                .await;
+            let sql = format!("update subscriptions set wake_at = null where id = '{queue}'");
+            fixture.tamper(&sql).await;
         }
     };
     tokio::select! {

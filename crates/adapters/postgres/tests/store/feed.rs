@@ -5,7 +5,7 @@ use std::time::Duration;
 use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Fixture, Restock};
+use crate::support::{Fixture, SetStock};
 
 /// Reads until this many items have arrived. Transactions of other tests on the same server hold the feed back while
 /// they last.
@@ -45,7 +45,7 @@ async fn a_cursor_of_lost_rows_is_refused() {
     };
     let start = reader.changes(None, 1).await.unwrap().next;
     assert!(is_known(&start).await);
-    fixture.run(&Restock(seller, offer, 1)).await;
+    fixture.run(&SetStock(seller, offer, 1)).await;
     let (_, last) = follow(&*reader, None, 1).await;
     assert!(is_known(&last).await);
 

@@ -129,12 +129,8 @@ async fn no_token_is_issued_after_a_suspension_or_narrowing_is_committed() {
         fixture
             .set_status(application.client_id, oauth::ApplicationStatus::Active)
             .await;
-        fixture
-            .tamper(&format!(
-                "update applications set scopes = {}",
-                application.scopes.bits()
-            ))
-            .await;
+        let sql = format!("update applications set scopes = {}", application.scopes.bits());
+        fixture.tamper(&sql).await;
         assert!(issue_with_retries(&issuing, new(&application)).await);
     }
 }

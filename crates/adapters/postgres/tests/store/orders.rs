@@ -95,31 +95,6 @@ async fn a_part_of_every_state_reads_back_by_id_and_number() {
 }
 
 #[tokio::test]
-async fn parts_of_one_order_are_locked_by_seller() {
-    let fixture = Fixture::new().await;
-    let first = part(fixture.seller().await, instant());
-    let mut parts = Vec::new();
-    for _ in 0..4 {
-        let next = SellerOrder {
-            seller: fixture.seller().await,
-            several_sellers: true,
-            ..first.clone()
-        };
-        parts.insert(0, next);
-    }
-    fixture.save(&parts).await;
-    parts.sort_by_key(|part| part.seller);
-    let by = OrderRef::Number(first.number);
-    let tx = fixture.begin().await;
-    assert_eq!(tx.lock_order(&by).await.unwrap(), parts);
-    assert_eq!(tx.lock_order(&OrderRef::Id(id().into())).await.unwrap(), []);
-    assert_eq!(
-        fixture.database.order_directory().parts(&by).await.unwrap(),
-        parts
-    );
-}
-
-#[tokio::test]
 async fn inserting_a_known_order_or_updating_a_missing_part_fails() {
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;

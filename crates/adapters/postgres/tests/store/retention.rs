@@ -8,7 +8,7 @@ use orders::{OrderRef, SellerOrder};
 
 use crate::{
     orders::parts_of_every_state,
-    support::{Fixture, Parties, Restock, id, instant, key_of, mail, new_token, part},
+    support::{Fixture, Parties, SetStock, id, instant, key_of, mail, new_token, part},
 };
 
 /// Deletes a batch and returns the numbers of deleted tokens, families and panel rows.
@@ -147,7 +147,7 @@ async fn changes_and_finished_mails_are_cleared_after_thirty_days() {
     let (fixture, clock) = Fixture::frozen().await;
     let seller = fixture.seller().await;
     let offer = fixture.offer(seller, 5).await;
-    fixture.run(&Restock(seller, offer, 1)).await;
+    fixture.run(&SetStock(seller, offer, 1)).await;
     for _ in 0..3 {
         fixture
             .tx(async |tx| tx.queue_mail(mail(id().into())).await.unwrap())
@@ -170,11 +170,8 @@ async fn changes_and_finished_mails_are_cleared_after_thirty_days() {
         ..ClearedRecords::default()
     };
     assert_eq!(fixture.database.clear_records().await.unwrap(), cleared);
-    assert_eq!(
-        fixture.rows_of("mails").await,
-        1,
-        "what is still to be sent stays"
-    );
+    let rows = fixture.rows_of("mails").await;
+    assert_eq!(rows, 1, "what is still to be sent stays");
 }
 
 #[tokio::test]

@@ -76,12 +76,10 @@ async fn a_lease_records_its_attempts_until_it_is_taken_over() {
     );
     clock.advance(TimeDelta::minutes(5)).await;
     fixture.end_all(&other, 200).await;
-    assert_eq!(
-        fixture
-            .rows_of("deliveries where delivered_at is not null and attempt = 1")
-            .await,
-        1
-    );
+    let rows = fixture
+        .rows_of("deliveries where delivered_at is not null and attempt = 1")
+        .await;
+    assert_eq!(rows, 1);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use usecases::Transaction;
 use webhooks::QueueKey;
 
 use crate::support::{
-    CAPACITY, Fixture, LEASE, Moderate, Work as _, answer, claim, id, queue_one, set_status,
+    CAPACITY, Fixture, LEASE, ModerateOffer, Work as _, answer, claim, id, queue_one, set_status,
 };
 
 /// An open transaction that has announced an offer's rejection.
@@ -20,7 +20,7 @@ async fn open_fan_out(fixture: &Fixture, queue: QueueKey, offer: OfferId) -> Box
     let claim = claim(queue.seller, &id().to_string(), "x");
     fixture.database.claims().claim(&claim, LEASE).await.unwrap();
     let tx = fixture.begin().await;
-    Moderate(queue.seller, offer, Decision::Reject)
+    ModerateOffer(queue.seller, offer, Decision::Reject)
         .run(&*tx)
         .await
         .unwrap();
@@ -129,7 +129,7 @@ async fn a_fan_out_wakes_sleeping_queues_and_leaves_due_and_leased_ones_alone() 
         expected.push((set, queue, fixture.sleeps_until(queue).await, woken));
     }
     let offer = fixture.offer(seller, 5).await;
-    fixture.place(&[(seller, offer)]).await;
+    fixture.place_order(&[(seller, offer)]).await;
     assert_eq!(fixture.rows_of("deliveries").await, 4);
     for (what, queue, before, woken) in expected {
         let after = fixture.sleeps_until(queue).await;
@@ -245,12 +245,10 @@ async fn few_claims_meet_a_suspended_application_however_many_queues_it_has() {
         claimed.extend(fixture.claim().await);
     }
     assert_eq!((claimed.len(), claimed[0].lease.queue), (1, active));
-    assert_eq!(
-        fixture
-            .rows_of("subscriptions where wake_at is not null and not leased")
-            .await,
-        0
-    );
+    let rows = fixture
+        .rows_of("subscriptions where wake_at is not null and not leased")
+        .await;
+    assert_eq!(rows, 0);
     fixture.set_status(application, ApplicationStatus::Active).await;
     assert_eq!(
         fixture.claim_one().await.lease.queue,

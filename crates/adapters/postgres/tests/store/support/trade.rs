@@ -44,8 +44,8 @@ impl Fixture {
     }
 
     /// Places an order of one piece of each offer.
-    pub(crate) async fn place(&self, items: &[(SellerId, OfferId)]) -> OrderRef {
-        OrderRef::Id(self.run(&Place(request(items))).await.id)
+    pub(crate) async fn place_order(&self, items: &[(SellerId, OfferId)]) -> OrderRef {
+        OrderRef::Id(self.run(&PlaceOrder(request(items))).await.id)
     }
 
     pub(crate) async fn claim_key(&self, claim: &Claim) -> Claimed {
@@ -72,10 +72,10 @@ pub(crate) async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Resul
     usecases::transact(units, work, |tx, work| work.run(tx)).await
 }
 
-pub(crate) struct Place(pub(crate) place_order::Request);
+pub(crate) struct PlaceOrder(pub(crate) place_order::Request);
 
 #[async_trait]
-impl Work for Place {
+impl Work for PlaceOrder {
     type Done = place_order::Placed;
     type Error = Failure<place_order::Refusal>;
 
@@ -84,10 +84,10 @@ impl Work for Place {
     }
 }
 
-pub(crate) struct Settle(pub(crate) OrderRef, pub(crate) Settlement);
+pub(crate) struct SettleOrder(pub(crate) OrderRef, pub(crate) Settlement);
 
 #[async_trait]
-impl Work for Settle {
+impl Work for SettleOrder {
     type Done = Vec<SellerOrder>;
     type Error = Failure<settle_order::Refusal>;
 
@@ -96,10 +96,10 @@ impl Work for Settle {
     }
 }
 
-pub(crate) struct Report(pub(crate) SellerId, pub(crate) OrderRef);
+pub(crate) struct ReportShipment(pub(crate) SellerId, pub(crate) OrderRef);
 
 #[async_trait]
-impl Work for Report {
+impl Work for ReportShipment {
     type Done = SellerOrder;
     type Error = Failure<ship_order::Refusal>;
 
@@ -114,10 +114,10 @@ impl Work for Report {
     }
 }
 
-pub(crate) struct Restock(pub(crate) SellerId, pub(crate) OfferId, pub(crate) i64);
+pub(crate) struct SetStock(pub(crate) SellerId, pub(crate) OfferId, pub(crate) i64);
 
 #[async_trait]
-impl Work for Restock {
+impl Work for SetStock {
     type Done = Offer;
     type Error = Failure<change_offer::Refusal<Vec<PatchRefusal>>>;
 
@@ -130,10 +130,10 @@ impl Work for Restock {
     }
 }
 
-pub(crate) struct Moderate(pub(crate) SellerId, pub(crate) OfferId, pub(crate) Decision);
+pub(crate) struct ModerateOffer(pub(crate) SellerId, pub(crate) OfferId, pub(crate) Decision);
 
 #[async_trait]
-impl Work for Moderate {
+impl Work for ModerateOffer {
     type Done = ();
     type Error = UnitOfWorkError;
 
