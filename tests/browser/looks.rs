@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use blackbox::{Application, PASSWORD, Receiver, Reply, Seller, World, eventually, local_receivers};
+use blackbox::{Application, PASSWORD, Receiver, Reply, Seller, World, local_receivers, until};
 use serde_json::json;
 
 use crate::{
@@ -128,9 +128,9 @@ async fn furnished() -> Furnished {
         member.browser.submit(&form).await.expect(200);
     }
     glad.has(1).await;
-    eventually("the failure", async || {
+    until("the failure", async || {
         let page = member.browser.open("/panel/deliveries").await;
-        page.html.contains("outcome failed").then_some(())
+        page.html.contains("outcome failed")
     })
     .await;
     let connected = world.partner(&world.seller().await, &SCOPES).await;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use blackbox::{CarrierStub, Integration, Receiver, Reply, Says, World, eventually, soon_again};
+use blackbox::{CarrierStub, Integration, Receiver, Reply, Says, World, soon_again, until};
 use chrono::TimeDelta;
 use rustix::process::Signal;
 use serde_json::json;
@@ -191,10 +191,7 @@ impl Workers {
     }
 
     async fn done<W: Work>(&self) {
-        eventually(W::OPEN, async || {
-            (self.rig.count(W::OPEN).await == 0).then_some(())
-        })
-        .await;
+        until(W::OPEN, async || self.rig.count(W::OPEN).await == 0).await;
     }
 }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use blackbox::{
-    CarrierStub, EVENTS, Integration, Receiver, Says, World, eventually, items, line, number_of, offer_line,
-    order_body, text,
+    CarrierStub, EVENTS, Integration, Receiver, Says, World, items, line, number_of, offer_line, order_body,
+    text, until,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -153,10 +153,7 @@ async fn an_order_is_placed_paid_cancelled_erased_and_shipped_once() {
     carrier.says("PARCEL", Says::Silence);
     let killed = rig.check_killed(&shipped, async || {
         let before = carrier.asked("PARCEL");
-        eventually("the look-up", async || {
-            (carrier.asked("PARCEL") > before).then_some(())
-        })
-        .await;
+        until("the look-up", async || carrier.asked("PARCEL") > before).await;
         adopted();
     });
     killed.await.expect("the process is killed during the look-up");

@@ -10,7 +10,7 @@ use std::{
 
 use blackbox::{
     Expect as _, Hook, Integration, PersonalToken, Receiver, Reply, World, entry, eventually, line,
-    local_receivers, run,
+    local_receivers, run, until,
 };
 use private_postgres::{Cluster, Options};
 use reqwest::Method;
@@ -175,10 +175,7 @@ async fn end_of_feed(world: &World) -> String {
 }
 
 async fn all_arrived(world: &World, hook: &Hook) {
-    eventually("the last delivery", async || {
-        (world.waiting(&hook.id).await == 0).then_some(())
-    })
-    .await;
+    until("the last delivery", async || world.waiting(&hook.id).await == 0).await;
 }
 
 async fn work_before(world: &World, runbook: &Runbook) -> Before {
@@ -207,8 +204,8 @@ async fn work_before(world: &World, runbook: &Runbook) -> Before {
     receiver.answers(Reply::Status(500));
     let third = world.unpaid(&[line(seller, &offer, 1)], json!({})).await;
     let failed = "select count(*) from deliveries where subscription_id::text = $1 and due_at is not null and attempt > 0";
-    eventually("a failed attempt", async || {
-        (world.count(failed, &hook.id).await == 1).then_some(())
+    until("a failed attempt", async || {
+        world.count(failed, &hook.id).await == 1
     })
     .await;
     let mut seen = Vec::new();
@@ -336,9 +333,9 @@ async fn an_instant_is_gone_back_to_and_what_came_after_is_as_the_page_says() {
     assert_eq!(replayed.bytes, before.keyed.bytes);
     let anew = change(&world, token, &before.offer, "afterwards").await;
     assert_eq!(anew.header("idempotent-replayed"), None);
-    eventually("the change in the feed", async || {
+    until("the change in the feed", async || {
         let page = page(&world, &before.cursor).await.expect(200).json();
-        (page["items"].as_array().unwrap().len() == 1).then_some(())
+        page["items"].as_array().unwrap().len() == 1
     })
     .await;
     use_up_ids(&world, &after.cursor).await;

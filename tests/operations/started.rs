@@ -61,7 +61,7 @@ impl Started {
 
     /// Waits until a path is answered 200.
     pub(crate) async fn becomes_good(&self, path: &str) {
-        blackbox::eventually(path, async || (self.status(path).await == 200).then_some(())).await;
+        blackbox::until(path, async || self.status(path).await == 200).await;
     }
 
     /// Stops it as every service manager does.

@@ -12,7 +12,7 @@ pub(crate) async fn admin(world: &World, words: &str) -> Finished {
 }
 
 /// The JSON output of an `admin` command.
-pub(crate) async fn told(world: &World, words: &str) -> Vec<Value> {
+pub(crate) async fn admin_json(world: &World, words: &str) -> Vec<Value> {
     json_lines(&admin(world, &format!("{words} --json")).await.success())
 }
 
@@ -23,16 +23,14 @@ fn json_lines(finished: &Finished) -> Vec<Value> {
 
 /// The audit log from the command line, newest first.
 pub(crate) async fn audit(world: &World, options: &str) -> Vec<Value> {
-    told(world, &format!("audit list {options}")).await
+    admin_json(world, &format!("audit list {options}")).await
 }
 
 /// Asserts the newest audit entry about a subject, made by the command line.
-async fn is_noted(world: &World, subject: &str, action: &str) {
-    let entry = audit(world, &format!("--about {subject} --limit 1"))
-        .await
-        .remove(0);
-    let noted = (&entry["subject"], &entry["actor"]["kind"], &entry["action"]);
-    assert_eq!(noted, (&json!(subject), &json!("command_line"), &json!(action)));
+async fn is_audited(world: &World, subject: &str, action: &str) {
+    let entry = &audit(world, &format!("--about {subject} --limit 1")).await[0];
+    let found = (&entry["subject"], &entry["actor"]["kind"], &entry["action"]);
+    assert_eq!(found, (&json!(subject), &json!("command_line"), &json!(action)));
 }
 
 fn actions(entries: &[Value]) -> Vec<&str> {
@@ -63,57 +61,43 @@ async fn an_operator_token_is_made_listed_and_revoked() {
     assert_eq!(office(&world, token).await, 200);
     let list = admin(&world, "operator-tokens list").await.success();
     assert!(!list.output().contains(token) && list.stdout.contains("feed"));
-    let listed = told(&world, "operator-tokens list").await;
+    let listed = admin_json(&world, "operator-tokens list").await;
     let id = listed.iter().find(|one| one["name"] == "feed").unwrap()["id"].as_str();
-    let revoked = told(&world, &format!("operator-tokens revoke {}", id.unwrap())).await;
+    let revoked = admin_json(&world, &format!("operator-tokens revoke {}", id.unwrap())).await;
     assert_eq!(revoked, [json!({"id": id, "revoked": true})]);
     assert_eq!(office(&world, token).await, 401);
     world.office_get("/sellers").await.expect(200);
-    let made = told(&world, "operator-tokens create ci").await.remove(0);
+    let made = admin_json(&world, "operator-tokens create ci").await.remove(0);
     assert_eq!(made["name"], "ci");
     assert_eq!(office(&world, made["token"].as_str().unwrap()).await, 200);
 
+    let unknown = format!("revoke {}", offer_id(1));
     for (wrong, code) in [
-        (format!("revoke {}", offer_id(1)), 3),
-        ("revoke x".to_owned(), 2),
-        ("create".to_owned(), 2),
-        ("create --name".to_owned(), 2),
-        ("create one --name two".to_owned(), 2),
+        (unknown.as_str(), 3),
+        ("revoke x", 2),
+        ("create", 2),
+        ("create --name", 2),
+        ("create one --name two", 2),
     ] {
-        admin(&world, &format!("operator-tokens {wrong}"))
-            .await
-            .ended(code);
+        let wrong = format!("operator-tokens {wrong}");
+        admin(&world, &wrong).await.ended(code);
     }
-    run(
-        PROGRAM,
-        &["admin", "operator-tokens", "create", ""],
-        &[("DATABASE_URL", world.database.url())],
-    )
-    .await
-    .failure();
+    let environment = [("DATABASE_URL", world.database.url())];
+    let unnamed = ["admin", "operator-tokens", "create", ""];
+    run(PROGRAM, &unnamed, &environment).await.failure();
     for words in ["import offers - --seller abc", "admin operator-tokens revoke abc"] {
-        let refused = cli(&world, words).await.failure();
-        let says_how = refused.stderr.contains("such as 0197a5c4-");
-        assert!(
-            says_how && !refused.stderr.contains("invalid length"),
-            "{}",
-            refused.output()
-        );
+        let refused = cli(&world, words).await.failure().stderr;
+        let has_example = refused.contains("such as 0197a5c4-");
+        assert!(has_example && !refused.contains("invalid length"), "{refused}");
     }
 }
 
 #[tokio::test]
 async fn a_generated_key_serves() {
     let world = world().await;
-    let generate = async || {
-        admin(&world, "keys generate")
-            .await
-            .success()
-            .stdout
-            .trim()
-            .to_owned()
-    };
+    let generate = async || admin(&world, "keys generate").await.success().stdout;
     let (one, two) = (generate().await, generate().await);
+    let (one, two) = (one.trim(), two.trim());
     assert_ne!(one, two);
     let (id, secret) = one.split_once(':').expect("<id>:<base64>");
     assert!(!id.is_empty() && secret.len() == 44, "the base64 of 32 bytes");
@@ -122,7 +106,7 @@ async fn a_generated_key_serves() {
 }
 
 #[tokio::test]
-async fn what_operators_do_stands_in_the_audit_log() {
+async fn operators_actions_are_in_the_audit_log() {
     let mut world = world().await;
     let made = admin(&world, "operator-tokens create shop").await.success();
     let entries = audit(&world, "").await;
@@ -150,9 +134,8 @@ async fn what_operators_do_stands_in_the_audit_log() {
     let by = audit(&world, &format!("--about {token}")).await;
     let all = ["seller.closed", "seller.registered", "operator_token.made"];
     assert_eq!(actions(&by), all, "what the token did, and what was done to it");
-    admin(&world, &format!("operator-tokens revoke {token}"))
-        .await
-        .success();
+    let revoke = format!("operator-tokens revoke {token}");
+    admin(&world, &revoke).await.success();
     let first = audit(&world, "--limit 2").await;
     assert_eq!(actions(&first), ["operator_token.revoked", "seller.closed"]);
     let next = audit(&world, &format!("--before {}", first[1]["id"].as_str().unwrap())).await;
@@ -161,9 +144,8 @@ async fn what_operators_do_stands_in_the_audit_log() {
         ["seller.registered", "operator_token.made", "operator_token.made"]
     );
 
-    let table = admin(&world, &format!("audit list --about {seller}"))
-        .await
-        .success();
+    let list = format!("audit list --about {seller}");
+    let table = admin(&world, &list).await.success();
     let lines: Vec<_> = table.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", table.stdout);
     let column = lines[0].find("ACTION").unwrap();
@@ -175,25 +157,23 @@ async fn what_operators_do_stands_in_the_audit_log() {
     assert!(!table.output().contains("ps_op_") && !table.output().contains("shop.example"));
 
     // A subject without entries is not an error; a malformed one is.
-    admin(&world, &format!("audit list --about {}", offer_id(9)))
-        .await
-        .success();
+    let none = format!("audit list --about {}", offer_id(9));
+    admin(&world, &none).await.success();
     let unknown = admin(&world, "audit list --about nonsense").await.ended(3);
     assert!(unknown.stderr.contains("\"nonsense\""), "{}", unknown.stderr);
     let spaced = ["admin", "audit", "list", "--about", "a seller"];
-    let wrong = run(PROGRAM, &spaced, &[("DATABASE_URL", world.database.url())])
-        .await
-        .ended(2);
+    let environment = [("DATABASE_URL", world.database.url())];
+    let wrong = run(PROGRAM, &spaced, &environment).await.ended(2);
     assert!(wrong.stderr.contains("must be an id such as"), "{}", wrong.stderr);
 }
 
 #[tokio::test]
-async fn connections_are_listed_with_who_runs_them() {
+async fn connections_are_listed_with_their_applications_owner() {
     let world = world().await;
     let partner = world.partner(&world.seller().await, &["offers:read"]).await;
     let mut member = world.member().await;
     world.pair(&mut member.browser, &partner, "offers:read").await;
-    let listed = told(&world, &format!("connections list {}", member.seller.id)).await;
+    let listed = admin_json(&world, &format!("connections list {}", member.seller.id)).await;
     assert_eq!(listed.len(), 1, "{listed:?}");
     assert_eq!(listed[0]["client_id"], partner.client_id);
     assert_eq!(listed[0]["scopes"], json!(["offers:read"]));
@@ -203,7 +183,7 @@ async fn connections_are_listed_with_who_runs_them() {
 }
 
 #[tokio::test]
-async fn tokens_from_stdin_are_revoked_line_by_line_and_never_repeated() {
+async fn tokens_from_stdin_are_revoked_line_by_line_and_never_printed() {
     let world = world().await;
     let seller = world.seller().await;
     let application = world.application(&seller, &["offers:read"]).await;
@@ -220,12 +200,11 @@ async fn tokens_from_stdin_are_revoked_line_by_line_and_never_repeated() {
         assert!(!done.output().contains(token.as_str()), "{}", done.output());
         assert!(!world.works(token).await);
         let family = json_lines(&done)[0]["family"].clone();
-        is_noted(&world, family.as_str().unwrap(), "token.revoked").await;
+        is_audited(&world, family.as_str().unwrap(), "token.revoked").await;
     }
     revoke(&world, &found).await.success();
-    let done = revoke(&world, &format!("{first}\r\n\n  {second}\n"))
-        .await
-        .success();
+    let lines = format!("{first}\r\n\n  {second}\n");
+    let done = revoke(&world, &lines).await.success();
     let lines = json_lines(&done).into_iter();
     let lines = lines.map(|line| (line["line"].clone(), line["revoked"].clone()));
     assert!(lines.eq([(json!(1), json!(true)), (json!(3), json!(true))]));
@@ -234,25 +213,31 @@ async fn tokens_from_stdin_are_revoked_line_by_line_and_never_repeated() {
     // Invalid values are rejected first. A token that is already revoked is no error.
     let unknown = format!("ps_at_{}", "A".repeat(64));
     for (wrong, code) in [("nonsense", 2), (unknown.as_str(), 3)] {
-        let notes = audit(&world, "").await.len();
-        let done = revoke(&world, &format!("{wrong}\n{last}\n{first}\n"))
-            .await
-            .ended(code);
-        assert!(
-            ![wrong, &last, &first]
-                .iter()
-                .any(|text| done.output().contains(*text))
-        );
+        let before = audit(&world, "").await.len();
+        let lines = format!("{wrong}\n{last}\n{first}\n");
+        let done = revoke(&world, &lines).await.ended(code);
+        let tokens = [wrong, &last, &first];
+        assert!(!tokens.iter().any(|token| done.output().contains(token)));
         let lines = json_lines(&done).into_iter();
         assert!(lines.map(|line| line["revoked"] == true).eq([false, true, true]));
         assert!(!world.works(&last).await);
-        let new = audit(&world, "").await.len() - notes;
-        assert_eq!(
-            new,
-            usize::from(code == 2),
-            "only what changes something is noted"
-        );
+        let new = audit(&world, "").await.len() - before;
+        assert_eq!(new, usize::from(code == 2), "only changes are audited");
     }
+    let before = audit(&world, "").await.len();
+    for (text, code) in [
+        (unknown.as_str(), 3),
+        ("", 2),
+        (&application.client_secret, 2),
+        (&world.server.operator_token, 2),
+    ] {
+        let refused = revoke(&world, text).await.ended(code).output();
+        assert!(text.is_empty() || !refused.contains(text), "{refused}");
+    }
+    for rest in ["", &unknown, "--seller 1 --application x --yes"] {
+        admin(&world, &format!("tokens revoke {rest}")).await.ended(2);
+    }
+    assert_eq!(audit(&world, "").await.len(), before);
     let environment = [("DATABASE_URL", world.database.url())];
     let command = ["admin", "tokens", "revoke", "--stdin"];
     let lines = format!("{first}\nnonsense\n");
@@ -264,35 +249,7 @@ async fn tokens_from_stdin_are_revoked_line_by_line_and_never_repeated() {
     let partner = world.partner(&seller, &["offers:read"]).await;
     let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
     revoke(&world, &pair.refresh).await.success();
-    assert!(
-        !world.works(&pair.access).await,
-        "the family ends with its refresh token"
-    );
-}
-
-#[tokio::test]
-async fn what_is_no_token_is_refused_without_being_repeated() {
-    let world = world().await;
-    let application = world.application(&world.seller().await, &["offers:read"]).await;
-    let notes = audit(&world, "").await.len();
-    let nobodys = format!("ps_at_{}", "A".repeat(64));
-    for (text, code) in [
-        (nobodys.as_str(), 3),
-        ("", 2),
-        (&application.client_secret, 2),
-        (&world.server.operator_token, 2),
-    ] {
-        let refused = revoke(&world, text).await.ended(code);
-        assert!(
-            text.is_empty() || !refused.output().contains(text),
-            "{}",
-            refused.output()
-        );
-    }
-    for rest in ["", &nobodys, "--seller 1 --application x --yes"] {
-        admin(&world, &format!("tokens revoke {rest}")).await.ended(2);
-    }
-    assert_eq!(audit(&world, "").await.len(), notes);
+    assert!(!world.works(&pair.access).await, "the family is revoked");
 }
 
 #[tokio::test]
@@ -307,40 +264,41 @@ async fn all_tokens_of_an_application_or_a_seller_are_revoked() {
     let foreign = world.personal_token(&two, &["offers:read"]).await.token;
 
     admin(&world, "tokens revoke --application First").await.ended(2);
-    let done = told(&world, "tokens revoke --application First --yes").await;
+    let done = admin_json(&world, "tokens revoke --application First --yes").await;
     assert_eq!(done, [json!({"of": first.client_id, "grants_ended": 2})]);
     assert!(!world.works(&tokens[0]).await && !world.works(&tokens[1]).await);
     assert!(world.works(&others).await);
-    is_noted(&world, &first.client_id, "tokens.revoked").await;
+    is_audited(&world, &first.client_id, "tokens.revoked").await;
 
-    let done = told(&world, "tokens revoke --seller 1 --yes").await;
+    let done = admin_json(&world, "tokens revoke --seller 1 --yes").await;
     assert_eq!(done, [json!({"of": one.id, "grants_ended": 2})]);
     assert!(!world.works(&others).await && !world.works(&personal).await);
     assert!(world.works(&foreign).await);
-    is_noted(&world, &one.id, "tokens.revoked").await;
+    is_audited(&world, &one.id, "tokens.revoked").await;
     assert!(world.works(&world.token(&first).await).await);
 }
 
 #[tokio::test]
-async fn what_has_not_arrived_is_listed_and_delivered_again() {
+async fn exhausted_deliveries_are_listed_and_delivered_again() {
     let world = World::with(PROGRAM, soon_again).await;
     let integration = world.integration().await;
     let (seller, token) = (&integration.seller, &integration.token);
     let receiver = Receiver::start().await;
     receiver.answers(Reply::Status(503));
     let hook = world.hook(token, &receiver).await;
-    let subscriptions = told(&world, &format!("webhooks subscriptions {}", seller.id)).await;
-    assert_eq!(subscriptions.len(), 1, "{subscriptions:?}");
-    assert_eq!(subscriptions[0]["id"], json!(hook.id));
-    assert_eq!(subscriptions[0]["url"], json!(receiver.url));
-    assert_eq!(subscriptions[0]["active"], json!(true));
+    let subscriptions = admin_json(&world, &format!("webhooks subscriptions {}", seller.id)).await;
+    let [subscription] = &subscriptions[..] else {
+        panic!("{subscriptions:?}")
+    };
+    let found = ["id", "url", "active"].map(|field| &subscription[field]);
+    assert_eq!(found, [&json!(hook.id), &json!(receiver.url), &json!(true)]);
 
     let order = world.paid_order(&integration.trader()).await;
     let exhausted = eventually("both deliveries are given up", async || {
-        Some(told(&world, "webhooks exhausted").await).filter(|listed| listed.len() == 2)
+        Some(admin_json(&world, "webhooks exhausted").await).filter(|listed| listed.len() == 2)
     })
     .await;
-    assert_eq!(told(&world, "webhooks pending").await, [json!(null); 0]);
+    assert_eq!(admin_json(&world, "webhooks pending").await, [json!(null); 0]);
     let newest = &exhausted[0];
     let expected = json!({
         "id": newest["id"], "seller_id": seller.id, "subscription_id": hook.id, "event": newest["event"],
@@ -349,15 +307,17 @@ async fn what_has_not_arrived_is_listed_and_delivered_again() {
     });
     assert_eq!(*newest, expected);
     let id = newest["id"].as_str().unwrap();
-    let before = told(&world, &format!("webhooks exhausted --before {id}")).await;
+    let before = admin_json(&world, &format!("webhooks exhausted --before {id}")).await;
     assert_eq!(before, exhausted[1..]);
     let of = format!("--seller 1 --subscription {}", hook.id);
-    assert_eq!(told(&world, &format!("webhooks exhausted {of}")).await, exhausted);
+    assert_eq!(
+        admin_json(&world, &format!("webhooks exhausted {of}")).await,
+        exhausted
+    );
     world.seller().await;
     for kind in ["exhausted", "pending"] {
-        let refused = admin(&world, &format!("webhooks {kind} --subscription {id}"))
-            .await
-            .ended(3);
+        let unknown = format!("webhooks {kind} --subscription {id}");
+        let refused = admin(&world, &unknown).await.ended(3);
         assert!(refused.stderr.contains(id), "{}", refused.output());
         let of_another = format!("webhooks {kind} --seller 2 --subscription {}", hook.id);
         admin(&world, &of_another).await.ended(3);
@@ -365,15 +325,13 @@ async fn what_has_not_arrived_is_listed_and_delivered_again() {
 
     let seen = receiver.count();
     receiver.answers(Reply::Status(200));
-    let new = told(&world, &format!("webhooks deliver-again {id} {of}"))
-        .await
-        .remove(0);
+    let again = format!("webhooks deliver-again {id} {of}");
+    let new = admin_json(&world, &again).await.remove(0);
     let arrived = receiver.has(seen + 1).await.pop().unwrap();
     assert_eq!(new["delivery_id"], arrived.delivery());
     assert_eq!(arrived.json()["event"], newest["event"]);
     assert!(arrived.json().to_string().contains(&order.number));
-    is_noted(&world, id, "delivery.repeated").await;
-    admin(&world, &format!("webhooks deliver-again {} {of}", hook.id))
-        .await
-        .ended(3);
+    is_audited(&world, id, "delivery.repeated").await;
+    let unknown = format!("webhooks deliver-again {} {of}", hook.id);
+    admin(&world, &unknown).await.ended(3);
 }

@@ -6,22 +6,13 @@
 use std::env;
 use std::time::{Duration, Instant};
 
-use blackbox::{Application, CALLBACK, Wire, World, request, request_with_body};
+use blackbox::{Application, CALLBACK, HOOK_SCOPES, Wire, World, request, request_with_body};
 use fuzz::{mutated, runner};
 use proptest::strategy::{Strategy, ValueTree};
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::PROGRAM;
-
-const SCOPES: &[&str] = &[
-    "offers:read",
-    "offers:write",
-    "orders:read",
-    "shipments:write",
-    "settings:read",
-    "settings:write",
-];
+use crate::world_with;
 
 /// Not a request: mutations insert pieces of it.
 const WORDS: &str = "HEAD PUT HTTP/1.0\r\n\r\n\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n1\r\nx\r\nexpect: 100-continue\r\n\
@@ -31,9 +22,9 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 
 async fn requests_of_the_api(world: &World) -> Vec<String> {
     let seller = world.seller().await;
-    let application = world.application(&seller, SCOPES).await;
+    let application = world.application(&seller, &HOOK_SCOPES).await;
     let offer = world.offer(&seller, 1, json!({})).await;
-    let token = world.personal_token(&seller, SCOPES).await.token;
+    let token = world.personal_token(&seller, &HOOK_SCOPES).await.token;
     let order = world.any_order(&seller).await.id;
     let bearer = format!("Bearer {token}");
     let caller = [("user-agent", "Any/1.0"), ("authorization", bearer.as_str())];
@@ -42,52 +33,32 @@ async fn requests_of_the_api(world: &World) -> Vec<String> {
         let more = [("content-type", "application/json"), ("idempotency-key", "k-17")];
         request_with_body(method, target, &[&caller[..], &more].concat(), body)
     };
-    let mut requests = vec![
-        read("/v1/me"),
-        read("/v1/offers?status=published&limit=2&fields=id,title&updated_after=2026-01-01T00:00:00Z"),
-        read(&format!("/v1/offers/{offer}?fields=price")),
-        read("/v1/orders?limit=1&placed_after=2026-01-01T00:00:00%2B02:00"),
-        read(&format!("/v1/orders/{order}")),
-        read("/v1/webhooks"),
-        write(
-            "PATCH",
-            &format!("/v1/offers/{offer}"),
-            r#"{"price": {"amount": 12900, "currency": "PLN"}, "stock": 14, "status": "draft"}"#,
-        ),
-        write(
-            "POST",
-            &format!("/v1/orders/{order}/shipments"),
-            r#"{"carrier": "other", "tracking_number": "620000000000000000000001"}"#,
-        ),
-        write(
-            "POST",
-            "/v1/webhooks",
-            r#"{"url": "https://1.1.1.1/hook", "events": ["order.paid"]}"#,
-        ),
-    ];
-    requests.extend(requests_of_oauth(&application));
-    requests
-}
-
-fn requests_of_oauth(application: &Application) -> [String; 3] {
+    let offer = format!("/v1/offers/{offer}");
+    let shipments = format!("/v1/orders/{order}/shipments");
+    let patch = r#"{"price": {"amount": 12900, "currency": "PLN"}, "stock": 14, "status": "draft"}"#;
+    let parcel = r#"{"carrier": "other", "tracking_number": "620000000000000000000001"}"#;
+    let hook = r#"{"url": "https://1.1.1.1/hook", "events": ["order.paid"]}"#;
     let Application {
         client_id,
         client_secret,
         ..
     } = application;
-    let body = format!("client_id={client_id}&client_secret={client_secret}");
-    let authorize = format!(
-        "/oauth/authorize?response_type=code&client_id={client_id}&redirect_uri={CALLBACK}&state=12345678"
-    );
-    [
-        request_with_body(
-            "POST",
-            "/oauth/token",
-            &[FORM],
-            &format!("grant_type=client_credentials&{body}"),
-        ),
-        request_with_body("POST", "/oauth/revoke", &[FORM], &format!("token=ps_at_x&{body}")),
-        request("GET", &authorize, &[]),
+    let client = format!("client_id={client_id}&client_secret={client_secret}");
+    let query = format!("response_type=code&client_id={client_id}&redirect_uri={CALLBACK}&state=12345678");
+    let form = |path: &str, body: &str| request_with_body("POST", path, &[FORM], &format!("{body}&{client}"));
+    vec![
+        read("/v1/me"),
+        read("/v1/offers?status=published&limit=2&fields=id,title&updated_after=2026-01-01T00:00:00Z"),
+        read(&format!("{offer}?fields=price")),
+        read("/v1/orders?limit=1&placed_after=2026-01-01T00:00:00%2B02:00"),
+        read(&format!("/v1/orders/{order}")),
+        read("/v1/webhooks"),
+        write("PATCH", &offer, patch),
+        write("POST", &shipments, parcel),
+        write("POST", "/v1/webhooks", hook),
+        form("/oauth/token", "grant_type=client_credentials"),
+        form("/oauth/revoke", "token=ps_at_x"),
+        request("GET", &format!("/oauth/authorize?{query}"), &[]),
     ]
 }
 
@@ -113,22 +84,16 @@ async fn requests_of_the_back_office(world: &World) -> Vec<String> {
 
 async fn requests_of_the_panel(world: &World) -> Vec<String> {
     let mut browser = world.member().await.browser;
-    let page = browser.open("/panel/applications/new").await;
-    let application = page
-        .form("/panel/applications/new")
-        .with("name", "<fuzz>")
-        .with("description", "\"'<fuzz>");
-    let token = browser
-        .open("/panel/tokens")
-        .await
-        .form("/panel/tokens")
-        .with("name", "<fuzz>");
-    let cookies: Vec<_> = browser
+    let application = browser.open("/panel/applications/new").await;
+    let application = application.form("/panel/applications/new").with("name", "<fuzz>");
+    let application = application.with("description", "\"'<fuzz>");
+    let token = browser.open("/panel/tokens").await;
+    let token = token.form("/panel/tokens").with("name", "<fuzz>");
+    let cookies = browser
         .cookies
         .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let cookies = cookies.join("; ");
+        .map(|(name, value)| format!("{name}={value}"));
+    let cookies = cookies.collect::<Vec<_>>().join("; ");
     let signed_in = [
         ("cookie", cookies.as_str()),
         ("accept-language", "en;q=0.7, pl;q=0.5, *;q=0"),
@@ -165,36 +130,23 @@ async fn send(base_url: &str, good: Vec<String>, end: Instant, check: impl Fn(&A
         };
         let began = Instant::now();
         let answer = Wire::tried(base_url, &bytes).await;
-        let shown = bytes.escape_ascii();
-        assert!(
-            began.elapsed() < Duration::from_secs(10),
-            "{:?} for b\"{shown}\"",
-            began.elapsed()
-        );
-        match answer {
-            None => answered.not += 1,
-            Some(answer) => {
-                assert!(answer.status < 500, "{answer:?} to b\"{shown}\"");
-                // JSON does not require DEL to be escaped, so it may occur in answers that quote the request.
-                let del = [&b"\x7f"[..], b"%7f", b"\\u007f"];
-                let sent_del = del.iter().any(|del| {
-                    bytes
-                        .windows(del.len())
-                        .any(|part| part.eq_ignore_ascii_case(del))
-                });
-                assert!(
-                    sent_del || !answer.bytes.contains(&0x7f),
-                    "{answer:?} to b\"{shown}\""
-                );
-                assert!(
-                    answer.bytes.len() <= 256 * 1024 + 16 * bytes.len(),
-                    "{answer:?} to b\"{shown}\""
-                );
-                check(&answer);
-                answered.all += 1;
-                answered.well += usize::from(answer.status < 400);
-            }
-        }
+        let (took, shown) = (began.elapsed(), bytes.escape_ascii());
+        assert!(took < Duration::from_secs(10), "{took:?} for b\"{shown}\"");
+        let Some(answer) = answer else {
+            answered.not += 1;
+            continue;
+        };
+        // JSON does not require DEL to be escaped, so it may occur in answers that quote the request.
+        let sent = bytes.to_ascii_lowercase();
+        let has = |del: &&[u8]| sent.windows(del.len()).any(|part| part == *del);
+        let sent_del = [&b"\x7f"[..], b"%7f", b"\\u007f"].iter().any(has);
+        let is_printable = sent_del || !answer.bytes.contains(&0x7f);
+        let is_bounded = answer.bytes.len() <= 256 * 1024 + 16 * bytes.len();
+        let is_good = answer.status < 500 && is_printable && is_bounded;
+        assert!(is_good, "{answer:?} to b\"{shown}\"");
+        check(&answer);
+        answered.all += 1;
+        answered.well += usize::from(answer.status < 400);
     }
     answered
 }
@@ -205,19 +157,15 @@ fn with_its_length(bytes: Vec<u8>) -> Vec<u8> {
         return bytes;
     };
     let name = b"content-length: ";
-    match bytes[..end].windows(name.len()).position(|window| window == name) {
-        Some(at) if !bytes.len().is_multiple_of(4) => {
-            let (before, digits) = bytes.split_at(at + name.len());
-            let behind = digits
-                .trim_ascii_start()
-                .iter()
-                .position(|byte| !byte.is_ascii_digit())
-                .unwrap_or(0);
-            let length = (bytes.len() - end - 4).to_string();
-            [before, length.as_bytes(), &digits[behind..]].concat()
-        }
-        _ => bytes,
-    }
+    let at = bytes[..end].windows(name.len()).position(|window| window == name);
+    let Some(at) = at.filter(|_| !bytes.len().is_multiple_of(4)) else {
+        return bytes;
+    };
+    let (before, digits) = bytes.split_at(at + name.len());
+    let digits = digits.trim_ascii_start();
+    let after = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(0);
+    let length = (bytes.len() - end - 4).to_string();
+    [before, length.as_bytes(), &digits[after..]].concat()
 }
 
 /// Asserts that redirects lead to the panel or to the registered URI.
@@ -231,10 +179,8 @@ fn goes_nowhere_else(world: &World, answer: &Answer) {
 
 /// Asserts that no input has become markup.
 fn is_a_page(answer: &Answer) {
-    let is_html = answer
-        .header("content-type")
-        .is_some_and(|kind| kind.starts_with("text/html"));
-    if is_html {
+    let kind = answer.header("content-type");
+    if kind.is_some_and(|kind| kind.starts_with("text/html")) {
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.contains("default-src 'none'"), "{policy}");
         let page = String::from_utf8_lossy(&answer.bytes).to_lowercase();
@@ -250,30 +196,23 @@ fn is_of_the_back_office(answer: &Answer) {
         assert_eq!(body["traceId"].as_str(), trace_id);
         let errors = body["errors"].as_array().unwrap();
         assert!((1..=20).contains(&errors.len()), "{body}");
-        assert!(
-            errors
-                .iter()
-                .all(|error| error["code"].is_string() && error["message"].is_string()),
-            "{body}"
-        );
+        let is_whole = |error: &Value| error["code"].is_string() && error["message"].is_string();
+        assert!(errors.iter().all(is_whole), "{body}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::print_stdout, reason = "how many requests there were is told")]
-async fn whatever_bytes_come_the_program_answers_or_hangs_up() {
-    let world = World::with(PROGRAM, |options| {
-        options
-            .set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 1_000_000)
-            .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 1_000_000)
-            .set("SELLER_API__OAUTH__AUTHORIZE_LIMIT_PER_IP", 1_000_000)
-    })
-    .await;
-    let (api, panel) = (
-        requests_of_the_api(&world).await,
-        requests_of_the_panel(&world).await,
-    );
+#[expect(clippy::print_stdout, reason = "the numbers of requests")]
+async fn any_bytes_get_an_answer_or_the_connection_ends() {
+    let limits = [
+        "RATE_LIMIT__DEFAULT",
+        "OAUTH__TOKEN_LIMIT_PER_IP",
+        "OAUTH__TOKEN_LIMIT_PER_CLIENT",
+        "OAUTH__AUTHORIZE_LIMIT_PER_IP",
+    ];
+    let world = world_with(&limits.map(|limit| (limit, "1000000"))).await;
+    let api = requests_of_the_api(&world).await;
+    let panel = requests_of_the_panel(&world).await;
     let office = requests_of_the_back_office(&world).await;
     let seconds = env::var("FUZZ_SECONDS").map_or(5, |text| text.parse().unwrap());
     let end = Instant::now() + Duration::from_secs(seconds);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use blackbox::{
-    Expect, Integration, Receiver, World, eventually, line, local_receivers, merged, order_body, parcel,
-    requests,
+    Expect, Integration, Receiver, World, items, line, local_receivers, merged, order_body, parcel, requests,
+    text, until,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::Method;
@@ -44,10 +44,10 @@ impl Shop {
     }
 
     /// Locks the offer, so that all orders of it wait: for less than 2 s, their limit.
-    async fn held(&self, world: &World) -> Client {
+    async fn lock(&self, world: &World) -> Client {
         let client = world.database.connect().await;
-        let hold = format!("begin; select from offers where id = '{}' for update", self.offer);
-        client.batch_execute(&hold).await.unwrap();
+        let lock = format!("begin; select from offers where id = '{}' for update", self.offer);
+        client.batch_execute(&lock).await.unwrap();
         client
     }
 
@@ -70,14 +70,10 @@ fn placed(answer: &Answer) -> Option<String> {
 }
 
 /// Reads the feed from the last cursor.
-async fn follow(world: &World, after: &mut String, told: &mut Vec<Value>) {
-    let page = world
-        .office_get(&format!("/changes?limit=1000{after}"))
-        .await
-        .expect(200)
-        .json();
-    told.extend(page["items"].as_array().unwrap().iter().cloned());
-    *after = format!("&after={}", page["next"].as_str().unwrap());
+async fn follow(world: &World, after: &mut String, seen: &mut Vec<Value>) {
+    let page = world.office_read(&format!("/changes?limit=1000{after}")).await;
+    seen.extend_from_slice(items(&page));
+    *after = format!("&after={}", text(&page, "next"));
 }
 
 #[tokio::test]
@@ -88,11 +84,11 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
     let hook = world.hook(&shop.own.token, &receiver).await;
     let before = shop.ordering(&world, "before").send().await.expect(201);
     let mut orders = BTreeMap::from([("before".to_owned(), before)]);
-    let (mut after, mut told) = (String::new(), Vec::new());
+    let (mut after, mut seen) = (String::new(), Vec::new());
     for (round, hours) in [1, -1, -1, 2, -1].into_iter().enumerate() {
         let skus: Vec<_> = (0..AT_ONCE).map(|n| format!("SKU-{round}-{n}")).collect();
         // All orders wait for the offer while the clock steps, and are repeated before they continue.
-        let held = shop.held(&world).await;
+        let lock = shop.lock(&world).await;
         let ask = |sku: &String| tokio::spawn(shop.ordering(&world, sku).send());
         let firsts: Vec<_> = skus.iter().map(ask).collect();
         let claimed_since = async |at: DateTime<Utc>| {
@@ -100,26 +96,22 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
             usize::try_from(world.count(claims, &at.to_rfc3339()).await).unwrap()
         };
         let beginning = clock.now().await - TimeDelta::minutes(1);
-        eventually("the claims", async || {
-            (claimed_since(beginning).await == AT_ONCE).then_some(())
-        })
-        .await;
+        until("the claims", async || claimed_since(beginning).await == AT_ONCE).await;
         clock.advance(TimeDelta::hours(hours)).await;
-        follow(&world, &mut after, &mut told).await;
+        follow(&world, &mut after, &mut seen).await;
         // A step forward expires the claims: a repeat takes the key over from a request that is still in progress. A step back prolongs
         // them: a repeat gets the answer that the key is in progress.
         let stepped = clock.now().await;
         let seconds: Vec<_> = skus.iter().map(ask).collect();
-        eventually("the claims or refusals of those who repeat", async || {
-            let there = if hours > 0 {
+        until("the claims or refusals of those who repeat", async || {
+            if hours > 0 {
                 claimed_since(stepped).await == AT_ONCE
             } else {
                 seconds.iter().all(JoinHandle::is_finished)
-            };
-            there.then_some(())
+            }
         })
         .await;
-        held.batch_execute("commit").await.unwrap();
+        lock.batch_execute("commit").await.unwrap();
         let mut answers = Vec::new();
         for (first, second) in firsts.into_iter().zip(seconds) {
             answers.push([first.await.unwrap(), second.await.unwrap()]);
@@ -148,21 +140,21 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
     }
     // A delivery that is due at a time which comes again is due at that time at the latest.
     clock.advance(TimeDelta::hours(1)).await;
-    eventually("the end of the deliveries", async || {
-        (world.waiting(&hook.id).await == 0).then_some(())
+    until("the end of the deliveries", async || {
+        world.waiting(&hook.id).await == 0
     })
     .await;
     let mut ids = BTreeMap::new();
     for delivery in receiver.received() {
         // A step forward may expire a worker's lease on a delivery; the same delivery is then sent again.
-        let told = ids.insert(delivery.delivery().to_owned(), delivery.body.clone());
-        assert!(told.is_none_or(|told| told == delivery.body));
+        let earlier = ids.insert(delivery.delivery().to_owned(), delivery.body.clone());
+        assert!(earlier.is_none_or(|earlier| earlier == delivery.body));
     }
     // One for each placed order, and two more for each order that was paid and shipped.
     assert_eq!(ids.len(), orders.len() + 2 * 6);
     world.caught_up_feed().await;
-    follow(&world, &mut after, &mut told).await;
-    assert_eq!(told, world.feed().await, "each change, in the feed's order");
+    follow(&world, &mut after, &mut seen).await;
+    assert_eq!(seen, world.feed().await, "each change, in the feed's order");
     let failed = |request: &Value| request["status"].as_u64().unwrap() >= 500;
     let failures: Vec<_> = requests(&world.server.log()).into_iter().filter(failed).collect();
     assert!(failures.is_empty(), "{failures:?}");
@@ -225,16 +217,16 @@ async fn a_delivery_that_is_due_in_time_to_come_waits_for_it_and_holds_up_no_oth
     let waits = world.history(&own.token, &hook.id).await;
     let is_waiting = |delivery: &&Value| delivery["delivered_at"].is_null();
     assert_eq!(waits.len(), 4);
-    eventually("the record of what has arrived", async || {
+    until("the record of what has arrived", async || {
         let history = world.history(&own.token, &hook.id).await;
-        (history.iter().filter(is_waiting).count() == 1).then_some(())
+        history.iter().filter(is_waiting).count() == 1
     })
     .await;
     clock.advance(TimeDelta::hours(1)).await;
     let last = receiver.has(arrived + 1).await.pop().unwrap();
     assert_eq!(last.json()["data"]["order_id"], early.id);
-    eventually("the end of the deliveries", async || {
-        (world.waiting(&hook.id).await == 0).then_some(())
+    until("the end of the deliveries", async || {
+        world.waiting(&hook.id).await == 0
     })
     .await;
     assert_eq!(receiver.count(), 4, "each came once");

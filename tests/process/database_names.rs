@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use blackbox::{Expect as _, MachineNames, World, eventually, listen, run, threads_of};
+use blackbox::{Expect as _, MachineNames, World, listen, run, threads_of, until};
 use serde_json::json;
 use testkit::TestDatabase;
 use tokio::{
@@ -16,7 +16,7 @@ use tokio::{
 use crate::{
     PROGRAM,
     name_servers::{FAULTS, HERE},
-    outage::{connect_every_thread, holds_out, in_time},
+    outage::{all_in_time, connect_every_thread, holds_out, in_time},
 };
 
 const NAME: &str = "db.example";
@@ -72,9 +72,8 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
     connect_every_thread(&world, &token).await;
     machine.server.is_silent_about(NAME);
     for _ in 0..20 {
-        in_time(world.client.get(&world.url("/v1/offers")).bearer(&token))
-            .await
-            .expect(200);
+        let read = world.at("GET", "/v1/offers").bearer(&token);
+        in_time(read).await.expect(200);
     }
     let before = threads_of(world.server.id());
     let admin = world.database.connect().await;
@@ -84,12 +83,9 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
     holds_out(&world, &token, &seller.id).await;
     // Each name resolution blocks a thread for ten seconds. The number of such threads is limited, however many requests come.
     for _ in 0..2 {
-        let crowd = (0..100).map(|_| {
-            let request = world.client.get(&world.url("/v1/offers")).bearer(&token);
-            tokio::spawn(in_time(request))
-        });
-        for answer in crowd.collect::<Vec<_>>() {
-            answer.await.unwrap().refused(500, "internal_error");
+        let crowd = (0..100).map(|_| world.at("GET", "/v1/offers").bearer(&token));
+        for answer in all_in_time(crowd).await {
+            answer.refused(500, "internal_error");
         }
     }
     let more = threads_of(world.server.id()).saturating_sub(before);
@@ -103,8 +99,8 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
 
     machine.server.knows(NAME, HERE);
     world.server.ready().await;
-    eventually("a read", async || {
-        (world.get(&token, "/v1/offers").await.status == 200).then_some(())
+    until("a read", async || {
+        world.get(&token, "/v1/offers").await.status == 200
     })
     .await;
 }

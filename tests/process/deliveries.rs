@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use blackbox::{Receiver, Reply, World, eventually, local_receivers};
+use blackbox::{Receiver, Reply, World, eventually, local_receivers, until};
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{ServerOptions, TestClock, TestDatabase, TestWorker};
@@ -27,10 +27,8 @@ fn doomed(world: &World) -> TestWorker {
 /// after the clock has advanced.
 async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     worker.kill();
-    eventually("the end of the dead one's connections", async || {
-        let left = "select count(*) from pg_stat_activity where application_name = 'doomed' and datname = current_database() and $1 = ''";
-        (world.count(left, "").await == 0).then_some(())
-    })
+    until("the end of the dead one's connections", async || { let left = "select count(*) from pg_stat_activity where application_name = 'doomed' and datname = current_database() and $1 = ''";
+world.count(left, "").await == 0 })
     .await;
     clock.advance(LEASE).await;
 }
@@ -122,9 +120,9 @@ async fn several_workers_deliver_each_event_once() {
         .map(|one| one.delivery().to_owned())
         .collect::<HashSet<_>>();
     assert_eq!(ids.len(), 200);
-    eventually("the notes of it", async || {
+    until("the notes of it", async || {
         let open = "select count(*) from deliveries where delivered_at is null and $1 = ''";
-        (world.count(open, "").await == 0).then_some(())
+        world.count(open, "").await == 0
     })
     .await;
     assert_eq!(receiver.count(), 200);

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, chown};
 
-use blackbox::{World, eventually};
+use blackbox::{World, until};
 use reqwest::Method;
 use testkit::{OwnPostgres, SmallDisk};
 
@@ -48,8 +48,8 @@ async fn tables_that_cannot_grow_refuse_writes_and_lose_nothing() {
 
     disk.fill();
     // Existing pages still have room for a while.
-    eventually("the end of the space", async || {
-        (ledger.write(&world, 8).await == 0).then_some(())
+    until("the end of the space", async || {
+        ledger.write(&world, 8).await == 0
     })
     .await;
     // Requests that need no space succeed.
@@ -64,10 +64,7 @@ async fn tables_that_cannot_grow_refuse_writes_and_lose_nothing() {
     assert_eq!(in_time(world.office(Method::GET, "/readyz")).await.status, 200);
 
     disk.free();
-    eventually("a write", async || {
-        (ledger.write(&world, 1).await == 1).then_some(())
-    })
-    .await;
+    until("a write", async || ledger.write(&world, 1).await == 1).await;
     world.server.ready().await;
     ledger.holds(&world).await;
     in_time_by_log(&world);
@@ -96,10 +93,7 @@ async fn a_log_that_cannot_grow_ends_the_server_and_loses_nothing() {
     while admin.batch_execute("select pg_switch_wal()").await.is_ok() {
         ledger.write(&world, 4).await;
     }
-    eventually("the end of the server", async || {
-        (!postgres.cluster().is_running()).then_some(())
-    })
-    .await;
+    until("the end of the server", async || !postgres.cluster().is_running()).await;
     holds_out(&world, &token, &seller.id).await;
     assert_eq!(ledger.write(&world, 8).await, 0);
 

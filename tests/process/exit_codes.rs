@@ -12,24 +12,24 @@ use tokio::{
 
 use crate::{
     PROGRAM,
-    admin::{admin, told},
-    world,
+    admin::{admin, admin_json},
+    run_over, world,
 };
 
 #[tokio::test]
-async fn failures_have_codes_of_their_own() {
+async fn each_kind_of_failure_has_an_exit_code() {
     let world = world().await;
-    let none = [("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")];
-    let list = ["admin", "audit", "list"];
-    run(PROGRAM, &list, &none).await.ended(4);
-    run(PROGRAM, &["migrate"], &none).await.ended(4);
-    run(PROGRAM, &list, &[]).await.ended(1);
+    let unreachable = "postgres://nobody@127.0.0.1:1/none";
+    for command in ["admin audit list", "migrate"] {
+        run_over(unreachable, command).await.ended(4);
+    }
+    run(PROGRAM, &["admin", "audit", "list"], &[]).await.ended(1);
     for wrong in ["audit lst", "audit list --limit 0", ""] {
         admin(&world, wrong).await.ended(2);
     }
     let unknown = format!("operator-tokens revoke {}", blackbox::offer_id(1));
     admin(&world, &unknown).await.ended(3);
-    let tokens = told(&world, "operator-tokens list").await;
+    let tokens = admin_json(&world, "operator-tokens list").await;
     assert_eq!(tokens.len(), 1, "{tokens:?}");
     assert!(tokens[0]["revoked_at"].is_null() && tokens[0]["name"].is_string());
 }
@@ -91,11 +91,11 @@ async fn typed(world: &World, command: &str, keys: &str) -> (String, Option<i32>
 }
 
 #[tokio::test]
-async fn what_cannot_be_taken_back_is_asked_about_at_a_terminal() {
+async fn an_irreversible_command_asks_for_confirmation_at_a_terminal() {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let revoke = format!("admin tokens revoke --seller {}", seller.id);
-    for (keys, code, told) in [
+    for (keys, code, expected) in [
         ("n\n", 1, "nothing was changed"),
         ("\n", 1, "nothing was changed"),
         ("yo\n", 1, "nothing was changed"),
@@ -103,22 +103,24 @@ async fn what_cannot_be_taken_back_is_asked_about_at_a_terminal() {
         ("y\n", 0, "revoked all tokens of seller 1"),
     ] {
         let (shown, ended) = typed(&world, &revoke, keys).await;
-        assert!(ended == Some(code) && shown.contains(told), "{ended:?}: {shown}");
+        assert!(
+            ended == Some(code) && shown.contains(expected),
+            "{ended:?}: {shown}"
+        );
         assert_eq!(world.works(&token).await, code != 0, "{keys:?}");
     }
 }
 
 #[tokio::test]
-async fn whoever_cannot_know_what_became_of_it_says_so() {
+async fn a_command_whose_commit_is_lost_reports_an_unknown_outcome() {
     let world = world().await;
     let (seller, token) = world.reader().await;
-    let link = StatementProxy::to(&world.database, &[]);
-    let environment = [("DATABASE_URL", link.url())];
+    let proxy = StatementProxy::to(&world.database, &[]);
     for (loss, is_done) in [(Fault::NeverArrives, false), (Fault::AnswerLost, true)] {
-        link.lose_commit(loss);
-        let revoke = ["admin", "tokens", "revoke", "--seller", &seller.id, "--yes"];
-        let lost = run(PROGRAM, &revoke, &environment).await.ended(5);
-        link.reached().await;
+        proxy.lose_commit(loss);
+        let revoke = format!("admin tokens revoke --seller {} --yes", seller.id);
+        let lost = run_over(proxy.url(), &revoke).await.ended(5);
+        proxy.reached().await;
         assert_eq!(lost.stdout, "");
         assert!(lost.stderr.contains("check before you repeat"), "{}", lost.stderr);
         assert_eq!(world.works(&token).await, !is_done);
@@ -126,39 +128,44 @@ async fn whoever_cannot_know_what_became_of_it_says_so() {
 }
 
 #[tokio::test]
-async fn whoever_has_read_enough_is_not_complained_about() {
+async fn a_closed_stdout_is_no_error() {
     let world = world().await;
     let environment = [("DATABASE_URL", world.database.url())];
     for command in [
-        &["metrics"][..],
-        &["completions", "bash"],
-        &["--help"],
-        &["admin", "audit", "list"],
-        &["admin", "operator-tokens", "list", "--json"],
+        "metrics",
+        "completions bash",
+        "--help",
+        "admin audit list",
+        "admin operator-tokens list --json",
     ] {
-        let ended = run_unread(PROGRAM, command, &environment).await.success();
+        let words: Vec<_> = command.split(' ').collect();
+        let ended = run_unread(PROGRAM, &words, &environment).await.success();
         assert_eq!(ended.stderr, "", "{command:?}");
     }
 }
 
 #[tokio::test]
-async fn completions_know_the_commands_and_shells_take_them() {
-    let script = async |shell: &str| {
-        let printed = run(PROGRAM, &["completions", shell], &[]).await.success();
-        for word in ["operator-tokens", "reseal", "deliver-again"] {
-            assert!(printed.stdout.contains(word), "{shell}: {word}");
-        }
-        printed.stdout
-    };
-    let bash = script("bash").await;
-    let zsh = script("zsh").await;
+async fn completions_list_the_commands_and_bash_accepts_them() {
+    let mut scripts = Vec::new();
     // In fish, the flags of the innermost commands are not completed.
-    script("fish").await;
-    assert!([&bash, &zsh].iter().all(|script| script.contains("--yes")));
+    for (shell, words) in [
+        (
+            "bash",
+            &["operator-tokens", "reseal", "deliver-again", "--yes"][..],
+        ),
+        ("zsh", &["operator-tokens", "reseal", "deliver-again", "--yes"]),
+        ("fish", &["operator-tokens", "reseal", "deliver-again"]),
+    ] {
+        let script = run(PROGRAM, &["completions", shell], &[]).await.success().stdout;
+        assert!(
+            words.iter().all(|word| script.contains(word)),
+            "{shell}: {script}"
+        );
+        scripts.push(script);
+    }
     run(PROGRAM, &["completions", "tcsh"], &[]).await.ended(2);
-    let asked = format!(
-        "{bash}\nCOMP_WORDS=(seller-api admin aud) COMP_CWORD=2\n_seller__api seller-api aud admin\necho \"${{COMPREPLY[@]}}\""
-    );
-    let answered = run("bash", &["--norc", "-c", &asked], &[]).await.success();
-    assert_eq!(answered.stdout.trim(), "audit");
+    let complete = "COMP_WORDS=(seller-api admin aud) COMP_CWORD=2\n_seller__api seller-api aud admin\necho \"${COMPREPLY[@]}\"";
+    let script = format!("{}\n{complete}", scripts[0]);
+    let completed = run("bash", &["--norc", "-c", &script], &[]).await.success();
+    assert_eq!(completed.stdout.trim(), "audit");
 }

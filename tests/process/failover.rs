@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use blackbox::{Receiver, World, eventually, run};
+use blackbox::{Receiver, World, eventually, run, until};
 use private_postgres::{Cluster, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -61,10 +61,10 @@ impl Pair {
         ] {
             client.batch_execute(statement).await.unwrap();
         }
-        eventually("a synchronous standby", async || {
+        until("a synchronous standby", async || {
             let followers = "select count(*) from pg_stat_replication where sync_state = 'sync'";
             let count: i64 = client.query_one(followers, &[]).await.unwrap().get(0);
-            (count == 1).then_some(())
+            count == 1
         })
         .await;
     }
@@ -105,8 +105,8 @@ async fn a_promoted_standby_is_found_and_nothing_that_was_answered_is_lost() {
     });
     let pair = pair.await.unwrap();
     let promoted = Instant::now();
-    eventually("an answer after the promotion", async || {
-        (probe.write(&world, 1).await == 1).then_some(())
+    until("an answer after the promotion", async || {
+        probe.write(&world, 1).await == 1
     })
     .await;
     let took = promoted.elapsed();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{EVENTS, Receiver, World, eventually, local_receivers, resident_kib};
+use blackbox::{EVENTS, Receiver, World, local_receivers, resident_kib, until};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -119,9 +119,9 @@ async fn hostile_receivers_harm_nobody() {
         healthy.has(n).await;
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     }
-    eventually("the end of all attempts", async || {
+    until("the end of all attempts", async || {
         let open = "select count(*) from deliveries where due_at is not null and $1 = ''";
-        (world.count(open, "").await == 0).then_some(())
+        world.count(open, "").await == 0
     })
     .await;
     let grown = resident_kib(world.server.id(), "VmHWM").saturating_sub(before);

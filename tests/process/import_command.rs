@@ -71,8 +71,8 @@ async fn what_was_interrupted_may_be_repeated_from_its_start() {
     stdin.flush().await.unwrap();
     // One full transaction. The rest waits for more input and is lost when the command is interrupted.
     let fed = "select count(*) from offers where seller_id::text = $1";
-    blackbox::eventually("the first transaction", async || {
-        (world.count(fed, &seller).await == 5_000).then_some(())
+    blackbox::until("the first transaction", async || {
+        world.count(fed, &seller).await == 5_000
     })
     .await;
     interrupted(importing).await;

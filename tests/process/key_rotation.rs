@@ -296,8 +296,8 @@ async fn sealing_anew_waits_for_whoever_holds_a_value_and_is_run_again_after_an_
     let environment = [("DATABASE_URL", world.database.url()), (KEYS, both.as_str())];
     let resealing = started(&["admin", "keys", "reseal"], &environment);
     let begun = "select count(*) from audit_log where action = 'keys.resealing_begun' and $1 <> ''";
-    blackbox::eventually("sealing anew begins", async || {
-        (world.count(begun, id(&new)).await == 1).then_some(())
+    blackbox::until("sealing anew begins", async || {
+        world.count(begun, id(&new)).await == 1
     })
     .await;
     interrupted(resealing).await;
@@ -309,10 +309,7 @@ async fn sealing_anew_waits_for_whoever_holds_a_value_and_is_run_again_after_an_
     );
     let waited = async {
         let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
-        blackbox::eventually("it waits", async || {
-            (world.count(waiting, "").await > 0).then_some(())
-        })
-        .await;
+        blackbox::until("it waits", async || world.count(waiting, "").await > 0).await;
         held.rollback().await.unwrap();
     };
     let (finished, ()) = tokio::join!(admin(&world, &both, "reseal"), waited);

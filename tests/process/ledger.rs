@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use blackbox::{Expect, Trader, World, eventually, requests};
+use blackbox::{Expect, Trader, World, requests, until};
 use serde_json::json;
 use testkit::{Answer, Request};
 use tokio_postgres::Client;
 
-use crate::outage::comes_again;
+use crate::outage::may_be_repeated;
 
 /// Advances the clock by more than the lease of an idempotency key.
 const LEASE_ENDS: &str = "update test_clock set shift = shift + interval '61 s'";
@@ -70,7 +70,7 @@ impl Ledger {
                 done += 1;
             } else {
                 assert_eq!(answer.status, 500, "{answer:?}");
-                comes_again(&answer);
+                may_be_repeated(&answer);
                 self.open.push(stock);
             }
         }
@@ -120,9 +120,9 @@ impl Ledger {
         }
         for stock in &self.open {
             assert!(times(&database, *stock).await <= 1, "{stock} was not answered");
-            eventually("an answer to the repeat", async || {
+            until("an answer to the repeat", async || {
                 let answer = self.request(world, *stock).send().await;
-                (answer.status == 200).then_some(())
+                answer.status == 200
             })
             .await;
             assert_eq!(times(&database, *stock).await, 1, "{stock} was repeated");

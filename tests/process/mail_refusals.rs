@@ -3,13 +3,13 @@
 use blackbox::{
     MachineNames, MailServer, Point,
     Trouble::{self, HangsUp, Says},
-    World, eventually, line, parcel,
+    World, line, parcel, until,
 };
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::TestClock;
 
-use crate::{PROGRAM, name_servers::FAULTS};
+use crate::{PROGRAM, metrics, name_servers::FAULTS};
 
 /// Temporary trouble, and where it occurs.
 const PASSING: [(Point, Trouble); 9] = [
@@ -44,12 +44,9 @@ async fn shipped(world: &World, address: &str) -> (String, String) {
     (order.number, order.id)
 }
 
-async fn stands(world: &World, order: &str, where_: &str) {
+async fn is_recorded(world: &World, order: &str, where_: &str) {
     let statement = format!("select count(*) from mails where order_id::text = $1 and {where_}");
-    eventually(where_, async || {
-        (world.count(&statement, order).await == 1).then_some(())
-    })
-    .await;
+    until(where_, async || world.count(&statement, order).await == 1).await;
 }
 
 /// A mail meets temporary trouble and is sent once that is over.
@@ -61,11 +58,11 @@ async fn passes(
     mend: impl AsyncFnOnce(),
 ) {
     let (number, id) = order;
-    stands(world, &id, PUT_OFF).await;
+    is_recorded(world, &id, PUT_OFF).await;
     assert!(server.taken(&number).is_empty());
     mend().await;
     clock.advance(WAIT).await;
-    stands(world, &id, SENT_THEN).await;
+    is_recorded(world, &id, SENT_THEN).await;
     assert_eq!(server.taken(&number).len(), 1);
 }
 
@@ -81,7 +78,7 @@ async fn what_a_server_refuses_for_now_is_sent_later_and_once() {
     }
     server.goes_away().await;
     let order = shipped(&world, "ewa@buyer.example").await;
-    stands(&world, &order.1, PUT_OFF).await;
+    is_recorded(&world, &order.1, PUT_OFF).await;
     server.comes_back().await;
     passes(&world, &clock, &server, order, async || {}).await;
 
@@ -112,23 +109,21 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     server.refuses("gone@buyer.example", "550 5.1.1 <gone@buyer.example> is unknown");
     let (gone, gone_id) = shipped(&world, "gone@buyer.example").await;
     let (here, here_id) = shipped(&world, "here@buyer.example").await;
-    stands(&world, &gone_id, GIVEN_UP).await;
-    stands(&world, &here_id, "sent_at is not null and attempts = 1").await;
+    is_recorded(&world, &gone_id, GIVEN_UP).await;
+    is_recorded(&world, &here_id, "sent_at is not null and attempts = 1").await;
     server.is_well();
     server.fails(Point::Content, Says("554 5.7.1 it looks like spam"));
     let (spam, spam_id) = shipped(&world, "here@buyer.example").await;
-    stands(&world, &spam_id, GIVEN_UP).await;
+    is_recorded(&world, &spam_id, GIVEN_UP).await;
     server.is_well();
 
     // Mails that were given up are not tried again.
     clock.advance(TimeDelta::days(2)).await;
     let (last, last_id) = shipped(&world, "here@buyer.example").await;
-    stands(&world, &last_id, "sent_at is not null").await;
+    is_recorded(&world, &last_id, "sent_at is not null").await;
     let taken = [&gone, &here, &spam, &last].map(|number| server.taken(number).len());
     assert_eq!(taken, [0, 1, 0, 1]);
-    let metrics = format!("{}/metrics", world.server.backoffice_url);
-    let metrics = world.client.get(&metrics).send().await.expect(200);
-    let metrics = String::from_utf8(metrics.bytes).unwrap();
+    let metrics = metrics(&world).await;
     let given_up = "mails_total{about=\"shipment\",fate=\"given_up\"} 2";
     assert!(metrics.lines().any(|line| line == given_up), "{metrics}");
     let log = world

@@ -49,13 +49,12 @@ mod stops;
 mod supervised;
 mod tls;
 mod tls_clock;
-mod trace_collectors;
 mod traces;
 mod webhook_guide;
 mod workers;
 
-use blackbox::{Finished, World, run};
-use testkit::ServerOptions;
+use blackbox::{Finished, World, run, until};
+use testkit::{ServerOptions, TestServer};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 
@@ -64,10 +63,42 @@ async fn world() -> World {
     World::start(PROGRAM).await
 }
 
-/// Runs the program to its end over a world's database. Words must not contain spaces.
-async fn cli(world: &World, words: &str) -> Finished {
+/// A world with these settings; keys without the prefix of their environment variables.
+async fn world_with(settings: &[(&str, &str)]) -> World {
+    World::with(PROGRAM, |options| set(options, settings)).await
+}
+
+fn set(options: ServerOptions, settings: &[(&str, &str)]) -> ServerOptions {
+    settings.iter().fold(options, |options, (key, value)| {
+        options.set(&format!("SELLER_API__{key}"), value)
+    })
+}
+
+/// Options under which mails are written to a folder.
+fn mails_to(options: ServerOptions, folder: &str) -> ServerOptions {
+    let sender = ("MAIL__SENDER_ADDRESS", "shop@shop.example");
+    let settings = [("MAIL__FOLDER", folder), ("MAIL__SENDER_NAME", "Shop"), sender];
+    set(options, &settings)
+}
+
+/// Options under which the program queries InPost at this address.
+fn inpost_at(options: ServerOptions, url: &str) -> ServerOptions {
+    let settings = [
+        ("CARRIERS__INPOST__ENABLED", "true"),
+        ("CARRIERS__INPOST__BASE_URL", url),
+    ];
+    set(options, &settings)
+}
+
+/// Runs the program to its end over the database at `url`. Words must not contain spaces.
+async fn run_over(url: &str, words: &str) -> Finished {
     let words: Vec<_> = words.split_whitespace().collect();
-    run(PROGRAM, &words, &[("DATABASE_URL", world.database.url())]).await
+    run(PROGRAM, &words, &[("DATABASE_URL", url)]).await
+}
+
+/// Like [`run_over`], over a world's database.
+async fn cli(world: &World, words: &str) -> Finished {
+    run_over(world.database.url(), words).await
 }
 
 /// The bytes of `GET /v1/me` with a token.
@@ -83,4 +114,29 @@ async fn served_by(world: &mut World, options: &ServerOptions, url: &str) {
     world.server = blackbox::listen(options, url).await;
     world.server.operator_token = operator_token;
     world.server.ready().await;
+}
+
+/// Takes the server out of its world, which gets another one on the same database.
+async fn take_server(world: &mut World) -> TestServer {
+    let another = world.another().await;
+    std::mem::replace(&mut world.server, another)
+}
+
+/// Terminates a server and waits for its success.
+async fn stop(server: TestServer) {
+    server.terminate();
+    assert_eq!(server.exit_code().await, Some(0));
+}
+
+/// The metrics as text.
+async fn metrics(world: &World) -> String {
+    let metrics = world.office_get("/metrics").await.expect(200);
+    String::from_utf8(metrics.bytes).unwrap()
+}
+
+/// Waits until a statement on the world's database waits for a lock.
+async fn waits_for_a_lock(world: &World) {
+    let waiting = "select count(*) from pg_stat_activity
+        where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
+    until("it waits for a lock", async || world.count(waiting, "").await > 0).await;
 }

@@ -12,7 +12,7 @@ use blackbox::{
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::{PROGRAM, admin::told};
+use crate::{PROGRAM, admin::admin_json, inpost_at, set};
 
 pub(crate) const HERE: &[Ipv4Addr] = &[Ipv4Addr::LOCALHOST];
 
@@ -81,7 +81,7 @@ async fn receivers_whose_names_fail_are_tried_again_and_hold_up_nobody() {
         assert!(begun.elapsed() < LOOK_UP, "{:?}", begun.elapsed());
     }
     let pending = eventually("the second attempts", async || {
-        let pending = told(&world, "webhooks pending").await;
+        let pending = admin_json(&world, "webhooks pending").await;
         let is_over = |delivery: &Value| delivery["attempts"] == 2;
         (pending.len() == 6 && pending.iter().all(is_over)).then_some(pending)
     })
@@ -120,11 +120,8 @@ async fn a_carrier_whose_name_fails_hinders_no_shipment() {
     let carrier = CarrierStub::start().await;
     let url = carrier.url.replace("127.0.0.1", NAME);
     let world = World::with(PROGRAM, |options| {
-        machine
-            .given_to(options)
-            .set("SELLER_API__CARRIERS__INPOST__ENABLED", true)
-            .set("SELLER_API__CARRIERS__INPOST__BASE_URL", url)
-            .set("SELLER_API__TRACKING__POLL_INTERVAL", "1h")
+        let options = inpost_at(machine.given_to(options), &url);
+        set(options, &[("TRACKING__POLL_INTERVAL", "1h")])
     })
     .await;
     let trader = world.trader().await;

@@ -22,16 +22,25 @@ pub(crate) async fn in_time(request: Request) -> Answer {
     answer
 }
 
+/// Sends requests concurrently; each is answered in time.
+pub(crate) async fn all_in_time(requests: impl IntoIterator<Item = Request>) -> Vec<Answer> {
+    let sent = requests.into_iter().map(|request| tokio::spawn(in_time(request)));
+    let mut answers = Vec::new();
+    for answer in sent.collect::<Vec<_>>() {
+        answers.push(answer.await.unwrap());
+    }
+    answers
+}
+
 /// Opens the read connection of every thread: each thread opens one at its first read.
 pub(crate) async fn connect_every_thread(world: &World, token: &str) {
-    let reads =
-        (0..20).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/offers")).bearer(token))));
-    for answer in reads.collect::<Vec<_>>() {
-        answer.await.unwrap().expect(200);
+    let reads = (0..20).map(|_| world.at("GET", "/v1/offers").bearer(token));
+    for answer in all_in_time(reads).await {
+        answer.expect(200);
     }
 }
 
-pub(crate) fn comes_again(answer: &Answer) {
+pub(crate) fn may_be_repeated(answer: &Answer) {
     assert!((1..=60).contains(&answer.number("retry-after")), "{answer:?}");
 }
 
@@ -59,32 +68,19 @@ pub(crate) async fn holds_out(world: &World, token: &str, seller: &str) {
     world.server.not_ready().await;
     assert_eq!(in_time(world.office(Method::GET, "/healthz")).await.status, 200);
     assert_eq!(in_time(world.office(Method::GET, "/readyz")).await.status, 503);
-    let asked = requests(world, token, seller)
-        .into_iter()
-        .map(|request| tokio::spawn(in_time(request)));
-    for answer in asked.collect::<Vec<_>>() {
-        let answer = answer.await.unwrap();
+    for answer in all_in_time(requests(world, token, seller)).await {
         answer.refused(500, "internal_error");
-        comes_again(&answer);
+        may_be_repeated(&answer);
     }
     let form = "grant_type=client_credentials&client_id=psa_x&client_secret=pss_x";
     let answer = in_time(world.client.post(&world.url("/oauth/token")).form(form)).await;
     answer.oauth_error(500, "server_error");
-    comes_again(&answer);
+    may_be_repeated(&answer);
     // Requests without the database work as usual.
-    world
-        .client
-        .get(&world.url("/v1/me"))
-        .without("user-agent")
-        .send()
-        .await
-        .refused(400, "missing_user_agent");
-    world
-        .client
-        .get(&world.url("/v1/me"))
-        .send()
-        .await
-        .refused(401, "unauthorized");
+    let me = || world.at("GET", "/v1/me");
+    let anonymous = me().without("user-agent").send().await;
+    anonymous.refused(400, "missing_user_agent");
+    me().send().await.refused(401, "unauthorized");
 }
 
 #[tokio::test]
@@ -98,7 +94,7 @@ async fn a_database_that_closes_and_refuses_is_survived() {
         holds_out(&world, &token, &seller.id).await;
         for path in ["/panel/sign-in", "/panel/invitation/ps_ln_x"] {
             let page = in_time(world.client.get(&world.url(path))).await.expect(503);
-            comes_again(&page);
+            may_be_repeated(&page);
             assert!(page.must("content-type").starts_with("text/html"), "{page:?}");
         }
         world.database.allow_connections().await;
@@ -106,10 +102,7 @@ async fn a_database_that_closes_and_refuses_is_survived() {
     }
     world.get(&token, "/v1/offers").await.expect(200);
     world.offer(&seller, 1, json!({"stock": 1})).await;
-    world
-        .office_get(&format!("/sellers/{}", seller.id))
-        .await
-        .expect(200);
+    world.office_read(&format!("/sellers/{}", seller.id)).await;
 }
 
 #[tokio::test]
@@ -121,41 +114,27 @@ async fn a_database_that_falls_silent_is_survived() {
     link.block();
     holds_out(&world, &token, &seller.id).await;
     // Every request is answered in time, however many there are.
-    let crowd =
-        (0..100).map(|_| tokio::spawn(in_time(world.client.get(&world.url("/v1/me")).bearer(&token))));
-    for answer in crowd.collect::<Vec<_>>() {
-        answer.await.unwrap().refused(500, "internal_error");
+    for answer in all_in_time((0..100).map(|_| world.at("GET", "/v1/me").bearer(&token))).await {
+        answer.refused(500, "internal_error");
     }
     link.unblock();
     world.server.ready().await;
     world.get(&token, "/v1/offers").await.expect(200);
-    world
-        .office_get(&format!("/sellers/{}", seller.id))
-        .await
-        .expect(200);
+    world.office_read(&format!("/sellers/{}", seller.id)).await;
 }
 
 #[tokio::test]
-async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_told() {
+async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_returned() {
     let world = world().await;
     let (_, token) = world.reader().await;
     world.database.block_connections().await;
-    let ask = |id: &str| {
-        world
-            .client
-            .get(&world.url("/v1/me"))
-            .bearer(&token)
-            .header("x-request-id", id)
-            .send()
-    };
+    let me = || world.at("GET", "/v1/me").bearer(&token);
+    let ask = |id: &str| me().header("x-request-id", id).send();
     let answers = [ask("outage-one").await, ask("outage-two").await];
     for answer in &answers {
-        let body = answer.json();
-        assert_eq!(body["errors"].as_array().unwrap().len(), 1);
-        assert_eq!(
-            body["errors"][0]["message"],
-            answers[0].json()["errors"][0]["message"]
-        );
+        assert_eq!(answer.errors().len(), 1);
+        let message = |answer: &Answer| answer.json()["errors"][0]["message"].clone();
+        assert_eq!(message(answer), message(&answers[0]));
     }
     let whole = |log: &str| tells_of(log, "outage-one") && tells_of(log, "outage-two");
     let log = events(&world.server.log_with(whole).await);
@@ -167,19 +146,12 @@ async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_told() {
 }
 
 #[tokio::test]
-async fn a_database_that_was_never_there_is_answered_for_in_time() {
-    let server = blackbox::listen(
-        &ServerOptions::new(PROGRAM),
-        "postgres://nobody@127.0.0.1:1/nothing",
-    )
-    .await;
+async fn without_a_database_since_the_start_requests_fail_in_time() {
+    let nothing = "postgres://nobody@127.0.0.1:1/nothing";
+    let server = blackbox::listen(&ServerOptions::new(PROGRAM), nothing).await;
+    let me = Client::new().get(&format!("{}/v1/me", server.base_url));
     let token = format!("ps_pt_{}", "A".repeat(64));
-    let answer = in_time(
-        Client::new()
-            .get(&format!("{}/v1/me", server.base_url))
-            .bearer(&token),
-    )
-    .await;
+    let answer = in_time(me.bearer(&token)).await;
     answer.refused(500, "internal_error");
-    comes_again(&answer);
+    may_be_repeated(&answer);
 }

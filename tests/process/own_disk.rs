@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use blackbox::{World, eventually};
+use blackbox::{World, eventually, until};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -51,10 +51,7 @@ async fn a_log_that_cannot_be_written_stops_nobody_and_goes_on_with_whole_lines(
         let request = world.client.get(&format!("http://{address}/v1/me"));
         request.bearer(&token).header("x-request-id", name).send().await
     };
-    eventually("a first answer", async || {
-        (ask("log-before").await.status == 200).then_some(())
-    })
-    .await;
+    until("a first answer", async || ask("log-before").await.status == 200).await;
 
     let ask_often = async |name: &str| {
         for _ in 0..REQUESTS {
@@ -64,8 +61,8 @@ async fn a_log_that_cannot_be_written_stops_nobody_and_goes_on_with_whole_lines(
         }
     };
     ask_often("log-whole").await;
-    eventually("a line for each request", async || {
-        (lines_of(&fs::read_to_string(&path).unwrap(), "log-whole") == REQUESTS).then_some(())
+    until("a line for each request", async || {
+        lines_of(&fs::read_to_string(&path).unwrap(), "log-whole") == REQUESTS
     })
     .await;
 

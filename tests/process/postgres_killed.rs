@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use blackbox::{World, eventually};
+use blackbox::{World, eventually, until};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::OwnPostgres;
 use tokio::task::JoinHandle;
@@ -98,8 +98,8 @@ impl Writer {
 pub(crate) async fn moment(answers: &AtomicUsize) {
     let chance = RandomState::new().build_hasher().finish();
     let enough = answers.load(Ordering::Relaxed) + usize::try_from(chance % MOST_ANSWERS).unwrap();
-    eventually("answers to writes", async || {
-        (answers.load(Ordering::Relaxed) >= enough).then_some(())
+    until("answers to writes", async || {
+        answers.load(Ordering::Relaxed) >= enough
     })
     .await;
     tokio::time::sleep(Duration::from_micros(chance / MOST_ANSWERS % 20_000)).await;
@@ -132,10 +132,7 @@ async fn kill_all(postgres: &OwnPostgres) {
         // The process may have exited meanwhile.
         kill_process(Pid::from_raw(other.get(0)).unwrap(), Signal::KILL).unwrap_or_default();
     }
-    eventually("the end of the server", async || {
-        (!postgres.cluster().is_running()).then_some(())
-    })
-    .await;
+    until("the end of the server", async || !postgres.cluster().is_running()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,8 +160,8 @@ async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answer
         }
         assert!(tokio::task::block_in_place(|| postgres.cluster().restart_if_dead()).unwrap());
         let started = Instant::now();
-        eventually("an answer after the recovery", async || {
-            (probe.write(&world, 1).await == 1).then_some(())
+        until("an answer after the recovery", async || {
+            probe.write(&world, 1).await == 1
         })
         .await;
         slowest = slowest.max(started.elapsed());

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use blackbox::{Expect, Receiver, Sandbox, Seller, eventually, line, order_body, run};
+use blackbox::{Expect, Receiver, Sandbox, Seller, eventually, line, order_body, run, until};
 use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -320,8 +320,8 @@ async fn orders_are_of_every_kind_and_history_stays_as_it_was(trade: &Trade) {
         .send()
         .await
         .expect(201);
-    eventually("the delivery", async || {
-        (trade.order(example).await["status"] == "delivered").then_some(())
+    until("the delivery", async || {
+        trade.order(example).await["status"] == "delivered"
     })
     .await;
     eventually("its mail", async || trade.mails("LATER1234").pop()).await;

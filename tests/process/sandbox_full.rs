@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Sandbox, eventually};
+use blackbox::{Sandbox, until};
 use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::json;
 use testkit::SmallDisk;
 
-use crate::{PROGRAM, disk_full::small_disk, outage::comes_again, sandbox::Trade};
+use crate::{PROGRAM, disk_full::small_disk, outage::may_be_repeated, sandbox::Trade};
 
 /// The expected text if there is no space.
 const NO_SPACE: &str = "No space left on device";
@@ -42,7 +42,7 @@ impl Stock {
             return true;
         }
         assert_eq!(answer.status, 500, "{answer:?}");
-        comes_again(&answer);
+        may_be_repeated(&answer);
         false
     }
 
@@ -87,15 +87,12 @@ async fn without_space_it_says_so_and_what_it_has_it_keeps() {
     // The sandbox runs while there is no space, and recovers by itself.
     disk.fill();
     use_up_the_log(&trade, &mut stock).await;
-    eventually("the word of it", async || {
-        trade.sandbox.output().contains(FULL).then_some(())
-    })
-    .await;
+    until("the word of it", async || trade.sandbox.output().contains(FULL)).await;
     assert!(!stock.is_written(&trade).await);
-    comes_again(&trade.offer(Method::GET).send().await.expect(500));
+    may_be_repeated(&trade.offer(Method::GET).send().await.expect(500));
     assert!(!trade.is_ready().await);
     disk.free();
-    eventually("readiness", async || trade.is_ready().await.then_some(())).await;
+    until("readiness", async || trade.is_ready().await).await;
     stock.is_kept(&trade).await;
     assert!(stock.is_written(&trade).await);
 

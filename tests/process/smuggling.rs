@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use blackbox::{Expect, Wire, World, eventually, request, request_with_body};
+use blackbox::{Expect, Wire, World, request, request_with_body, until};
 use testkit::TestWorker;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -226,10 +226,7 @@ async fn a_chunk_that_breaks_while_the_body_is_awaited_is_answered() {
         let mut wire = Wire::connect(base).await;
         wire.send(asked + "1\r\na\r\n").await;
         // After the look-up of the token, the server waits for the body.
-        eventually("the look-up", async || {
-            (world.count(looked_up, "").await > 0).then_some(())
-        })
-        .await;
+        until("the look-up", async || world.count(looked_up, "").await > 0).await;
         wire.send("ZZ\r\n").await;
         let answer = wire.answer().await.expect("an answer");
         answer.refused(400, "validation_error");

@@ -8,7 +8,7 @@ use std::{
 use blackbox::{Expect, run};
 use testkit::{Client, ServerOptions, TestDatabase, TestServer, sealing_key};
 
-use crate::PROGRAM;
+use crate::{PROGRAM, run_over};
 
 async fn probe(server: &TestServer, path: &str) -> u16 {
     Client::new()
@@ -32,10 +32,8 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
             .await
     };
     let form = "grant_type=client_credentials&client_id=x&client_secret=y";
-    let token = Client::new()
-        .post(&format!("{}/oauth/token", server.base_url))
-        .form(form);
-    let token = token.send().await;
+    let token = Client::new().post(&format!("{}/oauth/token", server.base_url));
+    let token = token.form(form).send().await;
     token.oauth_error(500, "server_error");
     let early = get(&server.base_url, "/v1/me", "pt").await;
     assert_eq!(early.code(), "internal_error");
@@ -43,20 +41,18 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
         assert_eq!(early.status, 500);
         early.must("retry-after");
     }
-    let (environment, id) = ([("DATABASE_URL", database.url())], blackbox::offer_id(1));
+    let id = blackbox::offer_id(1);
     for command in [
-        &["admin", "operator-tokens", "create", "early"][..],
-        &["admin", "operator-tokens", "revoke", &id],
-        &["import", "offers", "-", "--seller", &id],
+        "admin operator-tokens create early",
+        &format!("admin operator-tokens revoke {id}"),
+        &format!("import offers - --seller {id}"),
     ] {
-        let refused = run(PROGRAM, command, &environment).await.ended(4);
+        let refused = run_over(database.url(), command).await.ended(4);
         let stderr = refused.stderr.trim();
-        assert!(
-            stderr.contains("run `seller-api migrate`") && stderr.lines().count() == 1,
-            "{stderr}"
-        );
+        let says_how = stderr.contains("run `seller-api migrate`");
+        assert!(says_how && stderr.lines().count() == 1, "{stderr}");
     }
-    run(PROGRAM, &["migrate"], &environment).await.success();
+    run_over(database.url(), "migrate").await.success();
     server.ready().await;
     assert_eq!(get(&server.base_url, "/v1/me", "pt").await.code(), "unauthorized");
     server.log_with(|log| log.contains("seller-api migrate")).await;
@@ -73,37 +69,30 @@ pub(crate) async fn reason(server: &TestServer) -> String {
 }
 
 /// Asserts that commands fail, and that a server waits, with this reason.
-async fn refused_everywhere(url: &str, commands: &[&[&str]], words: &[&str]) {
+async fn refused_everywhere(url: &str, commands: &[&str], words: &[&str]) {
+    let has_all = |text: &str| words.iter().all(|word| text.contains(word));
     for command in commands {
-        let refused = run(PROGRAM, command, &[("DATABASE_URL", url)]).await.ended(4);
-        for word in words {
-            assert!(refused.stderr.contains(word), "{command:?}: {}", refused.stderr);
-        }
+        let refused = run_over(url, command).await.ended(4);
+        assert!(has_all(&refused.stderr), "{command}: {}", refused.stderr);
     }
     let server = blackbox::listen(&ServerOptions::new(PROGRAM), url).await;
     server.not_ready().await;
     let reason = reason(&server).await;
-    assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
+    assert!(has_all(&reason), "{reason}");
 }
 
 #[tokio::test]
-async fn a_database_that_cannot_hold_every_name_is_refused() {
+async fn a_database_with_another_encoding_is_refused() {
     let database = TestDatabase::empty().await;
     let client = database.connect().await;
-    let name = database
-        .url()
-        .rsplit('/')
-        .next()
-        .unwrap()
-        .split('?')
-        .next()
-        .unwrap();
+    let name = database.url().rsplit('/').next().unwrap();
+    let name = name.split('?').next().unwrap();
     for encoding in ["LATIN1", "SQL_ASCII"] {
         let other = format!("{name}_{}", encoding.to_lowercase());
         let create = format!("create database {other} template template0 encoding '{encoding}' locale 'C'");
         client.batch_execute(&create).await.unwrap();
         let url = database.url().replace(name, &other);
-        let commands: [&[&str]; 2] = [&["migrate"], &["admin", "audit", "list"]];
+        let commands = ["migrate", "admin audit list"];
         refused_everywhere(&url, &commands, &[encoding, "ENCODING 'UTF8'"]).await;
         let drop = format!("drop database {other} with (force)");
         client.batch_execute(&drop).await.unwrap();
@@ -111,30 +100,19 @@ async fn a_database_that_cannot_hold_every_name_is_refused() {
 }
 
 #[tokio::test]
-async fn a_role_without_rights_is_told_what_it_lacks() {
-    let database = TestDatabase::create().await;
+async fn a_role_without_rights_or_login_gets_the_reason() {
+    let (database, empty) = (TestDatabase::create().await, TestDatabase::empty().await);
     // A role that every server has and that owns nothing.
-    let url = |database: &TestDatabase| format!("{}?options=-c%20role%3Dpg_monitor", database.url());
-    let commands: [&[&str]; 2] = [&["migrate"], &["admin", "audit", "list"]];
-    refused_everywhere(&url(&database), &commands, &["the role may not read", "grant"]).await;
-    let empty = TestDatabase::empty().await;
-    let url = url(&empty);
-    let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", url.as_str())])
-        .await
-        .ended(4);
-    assert!(
-        refused.stderr.contains("may not change the schema"),
-        "{}",
-        refused.stderr
-    );
-}
-
-#[tokio::test]
-async fn a_role_that_is_not_let_in_is_told_why() {
-    let database = TestDatabase::create().await;
-    let url = database.url().replacen("//postgres@", "//nobody_at_all@", 1);
-    assert_ne!(url, database.url());
-    refused_everywhere(&url, &[&["admin", "audit", "list"]], &["the role"]).await;
+    let without_rights =
+        |database: &TestDatabase| format!("{}?options=-c%20role%3Dpg_monitor", database.url());
+    let commands = ["migrate", "admin audit list"];
+    let reason = ["the role may not read", "grant"];
+    refused_everywhere(&without_rights(&database), &commands, &reason).await;
+    let refused = run_over(&without_rights(&empty), "migrate").await.ended(4).stderr;
+    assert!(refused.contains("may not change the schema"), "{refused}");
+    let unknown = database.url().replacen("//postgres@", "//nobody_at_all@", 1);
+    assert_ne!(unknown, database.url());
+    refused_everywhere(&unknown, &["admin audit list"], &["the role"]).await;
 }
 
 #[tokio::test]
@@ -163,7 +141,7 @@ async fn on_a_migrated_database_it_is_ready_within_a_second() {
 }
 
 #[tokio::test]
-async fn a_schema_for_newer_programs_alone_is_refused() {
+async fn a_schema_that_needs_a_newer_program_is_refused() {
     let database = TestDatabase::create().await;
     let running = TestServer::start(&ServerOptions::new(PROGRAM), &database).await;
     let client = database.connect().await;
@@ -177,21 +155,16 @@ async fn a_schema_for_newer_programs_alone_is_refused() {
         ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
         ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
     ];
-    let refused = run(PROGRAM, &["serve"], &environment).await.failure();
-    assert!(refused.output().contains("999.1.2"), "{}", refused.output());
-    // There is nothing to migrate, but the schema is newer than the program.
-    let refused = run(PROGRAM, &["migrate"], &environment).await.failure();
-    assert!(refused.output().contains("999.1.2"), "{}", refused.output());
+    // `migrate` has nothing to do, but the schema is newer than the program.
     for command in [
-        ["admin", "operator-tokens", "list"].as_slice(),
-        &["admin", "operator-tokens", "create", "early"],
+        "serve",
+        "migrate",
+        "admin operator-tokens list",
+        "admin operator-tokens create early",
     ] {
-        let refused = run(PROGRAM, command, &environment).await.failure();
-        assert!(
-            refused.stderr.contains("999.1.2"),
-            "{command:?}: {}",
-            refused.output()
-        );
+        let words: Vec<_> = command.split(' ').collect();
+        let refused = run(PROGRAM, &words, &environment).await.failure().output();
+        assert!(refused.contains("999.1.2"), "{command}: {refused}");
     }
     // Requests in progress may finish, but the server reports that it is not ready.
     running.not_ready().await;
@@ -202,29 +175,20 @@ async fn a_schema_for_newer_programs_alone_is_refused() {
 }
 
 #[tokio::test]
-async fn what_it_cannot_start_without_is_named_in_one_line() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap();
+async fn a_missing_or_wrong_setting_is_named_in_one_line() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
     let (address, port) = (address.to_string(), address.port().to_string());
     let (database, key) = ("postgres://nobody@127.0.0.1:1/nothing", sealing_key());
-    let cases: [(&[(&str, &str)], &str); 4] = [
-        (&[("SELLER_API__KEYS__SEALING", &key)], "DATABASE_URL"),
-        (&[("DATABASE_URL", database)], "keys.sealing"),
-        (
-            &[
-                ("DATABASE_URL", "mysql://localhost/x"),
-                ("SELLER_API__KEYS__SEALING", &key),
-            ],
-            "database.url",
-        ),
-        (
-            &[
-                ("DATABASE_URL", database),
-                ("SELLER_API__KEYS__SEALING", &key),
-                ("SELLER_API__SERVER__BIND", &address),
-            ],
-            &port,
-        ),
+    let key = ("SELLER_API__KEYS__SEALING", key.as_str());
+    let url = ("DATABASE_URL", database);
+    let other = ("DATABASE_URL", "mysql://localhost/x");
+    let taken = ("SELLER_API__SERVER__BIND", address.as_str());
+    let cases = [
+        (&[key][..], "DATABASE_URL"),
+        (&[url], "keys.sealing"),
+        (&[other, key], "database.url"),
+        (&[url, key, taken], &port),
     ];
     for (given, named) in cases {
         let free = [
@@ -234,6 +198,6 @@ async fn what_it_cannot_start_without_is_named_in_one_line() {
         let refused = run(PROGRAM, &["serve"], &[&free, given].concat()).await.failure();
         assert!(refused.stderr.contains(named), "{named}: {}", refused.output());
         assert!(refused.stderr.trim().lines().count() <= 2, "{}", refused.stderr);
-        assert!(!refused.output().contains(&key), "a key is printed");
+        assert!(!refused.output().contains(key.1), "a key is printed");
     }
 }

@@ -2,13 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, Wire, World, offer_line, request};
+use blackbox::{Expect, Wire, World, offer_line, request, until};
 use rustix::process::Signal;
 use serde_json::json;
-use testkit::TestServer;
 use tokio::net::TcpStream;
 
-use crate::{PROGRAM, me, world};
+use crate::{me, stop, take_server, world, world_with};
 
 /// An import whose body has started but not ended.
 async fn begun_import(world: &World) -> Wire {
@@ -21,29 +20,17 @@ async fn begun_import(world: &World) -> Wire {
     wire
 }
 
-/// Takes the server out of its world. The world keeps the database.
-async fn replaced(world: &mut World) -> TestServer {
-    let another = world.another().await;
-    std::mem::replace(&mut world.server, another)
-}
-
 async fn refuses_connections(base_url: &str) {
     let address = base_url.strip_prefix("http://").unwrap();
-    let refused = async {
-        while TcpStream::connect(address).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), refused)
-        .await
-        .expect("the listener closes");
+    let is_closed = async || TcpStream::connect(address).await.is_err();
+    until("the listener closes", is_closed).await;
 }
 
 #[tokio::test]
 async fn what_runs_is_finished_and_nothing_new_begun() {
     let mut world = world().await;
     let mut import = begun_import(&world).await;
-    let server = replaced(&mut world).await;
+    let server = take_server(&mut world).await;
     let urls = [server.base_url.clone(), server.backoffice_url.clone()];
     server.terminate();
     for url in &urls {
@@ -51,18 +38,13 @@ async fn what_runs_is_finished_and_nothing_new_begun() {
     }
     import.send_chunk(&offer_line(2, json!({}))).await;
     import.send("0\r\n\r\n").await;
-    let report = import
-        .answer()
-        .await
-        .expect("the import is finished")
-        .expect(200)
-        .json();
-    assert_eq!(report["created"], 2);
+    let report = import.answer().await.expect("a report").expect(200);
+    assert_eq!(report.json()["created"], 2);
     assert_eq!(server.exit_code().await, Some(0));
 }
 
 #[tokio::test]
-async fn idle_connections_do_not_hold_it_up() {
+async fn idle_connections_do_not_delay_the_stop() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut world = world().await;
         let (_, token) = world.reader().await;
@@ -73,7 +55,7 @@ async fn idle_connections_do_not_hold_it_up() {
             wire.answer().await.unwrap().expect(200);
             idle.push((wire, Wire::connect(&world.server.base_url).await));
         }
-        let server = replaced(&mut world).await;
+        let server = take_server(&mut world).await;
         let began = Instant::now();
         server.signal(signal);
         assert_eq!(server.exit_code().await, Some(0));
@@ -82,49 +64,38 @@ async fn idle_connections_do_not_hold_it_up() {
 }
 
 #[tokio::test]
-async fn what_never_ends_is_given_the_time_that_was_configured() {
-    let mut world = World::with(PROGRAM, |options| {
-        options.set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "1s")
-    })
-    .await;
+async fn an_unfinished_import_delays_the_stop_by_the_configured_time() {
+    let mut world = world_with(&[("SERVER__SHUTDOWN_TIMEOUT", "1s")]).await;
     let _import = begun_import(&world).await;
-    let server = replaced(&mut world).await;
+    let server = take_server(&mut world).await;
     let began = Instant::now();
-    server.terminate();
-    assert_eq!(server.exit_code().await, Some(0));
-    assert!(
-        (1..6).contains(&began.elapsed().as_secs()),
-        "{:?}",
-        began.elapsed()
-    );
+    stop(server).await;
+    let took = began.elapsed().as_secs();
+    assert!((1..6).contains(&took), "{took} s");
 }
 
 #[tokio::test]
 async fn it_stops_while_the_database_is_away() {
     let mut world = world().await;
     world.server.ready().await;
-    let server = replaced(&mut world).await;
+    let server = take_server(&mut world).await;
     world.database.block_connections().await;
     server.not_ready().await;
-    server.terminate();
-    assert_eq!(server.exit_code().await, Some(0));
+    stop(server).await;
     world.database.allow_connections().await;
     world.server.ready().await;
 }
 
-/// Repeats requests on one connection until an answer announces its end.
-async fn busy(base_url: String, token: String) -> u32 {
-    let ask = me(&token);
+/// Repeats requests on one connection until an answer announces its end. Returns the number of answers.
+async fn ask_until_closed(base_url: String, token: String) -> u32 {
+    let request = me(&token);
     let mut wire = Wire::connect(&base_url).await;
-    let mut answered = 0;
-    loop {
+    for answered in 1.. {
         assert!(
-            wire.send(&ask).await,
-            "closed without notice after {answered} answers"
+            wire.send(&request).await,
+            "closed without notice before answer {answered}"
         );
-        let answer = wire.answer().await;
-        let answer = answer.unwrap_or_else(|| panic!("no answer after {answered} answers"));
-        answered += 1;
+        let answer = wire.answer().await.expect("an answer to each request");
         if answer
             .header("connection")
             .is_some_and(|value| value.eq_ignore_ascii_case("close"))
@@ -133,20 +104,16 @@ async fn busy(base_url: String, token: String) -> u32 {
             return answered;
         }
     }
+    unreachable!("requests without end")
 }
 
 #[tokio::test]
-async fn who_keeps_asking_is_told_to_go_and_loses_no_request() {
-    let mut world = World::with(PROGRAM, |options| {
-        options
-            .set("SELLER_API__SERVER__DRAIN", "1s")
-            .set("SELLER_API__RATE_LIMIT__DEFAULT", "1000000")
-    })
-    .await;
+async fn a_busy_connection_is_closed_with_notice_and_loses_no_request() {
+    let mut world = world_with(&[("SERVER__DRAIN", "1s"), ("RATE_LIMIT__DEFAULT", "1000000")]).await;
     let (_, token) = world.reader().await;
-    let server = replaced(&mut world).await;
+    let server = take_server(&mut world).await;
     let clients: Vec<_> = (0..8)
-        .map(|_| tokio::spawn(busy(server.base_url.clone(), token.clone())))
+        .map(|_| tokio::spawn(ask_until_closed(server.base_url.clone(), token.clone())))
         .collect();
     tokio::time::sleep(Duration::from_millis(500)).await;
     server.terminate();
@@ -157,18 +124,21 @@ async fn who_keeps_asking_is_told_to_go_and_loses_no_request() {
 }
 
 #[tokio::test]
-async fn while_it_drains_it_answers_and_says_that_it_is_not_ready() {
-    let mut world = World::with(PROGRAM, |options| options.set("SELLER_API__SERVER__DRAIN", "3s")).await;
-    let server = replaced(&mut world).await;
+async fn while_it_drains_it_answers_but_is_not_ready() {
+    let mut world = world_with(&[("SERVER__DRAIN", "3s")]).await;
+    let server = take_server(&mut world).await;
     let began = Instant::now();
     server.terminate();
     server.log_with(|log| log.contains("SIGTERM")).await;
-    let unready = Wire::exchange(&server.backoffice_url, request("GET", "/readyz", &[])).await;
-    assert_eq!(unready.status, 503);
-    assert_eq!(unready.must("connection").to_lowercase(), "close");
-    let elsewhere = Wire::exchange(&server.base_url, request("GET", "/nothing", &[])).await;
-    assert_eq!(elsewhere.status, 404);
-    assert_eq!(elsewhere.must("connection").to_lowercase(), "close");
+    for (base, path, status) in [
+        (&server.backoffice_url, "/readyz", 503),
+        (&server.base_url, "/nothing", 404),
+    ] {
+        let answer = Wire::exchange(base, request("GET", path, &[]))
+            .await
+            .expect(status);
+        assert_eq!(answer.must("connection").to_lowercase(), "close");
+    }
     assert_eq!(server.exit_code().await, Some(0));
     assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
 }

@@ -19,10 +19,10 @@ impl Supervisor {
     }
 
     /// Waits for the next message that contains these words; drops those before it.
-    async fn told(&self, words: &str) -> String {
+    async fn receives(&self, words: &str) -> String {
         let mut buffer = [0; 4_096];
         let mut heard = String::new();
-        let told = timeout(PATIENCE, async {
+        let received = timeout(PATIENCE, async {
             loop {
                 let length = self.0.recv(&mut buffer).await.unwrap();
                 let message = String::from_utf8(buffer[..length].to_vec()).unwrap();
@@ -32,13 +32,14 @@ impl Supervisor {
                 heard.push_str(&message);
             }
         });
-        told.await
-            .unwrap_or_else(|_| panic!("{words} is not told, but {heard}"))
+        received
+            .await
+            .unwrap_or_else(|_| panic!("{words} is not received, but {heard}"))
     }
 }
 
 #[tokio::test]
-async fn it_is_told_of_the_start_of_what_is_waited_for_of_life_and_of_the_stop() {
+async fn start_waiting_watchdog_readiness_and_stop_are_notified_and_waiting_is_logged_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let supervisor = Supervisor::at(&path);
@@ -46,43 +47,23 @@ async fn it_is_told_of_the_start_of_what_is_waited_for_of_life_and_of_the_stop()
     database.block_connections().await;
     let options = ServerOptions::new(PROGRAM)
         .set("NOTIFY_SOCKET", path.display())
-        .set("WATCHDOG_USEC", 200_000)
+        .set("WATCHDOG_USEC", 1_000_000)
         .set("SELLER_API__SERVER__DRAIN", "0s")
         .set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "7s");
     let server = blackbox::listen(&options, database.url()).await;
-    supervisor.told("READY=1\n").await;
-    supervisor
-        .told("STATUS=waiting: the database cannot be reached\n")
-        .await;
-    for _ in 0..3 {
-        supervisor.told("WATCHDOG=1\n").await;
+    supervisor.receives("READY=1\n").await;
+    let waiting = "STATUS=waiting: the database cannot be reached\n";
+    supervisor.receives(waiting).await;
+    // Longer than three checks of the database, which run once a second.
+    for _ in 0..8 {
+        supervisor.receives("WATCHDOG=1\n").await;
     }
     database.allow_connections().await;
-    supervisor.told("STATUS=ready\n").await;
+    supervisor.receives("STATUS=ready\n").await;
+    let log = server.log_with(|log| log.contains("\"ready\"")).await;
+    assert_eq!(log.matches("not ready: waiting").count(), 1, "{log}");
     server.terminate();
-    let stop = supervisor.told("STOPPING=1\n").await;
+    let stop = supervisor.receives("STOPPING=1\n").await;
     assert!(stop.contains("EXTEND_TIMEOUT_USEC=12000000\n"), "{stop}");
     assert_eq!(server.exit_code().await, Some(0));
-}
-
-#[tokio::test]
-async fn what_is_waited_for_is_logged_once_and_not_at_each_look() {
-    let database = TestDatabase::create().await;
-    database.block_connections().await;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("notify");
-    let supervisor = Supervisor::at(&path);
-    let options = ServerOptions::new(PROGRAM)
-        .set("NOTIFY_SOCKET", path.display())
-        .set("WATCHDOG_USEC", 1_000_000);
-    let server = blackbox::listen(&options, database.url()).await;
-    supervisor.told("STATUS=waiting").await;
-    // Longer than three checks, which run once a second.
-    for _ in 0..8 {
-        supervisor.told("WATCHDOG=1\n").await;
-    }
-    database.allow_connections().await;
-    let log = server.log_with(|log| log.contains("\"ready\"")).await;
-    server.ready().await;
-    assert_eq!(log.matches("not ready: waiting").count(), 1, "{log}");
 }

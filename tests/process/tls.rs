@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -24,7 +23,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::PROGRAM;
+use crate::{PROGRAM, metrics, set};
 
 /// A folder with a certificate and its key.
 struct Files(TempDir);
@@ -74,40 +73,30 @@ fn connector(
 }
 
 async fn tcp(base_url: &str) -> TcpStream {
-    TcpStream::connect(base_url.strip_prefix("http://").unwrap())
-        .await
-        .unwrap()
+    let address = base_url.strip_prefix("http://").unwrap();
+    TcpStream::connect(address).await.unwrap()
 }
 
-async fn shaken(base_url: &str, connector: TlsConnector) -> std::io::Result<TlsStream<TcpStream>> {
+async fn shake_hands(base_url: &str, connector: TlsConnector) -> std::io::Result<TlsStream<TcpStream>> {
     let name = ServerName::try_from("api.example").unwrap();
     connector.connect(name, tcp(base_url).await).await
 }
 
 async fn connected(base_url: &str, trusted: &CertificateDer<'static>) -> TlsStream<TcpStream> {
     let connector = connector(trusted, &[&TLS13, &TLS12], &["h2", "http/1.1"]);
-    shaken(base_url, connector).await.expect("a handshake")
+    shake_hands(base_url, connector).await.expect("a handshake")
 }
 
-/// Requests a path and returns the status once the whole head has arrived. These answers are short.
+/// Requests a path and returns the status. A HEAD's answer has no body.
 async fn status(stream: &mut TlsStream<TcpStream>, path: &str) -> u16 {
-    stream
-        .write_all(request("GET", path, &[("user-agent", "Tests/1.0")]).as_bytes())
-        .await
-        .unwrap();
-    let mut answer = vec![0; 16 * 1024];
-    let mut read = 0;
-    loop {
-        read += stream.read(&mut answer[read..]).await.unwrap();
-        let text = String::from_utf8_lossy(&answer[..read]);
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text.as_ref(), ""));
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        if length.is_some_and(|length| length.trim().parse::<usize>() == Ok(body.len())) {
-            return head.split(' ').nth(1).unwrap().parse().unwrap();
-        }
+    let request = request("HEAD", path, &[("user-agent", "Tests/1.0")]);
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0, "{answer:?}");
     }
+    let head = String::from_utf8(answer).unwrap();
+    head.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
 /// The time until the server closes a connection on which nothing more is sent.
@@ -120,22 +109,20 @@ async fn closed(stream: &mut TcpStream) -> Duration {
     began.elapsed()
 }
 
-async fn secured(
-    settings: impl FnOnce(ServerOptions) -> ServerOptions,
-) -> (World, Files, CertificateDer<'static>) {
+/// A world with TLS on its public listener, its files and its certificate.
+async fn secured(settings: &[(&str, &str)]) -> (World, Files, CertificateDer<'static>) {
     let (files, certificate) = Files::new();
-    let options = |options| settings(files.given_to(options, "TLS"));
+    let options = |options| set(files.given_to(options, "TLS"), settings);
     (World::with(PROGRAM, options).await, files, certificate)
 }
 
 #[tokio::test]
 async fn clients_of_both_versions_are_served_and_agree_on_http_1_1() {
-    let (world, _files, certificate) = secured(|options| options).await;
+    let (world, _files, certificate) = secured(&[]).await;
     let base = &world.server.base_url;
     for version in [&TLS12, &TLS13] {
-        let mut stream = shaken(base, connector(&certificate, &[version], &["h2", "http/1.1"]))
-            .await
-            .unwrap();
+        let connector = connector(&certificate, &[version], &["h2", "http/1.1"]);
+        let mut stream = shake_hands(base, connector).await.unwrap();
         let (_, session) = stream.get_ref();
         assert_eq!(session.alpn_protocol(), Some(b"http/1.1".as_slice()));
         assert_eq!(session.protocol_version(), Some(version.version));
@@ -145,34 +132,26 @@ async fn clients_of_both_versions_are_served_and_agree_on_http_1_1() {
         }
     }
     // Without ALPN the protocol is HTTP/1.1 too. With only an unknown protocol the handshake fails.
-    let mut silent = shaken(base, connector(&certificate, &[&TLS13], &[]))
-        .await
-        .unwrap();
-    assert_eq!(status(&mut silent, "/v1/me").await, 401);
-    shaken(base, connector(&certificate, &[&TLS13], &["h2"]))
-        .await
-        .unwrap_err();
+    let without = connector(&certificate, &[&TLS13], &[]);
+    let mut without = shake_hands(base, without).await.unwrap();
+    assert_eq!(status(&mut without, "/v1/me").await, 401);
+    let http2 = connector(&certificate, &[&TLS13], &["h2"]);
+    shake_hands(base, http2).await.unwrap_err();
     // URLs in the service's own documents use https.
-    let (base, metadata) = (
-        base.replace("http://", "https://"),
-        "/.well-known/oauth-authorization-server",
-    );
-    let mut stream = connected(&world.server.base_url, &certificate).await;
-    stream
-        .write_all(request("GET", metadata, &[("connection", "close")]).as_bytes())
-        .await
-        .unwrap();
+    let metadata = "/.well-known/oauth-authorization-server";
+    let mut stream = connected(base, &certificate).await;
+    let request = request("GET", metadata, &[("connection", "close")]);
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    stream
-        .read_to_string(&mut answer)
-        .await
-        .expect("it ends as TLS has it");
-    assert!(answer.contains(&format!("\"issuer\":\"{base}\"")), "{answer}");
+    let end = stream.read_to_string(&mut answer).await;
+    end.expect("the connection ends with close_notify");
+    let issuer = format!("\"issuer\":\"{}\"", base.replace("http://", "https://"));
+    assert!(answer.contains(&issuer), "{answer}");
 }
 
 #[tokio::test]
 async fn a_certificate_is_replaced_while_connections_are_open() {
-    let (world, files, first) = secured(|options| options).await;
+    let (world, files, first) = secured(&[]).await;
     let base = &world.server.base_url;
     let mut open = connected(base, &first).await;
     assert_eq!(status(&mut open, "/v1/me").await, 401);
@@ -185,34 +164,30 @@ async fn a_certificate_is_replaced_while_connections_are_open() {
 
     let second = files.renew();
     world.server.signal(Signal::HUP);
-    world
-        .server
-        .log_with(|log| log.contains("the certificate was reloaded"))
-        .await;
+    let is_reloaded = |log: &str| log.contains("the certificate was reloaded");
+    world.server.log_with(is_reloaded).await;
     assert_eq!(presented(&connected(base, &second).await), second);
     let trusts_the_first = connector(&first, &[&TLS13], &[]);
-    shaken(base, trusts_the_first).await.unwrap_err();
-    assert_eq!(status(&mut open, "/v1/me").await, 401, "it goes on");
+    shake_hands(base, trusts_the_first).await.unwrap_err();
+    assert_eq!(
+        status(&mut open, "/v1/me").await,
+        401,
+        "the open connection continues"
+    );
 
     // The key of a different certificate.
     let key = fs::read(files.path("key.pem")).unwrap();
     files.renew();
     fs::write(files.path("key.pem"), key).unwrap();
     world.server.signal(Signal::HUP);
-    let log = world
-        .server
-        .log_with(|log| log.contains("is not that of the first certificate"))
-        .await;
+    let is_refused = |log: &str| log.contains("is not that of the first certificate");
+    let log = world.server.log_with(is_refused).await;
     assert!(log.contains("the previous one stays in use"), "{log}");
-    let metrics = format!("{}/metrics", world.server.backoffice_url);
-    let metrics = world.client.get(&metrics).send().await.expect(200);
-    let metrics = String::from_utf8(metrics.bytes).unwrap();
+    let metrics = metrics(&world).await;
+    let no_failure = "tls_reload_failures_total{listener=\"api\"} 0\n";
+    let expiry = "tls_certificate_expiry_time_seconds{listener=\"api\"} ";
     assert!(
-        !metrics.contains("tls_reload_failures_total{listener=\"api\"} 0\n"),
-        "{metrics}"
-    );
-    assert!(
-        metrics.contains("tls_certificate_expiry_time_seconds{listener=\"api\"} "),
+        !metrics.contains(no_failure) && metrics.contains(expiry),
         "{metrics}"
     );
     let mut later = connected(base, &second).await;
@@ -221,9 +196,8 @@ async fn a_certificate_is_replaced_while_connections_are_open() {
 }
 
 #[tokio::test]
-async fn who_does_not_shake_hands_is_cut_off() {
-    let (world, _files, certificate) =
-        secured(|options| options.set("SELLER_API__SERVER__HEADER_TIMEOUT", "1s")).await;
+async fn a_connection_without_a_handshake_is_closed() {
+    let (world, _files, certificate) = secured(&[("SERVER__HEADER_TIMEOUT", "1s")]).await;
     let base = &world.server.base_url;
     let mut plain = Wire::connect(base).await;
     plain.send(request("GET", "/v1/me", &[])).await;
@@ -233,32 +207,29 @@ async fn who_does_not_shake_hands_is_cut_off() {
     let mut silent = tcp(base).await;
     let mut slow = tcp(base).await;
     // The start of a record with a handshake of 512 bytes.
-    slow.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
-        .await
-        .unwrap();
+    let record = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
+    slow.write_all(&record).await.unwrap();
     assert!(closed(&mut garbage).await < Duration::from_secs(5));
     for stream in [&mut silent, &mut slow] {
         assert!(closed(stream).await < Duration::from_secs(6));
     }
     // A missing request head has a separate timeout.
     let mut idle = connected(base, &certificate).await;
-    let mut answer = Vec::new();
-    let end = tokio::time::timeout(Duration::from_secs(30), idle.read_to_end(&mut answer));
-    end.await.expect("the connection ends").expect("as TLS has it");
-    assert!(
-        String::from_utf8_lossy(&answer).starts_with("HTTP/1.1 408 "),
-        "{answer:?}"
-    );
+    let mut answer = String::new();
+    let end = tokio::time::timeout(Duration::from_secs(30), idle.read_to_string(&mut answer));
+    end.await
+        .expect("the connection ends")
+        .expect("with close_notify");
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
 }
 
 #[tokio::test]
 async fn a_handshake_takes_a_connections_place() {
-    let (world, _files, certificate) = secured(|options| {
-        options
-            .set("SELLER_API__SERVER__HEADER_TIMEOUT", "2s")
-            .set("SELLER_API__SERVER__THREADS", 1)
-            .set("SELLER_API__SERVER__MAX_CONNECTIONS", 2)
-    })
+    let (world, _files, certificate) = secured(&[
+        ("SERVER__HEADER_TIMEOUT", "2s"),
+        ("SERVER__THREADS", "1"),
+        ("SERVER__MAX_CONNECTIONS", "2"),
+    ])
     .await;
     let base = &world.server.base_url;
     let began = Instant::now();
@@ -270,46 +241,37 @@ async fn a_handshake_takes_a_connections_place() {
 }
 
 #[tokio::test]
-async fn the_marketplaces_listener_speaks_tls_too() {
+async fn the_back_office_serves_tls_too() {
     let (files, certificate) = Files::new();
     let database = TestDatabase::create().await;
     let options = files.given_to(ServerOptions::new(PROGRAM), "BACKOFFICE_TLS");
     let server = TestServer::listen(&options, database.url()).await;
     let mut stream = connected(&server.backoffice_url, &certificate).await;
     assert_eq!(status(&mut stream, "/healthz").await, 200);
-    let mut plain = Wire::connect(&server.base_url).await;
-    plain
-        .send(request("GET", "/v1/me", &[("user-agent", "Tests/1.0")]))
-        .await;
-    plain.answer().await.expect("the public one is plain").expect(401);
+    let plain = request("GET", "/v1/me", &[("user-agent", "Tests/1.0")]);
+    Wire::exchange(&server.base_url, plain).await.expect(401);
 }
 
 #[tokio::test]
-async fn what_cannot_be_served_stops_the_start_with_what_is_wrong() {
-    let (files, _) = Files::new();
-    let (others, _) = Files::new();
+async fn unusable_files_stop_the_start_with_the_reason() {
+    let ((files, _), (others, _)) = (Files::new(), Files::new());
     let (certificate, key) = (files.path("certificate.pem"), files.path("key.pem"));
     let (missing, foreign) = (files.path("missing.pem"), others.path("key.pem"));
-    assert!(!Path::new(&missing).exists());
-    let empty = String::new();
-    let cases = [
-        (
-            &certificate,
-            &empty,
-            "`server.tls.key` must be set where server.tls.certificate is",
-        ),
-        (&missing, &key, "`server.tls.certificate` names"),
-        (&certificate, &missing, "`server.tls.key` names"),
-        (&key, &key, "in which there is no whole certificate"),
-        (
-            &certificate,
-            &certificate,
-            "in which there is no whole private key",
-        ),
-        (&certificate, &foreign, "is not that of the first certificate"),
-    ];
+    let (no_certificate, no_key) = ("there is no whole certificate", "there is no whole private key");
+    let unset = "`server.tls.key` must be set where server.tls.certificate is";
     let sealing = sealing_key();
-    for (certificate, key, told) in cases {
+    for (certificate, key, reason) in [
+        (&certificate, None, unset),
+        (&missing, Some(&key), "`server.tls.certificate` names"),
+        (&certificate, Some(&missing), "`server.tls.key` names"),
+        (&key, Some(&key), no_certificate),
+        (&certificate, Some(&certificate), no_key),
+        (
+            &certificate,
+            Some(&foreign),
+            "is not that of the first certificate",
+        ),
+    ] {
         let mut environment = vec![
             ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing"),
             ("SELLER_API__KEYS__SEALING", &sealing),
@@ -317,17 +279,13 @@ async fn what_cannot_be_served_stops_the_start_with_what_is_wrong() {
             ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
             ("SELLER_API__SERVER__TLS__CERTIFICATE", certificate),
         ];
-        if !key.is_empty() {
-            environment.push(("SELLER_API__SERVER__TLS__KEY", key));
-        }
+        environment.extend(key.map(|key| ("SELLER_API__SERVER__TLS__KEY", key.as_str())));
         // `config` finds everything that makes `serve` fail.
         for command in ["serve", "config"] {
             let refused = run(PROGRAM, &[command], &environment).await.ended(1);
-            assert!(refused.stderr.contains(told), "{told}: {}", refused.output());
-            assert!(
-                !refused.output().contains("PRIVATE KEY-----\nM"),
-                "a key is printed"
-            );
+            assert!(refused.stderr.contains(reason), "{reason}: {}", refused.output());
+            let shows_key = refused.output().contains("PRIVATE KEY-----\nM");
+            assert!(!shows_key, "a key is printed");
         }
     }
 }

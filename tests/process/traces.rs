@@ -1,105 +1,98 @@
-//! Traces: the spans of requests and of background work, and the data that they must not contain.
+//! Traces: the spans of requests and of background work, the data that they must not contain, and collectors that fail.
 
-use std::path::Path;
+use std::time::{Duration, Instant};
 
 use blackbox::{
-    CarrierStub, Collector, Expect, Exported, Receiver, Says, Trader, World, assert_no_secret, events,
-    local_receivers, tells_of,
+    CarrierStub, Collector, Expect, Exported, Receiver, Says, World, assert_no_secret, events,
+    local_receivers, tells_of, until,
 };
-use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::ServerOptions;
 
-use crate::PROGRAM;
+use crate::{PROGRAM, inpost_at, mails_to, metrics, set, stop, take_server};
 
 /// The caller's trace and span.
-pub(crate) const CALLER: (&str, &str) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
-pub(crate) const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const CALLER: (&str, &str) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+/// The same header without the sampled flag.
+const UNSAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
-pub(crate) fn traced(options: ServerOptions, collector: &Collector) -> ServerOptions {
-    options
-        .set("SELLER_API__TRACING__OTLP_ENDPOINT", &collector.url)
-        .set("SELLER_API__TRACING__SAMPLE_RATIO", 1)
+fn traced(options: ServerOptions, collector: &Collector) -> ServerOptions {
+    let settings = [
+        ("TRACING__OTLP_ENDPOINT", collector.url.as_str()),
+        ("TRACING__SAMPLE_RATIO", "1"),
+    ];
+    set(options, &settings)
 }
 
-/// A world with full sampling.
-pub(crate) async fn watched(collector: &Collector) -> World {
-    World::with(PROGRAM, |options| traced(local_receivers(options), collector)).await
+/// A world with full sampling, and a token that may read offers.
+async fn traced_world(collector: &Collector) -> (World, String) {
+    let world = World::with(PROGRAM, |options| traced(options, collector)).await;
+    let (_, token) = world.reader().await;
+    (world, token)
 }
 
 /// Reads offers with a trace id and a `traceparent`.
-pub(crate) async fn read(world: &World, token: &str, trace_id: &str, traceparent: &str) {
-    let request = world.client.get(&world.url("/v1/offers")).bearer(token);
+async fn read(world: &World, token: &str, trace_id: &str, traceparent: &str) {
+    let request = world.at("GET", "/v1/offers").bearer(token);
     let request = request.header("x-request-id", trace_id);
-    request
-        .header("traceparent", traceparent)
-        .send()
-        .await
-        .expect(200);
+    let request = request.header("traceparent", traceparent);
+    request.send().await.expect(200);
 }
 
-fn line_of(log: &str, trace_id: &str) -> Value {
-    let of_it = |event: &Value| event["fields"]["trace_id"] == trace_id;
-    events(log).into_iter().find(of_it).expect("the request's line")
+/// The values of these attributes.
+fn attributes<const N: usize>(span: &Exported, names: [&str; N]) -> [String; N] {
+    names.map(|name| span.told(name).to_owned())
 }
 
 #[tokio::test]
 async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it() {
     let collector = Collector::start().await;
-    let world = watched(&collector).await;
-    let seller = world.seller().await;
-    let application = world.application(&seller, &["offers:read"]).await;
+    let (world, _) = traced_world(&collector).await;
+    let application = world.application(&world.seller().await, &["offers:read"]).await;
     let token = world.token(&application).await;
     read(&world, &token, "traced-read-1", TRACEPARENT).await;
 
     let request = collector.request("traced-read-1").await;
     assert_eq!((request.trace.as_str(), request.parent.as_str()), CALLER);
     assert_eq!(request.name, "GET /v1/offers");
-    assert_eq!(i32::from(request.kind), 2, "a server's");
-    let told = [
+    assert_eq!(i32::from(request.kind), 2, "the kind of a server");
+    let names = [
         "listener",
         "http.request.method",
         "http.route",
         "http.response.status_code",
         "client_id",
     ];
-    let told = told.map(|attribute| request.told(attribute));
-    assert_eq!(told, ["api", "GET", "/v1/offers", "200", &application.client_id]);
+    let expected = ["api", "GET", "/v1/offers", "200", &application.client_id];
+    assert_eq!(attributes(&request, names), expected);
     assert!(!request.failed && request.times.0 < request.times.1);
 
-    let gate = collector
-        .span("the gate's span", |span| {
-            span.name == "gate" && span.is_under(&request)
-        })
-        .await;
-    assert_eq!(gate.told("db.system.name"), "postgresql");
-    assert_eq!(gate.told("db.query.summary"), "gate");
-    assert_eq!(gate.told("db.operation.batch.size"), "1");
+    let is_gate = |span: &Exported| span.name == "gate" && span.is_under(&request);
+    let gate = collector.span("the gate's span", is_gate).await;
+    let names = ["db.system.name", "db.query.summary", "db.operation.batch.size"];
+    assert_eq!(attributes(&gate, names), ["postgresql", "gate", "1"]);
     assert!(request.times.0 <= gate.times.0 && gate.times.1 <= request.times.1);
     let all = collector.of(&request.trace);
-    assert!(all.len() >= 3, "the gate, and the offers: {all:?}");
-    assert!(
-        all.iter()
-            .all(|span| span.id == request.id || span.is_under(&request)),
-        "{all:?}"
-    );
+    assert!(all.len() >= 3, "the request, the gate, and the offers: {all:?}");
+    let is_child = |span: &Exported| span.id == request.id || span.is_under(&request);
+    assert!(all.iter().all(is_child), "{all:?}");
 
     let log = world.server.log_with(|log| tells_of(log, "traced-read-1")).await;
-    let line = line_of(&log, "traced-read-1");
-    assert_eq!(
-        (&line["otel_trace_id"], &line["otel_span_id"]),
-        (&json!(request.trace), &json!(request.id))
-    );
+    let is_line = |event: &Value| event["fields"]["trace_id"] == "traced-read-1";
+    let line = events(&log).into_iter().find(is_line).unwrap();
+    let ids = (&line["otel_trace_id"], &line["otel_span_id"]);
+    assert_eq!(ids, (&json!(request.trace), &json!(request.id)));
     let resource = collector.resources().remove(0);
     assert_eq!(resource["service.name"], "seller-api");
     assert!(resource.contains_key("service.version"));
 
     world.database.block_connections().await;
-    let last = world.client.get(&world.url("/v1/me")).bearer(&token);
-    last.header("x-request-id", "the-last-one")
-        .send()
-        .await
-        .refused(500, "internal_error");
+    let last = world
+        .at("GET", "/v1/me")
+        .bearer(&token)
+        .header("x-request-id", "the-last-one");
+    last.send().await.refused(500, "internal_error");
     let last = collector.request("the-last-one").await;
     assert!(
         last.failed && last.told("http.response.status_code") == "500",
@@ -112,10 +105,9 @@ async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it()
 }
 
 #[tokio::test]
-async fn whoever_names_no_trace_or_a_malformed_one_gets_one_of_its_own() {
+async fn a_request_without_a_valid_traceparent_starts_a_trace() {
     let collector = Collector::start().await;
-    let world = watched(&collector).await;
-    let (_, token) = world.reader().await;
+    let (world, token) = traced_world(&collector).await;
     let malformed = [
         "",
         "00-1-2-01",
@@ -124,68 +116,50 @@ async fn whoever_names_no_trace_or_a_malformed_one_gets_one_of_its_own() {
     ];
     let mut traces = vec![CALLER.0.to_owned()];
     for (n, traceparent) in malformed.into_iter().enumerate() {
-        let trace_id = format!("own-trace-{n}");
+        let trace_id = format!("new-trace-{n}");
         read(&world, &token, &trace_id, traceparent).await;
         let request = collector.request(&trace_id).await;
         assert_eq!(request.parent, "", "{traceparent}");
         assert!(!traces.contains(&request.trace), "{traceparent}");
         traces.push(request.trace);
     }
-    let refused = world
-        .client
-        .get(&world.url("/v1/me"))
-        .header("x-request-id", "no-token-here");
-    refused.send().await.expect(401);
-    let request = collector.request("no-token-here").await;
-    assert_eq!(request.told("http.response.status_code"), "401");
-    assert!(!request.attributes.contains_key("client_id") && !request.failed);
-    let nowhere = world
-        .client
-        .request(Method::from_bytes(b"BREW").unwrap(), &world.url("/coffee"));
-    nowhere.header("x-request-id", "brew-coffee").send().await;
-    let request = collector.request("brew-coffee").await;
-    assert_eq!(request.name, "HTTP", "nothing that a client makes up");
-    assert!(!request.attributes.contains_key("http.route"));
-}
-
-/// A world with this carrier, which writes its mails into this folder.
-async fn trading(collector: &Collector, carrier: &CarrierStub, mails: &Path) -> World {
-    carrier.says("TRACED-1", Says::State("adopted_at_source_branch"));
-    World::with(PROGRAM, |options| {
-        traced(local_receivers(options), collector)
-            .set("SELLER_API__CARRIERS__INPOST__ENABLED", true)
-            .set("SELLER_API__CARRIERS__INPOST__BASE_URL", &carrier.url)
-            .set("SELLER_API__MAIL__FOLDER", mails.display())
-            .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
-            .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
-            .set(
-                "SELLER_API__TRACING__HEADERS",
-                "x-collector-key=collectors-own-key",
-            )
-            .set(
-                "SELLER_API__TRACING__ATTRIBUTES",
-                "deployment.environment.name=test",
-            )
-    })
-    .await
-}
-
-/// Reports a shipment with the carrier, in the caller's trace.
-async fn shipped(world: &World, trader: &Trader) {
-    let order = world.paid_order(trader).await;
-    let parcel = json!({"carrier": "inpost", "tracking_number": "TRACED-1"});
-    let shipping = world.shipping(&trader.token, &order.id, &parcel);
-    let shipping = shipping.header("x-request-id", "traced-shipment");
-    let shipping = shipping.header("traceparent", TRACEPARENT);
-    shipping.send().await.expect(201);
+    let send = async |method: &str, path: &str, id: &str| {
+        world.at(method, path).header("x-request-id", id).send().await;
+        collector.request(id).await
+    };
+    let unauthorized = send("GET", "/v1/me", "no-token-here").await;
+    assert_eq!(unauthorized.told("http.response.status_code"), "401");
+    assert!(!unauthorized.attributes.contains_key("client_id") && !unauthorized.failed);
+    let unknown = send("BREW", "/coffee", "brew-coffee").await;
+    assert_eq!(unknown.name, "HTTP", "no text from the client");
+    assert!(!unknown.attributes.contains_key("http.route"));
 }
 
 #[tokio::test]
-async fn a_shipment_is_followed_through_its_transaction_and_to_the_carrier() {
+async fn a_shipment_is_traced_to_the_carrier_workers_start_traces_and_nothing_private_is_exported() {
     let (collector, carrier) = (Collector::start().await, CarrierStub::start().await);
-    let mails = tempfile::tempdir().unwrap();
-    let world = trading(&collector, &carrier, mails.path()).await;
-    shipped(&world, &world.trader().await).await;
+    let (receiver, mails) = (Receiver::start().await, tempfile::tempdir().unwrap());
+    carrier.says("TRACED-1", Says::State("adopted_at_source_branch"));
+    let settings = [
+        ("TRACING__HEADERS", "x-collector-key=collectors-own-key"),
+        ("TRACING__ATTRIBUTES", "deployment.environment.name=test"),
+    ];
+    let world = World::with(PROGRAM, |options| {
+        let options = inpost_at(traced(local_receivers(options), &collector), &carrier.url);
+        set(mails_to(options, mails.path().to_str().unwrap()), &settings)
+    })
+    .await;
+    let own = world.integration().await;
+    let hook = world.hook(&own.token, &receiver).await;
+    let order = world.paid_order(&own.trader()).await;
+    let parcel = json!({"carrier": "inpost", "tracking_number": "TRACED-1"});
+    let shipping = world.shipping(&own.token, &order.id, &parcel);
+    let shipping = shipping.header("x-request-id", "traced-shipment");
+    shipping
+        .header("traceparent", TRACEPARENT)
+        .send()
+        .await
+        .expect(201);
 
     let request = collector.request("traced-shipment").await;
     assert_eq!(request.name, "POST /v1/orders/{id}/shipments");
@@ -194,20 +168,14 @@ async fn a_shipment_is_followed_through_its_transaction_and_to_the_carrier() {
     assert_eq!(look_up.told("outcome"), "found");
     let exchange = |span: &Exported| span.is_under(&look_up);
     let exchange = collector.span("the exchange's span", exchange).await;
-    let told = [
+    let names = [
         "http.request.method",
         "http.response.status_code",
         "server.address",
     ];
-    let told = told.map(|attribute| exchange.told(attribute));
-    assert_eq!(told, ["GET", "200", "127.0.0.1"]);
+    assert_eq!(attributes(&exchange, names), ["GET", "200", "127.0.0.1"]);
     let expected = format!("00-{}-{}-01", CALLER.0, exchange.id);
-    assert_eq!(
-        carrier.header("TRACED-1", "traceparent"),
-        Some(expected),
-        "the carrier can take part"
-    );
-
+    assert_eq!(carrier.header("TRACED-1", "traceparent"), Some(expected));
     for name in ["begin", "transaction", "commit"] {
         let is_it = |span: &Exported| span.name == name && span.is_under(&request);
         collector.span(name, is_it).await;
@@ -225,55 +193,108 @@ async fn a_shipment_is_followed_through_its_transaction_and_to_the_carrier() {
     let resource = collector.resources().remove(0);
     assert_eq!(resource["deployment.environment.name"], "test");
     assert!(!world.server.log().contains("collectors-own-key"));
-}
 
-#[tokio::test]
-async fn what_workers_send_are_traces_of_their_own_and_nothing_private_is_in_any() {
-    let (collector, carrier) = (Collector::start().await, CarrierStub::start().await);
-    let (receiver, mails) = (Receiver::start().await, tempfile::tempdir().unwrap());
-    let world = trading(&collector, &carrier, mails.path()).await;
-    let own = world.integration().await;
-    let hook = world.hook(&own.token, &receiver).await;
-    shipped(&world, &own.trader()).await;
-
-    let request = collector.request("traced-shipment").await;
     let attempt = |span: &Exported| span.name == "webhook order.shipped";
     let attempt = collector.span("the attempt's span", attempt).await;
-    assert_eq!(
-        (attempt.parent.as_str(), attempt.told("outcome")),
-        ("", "delivered")
-    );
     assert_ne!(attempt.trace, request.trace);
-    let delivered = receiver.has(3).await;
-    let mut delivered = delivered.iter();
-    let delivered = delivered
-        .find(|delivery| delivery.event() == "order.shipped")
-        .unwrap();
-    assert_eq!(attempt.told("delivery"), delivered.delivery());
-    assert_eq!(attempt.told("client_id"), own.application.client_id);
-    let told = |(name, _): &(String, String)| name == "traceparent";
-    assert!(
-        !delivered.headers.iter().any(told),
-        "the contract has no such header"
+    let delivered = receiver.hears("order.shipped").await;
+    let expected = ["delivered", delivered.delivery(), &own.application.client_id];
+    assert_eq!(
+        attributes(&attempt, ["outcome", "delivery", "client_id"]),
+        expected
     );
+    let has_traceparent = delivered.headers.iter().any(|(name, _)| name == "traceparent");
+    assert!(!has_traceparent, "the contract has no such header");
     let mail = |span: &Exported| span.name == "mail shipment";
     let mail = collector.span("the mail's span", mail).await;
-    assert_eq!((mail.parent.as_str(), mail.told("outcome")), ("", "sent"));
+    assert_eq!(mail.told("outcome"), "sent");
+    assert_eq!([attempt.parent, mail.parent], ["", ""]);
 
-    let private = ["TRACED-1", "collectors-own-key", "ewa@buyer.example", "/hooks"].map(str::to_owned);
-    let mut private = private.to_vec();
-    private.extend([own.token, hook.secret, own.application.client_secret]);
-    private.push(world.server.operator_token.clone());
-    tells_none_of(&collector, &private);
-}
-
-/// Asserts that no exported byte contains private data.
-fn tells_none_of(collector: &Collector, private: &[String]) {
     for request in collector.requests() {
         let bytes = String::from_utf8_lossy(&request.body);
         assert_no_secret(&bytes);
-        for text in private {
-            assert!(!bytes.contains(text.as_str()), "it is told: {text}");
+        for private in [
+            "TRACED-1",
+            "collectors-own-key",
+            "ewa@buyer.example",
+            "/hooks",
+            &own.token,
+            &hook.secret,
+            &own.application.client_secret,
+            &world.server.operator_token,
+        ] {
+            assert!(!bytes.contains(private), "{private} is exported");
         }
     }
+}
+
+#[tokio::test]
+async fn only_a_trusted_peer_decides_what_is_recorded_and_a_stop_loses_nothing() {
+    for (trusted, recorded) in [("127.0.0.1", vec!["is-sampled"]), ("", vec![])] {
+        let collector = Collector::start().await;
+        let settings = [
+            ("SERVER__TRUSTED_PROXIES", trusted),
+            ("TRACING__SAMPLE_RATIO", "0"),
+        ];
+        let options = |options| set(traced(options, &collector), &settings);
+        let mut world = World::with(PROGRAM, options).await;
+        let (_, token) = world.reader().await;
+        read(&world, &token, "without-header", "").await;
+        read(&world, &token, "unsampled", UNSAMPLED).await;
+        read(&world, &token, "is-sampled", TRACEPARENT).await;
+        stop(take_server(&mut world).await).await;
+        let spans = collector.spans();
+        let requests = spans.iter().filter_map(|span| span.attributes.get("x_trace_id"));
+        assert_eq!(requests.collect::<Vec<_>>(), recorded, "trusted: {trusted}");
+        assert!(spans.iter().all(|span| span.trace == CALLER.0), "{spans:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_failure_of_a_collector_is_logged_once_and_its_recovery_too() {
+    let collector = Collector::start().await;
+    collector.answers(Some(503));
+    let (world, token) = traced_world(&collector).await;
+    let failures = |log: &str| log.matches("spans cannot be handed to the collector").count();
+    for n in 0..3 {
+        let before = collector.requests().len();
+        read(&world, &token, &format!("lost-{n}"), "").await;
+        until("another batch", async || collector.requests().len() > before).await;
+    }
+    let log = world.server.log_with(|log| failures(log) > 0).await;
+    assert_eq!(failures(&log), 1, "{log}");
+    let endpoint = format!("{}/v1/traces", collector.url);
+    let line = log.lines().find(|line| failures(line) > 0).unwrap();
+    assert!(line.contains(&endpoint), "{line}");
+    collector.answers(Some(200));
+    read(&world, &token, "sent-again", "").await;
+    let recovered = |log: &str| log.contains("the collector takes spans again");
+    let log = world.server.log_with(recovered).await;
+    assert_eq!(failures(&log), 1);
+    let metrics = metrics(&world).await;
+    for fate in ["lost", "sent"] {
+        let name = format!("trace_spans_total{{fate=\"{fate}\"}} ");
+        let count = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        assert!(count.unwrap().parse::<u64>().unwrap() > 0, "{fate}");
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_never_answers_delays_no_request_and_no_stop() {
+    let collector = Collector::start().await;
+    collector.answers(None);
+    let (mut world, token) = traced_world(&collector).await;
+    let is_sent = async || !collector.requests().is_empty();
+    until("a batch that is not answered", is_sent).await;
+    let begun = Instant::now();
+    for n in 0..50 {
+        read(&world, &token, &format!("not-delayed-{n}"), "").await;
+    }
+    // Each batch would take 5 s.
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let server = take_server(&mut world).await;
+    let begun = Instant::now();
+    stop(server).await;
+    // `server.drain`, plus three seconds for the last spans.
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{World, eventually, parcel, run};
+use blackbox::{World, parcel, run, until};
 use testkit::{Client, ServerOptions, TestDatabase, TestWorker};
 use tokio::{net::TcpListener, time::timeout};
 
@@ -21,10 +21,7 @@ async fn a_worker_waits_for_the_schema() {
     run(PROGRAM, &["migrate"], &[("DATABASE_URL", database.url())])
         .await
         .success();
-    eventually("readiness", async || {
-        (status("/readyz").await == 200).then_some(())
-    })
-    .await;
+    until("readiness", async || status("/readyz").await == 200).await;
     assert_eq!((status("/metrics").await, status("/v1/me").await), (200, 404));
     worker.terminate();
     assert_eq!(worker.exit_code().await, Some(0));

@@ -6,18 +6,21 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
     io,
     path::PathBuf,
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream},
     net::UnixStream,
     sync::watch,
 };
@@ -105,6 +108,7 @@ enum Target {
 struct State {
     recorded: Vec<Statement>,
     armed: Option<(Target, Fault)>,
+    round_trips: usize,
     process: Option<u32>,
     cached: HashMap<Vec<u8>, Vec<u8>>,
 }
@@ -183,7 +187,14 @@ impl StatementProxy {
 
     /// Clears the record.
     pub fn record(&self) {
-        self.shared.state().recorded.clear();
+        let mut state = self.shared.state();
+        state.recorded.clear();
+        state.round_trips = 0;
+    }
+
+    /// How many statements since the last [`Self::record`] the client sent after the answers to all earlier ones on their connection.
+    pub fn round_trips(&self) -> usize {
+        self.shared.state().round_trips
     }
 
     /// The statements since the last [`Self::record`] or [`Self::arm`].
@@ -252,8 +263,9 @@ impl Shared {
     }
 
     /// Records a statement, and takes the fault armed for it.
-    fn next(&self, sql: &str) -> (usize, Option<Fault>) {
+    fn next(&self, sql: &str, is_pipelined: bool) -> (usize, Option<Fault>) {
         let mut state = self.state();
+        state.round_trips += usize::from(!is_pipelined);
         let index = state.recorded.len();
         let nth = state.recorded.iter().filter(|earlier| earlier.sql == sql).count();
         state.recorded.push(Statement {
@@ -293,21 +305,25 @@ struct Reply {
     in_transaction: bool,
 }
 
-async fn forward(mut client: DuplexStream, shared: &Shared) -> io::Result<()> {
+async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
+    let mut client = BufReader::new(client);
     let mut server = UnixStream::connect(&shared.target).await?;
     // The tests' server trusts all users of its socket: it is ready after the startup message.
     let startup = startup(&mut client).await?;
     server.write_all(&startup).await?;
     client.write_all(&answer(&mut server).await?.bytes).await?;
     let mut prepared = HashMap::new();
+    let mut is_pipelined = false;
     loop {
         let batch = batch(&mut client, shared, &mut prepared).await?;
         let Some(sql) = batch.sql else {
             server.write_all(&batch.bytes).await?;
-            client.write_all(&answer(&mut server).await?.bytes).await?;
+            let reply = answer(&mut server).await?;
+            is_pipelined = has_more(&mut client).await;
+            client.write_all(&reply.bytes).await?;
             continue;
         };
-        let (index, fault) = shared.next(&sql);
+        let (index, fault) = shared.next(&sql, is_pipelined);
         let flaw = shared.flaw(&sql);
         if matches!(flaw, Some(Flaw::CommitsBefore(_))) {
             ask(&mut server, "commit; begin").await?;
@@ -345,12 +361,21 @@ async fn forward(mut client: DuplexStream, shared: &Shared) -> io::Result<()> {
             }
             _ => reply,
         };
+        is_pipelined = has_more(&mut client).await;
         client.write_all(&reply.bytes).await?;
     }
 }
 
+/// Whether the client has sent more already.
+async fn has_more(client: &mut BufReader<DuplexStream>) -> bool {
+    let mut filling = pin!(client.fill_buf());
+    let has_bytes =
+        |filled: Poll<io::Result<&[u8]>>| matches!(filled, Poll::Ready(Ok(bytes)) if !bytes.is_empty());
+    poll_fn(|context| Poll::Ready(has_bytes(filling.as_mut().poll(context)))).await
+}
+
 /// Reads the startup message, which has no type byte. Declines a TLS request before it.
-async fn startup(client: &mut DuplexStream) -> io::Result<Vec<u8>> {
+async fn startup(client: &mut BufReader<DuplexStream>) -> io::Result<Vec<u8>> {
     loop {
         let length = client.read_u32().await?;
         let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)? - 4];
@@ -423,7 +448,7 @@ async fn answer(server: &mut UnixStream) -> io::Result<Reply> {
 
 /// Reads the client's messages until it expects an answer.
 async fn batch(
-    client: &mut DuplexStream,
+    client: &mut BufReader<DuplexStream>,
     shared: &Shared,
     prepared: &mut HashMap<Vec<u8>, String>,
 ) -> io::Result<Batch> {
