@@ -1,18 +1,11 @@
 //! A mail server on a loopback address (RFC 5321), with answers that a test sets.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-};
+use std::net::SocketAddr;
 
-use testkit::ServerOptions;
-use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{TcpListener, TcpStream},
-    task::JoinHandle,
-};
+use testkit::{ServerOptions, SmtpAction, SmtpScript, SmtpServer};
+use tokio::net::TcpListener;
 
-use crate::serving::{lock, on_own_loopback};
+use crate::serving::on_own_loopback;
 
 const PORT: u16 = 2525;
 
@@ -35,6 +28,21 @@ pub enum Point {
     Content,
 }
 
+impl Point {
+    /// The point's name in a script.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Greeting => "CONNECT",
+            Self::Hello => "EHLO",
+            Self::Sender => "MAIL",
+            Self::Recipient => "RCPT",
+            Self::Data => "DATA",
+            Self::Begun => "BODY",
+            Self::Content => "CONTENT",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub enum Trouble {
     /// The server sends this instead of a positive reply.
@@ -43,27 +51,15 @@ pub enum Trouble {
     HangsUp,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    /// The point, a text that selects the recipients' lines, and the trouble.
-    trouble: Vec<(Point, &'static str, Trouble)>,
-    /// Contents that arrived completely.
-    heard: Vec<String>,
-    /// Contents that got a positive reply.
-    taken: Vec<String>,
-}
-
-/// A running server. It stops with the runtime of its test.
+/// A running server that accepts one mail per connection. It stops with the runtime of its test.
 #[derive(Debug)]
 pub struct MailServer {
     /// Its address, which stays reserved while the server is away.
     pub address: SocketAddr,
-    state: Arc<Mutex<State>>,
-    listening: JoinHandle<()>,
+    server: SmtpServer,
 }
 
 impl MailServer {
-    /// Starts a server that accepts every mail, one per connection.
     pub async fn start() -> Self {
         let listener = on_own_loopback(async |address| TcpListener::bind((address, PORT)).await).await;
         let listener = match listener {
@@ -71,12 +67,10 @@ impl MailServer {
             Ok(None) => panic!("no mail server: somebody has port {PORT} at every address"),
             Err(error) => panic!("no mail server: {error}"),
         };
-        let address = listener.local_addr().expect("an address");
-        let state = Arc::default();
+        let server = SmtpServer::over(listener, SmtpScript::default().one_mail_per_connection());
         Self {
-            address,
-            listening: listen(listener, Arc::clone(&state)),
-            state,
+            address: server.address,
+            server,
         }
     }
 
@@ -101,130 +95,39 @@ impl MailServer {
     }
 
     fn fails_for(&self, recipient: &'static str, point: Point, trouble: Trouble) {
-        lock(&self.state).trouble.push((point, recipient, trouble));
+        let action = match trouble {
+            Trouble::Says(reply) => SmtpAction::Reply(reply),
+            Trouble::HangsUp => SmtpAction::Close,
+        };
+        self.server.script().add(point.name(), recipient, action);
     }
 
     /// Ends all trouble.
     pub fn is_well(&self) {
-        lock(&self.state).trouble.clear();
+        self.server.script().clear();
     }
 
     /// From now on connections are refused.
     pub async fn goes_away(&mut self) {
-        self.listening.abort();
-        // The task was aborted, so it returns an error.
-        drop((&mut self.listening).await);
+        self.server.stop().await;
     }
 
     pub async fn comes_back(&mut self) {
-        let listener = TcpListener::bind(self.address)
-            .await
-            .expect("the address is free");
-        self.listening = listen(listener, Arc::clone(&self.state));
+        self.server.restart().await;
     }
 
     /// The contents of accepted mails that contain `text`.
     pub fn taken(&self, text: &str) -> Vec<String> {
-        with(&lock(&self.state).taken, text)
+        with(self.server.accepted(), text)
     }
 
     /// The complete contents that contain `text`, whatever the server replied.
     pub fn heard(&self, text: &str) -> Vec<String> {
-        with(&lock(&self.state).heard, text)
+        with(self.server.contents(), text)
     }
 }
 
-fn with(contents: &[String], text: &str) -> Vec<String> {
-    let found = contents.iter().filter(|content| content.contains(text));
-    found.cloned().collect()
-}
-
-fn listen(listener: TcpListener, state: Arc<Mutex<State>>) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let guest = Guest {
-                wire: BufReader::new(stream),
-                state: Arc::clone(&state),
-            };
-            // A test sees the result of a dialogue in `taken`.
-            tokio::spawn(async move { guest.receive().await });
-        }
-    })
-}
-
-struct Guest {
-    wire: BufReader<TcpStream>,
-    state: Arc<Mutex<State>>,
-}
-
-impl Guest {
-    /// One dialogue, until it ends or a mail is accepted.
-    async fn receive(mut self) -> Option<()> {
-        self.answer(Point::Greeting, "", "220 mail.example ESMTP").await?;
-        loop {
-            let line = self.line().await?;
-            let verb = line.split([' ', ':']).next().unwrap_or_default().to_uppercase();
-            match verb.as_str() {
-                "EHLO" => self.answer(Point::Hello, &line, "250 mail.example").await?,
-                "MAIL" => self.answer(Point::Sender, &line, "250 2.1.0 fine").await?,
-                "RCPT" => self.answer(Point::Recipient, &line, "250 2.1.5 fine").await?,
-                "DATA" => {
-                    if self.answer(Point::Data, &line, "354 go on").await? {
-                        return self.content().await;
-                    }
-                    true
-                }
-                "QUIT" => return self.say("221 2.0.0 bye").await,
-                _ => self.say("250 2.0.0 fine").await.map(|()| true)?,
-            };
-        }
-    }
-
-    async fn content(&mut self) -> Option<()> {
-        let mut content = String::new();
-        loop {
-            let line = self.line().await?;
-            if content.is_empty() && matches!(self.trouble(Point::Begun, ""), Some(Trouble::HangsUp)) {
-                return None;
-            }
-            if line == "." {
-                break;
-            }
-            content.push_str(line.strip_prefix('.').unwrap_or(&line));
-            content.push('\n');
-        }
-        lock(&self.state).heard.push(content.clone());
-        if self.trouble(Point::Content, "").is_none() {
-            // Stored before the answer, so that the client's next step can rely on it.
-            lock(&self.state).taken.push(content);
-        }
-        self.answer(Point::Content, "", "250 2.0.0 taken").await.map(drop)
-    }
-
-    fn trouble(&self, point: Point, line: &str) -> Option<Trouble> {
-        let state = lock(&self.state);
-        let mut all = state.trouble.iter();
-        all.find(|(at, recipient, _)| *at == point && line.contains(recipient))
-            .map(|(_, _, trouble)| *trouble)
-    }
-
-    /// Sends the answer and returns whether it was the usual one; `None` if the connection ends.
-    async fn answer(&mut self, point: Point, line: &str, usual: &str) -> Option<bool> {
-        match self.trouble(point, line) {
-            None => self.say(usual).await.map(|()| true),
-            Some(Trouble::Says(words)) => self.say(words).await.map(|()| false),
-            Some(Trouble::HangsUp) => None,
-        }
-    }
-
-    async fn say(&mut self, words: &str) -> Option<()> {
-        let line = format!("{words}\r\n");
-        self.wire.get_mut().write_all(line.as_bytes()).await.ok()
-    }
-
-    async fn line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        let read = self.wire.read_line(&mut line).await.ok()?;
-        (read > 0).then(|| line.trim_end().to_owned())
-    }
+fn with(mut contents: Vec<String>, text: &str) -> Vec<String> {
+    contents.retain(|content| content.contains(text));
+    contents
 }

@@ -25,6 +25,7 @@ mod pgbouncer;
 mod process;
 mod server;
 mod small_disk;
+mod smtp_server;
 mod statement_proxy;
 mod worker;
 
@@ -39,5 +40,6 @@ pub use pgbouncer::PgBouncer;
 pub use process::Process;
 pub use server::{ServerOptions, TestServer, sealing_key};
 pub use small_disk::{SmallDisk, may_lack_mounts, mounts_are_refused};
+pub use smtp_server::{SmtpAction, SmtpScript, SmtpServer};
 pub use statement_proxy::{Fault, Flaw, Statement, StatementProxy};
 pub use worker::TestWorker;

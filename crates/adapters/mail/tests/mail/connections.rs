@@ -8,15 +8,13 @@ use std::{
 
 use adapter_mail::SmtpSettings;
 use kernel::Mailer as _;
+use testkit::{SmtpAction, SmtpScript, SmtpServer};
 use tokio::task::JoinSet;
 
-use crate::{
-    stub::{Action, Script, Stub},
-    support::{another, mail, mailer, read, send_at_once, settings, short_timeout, transient},
-};
+use crate::support::{another, mail, mailer, read, send_at_once, settings, short_timeout, transient};
 
 /// The ids of the mails that have arrived.
-fn arrived(stub: &Stub) -> Vec<u128> {
+fn arrived(stub: &SmtpServer) -> Vec<u128> {
     let id = |content: &String| {
         let (_, id) = content.split_once("Message-ID: <").unwrap();
         let (id, _) = id.split_once('@').unwrap();
@@ -27,7 +25,7 @@ fn arrived(stub: &Stub) -> Vec<u128> {
 
 #[tokio::test]
 async fn there_are_no_more_connections_than_configured() {
-    let stub = Stub::start(Script::default()).await;
+    let stub = SmtpServer::start(SmtpScript::default()).await;
     let mut settings = settings(stub.port());
     settings.max_connections = NonZeroU16::MIN;
     let mailer = mailer(&settings);
@@ -38,7 +36,7 @@ async fn there_are_no_more_connections_than_configured() {
 
 #[tokio::test]
 async fn waiting_for_a_connection_counts_as_time() {
-    let stub = Stub::start(Script::default().at("CONTENT", Action::Silence)).await;
+    let stub = SmtpServer::start(SmtpScript::default().at("CONTENT", SmtpAction::Silence)).await;
     let mut settings = short_timeout(stub.port());
     settings.max_connections = NonZeroU16::MIN;
     let mailer = Arc::new(mailer(&settings));
@@ -61,12 +59,15 @@ async fn waiting_for_a_connection_counts_as_time() {
 async fn a_connection_that_was_closed_or_idle_for_long_is_replaced() {
     for (script, idle_timeout) in [
         (
-            Script::default().once("NOOP", Action::Close),
+            SmtpScript::default().once("NOOP", SmtpAction::Close),
             Duration::from_mins(1),
         ),
-        (Script::default().at("NOOP", Action::Silence), Duration::ZERO),
+        (
+            SmtpScript::default().at("NOOP", SmtpAction::Silence),
+            Duration::ZERO,
+        ),
     ] {
-        let stub = Stub::start(script).await;
+        let stub = SmtpServer::start(script).await;
         let mailer = mailer(&SmtpSettings {
             idle_timeout,
             ..settings(stub.port())
@@ -86,7 +87,7 @@ async fn a_connection_that_was_closed_or_idle_for_long_is_replaced() {
 
 #[tokio::test]
 async fn fifty_mails_share_a_connection_and_the_next_has_another() {
-    let stub = Stub::start(Script::default()).await;
+    let stub = SmtpServer::start(SmtpScript::default()).await;
     let mailer = mailer(&settings(stub.port()));
     for number in 1..=51 {
         mailer.send(&another(number)).await.unwrap();
@@ -97,7 +98,7 @@ async fn fifty_mails_share_a_connection_and_the_next_has_another() {
 
 #[tokio::test]
 async fn an_answer_that_came_too_late_is_not_taken_for_the_next_mails() {
-    let stub = Stub::start(Script::default().once("CONTENT", Action::Silence)).await;
+    let stub = SmtpServer::start(SmtpScript::default().once("CONTENT", SmtpAction::Silence)).await;
     let mut settings = short_timeout(stub.port());
     // Long enough for the second mail, even on a busy machine.
     settings.timeout = Duration::from_secs(1);
@@ -110,7 +111,7 @@ async fn an_answer_that_came_too_late_is_not_taken_for_the_next_mails() {
 
 #[tokio::test]
 async fn an_abandoned_sending_leaves_no_connection_behind() {
-    let mut stub = Stub::start(Script::default().once("DATA", Action::Silence)).await;
+    let mut stub = SmtpServer::start(SmtpScript::default().once("DATA", SmtpAction::Silence)).await;
     let mailer = mailer(&settings(stub.port()));
     let abandoned = another(1);
     tokio::select! {

@@ -4,15 +4,15 @@ use adapter_mail::{Credentials, SenderSettings, SmtpMailer, SmtpSettings};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kernel::Mailer as _;
 use orders::ShipmentMail;
+use testkit::{SmtpAction, SmtpScript, SmtpServer};
 
-use crate::{
-    stub::{Action, Script, Stub},
-    support::{clock, is_permanent, mail, mailer, read, rendered, send_to, sender, settings, transient},
+use crate::support::{
+    clock, is_permanent, mail, mailer, read, rendered, send_to, sender, settings, transient,
 };
 
 #[tokio::test]
 async fn a_mail_is_sent() {
-    let stub = Stub::start(Script::default()).await;
+    let stub = SmtpServer::start(SmtpScript::default()).await;
     send_to(&stub, &mail()).await.unwrap();
     let commands = [
         "EHLO api.example.com",
@@ -29,7 +29,7 @@ async fn a_mail_is_sent() {
 
 #[tokio::test]
 async fn a_line_that_begins_with_a_dot_arrives() {
-    let stub = Stub::start(Script::default()).await;
+    let stub = SmtpServer::start(SmtpScript::default()).await;
     let dotted = SenderSettings {
         name: ".sklep".to_owned(),
         ..sender()
@@ -39,7 +39,7 @@ async fn a_line_that_begins_with_a_dot_arrives() {
     assert!(read(stub.contents()[0].as_bytes()).text.contains("\n.sklep\n"));
 }
 
-fn with_credentials(stub: &Stub) -> SmtpSettings {
+fn with_credentials(stub: &SmtpServer) -> SmtpSettings {
     let credentials = Credentials {
         username: "shop".to_owned(),
         password: "correct horse".to_owned().into(),
@@ -52,7 +52,7 @@ fn with_credentials(stub: &Stub) -> SmtpSettings {
 
 #[tokio::test]
 async fn the_client_authenticates_if_it_has_credentials() {
-    let stub = Stub::start(Script::default().offers("AUTH PLAIN LOGIN")).await;
+    let stub = SmtpServer::start(SmtpScript::default().offers("AUTH PLAIN LOGIN")).await;
     mailer(&with_credentials(&stub)).send(&mail()).await.unwrap();
     let expected = format!("AUTH PLAIN {}", STANDARD.encode("\0shop\0correct horse"));
     assert_eq!(stub.commands()[1], expected);
@@ -62,13 +62,13 @@ async fn the_client_authenticates_if_it_has_credentials() {
 #[tokio::test]
 async fn rejected_credentials_are_a_temporary_failure_and_stay_secret() {
     for script in [
-        Script::default()
+        SmtpScript::default()
             .offers("AUTH PLAIN")
-            .at("AUTH", Action::Reply("535 5.7.8 correct horse is wrong")),
-        Script::default().offers("AUTH CRAM-MD5"),
-        Script::default(),
+            .at("AUTH", SmtpAction::Reply("535 5.7.8 correct horse is wrong")),
+        SmtpScript::default().offers("AUTH CRAM-MD5"),
+        SmtpScript::default(),
     ] {
-        let stub = Stub::start(script).await;
+        let stub = SmtpServer::start(script).await;
         let text = transient(mailer(&with_credentials(&stub)).send(&mail()).await);
         assert!(text.contains("signing in"), "{text}");
         assert!(!text.contains("correct horse"), "{text}");
@@ -83,13 +83,13 @@ fn to(address: &str) -> ShipmentMail {
 
 #[tokio::test]
 async fn a_domain_beyond_ascii_is_encoded_and_a_local_part_needs_a_server_that_accepts_it() {
-    let stub = Stub::start(Script::default()).await;
+    let stub = SmtpServer::start(SmtpScript::default()).await;
     send_to(&stub, &to("zaneta@łąka.pl")).await.unwrap();
     assert_eq!(stub.commands()[2], "RCPT TO:<zaneta@xn--ka-ola7v.pl>");
     assert!(is_permanent(&send_to(&stub, &to("żaneta@example.com")).await));
     assert_eq!(stub.contents().len(), 1);
 
-    let stub = Stub::start(Script::default().offers("SMTPUTF8").offers("8BITMIME")).await;
+    let stub = SmtpServer::start(SmtpScript::default().offers("SMTPUTF8").offers("8BITMIME")).await;
     send_to(&stub, &to("żaneta@example.com")).await.unwrap();
     let expected = [
         "MAIL FROM:<sklep@zolw.example.pl> SMTPUTF8 BODY=8BITMIME",

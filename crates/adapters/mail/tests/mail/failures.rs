@@ -3,12 +3,10 @@
 use std::time::{Duration, Instant};
 
 use kernel::Mailer as _;
+use testkit::{SmtpAction, SmtpScript, SmtpServer};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{
-    stub::{Action, Script, Stub},
-    support::{error_text, is_permanent, mail, mailer, send_to, settings, short_timeout, transient},
-};
+use crate::support::{error_text, is_permanent, mail, mailer, send_to, settings, short_timeout, transient};
 
 #[tokio::test]
 async fn only_permanent_replies_about_recipient_and_content_are_final() {
@@ -36,7 +34,7 @@ async fn only_permanent_replies_about_recipient_and_content_are_final() {
         (false, "CONTENT", "354 go on"),
         (true, "RCPT", "550 5.1.1 <zaneta@example.com>: unknown"),
     ] {
-        let stub = Stub::start(Script::default().at(point, Action::Reply(reply))).await;
+        let stub = SmtpServer::start(SmtpScript::default().at(point, SmtpAction::Reply(reply))).await;
         let outcome = send_to(&stub, &mail()).await;
         assert_eq!(is_permanent(&outcome), is_final, "{point} {reply}");
         let text = error_text(&outcome.unwrap_err());
@@ -50,10 +48,10 @@ async fn only_permanent_replies_about_recipient_and_content_are_final() {
 
 #[tokio::test]
 async fn a_refused_dialogue_ends_with_quit_even_if_the_server_does_not_answer_it() {
-    let script = Script::default()
-        .at("RCPT", Action::Reply("550 no"))
-        .at("QUIT", Action::Silence);
-    let mut stub = Stub::start(script).await;
+    let script = SmtpScript::default()
+        .at("RCPT", SmtpAction::Reply("550 no"))
+        .at("QUIT", SmtpAction::Silence);
+    let mut stub = SmtpServer::start(script).await;
     assert!(is_permanent(&send_to(&stub, &mail()).await));
     stub.reaches("QUIT").await;
     assert!(stub.contents().is_empty());
@@ -64,7 +62,7 @@ async fn a_silent_server_costs_no_more_than_the_timeout() {
     let mut sendings = JoinSet::new();
     for point in ["CONNECT", "EHLO", "MAIL", "RCPT", "DATA", "CONTENT"] {
         sendings.spawn(async move {
-            let stub = Stub::start(Script::default().at(point, Action::Silence)).await;
+            let stub = SmtpServer::start(SmtpScript::default().at(point, SmtpAction::Silence)).await;
             let began = Instant::now();
             let text = transient(mailer(&short_timeout(stub.port())).send(&mail()).await);
             assert!(began.elapsed() < Duration::from_secs(5), "{point}");
@@ -82,7 +80,7 @@ async fn a_closed_port_and_a_connection_that_breaks_anywhere_are_tried_again() {
     drop(listener);
     transient(mailer(&settings(port)).send(&mail()).await);
     for point in ["CONNECT", "EHLO", "MAIL", "RCPT", "DATA", "BODY", "CONTENT"] {
-        let stub = Stub::start(Script::default().once(point, Action::Close)).await;
+        let stub = SmtpServer::start(SmtpScript::default().once(point, SmtpAction::Close)).await;
         let mailer = mailer(&settings(stub.port()));
         transient(mailer.send(&mail()).await);
         mailer.send(&mail()).await.unwrap();

@@ -3,11 +3,9 @@
 use accounts::{AccountMail, LinkKind};
 use adapter_mail::{FolderMailer, SenderSettings};
 use orders::{OrderNumber, ShipmentMail};
+use testkit::{SmtpScript, SmtpServer};
 
-use crate::{
-    stub::{Script, Stub},
-    support::{account_mail, clock, is_permanent, mail, read, rendered, send_to, sender},
-};
+use crate::support::{account_mail, clock, is_permanent, mail, read, rendered, send_to, sender};
 
 const NAMES: [&str; 9] = [
     "Anna\r\nBcc: eve@example.com",
@@ -29,7 +27,7 @@ fn named(name: &str) -> ShipmentMail {
 #[tokio::test]
 async fn a_name_adds_no_header_no_recipient_and_no_command() {
     for name in NAMES {
-        let stub = Stub::start(Script::default()).await;
+        let stub = SmtpServer::start(SmtpScript::default()).await;
         let named = named(name);
         send_to(&stub, &named).await.unwrap();
         assert_eq!((stub.commands().len(), stub.contents().len()), (4, 1), "{name:?}");
@@ -44,7 +42,7 @@ async fn a_name_adds_no_header_no_recipient_and_no_command() {
 
 #[tokio::test]
 async fn an_address_that_is_not_one_address_is_refused_before_the_server_is_asked() {
-    let stub = Stub::start(Script::default()).await;
+    let stub = SmtpServer::start(SmtpScript::default()).await;
     for address in ["anna", "anna@example.com>\r\nRCPT TO:<eve@example.com"] {
         let addressed = ShipmentMail {
             to: address.to_owned(),

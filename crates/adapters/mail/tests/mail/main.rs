@@ -1,7 +1,6 @@
 //! Tests of the public interface: rendering, the folder, and a scripted SMTP server.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "tests fail by panicking"
@@ -13,6 +12,5 @@ mod failures;
 mod folder;
 mod hostile;
 mod rendering;
-mod stub;
 mod support;
 mod tls;

@@ -4,12 +4,10 @@ use accounts::{AccountMail, LinkKind};
 use adapter_mail::SmtpMailer;
 use kernel::Mailer as _;
 use orders::{Carrier, ShipmentMail};
+use testkit::{SmtpAction, SmtpScript, SmtpServer};
 
-use crate::{
-    stub::{Action, Script, Stub},
-    support::{
-        account_mail, clock, error_text, is_permanent, mail, read, rendered, sender, short_timeout, transient,
-    },
+use crate::support::{
+    account_mail, clock, error_text, is_permanent, mail, read, rendered, sender, short_timeout, transient,
 };
 
 #[tokio::test]
@@ -89,7 +87,7 @@ async fn the_link_is_in_no_error() {
     };
     let refused = rendered(&sender(), &to_nobody).await.map(drop);
     assert!(is_permanent(&refused));
-    let stub = Stub::start(Script::default().at("CONTENT", Action::Silence)).await;
+    let stub = SmtpServer::start(SmtpScript::default().at("CONTENT", SmtpAction::Silence)).await;
     let mailer = SmtpMailer::new(&sender(), &short_timeout(stub.port()), clock()).unwrap();
     let late = transient(mailer.send(&account_mail(LinkKind::Invitation)).await);
     for error in [error_text(&refused.unwrap_err()), late] {

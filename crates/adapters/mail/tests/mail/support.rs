@@ -8,10 +8,8 @@ use chrono::TimeDelta;
 use kernel::{Clock, Mail, MailId, Mailer, SendError};
 use mail_parser::{MessageParser, MimeHeaders as _};
 use orders::{Carrier, OrderNumber, ShipmentMail, TrackingNumber};
-use testkit::ManualClock;
+use testkit::{ManualClock, SmtpServer};
 use uuid::Uuid;
-
-use crate::stub::Stub;
 
 pub(crate) fn clock() -> Arc<dyn Clock> {
     Arc::new(ManualClock::at("2026-03-07T09:05:01Z"))
@@ -81,7 +79,7 @@ pub(crate) fn mailer(settings: &SmtpSettings) -> SmtpMailer {
     SmtpMailer::new(&sender(), settings, clock()).unwrap()
 }
 
-pub(crate) async fn send_to(stub: &Stub, mail: &ShipmentMail) -> Result<(), SendError> {
+pub(crate) async fn send_to(stub: &SmtpServer, mail: &ShipmentMail) -> Result<(), SendError> {
     mailer(&settings(stub.port())).send(mail).await
 }
 

@@ -5,26 +5,21 @@ use std::sync::Arc;
 use adapter_mail::{Security, SettingsError, SmtpMailer, SmtpSettings};
 use kernel::Mailer as _;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{ServerConfig, pki_types::PrivateKeyDer},
-};
+use testkit::{SmtpAction, SmtpScript, SmtpServer};
+use tokio_rustls::rustls::{ServerConfig, pki_types::PrivateKeyDer};
 
-use crate::{
-    stub::{Action, Script, Stub},
-    support::{clock, mail, mailer, sender, settings, transient},
-};
+use crate::support::{clock, mail, mailer, sender, settings, transient};
 
-/// A TLS acceptor for `name`, and its certificate, which the client must trust.
-fn server_for(name: &str) -> (TlsAcceptor, String) {
+/// The configuration of a TLS server for `name`, and its certificate, which the client must trust.
+fn server_for(name: &str) -> (Arc<ServerConfig>, String) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder().with_no_client_auth();
     let config = config.with_single_cert(vec![cert.der().clone()], key).unwrap();
-    (TlsAcceptor::from(Arc::new(config)), cert.pem())
+    (Arc::new(config), cert.pem())
 }
 
-fn protected(stub: &Stub, security: Security, root: &str) -> SmtpSettings {
+fn protected(stub: &SmtpServer, security: Security, root: &str) -> SmtpSettings {
     SmtpSettings {
         security,
         extra_roots: Some(root.to_owned()),
@@ -34,16 +29,16 @@ fn protected(stub: &Stub, security: Security, root: &str) -> SmtpSettings {
 
 #[tokio::test]
 async fn tls_begins_before_any_mail_command() {
-    let (acceptor, root) = server_for("127.0.0.1");
+    let (config, root) = server_for("127.0.0.1");
     let greeted = "EHLO api.example.com";
     for (script, security, commands) in [
         (
-            Script::default().starttls(acceptor.clone()),
+            SmtpScript::default().starttls(config.clone()),
             Security::StartTls,
             [greeted, "STARTTLS", greeted],
         ),
         (
-            Script::default().tls_first(acceptor),
+            SmtpScript::default().tls_first(config),
             Security::Tls,
             [
                 greeted,
@@ -52,7 +47,7 @@ async fn tls_begins_before_any_mail_command() {
             ],
         ),
     ] {
-        let stub = Stub::start(script).await;
+        let stub = SmtpServer::start(script).await;
         let mailer = mailer(&protected(&stub, security, &root));
         mailer.send(&mail()).await.unwrap();
         mailer.send(&mail()).await.unwrap();
@@ -63,25 +58,25 @@ async fn tls_begins_before_any_mail_command() {
 
 #[tokio::test]
 async fn a_server_without_tls_gets_no_mail() {
-    let (acceptor, root) = server_for("127.0.0.1");
+    let (config, root) = server_for("127.0.0.1");
     let refusing = |reply| {
-        Script::default()
+        SmtpScript::default()
             .offers("STARTTLS")
-            .at("STARTTLS", Action::Reply(reply))
+            .at("STARTTLS", SmtpAction::Reply(reply))
     };
     // Replies that were injected before TLS do not count after it.
     let injected =
         "220 go ahead\r\n250 injected.example.com\r\n250 fine\r\n250 fine\r\n354 go on\r\n250 queued";
-    let injecting = Script::default()
-        .starttls(acceptor)
-        .at("STARTTLS", Action::Reply(injected));
+    let injecting = SmtpScript::default()
+        .starttls(config)
+        .at("STARTTLS", SmtpAction::Reply(injected));
     for script in [
-        Script::default(),
+        SmtpScript::default(),
         refusing("454 4.7.0 not now"),
         refusing("502 what?"),
         injecting,
     ] {
-        let stub = Stub::start(script).await;
+        let stub = SmtpServer::start(script).await;
         transient(
             mailer(&protected(&stub, Security::StartTls, &root))
                 .send(&mail())
@@ -100,12 +95,12 @@ async fn a_server_without_tls_gets_no_mail() {
 #[tokio::test]
 async fn the_certificate_must_be_trusted_and_valid_for_the_server() {
     let (_, other_root) = server_for("127.0.0.1");
-    let (acceptor, root) = server_for("mail.example.com");
+    let (config, root) = server_for("mail.example.com");
     for root in [&other_root, &root] {
-        let starttls = Script::default().starttls(acceptor.clone());
-        let first = Script::default().tls_first(acceptor.clone());
+        let starttls = SmtpScript::default().starttls(config.clone());
+        let first = SmtpScript::default().tls_first(config.clone());
         for (script, security) in [(starttls, Security::StartTls), (first, Security::Tls)] {
-            let stub = Stub::start(script).await;
+            let stub = SmtpServer::start(script).await;
             let text = transient(mailer(&protected(&stub, security, root)).send(&mail()).await);
             assert!(text.contains("certificate"), "{text}");
             assert!(stub.contents().is_empty());
