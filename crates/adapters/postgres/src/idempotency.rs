@@ -45,12 +45,12 @@ impl ClaimRow {
             return Ok(Claimed::Reused);
         }
         Ok(self
-            .remembered(claim, sealing)?
+            .stored_response(claim, sealing)?
             .map_or(Claimed::InProgress, Claimed::Completed))
     }
 
     /// The stored response, if there is one.
-    fn remembered(self, claim: &Claim, sealing: &Sealing) -> Result<Option<StoredResponse>, StoreError> {
+    fn stored_response(self, claim: &Claim, sealing: &Sealing) -> Result<Option<StoredResponse>, StoreError> {
         let (Some(status), Some(body)) = (self.status, self.body) else {
             return Ok(None);
         };
@@ -133,7 +133,9 @@ impl IdempotencyClaims for StoredClaims {
                     sleep(RETRY_AFTER).await;
                 }
                 Err(error) => return Err(error),
-                Ok(Some(row)) if row.fence == claim.fence => return row.remembered(claim, &self.sealing),
+                Ok(Some(row)) if row.fence == claim.fence => {
+                    return row.stored_response(claim, &self.sealing);
+                }
                 // The key can only be taken over after our transaction ended without completing it.
                 Ok(_) => return Ok(None),
             }

@@ -7,25 +7,25 @@
 )]
 
 mod accounts;
-mod claiming;
-mod claims;
+mod batches;
+mod concurrent_writes;
 mod corrupt;
 mod costs;
-mod crowds;
-mod endings;
+mod ended_subscriptions;
 mod feed;
 mod grants;
-mod groups;
 mod hosts;
+mod idempotency;
 mod lists;
 mod mails;
 mod offers;
 mod orders;
 mod panel;
+mod queue_claims;
+mod queue_wakeups;
 mod retention;
 mod schema;
-mod settling;
-mod sleeping;
+mod settlements;
 mod subscriptions;
 mod support;
 mod tls;

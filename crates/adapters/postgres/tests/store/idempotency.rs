@@ -41,8 +41,8 @@ async fn a_claim_is_released_and_completed_by_its_own_fence_alone() {
     claims.release(&second).await.unwrap();
     // Another process gets the same result.
     let elsewhere = fixture.another(1).claims();
-    let remembered = elsewhere.claim(&again(&second), LEASE).await.unwrap();
-    assert_eq!(remembered, Claimed::Completed(answer("b")));
+    let stored = elsewhere.claim(&again(&second), LEASE).await.unwrap();
+    assert_eq!(stored, Claimed::Completed(answer("b")));
     let twice = fixture.begin().await.complete(&second, &answer("c")).await;
     assert_eq!(twice.unwrap_err().conflict(), Some(LOST_CLAIM));
 }
