@@ -84,7 +84,7 @@ impl Operation<BackOffice> for RegisterApplication {
     const SCOPE: Access = Access::Operator;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let registration = validation::body(incoming, fields(), |given| raw(given).check())?;
+        let registration = validation::body(incoming, fields(), |fields| raw_registration(fields).check())?;
         Ok(incoming.id(0).map(|owner| Self { owner, registration }))
     }
 }
@@ -106,7 +106,7 @@ impl Write<BackOffice> for RegisterApplication {
     }
 }
 
-type Given = (
+type RegistrationFields = (
     String,
     Option<String>,
     String,
@@ -117,7 +117,7 @@ type Given = (
     bool,
 );
 
-fn fields() -> impl FieldSet<Values = Given> {
+fn fields() -> impl FieldSet<Values = RegistrationFields> {
     (
         OrDefault(required("name", text())),
         OrDefault(nullable("description", text())),
@@ -130,9 +130,9 @@ fn fields() -> impl FieldSet<Values = Given> {
     )
 }
 
-fn raw(given: Given) -> RawRegistration {
+fn raw_registration(fields: RegistrationFields) -> RawRegistration {
     let (name, description, documentation_url, purpose, client_type, redirect_uris, scopes, accept_terms) =
-        given;
+        fields;
     RawRegistration {
         name,
         description,

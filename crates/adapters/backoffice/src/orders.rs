@@ -247,7 +247,7 @@ impl<S: Step> Write<BackOffice> for Settle<S> {
             .await
             .map_refusal(|refusal| match refusal {
                 settle_order::Refusal::NoSuchOrder => Problem::not_found(),
-                settle_order::Refusal::Impossible(refused) => impossible(refused),
+                settle_order::Refusal::Impossible(refused) => transition_problem(refused),
             })?;
         // An order without parts was refused earlier, so the view always exists.
         Reply::ok(&OrderView::without_buyer(&parts))
@@ -314,7 +314,7 @@ fn shipping_problem(refusal: ship_order::Refusal) -> Problem {
     match refusal {
         ship_order::Refusal::NoSuchOrder => Problem::not_found(),
         ship_order::Refusal::Items(broken) => Problem::of(validation::entries(&broken)),
-        ship_order::Refusal::Impossible { refused, .. } => impossible(refused),
+        ship_order::Refusal::Impossible { refused, .. } => transition_problem(refused),
     }
 }
 
@@ -344,7 +344,7 @@ impl Write<BackOffice> for EraseBuyer {
 }
 
 /// A transition that the state of a part does not allow, by the contract's code (D103).
-fn impossible(refused: orders::Refusal) -> Problem {
+fn transition_problem(refused: orders::Refusal) -> Problem {
     let code = match refused.reason {
         Reason::Cancelled => Code::OrderCancelled,
         Reason::Unpaid => Code::OrderUnpaid,

@@ -52,10 +52,10 @@ impl Operation<Public> for ReportShipment {
             .takes(|| new_shipment().schema(), example!("new_shipment"))
             .answers(StatusCode::CREATED, ShipmentView::schema, example!("shipment"))
             .refuses(&[
-                || impossible(Reason::AlreadyShipped, &[]).into(),
-                || impossible(Reason::Unpaid, &[]).into(),
-                || impossible(Reason::Cancelled, &[]).into(),
-                || impossible(Reason::SeveralSellers, &examples::offers()).into(),
+                || refused_transition(Reason::AlreadyShipped, &[]).into(),
+                || refused_transition(Reason::Unpaid, &[]).into(),
+                || refused_transition(Reason::Cancelled, &[]).into(),
+                || refused_transition(Reason::SeveralSellers, &examples::offers()).into(),
             ]),
     );
 
@@ -98,13 +98,13 @@ impl Write<Public> for ReportShipment {
         )
         .await
         .map_refusal(problem)?;
-        Reply::created(&ShipmentView::new(&recorded(order)?, self.fields))
+        Reply::created(&ShipmentView::new(&with_parcel(order)?, self.fields))
     }
 }
 
-fn recorded(order: SellerOrder) -> Result<Recorded, StoreError> {
+fn with_parcel(order: SellerOrder) -> Result<ShippedOrder, StoreError> {
     match order.parcel().cloned() {
-        Some(parcel) => Ok(Recorded { order, parcel }),
+        Some(parcel) => Ok(ShippedOrder { order, parcel }),
         None => Err(StoreError::unexpected("a shipment was recorded and is not there")),
     }
 }
@@ -158,12 +158,12 @@ fn problem(refusal: ship_order::Refusal) -> Problem {
             Problem::of(violations.iter().map(entry))
         }
         ship_order::Refusal::Impossible { refused, own_items } => {
-            impossible(refused.reason, &own_items).into()
+            refused_transition(refused.reason, &own_items).into()
         }
     }
 }
 
-fn impossible(reason: Reason, own_items: &[OfferId]) -> Entry {
+fn refused_transition(reason: Reason, own_items: &[OfferId]) -> Entry {
     match reason {
         Reason::Cancelled => Entry::new(Code::OrderCancelled, "The order is cancelled."),
         Reason::Unpaid => Entry::new(Code::OrderUnpaid, "The order is not paid yet."),
@@ -177,14 +177,14 @@ fn impossible(reason: Reason, own_items: &[OfferId]) -> Entry {
 }
 
 /// A new shipment and its order.
-struct Recorded {
+struct ShippedOrder {
     order: SellerOrder,
     parcel: Parcel,
 }
 
 view! {
     /// A shipment with the selected fields. It has all of the seller's items in the order (D40).
-    ShipmentView of recorded: Recorded, named "Shipment", "A parcel that the seller has handed over." {
+    ShipmentView of recorded: ShippedOrder, named "Shipment", "A parcel that the seller has handed over." {
         "id": uuid() => recorded.parcel.id.uuid(),
         "order_id": uuid() => recorded.order.id.uuid(),
         "carrier": carrier() => recorded.parcel.carrier.as_str(),

@@ -62,7 +62,7 @@ async fn check_and_respond(
     let query = Form::parse(request.query().as_bytes()).map_err(|_| Refusal::Malformed)?;
     let presented = Cookies::new(request.headers(), https).browser();
     let fields = match route.method {
-        Method::POST => sent(panel, request, presented.as_ref()).await?,
+        Method::POST => read_form(panel, request, presented.as_ref()).await?,
         _ => Fields::default(),
     };
     // A browser without a secret gets one with its first page.
@@ -118,7 +118,7 @@ async fn check_and_respond(
 }
 
 /// Reads the form, and checks its CSRF token.
-async fn sent(
+async fn read_form(
     panel: &Panel,
     request: &mut Request,
     presented: Option<&BrowserSecret>,

@@ -67,7 +67,7 @@ fn unavailable() -> StoreError {
     StoreError::Unavailable("connection refused".into())
 }
 
-fn beaten() -> CommitError {
+fn serialization_failure() -> CommitError {
     CommitError::RolledBack(StoreError::Retryable("beaten".into()))
 }
 
@@ -137,7 +137,7 @@ struct Shop {
 }
 
 static TABLE: &[Route<Shop>] = &[
-    Route::read::<Look>(),
+    Route::read::<ReadThing>(),
     Route::write::<Change<Posted>>(),
     Route::write::<Change<Put>>(),
 ];
@@ -215,9 +215,9 @@ async fn act(store: &Store, id: &str) -> Result<Reply, Error> {
     }
 }
 
-struct Look(String);
+struct ReadThing(String);
 
-impl Operation<Shop> for Look {
+impl Operation<Shop> for ReadThing {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/things/{id}";
     const SCOPE: bool = false;
@@ -228,7 +228,7 @@ impl Operation<Shop> for Look {
     }
 }
 
-impl Read<Shop> for Look {
+impl Read<Shop> for ReadThing {
     async fn execute(self, call: Call<Shop>) -> Result<Reply, Error> {
         act(&call.state.store, &self.0).await
     }
@@ -316,7 +316,7 @@ async fn send(store: &Store, request: TestRequest) -> (u16, String) {
     )
 }
 
-fn is(answered: &(u16, String), status: u16, code: &str) {
+fn has_code(answered: &(u16, String), status: u16, code: &str) {
     assert_eq!((answered.0, answered.1.as_str()), (status, code));
 }
 
@@ -363,7 +363,7 @@ async fn of_two_faults_the_one_checked_first_is_answered() {
 #[actix_web::test]
 async fn the_response_is_stored_as_the_last_step_before_the_commit() {
     let store = Store::default();
-    is(&send(&store, post("1")).await, 201, "");
+    has_code(&send(&store, post("1")).await, 201, "");
     assert_eq!(store.calls(), ["claim", "begin", "act", "complete", "commit"]);
 }
 
@@ -375,7 +375,7 @@ async fn nothing_is_claimed_without_a_key_or_by_methods_without_keys() {
         if method == Method::PUT {
             request = request.insert_header(("idempotency-key", "k"));
         }
-        is(&send(&store, request).await, 201, "");
+        has_code(&send(&store, request).await, 201, "");
         assert_eq!(store.calls(), ["begin", "act", "commit"]);
     }
 }
@@ -387,9 +387,9 @@ async fn a_used_key_runs_nothing() {
         ..Store::default()
     };
     let store = with(Claimed::InProgress);
-    is(&send(&store, post("1")).await, 409, "idempotency_in_progress");
+    has_code(&send(&store, post("1")).await, 409, "idempotency_in_progress");
     let store = with(Claimed::Reused);
-    is(&send(&store, post("1")).await, 422, "idempotency_key_reused");
+    has_code(&send(&store, post("1")).await, 422, "idempotency_key_reused");
     let store = with(Claimed::Completed(stored_response()));
     let response = respond(&store, post("1")).await;
     assert_eq!(response.status(), 201);
@@ -401,7 +401,7 @@ async fn a_used_key_runs_nothing() {
         status: 1,
         ..stored_response()
     };
-    is(
+    has_code(
         &send(&with(Claimed::Completed(odd)), post("1")).await,
         500,
         "internal_error",
@@ -414,7 +414,7 @@ async fn a_claim_with_a_lost_answer_is_released_and_nothing_runs() {
         claim_fails: true,
         ..Store::default()
     };
-    is(&send(&store, post("1")).await, 500, "internal_error");
+    has_code(&send(&store, post("1")).await, 500, "internal_error");
     assert_eq!(store.calls(), ["claim", "release"]);
 }
 
@@ -427,11 +427,11 @@ async fn every_failure_without_an_effect_releases_the_key() {
         ("panicking", 500, "internal_error"),
     ] {
         let store = Store::default();
-        is(&send(&store, post(id)).await, status, code);
+        has_code(&send(&store, post(id)).await, status, code);
         assert_eq!(store.calls(), ["claim", "begin", "release"], "{id}");
     }
     let store = Store::default();
-    is(&send(&store, post("none")).await, 404, "not_found");
+    has_code(&send(&store, post("none")).await, 404, "not_found");
     assert_eq!(store.calls(), ["claim", "release"]);
 }
 
@@ -446,15 +446,24 @@ async fn retry_after_is_sent_if_the_store_is_unavailable_and_not_for_a_defect() 
 
 #[actix_web::test]
 async fn a_serialization_failure_is_retried_three_times() {
-    let store = Store::with_commits(vec![beaten(), beaten(), beaten()]);
-    is(&send(&store, post("1")).await, 201, "");
+    let store = Store::with_commits(vec![
+        serialization_failure(),
+        serialization_failure(),
+        serialization_failure(),
+    ]);
+    has_code(&send(&store, post("1")).await, 201, "");
     let once = ["begin", "act", "complete", "commit"];
     assert_eq!(
         store.calls(),
         [&["claim"][..], &once, &once, &once, &once].concat()
     );
-    let store = Store::with_commits(vec![beaten(), beaten(), beaten(), beaten()]);
-    is(&send(&store, post("1")).await, 500, "internal_error");
+    let store = Store::with_commits(vec![
+        serialization_failure(),
+        serialization_failure(),
+        serialization_failure(),
+        serialization_failure(),
+    ]);
+    has_code(&send(&store, post("1")).await, 500, "internal_error");
     assert_eq!(store.calls().last(), Some(&"release"));
 }
 
@@ -476,7 +485,7 @@ async fn a_lost_commit_is_answered_by_the_claimed_row() {
         assert_eq!(store.calls().iter().filter(|call| **call == "act").count(), 1);
     }
     let store = Store::with_commits(vec![CommitError::Unknown(unavailable())]);
-    is(
+    has_code(
         &send(&store, request(Method::POST, "1")).await,
         500,
         "internal_error",
@@ -490,7 +499,7 @@ async fn a_request_that_lost_its_claim_is_rolled_back_and_answered_409() {
         lost_claim: true,
         ..Store::default()
     };
-    is(&send(&store, post("1")).await, 409, "idempotency_in_progress");
+    has_code(&send(&store, post("1")).await, 409, "idempotency_in_progress");
     assert!(!store.calls().contains(&"commit"));
 }
 
@@ -507,7 +516,7 @@ async fn a_store_that_does_not_answer_times_out_within_3_seconds() {
         (silent, post("1")),
     ] {
         let began = Instant::now();
-        is(&send(&store, request).await, 500, "internal_error");
+        has_code(&send(&store, request).await, 500, "internal_error");
         assert!(began.elapsed() < Duration::from_secs(3));
         assert!(!store.calls().contains(&"commit"));
     }
@@ -573,7 +582,12 @@ async fn a_commit_is_repeated_only_if_it_certainly_failed() {
     let lost = || CommitError::Unknown(unavailable());
     for (commits, looks, is_done, steps) in [
         (vec![], vec![], true, "prepare commit"),
-        (vec![beaten()], vec![], true, "prepare commit prepare commit"),
+        (
+            vec![serialization_failure()],
+            vec![],
+            true,
+            "prepare commit prepare commit",
+        ),
         (
             vec![CommitError::RolledBack(unavailable())],
             vec![],
@@ -597,7 +611,7 @@ async fn a_commit_is_repeated_only_if_it_certainly_failed() {
         let (outcome, found, _) = committed(commits, looks).await;
         assert_eq!((outcome.is_ok(), found.as_str()), (is_done, steps));
     }
-    let always_beaten = (0..9).map(|_| beaten()).collect();
+    let always_beaten = (0..9).map(|_| serialization_failure()).collect();
     let (outcome, steps, _) = committed(always_beaten, vec![]).await;
     assert!(outcome.is_err());
     assert_eq!(steps, ["prepare commit"; 4].join(" "));

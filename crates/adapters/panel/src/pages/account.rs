@@ -24,7 +24,7 @@ struct Page {
 }
 
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    shown(&request, Issues::none()).await
+    render(&request, Issues::none()).await
 }
 
 /// POST: changes the password.
@@ -48,14 +48,14 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
     }
     let (new, compared) = match (new, compared) {
         (Some(new), Some(compared)) if !issues.any() => (new, compared),
-        _ => return shown(&request, issues).await,
+        _ => return render(&request, issues).await,
     };
     match replace(&request, compared, &new).await? {
         Ok(()) => done("password-changed", "/panel/account"),
         Err(account_links::Refusal::SessionEnded) => Err(Refusal::SignIn(Next::default())),
         Err(account_links::Refusal::PasswordReplaced) => {
             let issues = Issues::one("current_password", t.passwords.current_wrong);
-            shown(&request, issues).await
+            render(&request, issues).await
         }
         Err(_) => Err(Refusal::NotFound),
     }
@@ -76,7 +76,7 @@ async fn replace(
     changed.await
 }
 
-async fn shown(request: &SignedInRequest, issues: Issues) -> Result<HttpResponse, Refusal> {
+async fn render(request: &SignedInRequest, issues: Issues) -> Result<HttpResponse, Refusal> {
     let password = request.panel.panel.password(request.seller().id).await?;
     let template = Page {
         frame: request.frame(request.texts().passwords.account_title),

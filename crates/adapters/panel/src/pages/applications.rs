@@ -35,7 +35,7 @@ pub(crate) async fn list(request: SignedInRequest) -> Result<HttpResponse, Refus
 
 #[derive(Template)]
 #[template(path = "application.html")]
-struct OnePage {
+struct DetailsPage {
     frame: Frame,
     issues: Issues,
     number: Uuid,
@@ -47,19 +47,19 @@ struct OnePage {
 }
 
 /// GET: one application.
-pub(crate) async fn one(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    let application = own(&request).await?;
+pub(crate) async fn details(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let application = own_application(&request).await?;
     let raw = RawEdit {
         description: application.description.clone(),
         redirect_uris: application.redirect_uris.clone(),
         scopes: names(application.scopes),
     };
-    shown(&request, application, raw, Issues::none()).await
+    render(&request, application, raw, Issues::none()).await
 }
 
 /// POST: saves the editable fields.
 pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    let application = own(&request).await?;
+    let application = own_application(&request).await?;
     let raw = RawEdit {
         description: Some(request.fields.text("description")),
         redirect_uris: request.fields.lines("redirect_uris"),
@@ -69,7 +69,7 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refus
         Ok(edit) => edit,
         Err(violations) => {
             let issues = Issues::of(&violations, request.texts());
-            return shown(&request, application, raw, issues).await;
+            return render(&request, application, raw, issues).await;
         }
     };
     let id = application.client_id;
@@ -84,7 +84,7 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refus
 pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let (form, id) = (request.form()?, request.id()?);
     let rotated = request.change((request.acting(), form, id), |tx, panel, (by, form, id)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), once::sent(panel, *form));
+        let (randomness, sent) = (panel.randomness.as_ref(), once::sealed_form(panel, *form));
         Box::pin(own_applications::rotate_secret(
             tx,
             tx,
@@ -109,7 +109,7 @@ struct DeletionPage {
 
 /// GET: asks for confirmation before deleting.
 pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    let application = own(&request).await?;
+    let application = own_application(&request).await?;
     ok(&DeletionPage {
         frame: request.frame((request.texts().application.confirm_title)(&application.name)),
         client_id: application.client_id,
@@ -126,20 +126,20 @@ pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, Ref
 }
 
 /// The application in the path; another seller's counts as not found (D91).
-async fn own(request: &SignedInRequest) -> Result<Application, Refusal> {
+async fn own_application(request: &SignedInRequest) -> Result<Application, Refusal> {
     let found = request.panel.applications.client(request.id()?).await?;
     found
         .filter(|application| is_own(application, request.seller().id))
         .ok_or(Refusal::NotFound)
 }
 
-async fn shown(
+async fn render(
     request: &SignedInRequest,
     application: Application,
     raw: RawEdit,
     issues: Issues,
 ) -> Result<HttpResponse, Refusal> {
-    let template = OnePage {
+    let template = DetailsPage {
         frame: request.frame(application.name.clone()),
         issues,
         number: request.panel.randomness.uuid(),
@@ -152,7 +152,7 @@ async fn shown(
     html(template.issues.status, &template)
 }
 
-impl OnePage {
+impl DetailsPage {
     const fn status_text(&self) -> &'static str {
         let t = &self.frame.t.application;
         match (self.application.status, self.application.purpose) {

@@ -47,7 +47,7 @@ impl Page {
 /// GET: the first visit binds the screen to the session. A request that cannot be granted is refused at once.
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let handle = request.query.get("request").unwrap_or_default().to_owned();
-    let ticket = opened(&request, &handle)?;
+    let ticket = open_handle(&request, &handle)?;
     let applications = &request.panel.applications;
     let application = applications.client(ticket.request.client_id).await?;
     let mut attempts = 1;
@@ -112,7 +112,7 @@ async fn screen(
 
 /// POST: the decision, in a task that runs to its end even if the browser disconnects.
 pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    let ticket = opened(&request, request.fields.get("request"))?;
+    let ticket = open_handle(&request, request.fields.get("request"))?;
     let decision = match request.fields.get("decision") {
         "approve" => Decision::Approve,
         "deny" => Decision::Deny,
@@ -182,7 +182,7 @@ impl Recoverable for ConsentDecision {
 /// POST: abandons the screen and signs out, so that another account can decide.
 pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let handle = request.fields.get("request");
-    let input = (opened(&request, handle)?, request.viewer());
+    let input = (open_handle(&request, handle)?, request.viewer());
     let released = request.store(input, |tx, _, (ticket, viewer)| {
         Box::pin(release(tx, ticket, *viewer))
     });
@@ -191,7 +191,7 @@ pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResp
     sign_out::signed_out(&request, &Next::consent(handle).sign_in())
 }
 
-fn opened(request: &PageRequest, handle: &str) -> Result<ConsentTicket, Refusal> {
+fn open_handle(request: &PageRequest, handle: &str) -> Result<ConsentTicket, Refusal> {
     Ok(open_ticket(request.panel.sealer.as_ref(), handle)?)
 }
 

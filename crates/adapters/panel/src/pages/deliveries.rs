@@ -94,7 +94,7 @@ impl Page {
 }
 
 /// POST: queues the event of an earlier delivery again.
-pub(crate) async fn again(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let delivery: DeliveryId = request.id()?;
     let subscription = request.fields.get("subscription");
     let which = (subscription.parse().map_err(|_| Refusal::NotFound)?, delivery);
@@ -107,7 +107,7 @@ pub(crate) async fn again(request: SignedInRequest) -> Result<HttpResponse, Refu
 }
 
 /// POST: queues a test event.
-pub(crate) async fn test(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let subscription: SubscriptionId = request.id()?;
     let input = ((request.acting(), request.form()?), subscription);
     let queued = request.change(input, |tx, panel, (sent, which)| {

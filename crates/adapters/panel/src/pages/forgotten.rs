@@ -31,7 +31,7 @@ pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, Refusal> 
 }
 
 /// POST: looks up the account and queues the mail in the background, so that the response takes the same time for an unknown account.
-pub(crate) async fn sent(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal> {
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
     let t = &request.texts().passwords;

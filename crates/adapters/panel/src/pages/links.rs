@@ -8,7 +8,7 @@ use kernel::Violations;
 use oauth::{BrowserSecret, SecretHash};
 use usecases::account_links::{set_password, sign_in_by_link};
 
-use super::sign_in::into_panel;
+use super::sign_in::redirect_signed_in;
 use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
@@ -58,12 +58,12 @@ pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse,
         Box::pin(sign_in_by_link(tx, *link, *sessions, *address, now))
     });
     entered.await?.map_err(|_| Refusal::DeadLink)?;
-    into_panel(&request, &secret, &Next::default())
+    redirect_signed_in(&request, &secret, &Next::default())
 }
 
 async fn page(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refusal> {
     let seller = unexpired(&request, kind).await?;
-    shown(&request, kind, seller, Issues::none())
+    render(&request, kind, seller, Issues::none())
 }
 
 async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refusal> {
@@ -72,7 +72,7 @@ async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refus
     let password = NewPassword::new(request.fields.text("password"), &seller.email);
     let Some(password) = violations.take("password", password) else {
         let issues = Issues::of(&violations, request.texts());
-        return shown(&request, kind, seller, issues);
+        return render(&request, kind, seller, issues);
     };
     let password = request.panel.passwords.hash(password.reveal()).await?;
     let input = ((hash(&request), kind), password, request.client);
@@ -94,7 +94,7 @@ async fn unexpired(request: &PageRequest, kind: LinkKind) -> Result<Seller, Refu
     found.map(|(_, seller)| seller).ok_or(Refusal::DeadLink)
 }
 
-fn shown(
+fn render(
     request: &PageRequest,
     kind: LinkKind,
     seller: Seller,

@@ -62,7 +62,7 @@ pub(super) fn redirect(form: SentForm) -> Result<HttpResponse, Refusal> {
 }
 
 /// A form whose result is stored until it is shown.
-pub(super) fn sent(panel: &Panel, form: SentForm) -> SecretForm<'_> {
+pub(super) fn sealed_form(panel: &Panel, form: SentForm) -> SecretForm<'_> {
     let sealer = panel.sealer.as_ref();
     SecretForm { form, sealer }
 }

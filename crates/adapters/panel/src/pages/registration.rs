@@ -32,11 +32,11 @@ struct Page {
 /// GET: an empty form.
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let number = request.panel.randomness.uuid();
-    shown(&request, RawRegistration::default(), number, Issues::none())
+    render(&request, RawRegistration::default(), number, Issues::none())
 }
 
 /// POST: registers the application, and redirects to the page that shows its secret.
-pub(crate) async fn sent(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let (form, fields, t) = (request.form()?, &request.fields, request.texts());
     let raw = RawRegistration {
         name: fields.text("name"),
@@ -50,11 +50,11 @@ pub(crate) async fn sent(request: SignedInRequest) -> Result<HttpResponse, Refus
     };
     let registration = match raw.clone().check() {
         Ok(registration) => registration,
-        Err(violations) => return shown(&request, raw, form.number, Issues::of(&violations, t)),
+        Err(violations) => return render(&request, raw, form.number, Issues::of(&violations, t)),
     };
     let input = (request.acting(), form, registration);
     let registered = request.change(input, |tx, panel, (by, form, registration)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sent(panel, *form)));
+        let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sealed_form(panel, *form)));
         let registration = registration.clone();
         Box::pin(own_applications::register(
             tx,
@@ -70,13 +70,13 @@ pub(crate) async fn sent(request: SignedInRequest) -> Result<HttpResponse, Refus
         Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(request.request.path)),
         Err(Refused::Registration(RegistrationRefusal::NameTaken)) => {
             let issues = Issues::conflict("name", t.form.name_taken);
-            shown(&request, raw, form.number, issues)
+            render(&request, raw, form.number, issues)
         }
         Err(_) => Err(Refusal::NotFound),
     }
 }
 
-fn shown(
+fn render(
     request: &SignedInRequest,
     raw: RawRegistration,
     number: Uuid,

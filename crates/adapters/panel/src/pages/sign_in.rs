@@ -36,12 +36,12 @@ pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, Refusal> 
     let next = Next::of(&request.query);
     match request.panel.panel.signed_in(request.browser.hash()).await? {
         Some(_) => see_other(&next.path()),
-        None => shown(&request, next, String::new(), Issues::none()),
+        None => render(&request, next, String::new(), Issues::none()),
     }
 }
 
 /// POST: signs in.
-pub(crate) async fn sent(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal> {
     let next = Next::of(request.fields.form());
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
@@ -49,14 +49,14 @@ pub(crate) async fn sent(request: PageRequest) -> Result<HttpResponse, Refusal> 
     let checked = check_password(accounts, passwords, &email, request.fields.get("password")).await?;
     let issues = Issues::one("password", request.texts().sign_in.wrong);
     match checked {
-        PasswordCheck::Right(seller, hash) => match enter(&request, &seller, &hash).await? {
-            Some(secret) => into_panel(&request, &secret, &next),
-            None => shown(&request, next, email, issues),
+        PasswordCheck::Right(seller, hash) => match start_session(&request, &seller, &hash).await? {
+            Some(secret) => redirect_signed_in(&request, &secret, &next),
+            None => render(&request, next, email, issues),
         },
         PasswordCheck::Wrong(known) => {
-            let answer = shown(&request, next, email, issues);
+            let answer = render(&request, next, email, issues);
             if let Some(seller) = known {
-                note(request, seller);
+                record_failure(request, seller);
             }
             answer
         }
@@ -81,7 +81,7 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result
 }
 
 /// Opens a session under a new secret. `None` if the account was closed or its password changed in the meantime.
-async fn enter(
+async fn start_session(
     request: &PageRequest,
     seller: &Seller,
     compared: &PasswordHash,
@@ -107,7 +107,7 @@ async fn enter(
 }
 
 /// Gives the browser its new secret and redirects to the next page.
-pub(super) fn into_panel(
+pub(super) fn redirect_signed_in(
     request: &PageRequest,
     secret: &BrowserSecret,
     next: &Next,
@@ -119,7 +119,7 @@ pub(super) fn into_panel(
 }
 
 /// Notes a wrong password of an existing account in the background: the response takes as long as for an unknown account.
-fn note(request: PageRequest, seller: SellerId) {
+fn record_failure(request: PageRequest, seller: SellerId) {
     let tasks = request.panel.tasks.clone();
     drop(tasks.run(async move {
         let noted = request.store(request.acting_for(seller), |tx, _, by| {
@@ -131,7 +131,7 @@ fn note(request: PageRequest, seller: SellerId) {
     }));
 }
 
-fn shown(request: &PageRequest, next: Next, email: String, issues: Issues) -> Result<HttpResponse, Refusal> {
+fn render(request: &PageRequest, next: Next, email: String, issues: Issues) -> Result<HttpResponse, Refusal> {
     let handle = next.request.as_deref();
     let ticket = handle.and_then(|handle| open_ticket(request.panel.sealer.as_ref(), handle).ok());
     let template = Page {

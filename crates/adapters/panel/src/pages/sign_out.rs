@@ -22,7 +22,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     ok(&Page { frame })
 }
 
-pub(crate) async fn sent(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     end(&request).await?;
     signed_out(&request, "/panel/sign-in?done=signed-out")
 }

@@ -30,7 +30,7 @@ struct Page {
 
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let number = request.panel.randomness.uuid();
-    shown(&request, number, Issues::none()).await
+    render(&request, number, Issues::none()).await
 }
 
 /// POST: makes a token, and redirects to the page that shows it.
@@ -38,7 +38,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refu
     let (form, t) = (request.form()?, request.texts());
     let Ok(expires_at) = end_of_day(request.fields.get("expires_at")) else {
         let issues = Issues::one("expires_at", t.tokens.not_a_day);
-        return shown(&request, form.number, issues).await;
+        return render(&request, form.number, issues).await;
     };
     let token = PersonalTokenRequest {
         name: request.fields.text("name"),
@@ -47,7 +47,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refu
     };
     let input = (request.acting(), form, token);
     let making = request.change(input, |tx, panel, (by, form, token)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sent(panel, *form)));
+        let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sealed_form(panel, *form)));
         let token = token.clone();
         Box::pin(personal_tokens::issue_in_panel(
             (tx, tx, tx),
@@ -66,7 +66,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refu
         Err(PanelRefusal::Token(Refused::Invalid(violations))) => Issues::of(&violations, t),
         Err(PanelRefusal::Token(Refused::TooMany)) => Issues::conflict("name", t.tokens.too_many),
     };
-    shown(&request, form.number, issues).await
+    render(&request, form.number, issues).await
 }
 
 pub(crate) async fn revoke(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
@@ -89,7 +89,7 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
 }
 
 /// The page, with the values of the submitted form.
-async fn shown(request: &SignedInRequest, number: Uuid, issues: Issues) -> Result<HttpResponse, Refusal> {
+async fn render(request: &SignedInRequest, number: Uuid, issues: Issues) -> Result<HttpResponse, Refusal> {
     let template = Page {
         frame: request.frame(request.texts().tokens.title),
         issues,
