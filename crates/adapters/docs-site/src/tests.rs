@@ -44,7 +44,7 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_link_and_anchor_leads_somewhere() {
+fn every_link_and_anchor_has_a_target() {
     let site = site();
     let pages = pages(&site);
     let (mut dead, mut checked) = (Vec::new(), 0);

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_spoken_to_in_the_clear() {
+    fn plain_smtp_is_allowed_on_this_machine_only() {
         for local in ["localhost", "LocalHost", "127.0.0.1", "127.8.8.8", "::1"] {
             assert!(plain(local).check().is_ok(), "{local}");
         }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_cannot_break_the_dialogue() {
+    fn settings_that_would_break_the_dialogue_are_refused() {
         for host in ["", "mail example", "mail\r\nDATA"] {
             assert!(
                 matches!(SmtpSettings::new(host).check(), Err(SettingsError::Host)),
@@ -178,15 +178,5 @@ mod tests {
         let mut settings = SmtpSettings::new("mail.example.com");
         settings.timeout = Duration::ZERO;
         assert!(matches!(settings.check(), Err(SettingsError::NoTime)));
-    }
-
-    #[test]
-    fn a_password_is_not_shown() {
-        let mut settings = SmtpSettings::new("mail.example.com");
-        settings.credentials = Some(Credentials {
-            username: "shop".to_owned(),
-            password: "correct horse".to_owned().into(),
-        });
-        assert!(!format!("{settings:?}").contains("correct horse"));
     }
 }

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hash_is_salted_argon2id_and_fits_its_password_alone() {
+    async fn a_hash_is_salted_argon2id_and_matches_only_its_password() {
         let hasher = hasher(2, 4);
         let (one, other) = tokio::join!(hasher.hash("Żółw-17!"), hasher.hash("Żółw-17!"));
         let (one, other) = (one.unwrap(), other.unwrap());

@@ -111,7 +111,7 @@ fn a_running_owner_works_without_its_guard() {
 }
 
 #[test]
-fn processes_of_others_in_a_stale_record_are_left_alone() {
+fn processes_of_others_in_a_stale_pid_file_are_not_killed() {
     let folder = folder();
     let cluster = start(folder.path());
     sql(&cluster, "create table kept ()");
@@ -119,15 +119,15 @@ fn processes_of_others_in_a_stale_record_are_left_alone() {
     let text = fs::read_to_string(&record).unwrap();
     let rest = text.split_once('\n').unwrap().1.to_owned();
     drop(cluster);
-    let mut stranger = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut other = Command::new("sleep").arg("600").spawn().unwrap();
     let mut zombie = Command::new("true").spawn().unwrap();
     eventually("the zombie's death", || !is_running(zombie.id()));
-    for process in [stranger.id(), zombie.id()] {
+    for process in [other.id(), zombie.id()] {
         fs::write(&record, format!("{process}\n{rest}")).unwrap();
         starts_with_its_data(folder.path());
     }
-    assert!(is_running(stranger.id()));
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
+    assert!(is_running(other.id()));
+    other.kill().unwrap();
+    other.wait().unwrap();
     zombie.wait().unwrap();
 }

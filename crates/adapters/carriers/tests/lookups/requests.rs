@@ -9,7 +9,7 @@ use crate::world::{self, CARRIERS, LOGIN, NUMBER, SECRET, World, clock, number};
 
 const TOKEN: &str = "access3token-1";
 
-/// Carrier, method, target, a header, and the body of the form.
+/// Carrier, method, target and a header.
 const REQUESTS: &str = "\
 inpost GET /v1/tracking/{number} authorization: Bearer {secret}
 dhl GET /track/shipments?trackingNumber={number}&language=en&service=parcel-pl dhl-api-key: {secret}

@@ -95,7 +95,7 @@ async fn rejected_credentials_end_the_queries_until_the_next_start() {
         };
         for rejection in rejections {
             let world = World::new(carrier).await;
-            world.token_replies([rejection, token(carrier, 1)]);
+            world.token_replies([rejection]);
             assert_eq!(world.fails().await, CREDENTIALS, "{carrier:?}");
             assert_eq!(world.counts(), (0, 1), "{carrier:?}");
             is_disabled(&world).await;

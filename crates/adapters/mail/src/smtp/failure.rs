@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_status_is_taken_from_a_reply() {
+    fn only_the_status_of_a_reply_is_read() {
         assert_eq!(
             enhanced_status("5.1.1 <anna@example.com>: unknown").as_deref(),
             Some("5.1.1")

@@ -11,7 +11,7 @@ use kernel::Mailer as _;
 use testkit::{SmtpAction, SmtpScript, SmtpServer};
 use tokio::task::JoinSet;
 
-use crate::support::{another, mail, mailer, read, send_at_once, settings, short_timeout, transient};
+use crate::support::{another, mail, mailer, send_at_once, settings, short_timeout, transient};
 
 /// The ids of the mails that have arrived.
 fn arrived(stub: &SmtpServer) -> Vec<u128> {
@@ -97,7 +97,7 @@ async fn fifty_mails_share_a_connection_and_the_next_has_another() {
 }
 
 #[tokio::test]
-async fn an_answer_that_came_too_late_is_not_taken_for_the_next_mails() {
+async fn a_late_answer_does_not_count_for_the_next_mail() {
     let stub = SmtpServer::start(SmtpScript::default().once("CONTENT", SmtpAction::Silence)).await;
     let mut settings = short_timeout(stub.port());
     // Long enough for the second mail, even on a busy machine.
@@ -110,16 +110,15 @@ async fn an_answer_that_came_too_late_is_not_taken_for_the_next_mails() {
 }
 
 #[tokio::test]
-async fn an_abandoned_sending_leaves_no_connection_behind() {
+async fn the_connection_of_a_cancelled_sending_is_not_reused() {
     let mut stub = SmtpServer::start(SmtpScript::default().once("DATA", SmtpAction::Silence)).await;
     let mailer = mailer(&settings(stub.port()));
-    let abandoned = another(1);
+    let cancelled = another(1);
     tokio::select! {
-        outcome = mailer.send(&abandoned) => panic!("{outcome:?}"),
+        outcome = mailer.send(&cancelled) => panic!("{outcome:?}"),
         () = stub.reaches("DATA") => {}
     }
     mailer.send(&mail()).await.unwrap();
     assert_eq!(arrived(&stub), [mail().id.uuid().as_u128()]);
     assert_eq!(stub.connections(), 2);
-    assert_eq!(read(stub.contents()[0].as_bytes()).to.1, "zaneta@example.com");
 }

@@ -40,8 +40,8 @@ async fn only_permanent_replies_about_recipient_and_content_are_final() {
         let text = error_text(&outcome.unwrap_err());
         assert!(!text.contains("zaneta"), "{text}");
         if is_final {
-            let code = &reply[..3];
-            assert!(text.contains(&format!("the server answered {code}")), "{text}");
+            let expected = format!("the server answered {}", &reply[..3]);
+            assert!(text.contains(&expected), "{text}");
         }
     }
 }

@@ -41,7 +41,7 @@ async fn a_name_adds_no_header_no_recipient_and_no_command() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_not_one_address_is_refused_before_the_server_is_asked() {
+async fn an_address_that_is_not_one_address_is_refused_without_a_connection() {
     let stub = SmtpServer::start(SmtpScript::default()).await;
     for address in ["anna", "anna@example.com>\r\nRCPT TO:<eve@example.com"] {
         let addressed = ShipmentMail {
