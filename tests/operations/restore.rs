@@ -9,11 +9,10 @@ use std::{
 };
 
 use blackbox::{
-    Expect as _, Hook, Integration, PersonalToken, Receiver, Reply, World, entry, eventually, line,
-    local_receivers, run, until,
+    Expect as _, Hook, Integration, PersonalToken, Received, Receiver, Reply, World, entry, eventually,
+    items, line, local_receivers, run, text, until,
 };
 use private_postgres::{Cluster, Options};
-use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{Answer, ServerOptions, TestDatabase};
@@ -27,7 +26,7 @@ const PAGE: &str = "backup.md";
 const DATABASE: &str = "seller_api";
 
 /// A cluster with WAL archiving as in the runbook.
-struct Stand {
+struct ArchivedCluster {
     options: Options,
     cluster: Cluster,
     runbook: Runbook,
@@ -35,7 +34,7 @@ struct Stand {
     folder: TempDir,
 }
 
-impl Stand {
+impl ArchivedCluster {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // PostgreSQL's account has to pass through this folder.
@@ -47,17 +46,14 @@ impl Stand {
         let options = named
             .into_iter()
             .fold(options, |options, (name, value)| options.setting(name, value));
-        let cluster = started(options.clone()).await;
+        let cluster = start_cluster(options.clone()).await;
         let owner = fs::metadata(cluster.data_folder()).unwrap();
         let account = (owner.uid(), owner.gid());
         chown(&backup, Some(account.0), Some(account.1)).unwrap();
         let runbook = Runbook::read(PAGE, account, environment(&cluster, &backup));
-        TestDatabase::elsewhere(&cluster.url("postgres"))
-            .connect()
-            .await
-            .batch_execute(&format!("create database {DATABASE}"))
-            .await
-            .unwrap();
+        let admin = TestDatabase::elsewhere(&cluster.url("postgres")).connect().await;
+        let create = format!("create database {DATABASE}");
+        admin.batch_execute(&create).await.unwrap();
         Self {
             options,
             cluster,
@@ -91,7 +87,7 @@ impl Stand {
         runbook.set("RESTORE_TO", instant);
         runbook.set("BASE", base.to_str().unwrap());
         runbook.step("recovery.signal");
-        let cluster = started(options.clone()).await;
+        let cluster = start_cluster(options.clone()).await;
         runbook.step("pg_is_in_recovery");
         Self {
             options,
@@ -103,7 +99,7 @@ impl Stand {
     }
 }
 
-async fn started(options: Options) -> Cluster {
+async fn start_cluster(options: Options) -> Cluster {
     let starting = tokio::task::spawn_blocking(|| Cluster::start(options)).await;
     starting
         .unwrap()
@@ -147,29 +143,21 @@ struct After {
 }
 
 async fn change(world: &World, token: &str, offer: &str, key: &str) -> Answer {
-    let stock = json!({"stock": key.len()});
-    let patching = world
-        .patching(token, offer, &stock)
-        .header("idempotency-key", key);
-    patching.send().await.expect(200)
+    let patching = world.patching(token, offer, &json!({"stock": key.len()}));
+    patching.header("idempotency-key", key).send().await.expect(200)
 }
 
 async fn page(world: &World, after: &str) -> Answer {
-    world
-        .office_get(&format!("/changes?limit=1000&after={after}"))
-        .await
+    let path = format!("/changes?limit=1000&after={after}");
+    world.office_get(&path).await
 }
 
 /// The cursor after the first change, once the feed has it.
 async fn end_of_feed(world: &World) -> String {
     eventually("the first change in the feed", async || {
-        let page = world.office_get("/changes?limit=1000").await.expect(200).json();
-        let told = page["items"]
-            .as_array()
-            .unwrap()
-            .last()
-            .is_some_and(|item| item["kind"] == "offer.stock_changed");
-        told.then(|| page["next"].as_str().unwrap().to_owned())
+        let page = world.office_read("/changes?limit=1000").await;
+        let last = items(&page).last()?;
+        (last["kind"] == "offer.stock_changed").then(|| text(&page, "next"))
     })
     .await
 }
@@ -189,13 +177,8 @@ async fn work_before(world: &World, runbook: &Runbook) -> Before {
     all_arrived(world, &hook).await;
     // A setting that the restore brings back, with a standby that is missing then. No server reads the file before that.
     let waits_for = "alter system set synchronous_standby_names = 'ANY 1 (db2)'";
-    world
-        .database
-        .connect()
-        .await
-        .batch_execute(waits_for)
-        .await
-        .unwrap();
+    let admin = world.database.connect().await;
+    admin.batch_execute(waits_for).await.unwrap();
     runbook.step("pg_basebackup");
     runbook.step("pg_archivecleanup");
     let second = world.paid(&[line(seller, &offer, 1)], json!({})).await;
@@ -211,7 +194,7 @@ async fn work_before(world: &World, runbook: &Runbook) -> Before {
     let mut seen = Vec::new();
     let orders = [first, second, third].map(|order| format!("/v1/orders/{}", order.id));
     for path in orders.into_iter().chain([format!("/v1/offers/{offer}")]) {
-        let answer = world.get(&token, &path).await.expect(200).json();
+        let answer = world.read(&token, &path).await;
         seen.push((path, answer));
     }
     Before {
@@ -238,22 +221,15 @@ async fn work_after(world: &World, before: &Before) -> After {
     all_arrived(world, hook).await;
     let late = receiver.received().last().unwrap().delivery().to_owned();
     change(world, &integration.token, offer, "afterwards").await;
-    let order = world
-        .paid(&[line(&integration.seller, offer, 1)], json!({}))
-        .await;
+    let lines = [line(&integration.seller, offer, 1)];
+    let order = world.paid(&lines, json!({})).await;
     all_arrived(world, hook).await;
-    let tokens = format!("/sellers/{}/personal-tokens", integration.seller.id);
-    let revoked = format!("{tokens}/{}", before.revoked_later.id);
-    let gone = world.office(Method::DELETE, &revoked).send().await;
-    assert!(gone.status < 300, "{gone:?}");
-    world
-        .get(&before.revoked_later.token, "/v1/offers")
-        .await
-        .expect(401);
+    let revoked = &before.revoked_later;
+    world.revoke_personal(&integration.seller, revoked).await;
+    world.get(&revoked.token, "/v1/offers").await.expect(401);
     let cursor = eventually("the change in the feed", async || {
         let page = page(world, &before.cursor).await.expect(200).json();
-        let told = page["items"].as_array().unwrap().len();
-        (told == 1).then(|| page["next"].as_str().unwrap().to_owned())
+        (items(&page).len() == 1).then(|| text(&page, "next"))
     });
     After {
         order: order.id,
@@ -276,55 +252,42 @@ async fn use_up_ids(world: &World, cursor: &str) {
 }
 
 #[tokio::test]
-async fn an_instant_is_gone_back_to_and_what_came_after_is_as_the_page_says() {
-    let stand = Stand::start().await;
-    stand.runbook.step("mkdir");
-    let url = stand.url();
-    run(PROGRAM, &["migrate"], &[("DATABASE_URL", &url)])
-        .await
-        .success();
+async fn a_restore_to_an_instant_has_the_documented_effects() {
+    let archived = ArchivedCluster::start().await;
+    archived.runbook.step("mkdir");
+    let url = archived.url();
+    let environment = [("DATABASE_URL", url.as_str())];
+    run(PROGRAM, &["migrate"], &environment).await.success();
     let settings =
         |options| local_receivers(options).set("SELLER_API__WEBHOOKS__RETRY_DELAYS", "5s,5s,5s,5s,5s");
-    let world = stand.world(settings).await;
-    let before = work_before(&world, &stand.runbook).await;
-    let instant = stand.runbook.step("clock_timestamp");
+    let world = archived.world(settings).await;
+    let before = work_before(&world, &archived.runbook).await;
+    let instant = archived.runbook.step("clock_timestamp");
     let after = work_after(&world, &before).await;
     let accident = world.database.connect().await;
-    accident
-        .batch_execute("truncate seller_orders, offers cascade")
-        .await
-        .unwrap();
-    world
-        .get(&before.integration.token, &before.seen[0].0)
-        .await
-        .expect(404);
+    let truncate = "truncate seller_orders, offers cascade";
+    accident.batch_execute(truncate).await.unwrap();
+    let token = &before.integration.token;
+    world.get(token, &before.seen[0].0).await.expect(404);
 
     let options = world.options.clone();
     drop((world, accident));
-    stand.runbook.step("pg_switch_wal");
-    let stand = stand.back_to(&instant).await;
-    stand.runbook.is_done();
+    archived.runbook.step("pg_switch_wal");
+    let archived = archived.back_to(&instant).await;
+    archived.runbook.is_done();
     let sent_before = before.receiver.count();
-    let world = stand.world(|_| options).await;
+    let world = archived.world(|_| options).await;
 
-    let token = &before.integration.token;
     for (path, seen) in &before.seen {
-        assert_eq!(world.get(token, path).await.expect(200).json(), *seen, "{path}");
+        assert_eq!(world.read(token, path).await, *seen, "{path}");
     }
-    world
-        .get(token, &format!("/v1/orders/{}", after.order))
-        .await
-        .expect(404);
+    let later = format!("/v1/orders/{}", after.order);
+    world.get(token, &later).await.expect(404);
     world.get(&after.token, "/v1/offers").await.expect(401);
-    world
-        .get(&before.revoked_later.token, "/v1/offers")
-        .await
-        .expect(200);
+    world.read(&before.revoked_later.token, "/v1/offers").await;
 
-    assert_eq!(
-        page(&world, &before.cursor).await.expect(200).json()["items"],
-        json!([])
-    );
+    let new = page(&world, &before.cursor).await.expect(200).json();
+    assert_eq!(new["items"], json!([]));
     let refused = [entry("conflict", "after")];
     page(&world, &after.cursor).await.is_problem(409, &refused);
 
@@ -344,20 +307,15 @@ async fn an_instant_is_gone_back_to_and_what_came_after_is_as_the_page_says() {
     all_arrived(&world, &before.hook).await;
     let sent = before.receiver.received();
     let (first, again) = sent.split_at(sent_before);
-    let ids: BTreeSet<_> = again
-        .iter()
-        .map(|delivery| delivery.delivery().to_owned())
-        .collect();
-    assert_eq!(ids, BTreeSet::from([after.late.clone()]));
-    let known = first
-        .iter()
-        .rfind(|delivery| delivery.delivery() == after.late)
-        .unwrap();
+    let ids: BTreeSet<_> = again.iter().map(Received::delivery).collect();
+    assert_eq!(ids, BTreeSet::from([after.late.as_str()]));
+    let is_late = |delivery: &&Received| delivery.delivery() == after.late;
+    let known = first.iter().rfind(is_late).unwrap();
     assert!(again.iter().all(|delivery| delivery.body == known.body));
 }
 
 #[test]
-fn a_file_of_wal_is_archived_once_and_may_be_handed_over_again() {
+fn a_wal_file_is_archived_once_and_may_be_sent_again() {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("backup");
     fs::create_dir_all(archive.join("wal")).unwrap();
@@ -372,18 +330,15 @@ fn a_file_of_wal_is_archived_once_and_may_be_handed_over_again() {
         .replace("%p", file.to_str().unwrap())
         .replace("%f", "0001");
     let archives = || {
-        std::process::Command::new("sh")
-            .args(["-c", &command])
-            .status()
-            .unwrap()
-            .success()
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &command]).status().unwrap().success()
     };
-    let kept = || fs::read_to_string(archive.join("wal/0001")).unwrap();
     fs::write(&file, "first").unwrap();
-    assert!(archives(), "a new one");
-    assert!(archives(), "the same again, as after a crash");
+    assert!(archives(), "a new file");
+    assert!(archives(), "the same file again, as after a crash");
     fs::write(&file, "other").unwrap();
-    assert!(!archives(), "another of that name");
-    assert_eq!(kept(), "first");
+    assert!(!archives(), "another file with the same name");
+    let content = fs::read_to_string(archive.join("wal/0001")).unwrap();
+    assert_eq!(content, "first");
     assert_eq!(fs::read_dir(archive.join("wal")).unwrap().count(), 1);
 }

@@ -17,8 +17,8 @@ pub(crate) fn without_workers(options: ServerOptions) -> ServerOptions {
 }
 
 /// A worker that will be killed. Its name identifies it in the database.
-fn doomed(world: &World) -> TestWorker {
-    let url = format!("{}?application_name=doomed", world.database.url());
+fn worker_to_kill(world: &World) -> TestWorker {
+    let url = format!("{}?application_name=killed", world.database.url());
     let options = world.options.clone().set("SELLER_API__DATABASE__URL", url);
     TestWorker::start(&options, &world.database)
 }
@@ -27,9 +27,10 @@ fn doomed(world: &World) -> TestWorker {
 /// after the clock has advanced.
 async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     worker.kill();
-    until("the end of the dead one's connections", async || { let left = "select count(*) from pg_stat_activity where application_name = 'doomed' and datname = current_database() and $1 = ''";
-world.count(left, "").await == 0 })
-    .await;
+    let left = "select count(*) from pg_stat_activity
+        where application_name = 'killed' and datname = current_database() and $1 = ''";
+    let is_gone = async || world.count(left, "").await == 0;
+    until("the end of the killed worker's connections", is_gone).await;
     clock.advance(LEASE).await;
 }
 
@@ -47,7 +48,7 @@ async fn a_delivery_that_its_workers_do_not_survive_comes_to_an_end() {
     let mut deaths = 0;
     let exhausted = loop {
         let sent = receiver.count();
-        let worker = doomed(&world);
+        let worker = worker_to_kill(&world);
         let end = eventually(
             &format!("attempt {}, or the last one's end", sent + 1),
             async || {
@@ -129,7 +130,7 @@ async fn several_workers_deliver_each_event_once() {
 }
 
 #[tokio::test]
-async fn dangerous_settings_are_told_loudly_and_are_none_by_themselves() {
+async fn dangerous_settings_are_logged_as_warnings_and_are_not_the_default() {
     let anywhere = "webhooks may go to ANY address";
     let anybody = "ANYBODY is believed";
     let database = TestDatabase::create().await;

@@ -15,15 +15,6 @@ use tokio_postgres::NoTls;
 
 use crate::PROGRAM;
 
-const SCOPES: [&str; 6] = [
-    "offers:read",
-    "offers:write",
-    "orders:read",
-    "settings:read",
-    "settings:write",
-    "shipments:write",
-];
-
 fn list(value: &Value) -> &Vec<Value> {
     value.as_array().expect("a list")
 }
@@ -47,11 +38,10 @@ fn is_public(application: &Value) -> bool {
     application["client_secret"].is_null()
 }
 
-fn has_the_shape(credentials: &Value) {
-    has_keys(
-        credentials,
-        "backoffice_token backoffice_url base_url database_url sellers",
-    );
+/// Asserts the documented form of the credentials.
+fn assert_form(credentials: &Value) {
+    let keys = "backoffice_token backoffice_url base_url database_url sellers";
+    has_keys(credentials, keys);
     for (key, beginning) in [
         ("base_url", "http://127.0.0.1:"),
         ("backoffice_url", "http://127.0.0.1:"),
@@ -63,25 +53,21 @@ fn has_the_shape(credentials: &Value) {
     }
     assert!(list(&credentials["sellers"]).len() >= 3);
     for seller in list(&credentials["sellers"]) {
-        has_keys(
-            seller,
-            "applications email examples id password personal_token seller_no",
-        );
+        let keys = "applications email examples id password personal_token seller_no";
+        has_keys(seller, keys);
         has_keys(&seller["examples"], "multi_seller_order offer order test_order");
         assert!(seller["seller_no"].is_i64() && text(&seller["email"]).contains('@'));
         assert!(!text(&seller["password"]).is_empty());
         assert!(text(&seller["personal_token"]).starts_with("ps_pt_"));
         for application in list(&seller["applications"]) {
-            has_keys(
-                application,
-                "client_id client_secret name redirect_uris scopes status",
-            );
+            let keys = "client_id client_secret name redirect_uris scopes status";
+            has_keys(application, keys);
             assert!(text(&application["client_id"]).starts_with("psa_"));
             assert!(is_public(application) || text(&application["client_secret"]).starts_with("pss_"));
-            let [redirect] = list(&application["redirect_uris"]).as_slice() else {
-                panic!("one redirect address: {application}");
-            };
-            assert!(text(redirect).starts_with("https://") && text(redirect).contains(".example/"));
+            let redirects = list(&application["redirect_uris"]);
+            assert_eq!(redirects.len(), 1, "{application}");
+            let redirect = text(&redirects[0]);
+            assert!(redirect.starts_with("https://") && redirect.contains(".example/"));
         }
     }
 }
@@ -112,7 +98,15 @@ impl Trade {
     }
 
     async fn read(&self, path: &str) -> Value {
-        self.sandbox.get(self.token(), path).await.expect(200).json()
+        self.read_as(self.token(), path).await
+    }
+
+    async fn read_as(&self, token: &str, path: &str) -> Value {
+        self.sandbox.get(token, path).await.expect(200).json()
+    }
+
+    fn url(&self, base: &str, path: &str) -> String {
+        format!("{}{path}", text(&self.sandbox.credentials[base]))
     }
 
     async fn order(&self, order: &str) -> Value {
@@ -121,13 +115,12 @@ impl Trade {
 
     /// A request about the example offer.
     pub(crate) fn offer(&self, method: Method) -> Request {
-        let base = text(&self.sandbox.credentials["base_url"]);
-        let url = format!("{base}/v1/offers/{}", self.example("offer"));
+        let url = self.url("base_url", &format!("/v1/offers/{}", self.example("offer")));
         Client::new().request(method, &url).bearer(self.token())
     }
 
     pub(crate) async fn is_ready(&self) -> bool {
-        let url = format!("{}/readyz", text(&self.sandbox.credentials["backoffice_url"]));
+        let url = self.url("backoffice_url", "/readyz");
         Client::new().get(&url).send().await.status == 200
     }
 
@@ -142,21 +135,14 @@ impl Trade {
         (statuses, numbers)
     }
 
-    /// Sends a POST with a body, to the API or, with the operator's token, to the back office.
-    async fn post(&self, base: &str, token: &str, path: &str, body: &Value) -> Answer {
-        let url = format!("{}{path}", text(&self.sandbox.credentials[base]));
-        let request = Client::new().post(&url).json(body);
-        let request = if token.is_empty() {
-            request
-        } else {
-            request.bearer(token)
-        };
-        request.send().await
+    /// A POST with a body.
+    fn post(&self, base: &str, path: &str, body: &Value) -> Request {
+        Client::new().post(&self.url(base, path)).json(body)
     }
 
     async fn office(&self, path: &str, body: &Value) -> Answer {
         let token = text(&self.sandbox.credentials["backoffice_token"]);
-        self.post("backoffice_url", token, path, body).await
+        self.post("backoffice_url", path, body).bearer(token).send().await
     }
 
     /// A new paid order of the seller.
@@ -169,17 +155,19 @@ impl Trade {
         let body = order_body(&[line(&seller, self.example("offer"), 1)], json!({}));
         let placed = self.office("/orders", &body).await.expect(201).json();
         let id = text(&placed["order_id"]).to_owned();
-        self.office(&format!("/orders/{id}/payment"), &json!({}))
-            .await
-            .expect(200);
+        let payment = format!("/orders/{id}/payment");
+        self.office(&payment, &json!({})).await.expect(200);
         id
     }
 
     fn shipping(&self, order: &str, carrier: &str, number: &str) -> Request {
-        let base = text(&self.sandbox.credentials["base_url"]);
-        let request = Client::new().request(Method::POST, &format!("{base}/v1/orders/{order}/shipments"));
-        let request = request.bearer(self.token()).header("idempotency-key", number);
-        request.json(&json!({"carrier": carrier, "tracking_number": number}))
+        let parcel = json!({"carrier": carrier, "tracking_number": number});
+        let request = self.post("base_url", &format!("/v1/orders/{order}/shipments"), &parcel);
+        request.bearer(self.token()).header("idempotency-key", number)
+    }
+
+    async fn ship(&self, order: &str, carrier: &str, number: &str) -> Answer {
+        self.shipping(order, carrier, number).send().await.expect(201)
     }
 
     /// The mails that contain a text. Asserts that only their owner can read them.
@@ -187,14 +175,12 @@ impl Trade {
         let files = std::fs::read_dir(&self.mail).into_iter().flatten();
         let paths = files.map(|file| file.unwrap().path());
         let mails = paths.filter(|path| path.extension().is_some_and(|end| end == "eml"));
-        mails
-            .inspect(|path| {
-                let mode = std::fs::metadata(path).unwrap().permissions().mode();
-                assert_eq!(mode & 0o777, 0o600);
-            })
-            .map(|path| std::fs::read_to_string(path).unwrap())
-            .filter(|mail| mail.contains(part))
-            .collect()
+        let read = |path: PathBuf| {
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+            std::fs::read_to_string(path).unwrap()
+        };
+        mails.map(read).filter(|mail| mail.contains(part)).collect()
     }
 
     /// Connects to the sandbox's database.
@@ -207,8 +193,8 @@ impl Trade {
 
     /// The process id of the sandbox's PostgreSQL; `None` while it is down. Its command line may not show its folder.
     async fn postmaster(&self) -> Option<i32> {
-        let asked = "select pg_read_file('postmaster.pid')";
-        let row = self.database().await?.query_one(asked, &[]).await.ok()?;
+        let read = "select pg_read_file('postmaster.pid')";
+        let row = self.database().await?.query_one(read, &[]).await.ok()?;
         row.get::<_, String>(0).lines().next()?.trim().parse().ok()
     }
 
@@ -219,64 +205,60 @@ impl Trade {
 }
 
 async fn sellers_applications_and_offers_are_as_documented(trade: &Trade) {
-    has_the_shape(&trade.sandbox.credentials);
+    let scopes = "offers:read offers:write orders:read settings:read settings:write shipments:write";
+    let scopes: BTreeSet<_> = scopes.split(' ').collect();
+    assert_form(&trade.sandbox.credentials);
     for seller in list(&trade.sandbox.credentials["sellers"]) {
-        let me = trade.sandbox.get(text(&seller["personal_token"]), "/v1/me").await;
-        let me = me.expect(200).json();
-        assert_eq!(
-            me["seller"],
-            json!({"id": seller["id"], "seller_no": seller["seller_no"]})
-        );
-        assert_eq!(
-            (sorted(&me["scopes"]), &me["token"]["kind"]),
-            (SCOPES.into(), &json!("personal"))
-        );
+        let me = trade.read_as(text(&seller["personal_token"]), "/v1/me").await;
+        let expected = json!({"id": seller["id"], "seller_no": seller["seller_no"]});
+        assert_eq!(me["seller"], expected);
+        assert_eq!(sorted(&me["scopes"]), scopes);
+        assert_eq!(me["token"]["kind"], "personal");
         let own = &list(&seller["applications"])[0];
-        assert!(sorted(&own["scopes"]).is_superset(&SCOPES.into()), "{own}");
+        assert!(sorted(&own["scopes"]).is_superset(&scopes), "{own}");
         for application in list(&seller["applications"]).iter().filter(|own| !is_public(own)) {
-            let mut grant = application.clone();
-            grant["grant_type"] = json!("client_credentials");
-            let fields = grant.as_object_mut().unwrap();
-            fields.retain(|name, _| ["grant_type", "client_id", "client_secret"].contains(&name.as_str()));
-            let answer = trade.post("base_url", "", "/oauth/token", &grant).await;
+            let grant = json!({
+                "grant_type": "client_credentials",
+                "client_id": application["client_id"],
+                "client_secret": application["client_secret"],
+            });
+            let answer = trade.post("base_url", "/oauth/token", &grant).send().await;
             if application["status"] == "suspended" {
                 assert_eq!(answer.status, 401, "{application}");
                 continue;
             }
             let access = answer.expect(200).json()["access_token"].clone();
-            let me = trade
-                .sandbox
-                .get(text(&access), "/v1/me")
-                .await
-                .expect(200)
-                .json();
-            assert_eq!(
-                me["app"],
-                json!({"client_id": application["client_id"], "name": application["name"]})
-            );
+            let me = trade.read_as(text(&access), "/v1/me").await;
+            let expected = json!({"client_id": application["client_id"], "name": application["name"]});
+            assert_eq!(me["app"], expected);
             assert_eq!(sorted(&me["scopes"]), sorted(&application["scopes"]));
         }
     }
-    let applications = list(&trade.first["applications"]);
-    let statuses: BTreeSet<_> = applications.iter().map(|one| text(&one["status"])).collect();
-    assert_eq!(statuses, ["active", "pending", "suspended"].into());
+    let statuses = |of: &Value| -> BTreeSet<String> {
+        list(of)
+            .iter()
+            .map(|one| text(&one["status"]).to_owned())
+            .collect()
+    };
+    let applications = &trade.first["applications"];
+    let expected = ["active", "pending", "suspended"].map(str::to_owned);
+    assert_eq!(statuses(applications), expected.into());
     assert_eq!(list(&applications[0]["scopes"]).len(), 17);
-    let public: Vec<_> = applications.iter().filter(|one| is_public(one)).collect();
-    assert!(
-        matches!(public[..], [one] if one["status"] == "active"),
-        "{public:?}"
-    );
-    trade
-        .read(&format!("/v1/offers/{}", trade.example("offer")))
-        .await;
-    let offers = trade.read("/v1/offers?limit=200").await;
-    let offers = list(&offers["items"]);
-    let statuses: BTreeSet<_> = offers.iter().map(|offer| text(&offer["status"])).collect();
-    assert_eq!(statuses, ["draft", "proposed", "published", "rejected"].into());
+    let public: Vec<_> = list(applications).iter().filter(|one| is_public(one)).collect();
+    let is_active = matches!(public[..], [one] if one["status"] == "active");
+    assert!(is_active, "{public:?}");
+    let example = format!("/v1/offers/{}", trade.example("offer"));
+    trade.read(&example).await;
+    let offers = trade.read("/v1/offers?limit=200").await["items"].clone();
+    let expected = ["draft", "proposed", "published", "rejected"].map(str::to_owned);
+    assert_eq!(statuses(&offers), expected.into());
     for field in ["price", "stock"] {
-        let with = offers.iter().filter(|offer| !offer[field].is_null()).count();
+        let with = list(&offers)
+            .iter()
+            .filter(|offer| !offer[field].is_null())
+            .count();
         assert!(
-            (1..offers.len()).contains(&with),
+            (1..list(&offers).len()).contains(&with),
             "offers with and without {field}"
         );
     }
@@ -288,14 +270,10 @@ async fn orders_are_of_every_kind_and_history_stays_as_it_was(trade: &Trade) {
     for status in ["pending", "processing", "shipped", "delivered", "cancelled"] {
         assert!(statuses[status] > 0, "{statuses:?}");
     }
-    assert!(
-        trade.mails("").is_empty(),
-        "what was shipped days ago is not told now"
-    );
+    assert!(trade.mails("").is_empty(), "no mails for old shipments");
     for seller in list(&trade.sandbox.credentials["sellers"]) {
         let path = format!("/v1/orders/{}", text(&seller["examples"]["order"]));
-        let order = trade.sandbox.get(text(&seller["personal_token"]), &path).await;
-        let order = order.expect(200).json();
+        let order = trade.read_as(text(&seller["personal_token"]), &path).await;
         assert_eq!(
             (&order["status"], &order["is_test"]),
             (&json!("processing"), &json!(false))
@@ -308,28 +286,16 @@ async fn orders_are_of_every_kind_and_history_stays_as_it_was(trade: &Trade) {
     // The guide's requests can ship the example order.
     let test = trade.example("test_order");
     trade.shipping(test, "dhl", "AA-DELIVERED-1").send().await;
-    assert_ne!(
-        trade.order(test).await["status"],
-        "delivered",
-        "test orders ask no carrier"
-    );
+    let status = &trade.order(test).await["status"];
+    assert_ne!(status, "delivered", "test orders query no carrier");
 
     let example = trade.example("order");
-    trade
-        .shipping(example, "inpost", "LATER1234")
-        .send()
-        .await
-        .expect(201);
-    until("the delivery", async || {
-        trade.order(example).await["status"] == "delivered"
-    })
-    .await;
-    eventually("its mail", async || trade.mails("LATER1234").pop()).await;
+    trade.ship(example, "inpost", "LATER1234").await;
+    let is_delivered = async || trade.order(example).await["status"] == "delivered";
+    until("the delivery", is_delivered).await;
+    until("its mail", async || !trade.mails("LATER1234").is_empty()).await;
     let (now, _) = trade.orders().await;
-    assert_eq!(
-        now["shipped"], statuses["shipped"],
-        "the others stay on their way"
-    );
+    assert_eq!(now["shipped"], statuses["shipped"], "other orders stay shipped");
 }
 
 async fn carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(trade: &Trade) {
@@ -343,14 +309,9 @@ async fn carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(trade: &
         ("other", "AA-DELIVERED-3", false, "shipped"),
     ] {
         let order = trade.paid().await;
-        let made = trade
-            .shipping(&order, carrier, number)
-            .send()
-            .await
-            .expect(201)
-            .json();
-        let told = (&made["delivered_already"], &made["buyer_notified"]);
-        assert_eq!(told, (&json!(already), &json!(!already)), "{number}");
+        let made = trade.ship(&order, carrier, number).await.json();
+        let found = (&made["delivered_already"], &made["buyer_notified"]);
+        assert_eq!(found, (&json!(already), &json!(!already)), "{number}");
         let seen = trade.order(&order).await;
         assert_eq!(seen["status"], status, "{number}");
         assert!(!already || seen["shipped_at"] == seen["delivered_at"]);
@@ -358,31 +319,26 @@ async fn carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(trade: &
     assert!(trade.mails("AA-DELIVERED-2").is_empty());
     let order = trade.paid().await;
     let number = "520000000000000000TRANSIT1";
-    let first = trade.shipping(&order, "inpost", number).send().await.expect(201);
-    let again = trade.shipping(&order, "inpost", number).send().await.expect(201);
-    assert_eq!(
-        (again.must("idempotent-replayed"), &again.bytes),
-        ("true", &first.bytes)
-    );
+    let first = trade.ship(&order, "inpost", number).await;
+    let again = trade.ship(&order, "inpost", number).await;
+    assert_eq!(again.must("idempotent-replayed"), "true");
+    assert_eq!(again.bytes, first.bytes);
     let mail = eventually("the mail", async || trade.mails(number).pop()).await;
-    for part in [
+    let parts = [
         "ewa@buyer.example",
         "InPost",
         "Message-ID:",
         "text/plain",
         "text/html",
-    ] {
-        assert!(mail.contains(part), "no `{part}` in the mail:\n{mail}");
-    }
+    ];
+    assert!(parts.iter().all(|part| mail.contains(part)), "{mail}");
     assert_eq!(trade.mails(number).len(), 1);
-    assert_eq!(
-        trade.order(&order).await["shipment"]["tracking_status"],
-        "in_transit"
-    );
+    let shipment = &trade.order(&order).await["shipment"];
+    assert_eq!(shipment["tracking_status"], "in_transit");
 }
 
 #[tokio::test]
-async fn an_empty_database_becomes_a_sandbox_in_which_one_trades() {
+async fn an_empty_database_becomes_a_sandbox() {
     let (database, folder) = (TestDatabase::empty().await, tempfile::tempdir().unwrap());
     let data = folder.path().join("data");
     let environment = [
@@ -393,11 +349,7 @@ async fn an_empty_database_becomes_a_sandbox_in_which_one_trades() {
     let trade = Trade::start(&data, &[], &environment).await;
     assert_eq!(trade.sandbox.credentials["database_url"], database.url());
     let limited = trade.sandbox.get(trade.token(), "/v1/me").await.expect(200);
-    assert_eq!(
-        limited.must("x-ratelimit-limit"),
-        "1234",
-        "settings hold in the sandbox too"
-    );
+    assert_eq!(limited.must("x-ratelimit-limit"), "1234", "settings apply");
     sellers_applications_and_offers_are_as_documented(&trade).await;
     orders_are_of_every_kind_and_history_stays_as_it_was(&trade).await;
     carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(&trade).await;
@@ -405,41 +357,32 @@ async fn an_empty_database_becomes_a_sandbox_in_which_one_trades() {
     // Deliveries go to this machine only if configured, with a warning.
     let receiver = Receiver::start().await;
     let hook = json!({"url": receiver.url, "events": ["order.shipped"]});
-    assert_eq!(
-        trade.read("/v1/webhooks").await["items"],
-        json!([]),
-        "none is seeded"
-    );
-    trade
-        .post("base_url", trade.token(), "/v1/webhooks", &hook)
-        .await
-        .expect(400);
+    assert_eq!(trade.read("/v1/webhooks").await["items"], json!([]));
+    let subscribe = |trade: &Trade| {
+        let request = trade.post("base_url", "/v1/webhooks", &hook);
+        request.bearer(trade.token()).send()
+    };
+    subscribe(&trade).await.expect(400);
     assert!(!trade.sandbox.output().contains("ANY address"));
     let token = trade.token().to_owned();
     trade.end(Signal::TERM).await;
     let again = Trade::start(&data, &["--webhook-addresses", "any"], &environment).await;
     assert_eq!(again.token(), token);
     assert!(again.sandbox.output().contains("ANY address"));
-    let made = again
-        .post("base_url", &token, "/v1/webhooks", &hook)
-        .await
-        .expect(201)
-        .json();
+    let made = subscribe(&again).await.expect(201).json();
     let order = again.paid().await;
-    again
-        .shipping(&order, "dpd", "0000000001")
-        .send()
-        .await
-        .expect(201);
-    let told = receiver.hears("order.shipped").await;
-    assert_eq!(told.json()["data"]["order_id"], order);
-    told.is_signed_by(text(&made["secret"])).await;
+    again.ship(&order, "dpd", "0000000001").await;
+    let delivery = receiver.hears("order.shipped").await;
+    assert_eq!(delivery.json()["data"]["order_id"], order);
+    delivery.is_signed_by(text(&made["secret"])).await;
     again.end(Signal::INT).await;
 
     let fresh = [Sandbox::arguments(&data).as_slice(), &["--fresh"]].concat();
-    let refused = run(PROGRAM, &fresh, &environment).await.failure();
-    let says_why = refused.stderr.contains("--fresh") && refused.stderr.contains("DATABASE_URL");
-    assert!(says_why, "{}", refused.output());
+    let refused = run(PROGRAM, &fresh, &environment).await.failure().stderr;
+    assert!(
+        refused.contains("--fresh") && refused.contains("DATABASE_URL"),
+        "{refused}"
+    );
 }
 
 /// The content of a dump, without the line that differs each time.
@@ -450,7 +393,7 @@ async fn contents(database: &TestDatabase) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_database_with_anything_else_in_it_is_refused_and_left_as_it_was() {
+async fn a_database_that_is_not_empty_is_refused_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let (foreign, production) = (TestDatabase::empty().await, TestDatabase::create().await);
@@ -459,10 +402,8 @@ async fn a_database_with_anything_else_in_it_is_refused_and_left_as_it_was() {
     for database in [&foreign, &production] {
         let before = contents(database).await;
         let environment = [("DATABASE_URL", database.url())];
-        let refused = run(PROGRAM, &Sandbox::arguments(&data), &environment)
-            .await
-            .failure();
-        assert!(refused.stderr.contains("empty"), "{}", refused.output());
+        let refused = run(PROGRAM, &Sandbox::arguments(&data), &environment).await;
+        assert!(refused.failure().stderr.contains("empty"));
         assert!(contents(database).await == before);
     }
 }
@@ -471,13 +412,13 @@ async fn a_database_with_anything_else_in_it_is_refused_and_left_as_it_was() {
 fn processes_of(folder: &Path) -> Vec<String> {
     let folder = folder.canonicalize().unwrap().to_str().unwrap().to_owned();
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let told = processes.filter_map(|process| {
+    let lines = processes.filter_map(|process| {
         let path = process.path();
         let works_in = std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&folder));
         let line = String::from_utf8_lossy(&std::fs::read(path.join("cmdline")).ok()?).replace('\0', " ");
         (works_in || line.contains(&folder)).then_some(line)
     });
-    told.collect()
+    lines.collect()
 }
 
 /// Whether the process is alive. A zombie is not.
@@ -486,20 +427,21 @@ fn lives(process: i32) -> bool {
 }
 
 #[tokio::test]
-async fn it_keeps_its_data_ends_cleanly_and_gets_over_deaths() {
+async fn it_keeps_its_data_stops_cleanly_and_recovers_from_kills() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let first = Trade::start(&data, &[], &[]).await;
     let (token, orders) = (first.token().to_owned(), first.orders().await);
-    let mode = std::fs::metadata(data.join("credentials.json"))
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o077, 0, "the credentials are the owner's alone");
+    let credentials = std::fs::metadata(data.join("credentials.json")).unwrap();
+    assert_eq!(
+        credentials.permissions().mode() & 0o077,
+        0,
+        "only the owner reads them"
+    );
     let output = first.sandbox.output();
     assert!(
         output.contains("curl") && output.contains("ps_pt_"),
-        "a call to copy is printed:\n{output}"
+        "no example:\n{output}"
     );
     let second = Sandbox::refused(PROGRAM, &data, 1).await;
     assert!(second.stderr.contains("in use"), "{}", second.output());
@@ -508,23 +450,17 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_deaths() {
     assert!(lives(postgres) && !processes_of(&data).is_empty());
     first.end(Signal::INT).await;
     let output = std::fs::read_to_string(data.with_extension("log")).unwrap();
-    let (_, end) = output.split_once("SIGINT").expect("it says that it stops");
-    assert!(
-        !end.contains("WARN") && !end.contains("ERROR"),
-        "a clean end alarms:\n{end}"
-    );
+    let (_, end) = output.split_once("SIGINT").expect("the stop is logged");
+    assert!(!end.contains("WARN") && !end.contains("ERROR"), "{end}");
     assert!(!lives(postgres));
     assert_eq!(processes_of(&data), Vec::<String>::new());
 
     // The sandbox is killed, then its PostgreSQL.
     let again = Trade::start(&data, &[], &[]).await;
-    assert_eq!(
-        (again.token(), again.orders().await),
-        (token.as_str(), orders.clone())
-    );
+    assert_eq!((again.token(), &again.orders().await), (&*token, &orders));
     again.end(Signal::KILL).await;
     let again = Trade::start(&data, &[], &[]).await;
-    assert_eq!((again.token(), again.orders().await), (token.as_str(), orders));
+    assert_eq!((again.token(), &again.orders().await), (&*token, &orders));
     again.order(again.example("order")).await;
     let postgres = again.postmaster().await.unwrap();
     kill_process(Pid::from_raw(postgres).unwrap(), Signal::KILL).unwrap();
@@ -546,7 +482,7 @@ async fn it_keeps_its_data_ends_cleanly_and_gets_over_deaths() {
 }
 
 #[tokio::test]
-async fn a_folder_or_port_that_cannot_be_used_is_named_in_a_line() {
+async fn an_unusable_folder_or_port_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -555,18 +491,10 @@ async fn a_folder_or_port_that_cannot_be_used_is_named_in_a_line() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let data = folder.path().join("data");
-    for ports in [[port.as_str(), "0"], ["0", &port]] {
-        let [api, office] = ports;
-        let folder = data.to_str().unwrap();
-        let arguments = [
-            "sandbox",
-            "--data-dir",
-            folder,
-            "--port",
-            api,
-            "--backoffice-port",
-            office,
-        ];
+    for [api, office] in [[port.as_str(), "0"], ["0", &port]] {
+        let folder = ["sandbox", "--data-dir", data.to_str().unwrap()];
+        let ports = ["--port", api, "--backoffice-port", office];
+        let arguments = [&folder[..], &ports].concat();
         let refused = run(PROGRAM, &arguments, &[]).await.failure();
         assert!(refused.stderr.contains(&port), "{}", refused.output());
         assert!(processes_of(&data).is_empty());

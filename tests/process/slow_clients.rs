@@ -120,7 +120,7 @@ async fn an_import_may_take_longer_than_other_bodies() {
 }
 
 #[tokio::test]
-async fn who_is_in_time_is_not_cut_off() {
+async fn a_client_within_the_limits_is_not_cut_off() {
     let world = World::with(PROGRAM, |options| {
         options.set("SELLER_API__SERVER__HEADER_TIMEOUT", "2s")
     })
@@ -142,7 +142,7 @@ async fn who_is_in_time_is_not_cut_off() {
 }
 
 #[tokio::test]
-async fn who_does_not_take_its_answers_is_cut_off() {
+async fn a_client_that_reads_no_answers_is_cut_off() {
     let world = hasty_world().await;
     let mut wire = Wire::connect(&world.server.backoffice_url).await;
     let ask = request("GET", "/metrics", &[]).repeat(50);

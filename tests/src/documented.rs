@@ -1,5 +1,5 @@
 //! Checks every answer of `/v1` and `/oauth` that a test gets, and every delivery that a receiver gets, against the committed OpenAPI
-//! document. Records what was seen, so that `tests/unseen` can find what no test has produced.
+//! document. Records what was seen, so that `tests/coverage_of_spec` can find what no test has produced.
 
 mod document;
 #[cfg(test)]

@@ -26,45 +26,45 @@ fn partial() -> Option<&'static str> {
 }
 
 /// The promises that no test has fulfilled.
-fn unseen<'a>(
+fn missing_of<'a>(
     promised: &'a BTreeSet<String>,
     answered: &BTreeSet<String>,
     excepted: &BTreeSet<String>,
 ) -> Vec<&'a String> {
-    let kept = |line: &&String| answered.contains(*line) || excepted.contains(*line);
-    promised.iter().filter(|line| !kept(line)).collect()
+    let is_covered = |line: &&String| answered.contains(*line) || excepted.contains(*line);
+    promised.iter().filter(|line| !is_covered(line)).collect()
 }
 
 /// Whether this run can be checked. If not, reports why, and fails under `CI`.
-#[expect(clippy::print_stderr, reason = "what is skipped is told")]
-fn can_be_judged() -> bool {
+#[expect(clippy::print_stderr, reason = "a skipped check is reported")]
+fn can_be_checked() -> bool {
     let Some(reason) = partial() else {
         return true;
     };
     assert!(
         std::env::var_os("CI").is_none(),
-        "{reason}: nothing can be judged"
+        "{reason}: nothing can be checked"
     );
-    eprintln!("not judged: {reason}");
+    eprintln!("not checked: {reason}");
     false
 }
 
 #[test]
-fn every_operation_has_given_every_documented_answer() {
-    if !can_be_judged() {
+fn every_operation_has_returned_every_documented_response() {
+    if !can_be_checked() {
         return;
     }
     let answered = answered();
     assert!(
         !answered.is_empty(),
-        "nothing was written down: run the whole package, cargo test -p blackbox"
+        "no records: run the whole package, cargo test -p blackbox"
     );
     let promised = promised(Document::current());
     let excepted: BTreeSet<_> = EXCEPT.iter().map(|(line, _)| (*line).to_owned()).collect();
-    let unseen = unseen(&promised, &answered, &excepted);
+    let missing = missing_of(&promised, &answered, &excepted);
     assert!(
-        unseen.is_empty(),
-        "documented, and produced by no test: {unseen:#?}"
+        missing.is_empty(),
+        "documented but produced by no test: {missing:#?}"
     );
     let idle: Vec<_> = excepted
         .iter()
@@ -72,18 +72,18 @@ fn every_operation_has_given_every_documented_answer() {
         .collect();
     assert!(
         idle.is_empty(),
-        "excepted, and yet produced or not promised: {idle:#?}"
+        "excepted, but produced or not documented: {idle:#?}"
     );
 }
 
 #[test]
-fn a_single_answer_less_is_told() {
+fn a_single_missing_answer_is_reported() {
     let promised = promised(Document::current());
     for missing in &promised {
         let mut answered = promised.clone();
         answered.remove(missing);
-        assert_eq!(unseen(&promised, &answered, &BTreeSet::new()), [missing]);
-        assert!(unseen(&promised, &answered, &[missing.clone()].into()).is_empty());
+        assert_eq!(missing_of(&promised, &answered, &BTreeSet::new()), [missing]);
+        assert!(missing_of(&promised, &answered, &[missing.clone()].into()).is_empty());
     }
 }
 
@@ -93,5 +93,5 @@ fn no_suite_comes_after_this_one() {
     let manifest = include_str!("../Cargo.toml");
     let names = manifest.lines().filter_map(|line| line.strip_prefix("name = "));
     let last = names.map(|name| name.trim_matches('"')).max();
-    assert_eq!(last, Some("unseen"));
+    assert_eq!(last, Some("verify_coverage_of_spec"));
 }
