@@ -203,14 +203,10 @@ mod tests {
             })
             .returning(|_, _| Ok(()));
         let mut counts = import_offers(&tx, seller(), &lines, now()).await.unwrap();
-        let of = |created, updated, unchanged| Counts {
-            created,
-            updated,
-            unchanged,
-        };
-        assert_eq!(counts, of(2, 3, 1));
-        counts.add(of(10, 20, 30));
-        assert_eq!(counts, of(12, 23, 31));
+        let numbers = |counts: Counts| (counts.created, counts.updated, counts.unchanged);
+        assert_eq!(numbers(counts), (2, 3, 1));
+        counts.add(counts);
+        assert_eq!(numbers(counts), (4, 6, 2));
     }
 
     #[tokio::test]

@@ -77,7 +77,7 @@ pub async fn revoke_presented(
         }
         PresentedToken::Access(key) | PresentedToken::Personal(key) => lock_family_of(grants, key).await?,
     };
-    let lived = !family.standing.revoked;
+    let lived = !family.status.revoked;
     let ended = match token {
         PresentedToken::Access(key) => grants.revoke_access_token(key).await? && lived,
         PresentedToken::Personal(_) | PresentedToken::Refresh(_) => {
@@ -150,9 +150,9 @@ mod tests {
     #[tokio::test]
     async fn an_access_token_is_revoked_alone_and_others_with_their_families() {
         let mut dead = family();
-        dead.standing.revoked = true;
+        dead.status.revoked = true;
         let (access, personal) = (bearer(TokenKind::Access), bearer(TokenKind::Personal));
-        // Only a token that was alive is logged: `lived` tells it of an access token.
+        // Only a token that was alive is logged: `lived` is about access tokens.
         for (token, of, lived, logged, families, tokens) in [
             (access, family(), true, 1, 0, 1),
             (personal, family(), true, 1, 1, 0),

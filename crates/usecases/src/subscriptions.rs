@@ -61,13 +61,13 @@ pub async fn create_subscription(
 }
 
 fn without_duplicates(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
-    let mut kept = Vec::new();
+    let mut unique = Vec::new();
     for event in events {
-        if !kept.contains(event) {
-            kept.push(*event);
+        if !unique.contains(event) {
+            unique.push(*event);
         }
     }
-    kept
+    unique
 }
 
 /// The application has no such subscription at this seller.

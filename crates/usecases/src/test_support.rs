@@ -8,8 +8,8 @@ use accounts::{Action, Actor, Seller};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{MockRandomness, MockSealer, OfferId, SellerId, StoreError};
 use oauth::{
-    Application, ApplicationStatus, ClientType, Family, RawRegistration, Registration, Scope, SecretHash,
-    Standing,
+    Application, ApplicationStatus, ClientType, Family, FamilyStatus, RawRegistration, Registration, Scope,
+    SecretHash,
 };
 use offers::{Offer, OfferStatus};
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
@@ -239,7 +239,7 @@ pub(crate) fn family() -> Family {
         seller: Uuid::from_u128(2).into(),
         client_id: Uuid::from_u128(3).into(),
         scopes: [Scope::OffersRead, Scope::OrdersRead].into_iter().collect(),
-        standing: Standing {
+        status: FamilyStatus {
             revoked: false,
             disconnected: false,
             closed: false,

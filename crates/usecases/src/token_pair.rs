@@ -161,7 +161,7 @@ mod tests {
         let mut tx = MockTransaction::new();
         tx.expect_lock_code()
             .once()
-            .withf(|asked| *asked == key(CredentialKind::AuthorizationCode))
+            .withf(|locked| *locked == key(CredentialKind::AuthorizationCode))
             .returning(move |_| Ok(found.clone()));
         tx
     }
@@ -170,7 +170,7 @@ mod tests {
         let mut tx = MockTransaction::new();
         tx.expect_lock_refresh_token()
             .once()
-            .withf(|asked| *asked == key(CredentialKind::RefreshToken))
+            .withf(|locked| *locked == key(CredentialKind::RefreshToken))
             .returning(move |_| Ok(found));
         tx
     }

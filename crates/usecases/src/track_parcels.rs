@@ -119,8 +119,8 @@ mod tests {
             .withf(move |_, next| next.is_some() == again)
             .returning(|_, _| Ok(()));
         let mut carriers = MockCarrierLookup::new();
-        let asked = carriers.expect_look_up().once();
-        asked.returning(move |_, _| lookup.clone());
+        let expected_call = carriers.expect_look_up().once();
+        expected_call.returning(move |_, _| lookup.clone());
         let mut units = MockUnitOfWork::new();
         units.expect_begin().once().returning(move || {
             let mut tx = MockTransaction::new();

@@ -12,7 +12,7 @@ use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
     ApplicationStatus, ClientId, Code, CodeChallenge, Consent, ConsentId, FamiliesOf, Family, FamilyId,
-    FamilyKind, GrantStore, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet, Standing, TokenKey,
+    FamilyKind, FamilyStatus, GrantStore, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet, TokenKey,
     UnknownScope, Viewer,
 };
 use uuid::Uuid;
@@ -58,7 +58,7 @@ fn family(id: FamilyId, row: &FamilyRow, state: StateRow) -> Result<Family, Stor
         seller: row.seller_id.into(),
         client_id,
         scopes,
-        standing: Standing {
+        status: FamilyStatus {
             revoked: row.revoked_at.is_some(),
             disconnected: row.disconnected,
             closed: state.closed_at.is_some(),

@@ -59,15 +59,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bounds_of_an_amount() {
+    fn amounts_are_bounded_and_currencies_have_iso_4217_codes() {
         assert_eq!(Money::pln(0).unwrap().amount(), 0);
         assert_eq!(Money::pln(MAX_AMOUNT).unwrap().amount(), MAX_AMOUNT);
         assert_eq!(Money::pln(-1), Err(MoneyError));
         assert_eq!(Money::pln(MAX_AMOUNT + 1), Err(MoneyError));
-    }
-
-    #[test]
-    fn a_currency_goes_by_its_iso_4217_code() {
         assert_eq!(Money::pln(1).unwrap().currency().code(), "PLN");
     }
 }

@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn a_size_is_the_nearest_one_allowed() {
-        for (asked, given) in [(i64::MIN, 1), (0, 1), (1, 1), (7, 7), (200, 200), (201, 200)] {
-            assert_eq!(PageSize::clamped(asked).get(), given, "{asked}");
+        for (size, clamped) in [(i64::MIN, 1), (0, 1), (1, 1), (7, 7), (200, 200), (201, 200)] {
+            assert_eq!(PageSize::clamped(size).get(), clamped, "{size}");
         }
         assert_eq!(PageSize::default().get(), PAGE_DEFAULT);
     }

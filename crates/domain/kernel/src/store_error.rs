@@ -86,14 +86,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_corrupt_row_is_named_by_table_and_key() {
+    fn a_corrupt_row_is_named_and_only_a_conflict_has_a_constraint() {
         let error = StoreError::corrupt("orders", 7, "no items");
         assert_eq!(error.to_string(), "impossible row orders[7] (no items)");
         assert_eq!(error.conflict(), None);
-    }
-
-    #[test]
-    fn only_a_conflict_names_a_constraint() {
         let conflict = StoreError::Conflict {
             constraint: "orders_pkey".to_owned(),
         };

@@ -24,12 +24,12 @@ pub fn may_ask(application: &Application, seller: SellerId) -> bool {
 pub fn granted(
     application: Option<&Application>,
     seller: SellerId,
-    asked: ScopeSet,
+    requested: ScopeSet,
 ) -> Result<ScopeSet, RedirectError> {
     let application = application.filter(|found| found.status != ApplicationStatus::Suspended);
     let application = application.filter(|found| may_ask(found, seller));
     let held = application.ok_or(RedirectError::AccessDenied)?.scopes;
-    let left = asked.intersection(held);
+    let left = requested.intersection(held);
     if left.is_empty() {
         Err(RedirectError::InvalidScope)
     } else {

@@ -93,13 +93,13 @@ mod tests {
         assert_eq!(after.description, None);
         assert_eq!(after.redirect_uris, [""; 0]);
         assert_eq!(after.scopes.to_string(), "messaging");
-        let kept = Application {
+        let expected = Application {
             description: after.description.clone(),
             redirect_uris: after.redirect_uris.clone(),
             scopes: after.scopes,
             ..application()
         };
-        assert_eq!(after, kept);
+        assert_eq!(after, expected);
         let wrong = RawEdit {
             description: Some("x".repeat(2001)),
             redirect_uris: vec!["http://a.example".into()],

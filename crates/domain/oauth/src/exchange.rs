@@ -84,7 +84,7 @@ impl Code {
 
 /// Issues the remaining scopes of `scopes`, if the family is still valid.
 pub(crate) fn issue(family: &Family, scopes: ScopeSet) -> Verdict {
-    let Some(held) = family.standing.issuable() else {
+    let Some(held) = family.status.issuable() else {
         return Verdict::Refuse(GrantRefusal::Ended);
     };
     let left = scopes.intersection(held);

@@ -130,12 +130,12 @@ pub struct Family {
     pub client_id: ClientId,
     /// The consented scopes.
     pub scopes: ScopeSet,
-    pub standing: Standing,
+    pub status: FamilyStatus,
 }
 
 /// The states that a family depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct FamilyStatus {
     /// It was revoked: by its client, its seller or an operator, or because a code or a refresh token was used twice.
     pub revoked: bool,
     /// The seller has disconnected the application since.
@@ -146,7 +146,7 @@ pub struct Standing {
     pub application: Option<(ApplicationStatus, ScopeSet)>,
 }
 
-impl Standing {
+impl FamilyStatus {
     /// The application's current scopes if tokens may still be issued; else None.
     pub fn issuable(&self) -> Option<ScopeSet> {
         let (status, scopes) = self.application?;

@@ -34,7 +34,7 @@ pub use credential::{Credential, CredentialKind};
 pub use edit::{ApplicationEdit, RawEdit};
 pub use exchange::{Code, CodeExchange, GrantRefusal, Verdict};
 pub use family::{
-    FamiliesOf, Family, FamilyKind, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused, Standing,
+    FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused,
     client_credentials,
 };
 pub use link::{documentation_link, redirect_uri};

@@ -137,7 +137,7 @@ pub trait GrantStore: Send + Sync {
     /// Opens the connection if there is none or it has ended, and stores the consent under its generation.
     async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError>;
 
-    /// The family with its standing, with its row locked; None if the id is unknown.
+    /// The family with its status, with its row locked; None if the id is unknown.
     async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
 
     /// The family as with [`Self::lock_family`], then its code with this key, if it has one.

@@ -137,17 +137,17 @@ pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> 
             Invalid::new(format!("must be at most {REDIRECT_URIS_MAX}")),
         );
     }
-    let mut kept = Vec::new();
+    let mut valid = Vec::new();
     for (n, uri) in given.into_iter().take(REDIRECT_URIS_MAX).enumerate() {
         let path = format!("redirect_uris[{n}]");
-        let repeated = kept.contains(&uri);
+        let repeated = valid.contains(&uri);
         match redirect_uri(uri) {
             Ok(_) if repeated => violations.add(path, Invalid::new("must not be given twice")),
-            Ok(uri) => kept.push(uri),
+            Ok(uri) => valid.push(uri),
             Err(reason) => violations.add(path, reason),
         }
     }
-    kept
+    valid
 }
 
 pub(crate) fn scopes(given: &[String], violations: &mut Violations) -> Option<ScopeSet> {

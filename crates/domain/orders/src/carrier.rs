@@ -241,18 +241,12 @@ mod tests {
     }
 
     #[test]
-    fn a_display_name_is_the_stored_name_capitalized() {
+    fn names_are_parsed_back_and_displayed_capitalized() {
         for carrier in Carrier::ALL {
+            assert_eq!(Carrier::parse(carrier.as_str()), Some(carrier));
             let name = carrier.display_name();
             assert_eq!(name.to_lowercase().replace(' ', "_"), carrier.as_str());
             assert!(name.starts_with(|first: char| first.is_uppercase()), "{name}");
-        }
-    }
-
-    #[test]
-    fn names_are_parsed_back() {
-        for carrier in Carrier::ALL {
-            assert_eq!(Carrier::parse(carrier.as_str()), Some(carrier));
             let url = carrier.tracking_url(&TrackingNumber::new("AB-12".to_owned()).unwrap());
             assert_eq!(url.is_none(), carrier == Carrier::Other);
             assert!(url.is_none_or(|url| url.contains("AB-12")));

@@ -202,7 +202,7 @@ mod tests {
     fn reasons_are_short_and_printable() {
         let reason = format!("a\0b\n{}", "ż".repeat(300));
         let failure = Failure::tls(&reason);
-        let kept = failure.reason().unwrap();
-        assert_eq!((kept.chars().count(), kept.get(..4)), (200, Some("a b ")));
+        let stored = failure.reason().unwrap();
+        assert_eq!((stored.chars().count(), stored.get(..4)), (200, Some("a b ")));
     }
 }

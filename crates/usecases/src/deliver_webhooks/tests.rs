@@ -244,8 +244,8 @@ async fn a_stopping_worker_finishes_running_attempts() {
     let world = World::default();
     world.queue(1, 100, Response::status(Duration::from_secs(5), 200));
     world.run(sleep(Duration::from_secs(1))).await;
-    let begun = usize::from(SLOTS.per_queue);
-    assert_eq!((world.receivers.sent(), world.store.delivered()), (begun, begun));
+    // As many as one queue may have under way.
+    assert_eq!((world.receivers.sent(), world.store.delivered()), (8, 8));
     assert_eq!(world.store.leases(), 0);
 }
 

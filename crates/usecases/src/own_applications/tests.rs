@@ -109,10 +109,9 @@ async fn only_a_confidential_client_gets_a_secret_and_a_closed_account_nothing()
 }
 
 fn public() -> Application {
-    Application {
-        client_type: ClientType::Public,
-        ..application()
-    }
+    let mut application = application();
+    application.client_type = ClientType::Public;
+    application
 }
 
 #[tokio::test]

@@ -121,14 +121,14 @@ fn a_selection_of_families_is_logged_by_its_id() {
 
 proptest! {
     #[test]
-    fn a_grant_never_exceeds_the_application(held in 1_i32..(1 << 17), asked in 0_i32..(1 << 17)) {
+    fn a_grant_never_exceeds_the_application(held in 1_i32..(1 << 17), requested in 0_i32..(1 << 17)) {
         let (app, _) = application("confidential", &["offers:read"]);
         let held = ScopeSet::from_bits(held).unwrap();
-        let asked = ScopeSet::from_bits(asked).unwrap();
+        let requested = ScopeSet::from_bits(requested).unwrap();
         let app = app.adjusted(None, Some(held)).after;
-        match client_credentials(&app, Some(&asked.to_string())) {
+        match client_credentials(&app, Some(&requested.to_string())) {
             Ok(grant) => prop_assert!(grant.scopes.is_subset_of(held) && !grant.scopes.is_empty()),
-            Err(_) => prop_assert!(!asked.is_subset_of(held)),
+            Err(_) => prop_assert!(!requested.is_subset_of(held)),
         }
     }
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::ApplicationStatus::{Active, Pending, Suspended};
-use crate::{Code, CodeChallenge, CodeExchange, CodeVerifier, Standing};
+use crate::{Code, CodeChallenge, CodeExchange, CodeVerifier, FamilyStatus};
 
 fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
@@ -26,7 +26,7 @@ fn family(consented: ScopeSet) -> Family {
         seller: Uuid::from_u128(2).into(),
         client_id: client(3),
         scopes: consented,
-        standing: Standing {
+        status: FamilyStatus {
             revoked: false,
             disconnected: false,
             closed: false,
@@ -110,24 +110,24 @@ fn verdicts_on_refresh_tokens() {
 
 #[test]
 fn a_family_ends_with_everything_it_depends_on() {
-    let verdict = |change: fn(&mut Standing)| {
+    let verdict = |change: fn(&mut FamilyStatus)| {
         let mut family = family(scopes(0b1));
-        change(&mut family.standing);
+        change(&mut family.status);
         code().judge(&family, &presented(), start())
     };
-    let ended: [fn(&mut Standing); 5] = [
-        |standing| standing.revoked = true,
-        |standing| standing.disconnected = true,
-        |standing| standing.closed = true,
-        |standing| standing.application = None,
-        |standing| standing.application = Some((Suspended, ScopeSet::all())),
+    let ended: [fn(&mut FamilyStatus); 5] = [
+        |status| status.revoked = true,
+        |status| status.disconnected = true,
+        |status| status.closed = true,
+        |status| status.application = None,
+        |status| status.application = Some((Suspended, ScopeSet::all())),
     ];
     for change in ended {
         assert_eq!(verdict(change), Verdict::Refuse(GrantRefusal::Ended));
     }
-    let pending = verdict(|standing| standing.application = Some((Pending, ScopeSet::all())));
+    let pending = verdict(|status| status.application = Some((Pending, ScopeSet::all())));
     assert_eq!(pending, Verdict::Issue(scopes(0b1)));
-    let narrowed = verdict(|standing| standing.application = Some((Active, scopes(0b10))));
+    let narrowed = verdict(|status| status.application = Some((Active, scopes(0b10))));
     assert_eq!(narrowed, Verdict::Refuse(GrantRefusal::NoScope));
 }
 
@@ -170,7 +170,7 @@ impl Model {
     fn apply(&mut self, verdict: Verdict, used: impl FnOnce(&mut Self)) {
         match verdict {
             Verdict::Refuse(_) => {}
-            Verdict::RevokeFamily => self.family.standing.revoked = true,
+            Verdict::RevokeFamily => self.family.status.revoked = true,
             Verdict::Issue(scopes) => {
                 used(self);
                 self.refreshes.push(RefreshToken {
@@ -183,8 +183,8 @@ impl Model {
     }
 
     fn step(&mut self, step: &Step) {
-        let standing = &mut self.family.standing;
-        match (step, &mut standing.application) {
+        let status = &mut self.family.status;
+        match (step, &mut status.application) {
             (&Step::Exchange { by, good }, _) => {
                 let mut presented = presented();
                 presented.client_id = client(by);
@@ -207,9 +207,9 @@ impl Model {
             (Step::Suspend(true), Some((status, _))) => *status = Suspended,
             (Step::Suspend(false), Some((status, _))) => *status = Active,
             (Step::SetScopes(_) | Step::Suspend(_), None) => {}
-            (Step::Disconnect, _) => standing.disconnected = true,
-            (Step::Close, _) => standing.closed = true,
-            (Step::Delete, _) => standing.application = None,
+            (Step::Disconnect, _) => status.disconnected = true,
+            (Step::Close, _) => status.closed = true,
+            (Step::Delete, _) => status.application = None,
             (Step::Wait(days), _) => self.now += TimeDelta::days(*days),
         }
     }
@@ -225,7 +225,7 @@ proptest! {
             now: start(), family: family(scopes(consented)), code: code(), refreshes: Vec::new(), exchanges: 0,
         };
         for step in &steps {
-            let (issued, ended) = (model.refreshes.len(), model.family.standing.issuable().is_none());
+            let (issued, ended) = (model.refreshes.len(), model.family.status.issuable().is_none());
             model.step(step);
             prop_assert!(model.exchanges <= 1, "a code is used at most once");
             let unused = model.refreshes.iter().filter(|token| token.used_at.is_none());
