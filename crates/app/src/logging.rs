@@ -11,11 +11,11 @@ use std::{
 use adapter_telemetry::Telemetry;
 use anyhow::Context as _;
 use tokio::task::spawn_blocking;
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter, Layer as _,
-    fmt::{self, FmtContext, FormatEvent, FormatFields, format::Writer},
+    fmt::{self, FmtContext, FormatEvent, FormatFields, format::Writer, writer::MakeWriterExt as _},
     layer::SubscriberExt as _,
     registry::LookupSpan,
     util::SubscriberInitExt as _,
@@ -36,7 +36,7 @@ const PIPE_BUF: usize = 4096;
 /// Capacity of the writer's queue, in lines. If it is full, logging blocks.
 const WAITING_LINES: usize = 1024;
 
-/// Writes the remaining lines when it is dropped.
+/// When it is dropped, the remaining lines are written, within about a second.
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
 /// The exporter to the trace collector, set by [`start_traced`].
 static TELEMETRY: OnceLock<Telemetry> = OnceLock::new();
@@ -76,7 +76,8 @@ fn layer<S>(config: &LogConfig) -> Box<dyn tracing_subscriber::Layer<S> + Send +
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    let layer = fmt::layer().with_writer(writer());
+    // Warnings and errors do not pass through the queue: they are written even if the process is killed.
+    let layer = fmt::layer().with_writer(io::stderr.with_max_level(Level::WARN).or_else(writer()));
     let format = config.format;
     match format {
         LogFormat::Json => layer
@@ -122,7 +123,7 @@ fn log_panics() {
     }));
 }
 
-/// Writes the remaining lines. Call it at the end of the program.
+/// Writes the remaining lines, within about a second. Call it at the end of the program.
 pub(crate) fn finish() {
     drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
 }

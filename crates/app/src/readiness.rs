@@ -184,7 +184,7 @@ impl Readiness {
         Ok(state)
     }
 
-    /// Compares the keys with a sample of the stored values, once at the start. Values that a mismatched key seals later, with keys that
+    /// Compares the keys with a sample of the stored values, once at the start. Values that another process seals later, with keys that
     /// this process lacks, are logged when they fail to open.
     async fn compare_keys(&self) -> Result<(), State> {
         let values = self.database.sealed_values();

@@ -28,7 +28,7 @@ pub(crate) struct Options {
     /// The port of /v1 and /oauth; 0 takes a free one [default: 8080]
     #[arg(long)]
     port: Option<u16>,
-    /// The port of the marketplace's interface; 0 takes a free one [default: 8081]
+    /// The port of the back office; 0 takes a free one [default: 8081]
     #[arg(long)]
     backoffice_port: Option<u16>,
     /// Where everything is kept

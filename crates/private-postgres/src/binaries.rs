@@ -73,8 +73,11 @@ fn candidate_folders() -> Vec<PathBuf> {
     let of_systems = (1..=NEWEST_VERSION).rev().flat_map(|version| {
         [
             format!("/usr/lib/postgresql/{version}/bin"),
+            format!("/usr/lib/postgresql{version}/bin"),
             format!("/usr/pgsql-{version}/bin"),
             format!("/usr/libexec/postgresql{version}"),
+            format!("/opt/homebrew/opt/postgresql@{version}/bin"),
+            format!("/usr/local/opt/postgresql@{version}/bin"),
         ]
     });
     env::split_paths(&path)

@@ -16,8 +16,8 @@ use rustix::process::{getegid, geteuid};
 
 use crate::Error;
 
-/// The longest path of a unix socket in bytes, without the final NUL (`sun_path`).
-const LONGEST_SOCKET: usize = 107;
+/// The longest path of a unix socket in bytes, without the final NUL (`sun_path`): 107 on Linux, 103 on macOS.
+const LONGEST_SOCKET: usize = 103;
 
 /// The account that runs the server and owns its files.
 #[derive(Clone, Copy, Debug)]

@@ -23,7 +23,7 @@ use crate::{Access, BackOffice};
 const MAX_WAIT: u16 = 30;
 /// How often the feed is polled while a reader waits. Nothing is buffered between two polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// The time limit of one poll.
+/// The time limit of each poll after the first, which has the request's.
 const POLL_TIMEOUT: Duration = Duration::from_millis(1_400);
 
 /// Reads a page of the feed; waits for changes if there are none yet.
@@ -66,9 +66,10 @@ impl Read<BackOffice> for ListChanges {
             wait,
         } = self;
         let until = Instant::now() + wait;
+        let mut deadline = call.deadline;
         loop {
             let look = call.state.changes.changes(after.take(), limit);
-            let page = Deadline::new(Instant::now(), POLL_TIMEOUT).run(look).await?;
+            let page = deadline.run(look).await?;
             let page = page.map_err(error)?;
             let now = Instant::now();
             if !page.items.is_empty() || now >= until {
@@ -78,6 +79,7 @@ impl Read<BackOffice> for ListChanges {
                 () = sleep_until(until.min(now + POLL_INTERVAL)) => after = Some(page.next),
                 () = call.state.tasks.stopping() => return Reply::ok(&PageView::from(&page)),
             }
+            deadline = Deadline::new(Instant::now(), POLL_TIMEOUT);
         }
     }
 }

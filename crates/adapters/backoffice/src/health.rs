@@ -11,7 +11,7 @@ use web::{Error, Violations};
 
 use crate::{Access, BackOffice, NotReady};
 
-/// A little less than the time limit of a read.
+/// A probe answers within 2 s, whatever the database does.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_200);
 
 /// 200 while the process runs.

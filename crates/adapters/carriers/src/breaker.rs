@@ -44,7 +44,8 @@ pub(crate) enum Outcome {
 /// Permission for one look-up. Dropping it without an outcome has the effect of no look-up.
 pub(crate) struct Permit<'a> {
     breaker: &'a CircuitBreaker,
-    is_probe: bool,
+    /// The begin of the pause that this look-up probes.
+    probed: Option<DateTime<Utc>>,
     after_throttling: bool,
     is_settled: bool,
 }
@@ -95,15 +96,17 @@ impl CircuitBreaker {
         let pause = state.pause.as_ref();
         Ok(Permit {
             breaker: self,
-            is_probe: pause.is_some(),
+            probed: pause.map(|pause| pause.since),
             after_throttling: pause.is_some_and(|pause| pause.is_throttled),
             is_settled: false,
         })
     }
 
-    fn settle(&self, is_probe: bool, outcome: Outcome) {
+    fn settle(&self, probed: Option<DateTime<Utc>>, outcome: Outcome) {
         let now = self.clock.now();
         let mut state = self.state();
+        // A look-up in flight may have opened another pause since the probe began.
+        let is_probe = probed.is_some() && probed == state.pause.as_ref().map(|pause| pause.since);
         match outcome {
             _ if state.is_rejected => {}
             Outcome::Rejected => {
@@ -201,7 +204,7 @@ impl Permit<'_> {
 
     pub(crate) fn settle(mut self, outcome: Outcome) {
         self.is_settled = true;
-        self.breaker.settle(self.is_probe, outcome);
+        self.breaker.settle(self.probed, outcome);
     }
 }
 
@@ -209,8 +212,8 @@ impl Drop for Permit<'_> {
     fn drop(&mut self) {
         // A cancelled probe lets the next look-up be the probe.
         if !self.is_settled
-            && self.is_probe
             && let Some(pause) = &mut self.breaker.state().pause
+            && self.probed == Some(pause.since)
         {
             pause.is_probing = false;
         }

@@ -8,7 +8,8 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::{Request, StatusCode, header::HeaderValue};
 use tokio::{
-    sync,
+    sync::{self, OwnedMutexGuard},
+    task::JoinHandle,
     time::{Instant, timeout},
 };
 use tracing::Instrument as _;
@@ -89,13 +90,16 @@ impl TokenCache {
             return Ok(token);
         }
         let began = Instant::now();
-        let mut last_failure = self.last_failure.lock().await;
+        let last_failure = Arc::clone(&self.last_failure).lock_owned().await;
         if let Some(token) = self.unexpired() {
             return Ok(token);
         }
         match &*last_failure {
             Some(last) if last.at >= began => Err(last.failure.clone()),
-            _ => self.fetch(&mut last_failure).await,
+            _ => {
+                let fetched = self.fetch(last_failure).await;
+                fetched.unwrap_or_else(|error| Err(Failure::Broken(error.to_string())))
+            }
         }
     }
 
@@ -117,34 +121,39 @@ impl TokenCache {
             return;
         }
         // If the lock is taken, a fetch is in flight.
-        if let Ok(mut last_failure) = Arc::clone(&self.last_failure).try_lock_owned()
+        if let Ok(last_failure) = Arc::clone(&self.last_failure).try_lock_owned()
             && last_failure
                 .as_ref()
                 .is_none_or(|last| last.at.elapsed() >= RENEWAL_PAUSE)
         {
-            let cache = Arc::clone(self);
-            // `fetch` stores a failure in `last_failure`.
-            let renewal = async move { drop(cache.fetch(&mut last_failure).await) };
-            tokio::spawn(renewal.in_current_span());
+            drop(self.fetch(last_failure));
         }
     }
 
-    async fn fetch(&self, last_failure: &mut Option<LastFailure>) -> Result<Arc<Token>, Failure> {
-        let fetched = timeout(self.http.deadline, self.request_token()).await;
-        match fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new) {
-            Ok(token) => {
-                *self.token() = Some(Arc::clone(&token));
-                *last_failure = None;
-                Ok(token)
+    /// Fetches a token in a task of its own, so that a caller that gives up does not end a fetch that others wait for.
+    fn fetch(
+        self: &Arc<Self>,
+        mut last_failure: OwnedMutexGuard<Option<LastFailure>>,
+    ) -> JoinHandle<Result<Arc<Token>, Failure>> {
+        let cache = Arc::clone(self);
+        let fetch = async move {
+            let fetched = timeout(cache.http.deadline, cache.request_token()).await;
+            match fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new) {
+                Ok(token) => {
+                    *cache.token() = Some(Arc::clone(&token));
+                    *last_failure = None;
+                    Ok(token)
+                }
+                Err(failure) => {
+                    *last_failure = Some(LastFailure {
+                        failure: failure.clone(),
+                        at: Instant::now(),
+                    });
+                    Err(failure)
+                }
             }
-            Err(failure) => {
-                *last_failure = Some(LastFailure {
-                    failure: failure.clone(),
-                    at: Instant::now(),
-                });
-                Err(failure)
-            }
-        }
+        };
+        tokio::spawn(fetch.in_current_span())
     }
 
     async fn request_token(&self) -> Result<Token, Failure> {

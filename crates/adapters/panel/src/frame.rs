@@ -55,9 +55,13 @@ impl PageRequest {
         Frame {
             csrf: self.browser.csrf_token(),
             switch: self.in_other_language(),
-            notice: notice(self.query.get("done").unwrap_or_default(), self.texts()),
             ..Frame::bare(&self.panel.settings, self.language, title.into())
         }
+    }
+
+    /// The notice of what the form that led here has done.
+    pub(crate) fn notice(&self) -> (&'static str, &'static str) {
+        notice(self.query.get("done").unwrap_or_default(), self.texts())
     }
 
     /// The address of this page in the other language, without the notice.
@@ -89,6 +93,7 @@ impl SignedInRequest {
         Frame {
             seller_name: self.seller().name.clone(),
             navigation: pages.map(|(path, label)| (path, label, current(path))).into(),
+            notice: self.notice(),
             ..self.request.frame(title)
         }
     }

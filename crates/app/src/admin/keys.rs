@@ -179,7 +179,9 @@ fn fail_if_incomplete(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> 
         reasons.push(format!("{count} values do not open under the key {key:?}, {why}"));
     }
     if busy > 0 {
-        reasons.push(format!("{busy} values were locked by others: run this again"));
+        reasons.push(format!(
+            "{busy} values were locked or changed by others: run this again"
+        ));
     }
     if reasons.is_empty() {
         return Ok(());

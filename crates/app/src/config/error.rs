@@ -57,7 +57,8 @@ fn problem(error: figment::Error, layers: &Figment) -> Problem {
     let wanted = key
         .as_ref()
         .map_or_else(|| "a section with keys in it".to_owned(), Key::wanted);
-    let secret = key.is_some_and(|key| key.is_secret());
+    // A value in the place of a section may be one of the section's secrets.
+    let secret = key.is_none_or(|key| key.is_secret());
     let reason = match error.kind {
         Kind::Message(reason) if reason.contains("socket address") => format!("must be {wanted}"),
         Kind::Message(reason) => reason,
@@ -104,7 +105,7 @@ const LONGEST_SHOWN: usize = 80;
 pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String {
     let asks =
         reason.starts_with("must be ") && !reason.starts_with("must be set") && !reason.contains(", not ");
-    if !asks || key_at(key).is_some_and(|key| key.is_secret()) {
+    if !asks || key_at(key).is_none_or(|key| key.is_secret()) {
         return reason;
     }
     match layers.find_value(key) {

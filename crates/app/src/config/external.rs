@@ -521,7 +521,7 @@ pub struct TracingConfig {
 impl TracingConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
-        if self.sample_ratio.is_nan() {
+        if !self.sample_ratio.is_finite() {
             faults.push(fault("tracing.sample_ratio", "must be from 0 to 1"));
         }
         if let Err(error) = self.headers() {

@@ -100,6 +100,7 @@ webhooks.retry_delays=1,1,1,1,1 | must be a duration
 webhooks.deny_networks=10.0.0.0/33 | `webhooks.deny_networks` `10.0.0.0/33` must be
 webhooks.name_servers=dns.example | must be
 webhooks.root_certificates=/nowhere.pem | /nowhere.pem
+SELLER_API__KEYS=k1:hush | `keys` must be a section with keys in it
 keys.sealing=k1:hush | `keys.sealing` cannot be used
 tracing.headers=hush | `tracing.headers` cannot be used
 tracing.attributes=a | must be attributes
@@ -200,6 +201,7 @@ const REFUSED_FILES: &str = "\
 [servre] / bind = \"127.0.0.1:1\" | did you mean `server`?
 [server] / drain = 5 | must be a duration such as 500ms, 1m or 12h, not 5
 [tracing] / sample_ratio = nan | `tracing.sample_ratio` must be from 0 to 1
+[tracing] / sample_ratio = -inf | `tracing.sample_ratio` must be from 0 to 1
 [keys] / sealing = { a = \"hush\" } | `keys.sealing` 
 [keys] / sealing = [\"hush\"] | `keys.sealing` 
 [database] / url = [\"hush\"] | `database.url` 

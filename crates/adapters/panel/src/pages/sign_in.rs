@@ -135,7 +135,10 @@ fn render(request: &PageRequest, next: Next, email: String, issues: Issues) -> R
     let handle = next.request.as_deref();
     let ticket = handle.and_then(|handle| open_ticket(request.panel.sealer.as_ref(), handle).ok());
     let template = Page {
-        frame: request.frame(request.texts().sign_in.title),
+        frame: Frame {
+            notice: request.notice(),
+            ..request.frame(request.texts().sign_in.title)
+        },
         issues,
         next,
         email,
