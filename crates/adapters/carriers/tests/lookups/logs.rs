@@ -77,9 +77,8 @@ async fn neither_logs_nor_results_contain_credentials() {
             vec![reply(401, format!("{LOGIN} {SECRET}"))],
         ] {
             let world = World::new(carrier).await;
-            let count = replies.len();
             world.replies(replies);
-            for _ in 0..=count {
+            for _ in 0..5 {
                 let _ = write!(text, "{:?}", world.look_up().await);
             }
         }

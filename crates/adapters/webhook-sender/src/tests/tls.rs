@@ -86,23 +86,22 @@ async fn the_certificate_is_the_one_of_the_urls_host_and_only_http_1_is_offered(
         let mut identity = Identity::valid_for(host);
         identity.config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let receiver = identity.receiver().await;
-        let hook = format!("https://{host}:{}/", receiver.address.port());
+        let hook = secure(&receiver).replace("127.0.0.1", host);
         delivers(&identity.trusting(), &hook, 3).await;
-        let handshakes = identity.handshakes.lock().unwrap();
-        assert_eq!(*handshakes, [(server_name, Some(b"http/1.1".to_vec()))]);
+        let handshake = (server_name, Some(b"http/1.1".to_vec()));
+        assert_eq!(*identity.handshakes.lock().unwrap(), [handshake]);
     }
 }
 
 #[tokio::test]
 async fn failed_handshakes_have_a_reason() {
-    let identity = |name| Identity::valid_for(name);
-    let other = identity("other.example");
+    let other = Identity::valid_for("other.example");
     let expired = Identity::with("127.0.0.1", |params| params.not_after = date_time_ymd(2020, 1, 1));
     let early = Identity::with("127.0.0.1", |params| {
         params.not_before = date_time_ymd(4000, 1, 1);
     });
-    let unknown = identity("127.0.0.1");
-    let mut http_2 = identity("127.0.0.1");
+    let unknown = Identity::valid_for("127.0.0.1");
+    let mut http_2 = Identity::valid_for("127.0.0.1");
     http_2.config.alpn_protocols = vec![b"h2".to_vec()];
     for (identity, sender, expected) in [
         (
