@@ -1,6 +1,9 @@
-//! The consent screen: who sees it, its content, and that it can be decided once.
+//! The consent screen: who sees it, its content, that it can be decided once, and changes before the decision.
 
-use blackbox::{CALLBACK, Callback, Expect, PASSWORD, Pair, at_once, sign_in_form};
+use blackbox::{
+    Application, Asking, CALLBACK, Callback, Expect, Form, Member, PASSWORD, Pair, Visitor, World, at_once,
+    sign_in_form,
+};
 use serde_json::json;
 
 use crate::{instant, with_partner, world_of_consent};
@@ -64,20 +67,21 @@ async fn the_screen_shows_application_owner_seller_and_scopes_and_is_not_framed(
 }
 
 #[tokio::test]
-async fn a_decided_unknown_or_tampered_request_is_a_page_of_its_own() {
+async fn a_request_is_decided_once_and_a_changed_or_unknown_one_not_at_all() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let asking = world.asking(&app, "offers:read");
+    let is_refused = |status: u16| (400..500).contains(&status);
     for decision in ["approve", "deny"] {
         let page = world.screen(&mut member.browser, &asking).await;
         let form = |decision: &str| page.form(SCREEN).press("decision", decision);
         member.browser.post(&form(decision)).await.expect(303);
         for again in ["approve", "deny"] {
             let refused = member.browser.post(&form(again)).await;
-            assert!((400..500).contains(&refused.status), "{refused:?}");
+            assert!(is_refused(refused.status), "{refused:?}");
             assert_eq!(refused.header("location"), None);
         }
         let gone = member.browser.open(&page.path).await;
-        assert!((400..500).contains(&gone.answer.status), "{gone:?}");
+        assert!(is_refused(gone.answer.status), "{gone:?}");
     }
     let page = world.screen(&mut member.browser, &asking).await;
     let handle = page.form(SCREEN).value("request").unwrap().to_owned();
@@ -86,21 +90,20 @@ async fn a_decided_unknown_or_tampered_request_is_a_page_of_its_own() {
     let tampered = format!("{head}{flipped}{}", &tail[1..]);
     for handle in ["", "nonsense", &handle[..handle.len() - 4], &tampered] {
         let page = member.browser.open(&format!("{SCREEN}?request={handle}")).await;
-        assert!((400..500).contains(&page.answer.status), "{handle}: {page:?}");
+        assert!(is_refused(page.answer.status), "{handle}: {page:?}");
     }
     // An invalid decision changes nothing.
     let odd = page.form(SCREEN).with("decision", "maybe");
     member.browser.post(&odd).await.expect(400);
     // Of many submissions, exactly one gives a code.
     let form = page.form(SCREEN).press("decision", "approve");
-    let mut codes = 0;
-    for answer in at_once((0..20).map(|_| member.browser.posting(&form))).await {
-        match answer.status {
-            303 => codes += usize::from(Callback::of(&answer).get("code").is_some()),
-            status => assert!((400..500).contains(&status), "{answer:?}"),
-        }
-    }
-    assert_eq!(codes, 1);
+    let answers = at_once((0..20).map(|_| member.browser.posting(&form))).await;
+    let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 303);
+    assert!(refused.iter().all(|answer| is_refused(answer.status)));
+    let codes = done
+        .into_iter()
+        .filter_map(|answer| Callback::of(answer).get("code").map(str::to_owned));
+    assert_eq!(codes.count(), 1);
 }
 
 #[tokio::test]
@@ -183,4 +186,106 @@ async fn a_request_can_be_answered_for_ten_minutes() {
     clock.freeze(instant("2040-01-01T12:10:00Z")).await;
     browser.post(&approvals[1]).await.expect(410);
     browser.open(&unseen).await.expect(410);
+}
+
+struct Shown {
+    world: World,
+    owner: Member,
+    browser: Visitor,
+    app: Application,
+    asking: Asking,
+}
+
+impl Shown {
+    async fn prepare() -> Self {
+        let world = world_of_consent().await;
+        let (owner, member) = (world.member().await, world.member().await);
+        let scopes = ["offers:read", "orders:read"];
+        let app = world.partner(&owner.seller, &scopes).await;
+        Self {
+            asking: world.asking(&app, "offers:read orders:read"),
+            browser: member.browser,
+            world,
+            owner,
+            app,
+        }
+    }
+
+    /// The approval form of a new screen.
+    async fn approval(&mut self) -> Form {
+        let page = self.world.screen(&mut self.browser, &self.asking).await;
+        page.form("/panel/consent").press("decision", "approve")
+    }
+
+    /// Submits the form after this change.
+    async fn approved_after(&mut self, change: &str) -> Callback {
+        let approval = self.approval().await;
+        let (world, app) = (&self.world, &self.app);
+        match change {
+            "deletion" => world.delete_application(app).await,
+            "closure" => world.close(&self.owner.seller.id).await,
+            "narrowing" => world.set_scopes(app, &["orders:read", "messaging"]).await,
+            "emptying" => world.set_scopes(app, &["messaging"]).await,
+            step => world.moved(app, step).await,
+        }
+        Callback::of(&self.browser.post(&approval).await)
+    }
+
+    /// The owner changes the redirect URIs in the panel.
+    async fn redirect_to(&mut self, addresses: &str) {
+        let path = format!("/panel/applications/{}", self.app.client_id);
+        let form = self.owner.browser.filled(&path, "redirect_uris", addresses).await;
+        self.owner.browser.sent(&form).await;
+    }
+
+    async fn codes(&self) -> i64 {
+        let of_it = "select count(*) from authorization_codes c join families f on f.id = c.family_id \
+             join applications a on a.client_id = f.client_id where a.name = $1";
+        self.world.count(of_it, &self.app.name).await
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
+    let mut shown = Shown::prepare().await;
+    let approval = shown.approval().await;
+    let unseen = shown.world.unseen_screen(&shown.asking).await;
+    shown.redirect_to("https://app.example/elsewhere").await;
+    let refused = shown.browser.post(&approval).await.expect(404);
+    assert_eq!(refused.header("location"), None, "{refused:?}");
+    // The screen of an earlier request is not shown either.
+    let page = shown.browser.open(&unseen).await.expect(404);
+    page.hides("value=\"approve\"");
+    assert_eq!(shown.codes().await, 0);
+    // The error decided nothing: with the URI restored, the seller can still decide.
+    shown.redirect_to(CALLBACK).await;
+    let code = Callback::of(&shown.browser.post(&approval).await).code();
+    let exchanged = shown.world.exchange(&shown.app, &shown.asking, &code).await;
+    exchanged.expect(200);
+}
+
+#[tokio::test]
+async fn an_approval_uses_the_applications_present_state() {
+    let mut shown = Shown::prepare().await;
+    let refused = async |shown: &mut Shown, change: &str, error: &str| {
+        let back = shown.approved_after(change).await;
+        assert_eq!(back.get("error"), Some(error), "{change}");
+        assert_eq!(back.get("code"), None, "{change}");
+        assert!(back.get("state").is_some() && back.get("iss").is_some());
+    };
+    let all = ["offers:read", "orders:read"];
+    refused(&mut shown, "suspension", "access_denied").await;
+    shown.world.moved(&shown.app, "reinstatement").await;
+    refused(&mut shown, "emptying", "invalid_scope").await;
+    assert_eq!(shown.codes().await, 0);
+    shown.world.set_scopes(&shown.app, &all).await;
+    let code = shown.approved_after("narrowing").await.code();
+    let answer = shown.world.exchange(&shown.app, &shown.asking, &code).await;
+    assert_eq!(Pair::of(answer).scope, "orders:read");
+    shown.world.set_scopes(&shown.app, &all).await;
+    refused(&mut shown, "deletion", "access_denied").await;
+    shown.app = shown.world.partner(&shown.owner.seller, &all).await;
+    shown.asking = shown.world.asking(&shown.app, "offers:read");
+    refused(&mut shown, "closure", "access_denied").await;
+    assert_eq!(shown.codes().await, 0);
 }

@@ -158,10 +158,8 @@ async fn the_document_is_served_to_everybody() {
             .collect::<BTreeSet<_>>()
     };
     assert_eq!(paths(&document), paths(&committed));
-    assert_eq!(
-        document["components"]["schemas"],
-        committed["components"]["schemas"]
-    );
+    let schemas = |document: &Value| document["components"]["schemas"].clone();
+    assert_eq!(schemas(&document), schemas(&committed));
     let head = world.at("HEAD", "/openapi.json").send().await.expect(200);
     assert!(head.bytes.is_empty());
     let wrong = world.at("POST", "/openapi.json").send().await.expect(404);

@@ -23,10 +23,8 @@ async fn ship(world: &World, trader: &Trader, order: &str, key: &str) -> Answer 
 /// Asserts that `second` has the same content as `first` and is marked as a replay.
 #[track_caller]
 pub(crate) fn replays(first: &Answer, second: &Answer) {
-    assert!(
-        !first.is_replayed() && second.is_replayed(),
-        "{first:?} {second:?}"
-    );
+    assert!(!first.is_replayed(), "{first:?}");
+    assert!(second.is_replayed(), "{second:?}");
     assert_eq!((second.status, &second.bytes), (first.status, &first.bytes));
     let (mut kept, mut again) = (first.headers.clone(), second.headers.clone());
     let own = "x-trace-id date x-ratelimit-remaining x-ratelimit-reset ratelimit idempotent-replayed";

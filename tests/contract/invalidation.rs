@@ -112,10 +112,8 @@ async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_
     page.hides(&granted.app.name);
     granted.has_ended(400, "invalid_grant").await;
     let own = granted.world.token(&granted.app).await;
-    assert!(
-        granted.world.works(&own).await,
-        "the application's own tokens need no connection"
-    );
+    // The application's own tokens need no connection.
+    assert!(granted.world.works(&own).await);
     let ended = granted.pair.access.clone();
     granted.renew().await;
     assert!(!granted.world.works(&ended).await);

@@ -9,8 +9,8 @@ use testkit::{OwnPostgres, TestWorker, sealing_key};
 
 use crate::{
     PROGRAM,
+    account_links::links,
     at_rest::{busy, holds_none, is_kept, the},
-    office_links::links,
     set,
 };
 

@@ -1,6 +1,6 @@
-//! The format of an offer: every field, nulls, numbers, texts, timestamps, and `fields`.
+//! `GET /v1/offers/{id}`: every field, nulls, numbers, texts, timestamps, `fields`, and access.
 
-use blackbox::{World, all_invalid, merged, offer_body};
+use blackbox::{Expect, World, all_invalid, merged, offer_body, offer_id};
 use serde_json::{Value, json};
 
 use crate::{instant, world};
@@ -42,10 +42,8 @@ async fn every_field_is_returned_as_it_was_fed_alone_and_with_others() {
     // Names may repeat and come in any order.
     let some = select("fields=stock,title,stock,price,title").await;
     let price = offer_body(1, json!({}))["price"].take();
-    assert_eq!(
-        some,
-        json!({"id": id, "title": "Kettle 1", "price": price, "stock": 8})
-    );
+    let expected = json!({"id": id, "title": "Kettle 1", "price": price, "stock": 8});
+    assert_eq!(some, expected);
     assert_eq!(select("").await["updated_at"], "2040-01-01T12:00:01.000200Z");
 }
 
@@ -103,4 +101,22 @@ async fn the_ends_of_every_range_are_kept_exactly() {
             assert!(text.contains("\"amount\":9007199254740991"), "{text}");
         }
     }
+}
+
+#[tokio::test]
+async fn another_sellers_offer_is_not_told_from_one_that_does_not_exist() {
+    let world = world().await;
+    let ((owner, token), (_, stranger)) = (world.reader().await, world.reader().await);
+    let id = world.offer(&owner, 1, json!({})).await;
+    world.read(&token, &format!("/v1/offers/{id}")).await;
+    let mut bodies = Vec::new();
+    for id in [&id, &offer_id(2)] {
+        let request = world.at("GET", &format!("/v1/offers/{id}")).bearer(&stranger);
+        let answer = request.header("x-request-id", "same-for-both").send().await;
+        answer.refused(404, "not_found");
+        bodies.push(answer.json());
+    }
+    assert_eq!(bodies[0], bodies[1]);
+    let list = world.read(&stranger, "/v1/offers").await;
+    assert_eq!(list, json!({"items": [], "next": null}));
 }

@@ -16,10 +16,8 @@ async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
     let (seller, token) = world.reader().await;
     let id = offer_id(1);
     let read = async || world.read(&token, &format!("/v1/offers/{id}")).await;
-    world
-        .put(&seller, &id, &offer_body(1, json!({})))
-        .await
-        .expect(201);
+    let body = offer_body(1, json!({}));
+    world.put(&seller, &id, &body).await.expect(201);
     // The answer contains the origin of the price, which sellers do not see.
     let fed = world.fed_offer(&seller, &id).await;
     assert_eq!(read().await.get("price_source"), None);

@@ -1,10 +1,10 @@
-//! The marketplace's transitions of orders: a table of results, repeats, and impossible transitions.
+//! The marketplace's transitions of orders: results, repeats, impossible ones, shipments of parts, and erasure of the buyer.
 
-use blackbox::{Expect, Order, Trader, World, line, parcel};
+use blackbox::{Expect, Order, Trader, World, assert_members, line, parcel, text, whole};
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::{world, world_of_trade};
+use crate::{concurrent_requests::traders, world, world_of_trade};
 
 /// The states of an order, and the transitions that lead to them.
 const STATES: [(&str, &str); 6] = [
@@ -105,9 +105,8 @@ async fn cancelling_returns_what_was_taken_once_and_a_number_serves_as_well() {
     }
     assert_eq!(world.stock(seller, &uncounted).await, Value::Null);
     // A test order takes no stock, so it returns none.
-    let test = world
-        .paid(&[line(seller, &offer, 3)], json!({"is_test": true}))
-        .await;
+    let three = [line(seller, &offer, 3)];
+    let test = world.paid(&three, json!({"is_test": true})).await;
     world.settled(&test.id, "cancellation").await;
     assert_eq!(world.stock(seller, &offer).await, 7);
     // If the stock has become null meanwhile, it is not counted any more.
@@ -120,4 +119,109 @@ async fn cancelling_returns_what_was_taken_once_and_a_number_serves_as_well() {
     world.feed_again(seller, &offer, json!({"stock": 5})).await;
     world.settled(&order.id, "cancellation").await;
     assert_eq!(world.stock(seller, &offer).await, 5);
+}
+
+#[tokio::test]
+async fn the_marketplace_ships_one_part_or_all_that_are_left() {
+    let world = world().await;
+    let (traders, lines) = traders(&world, 3, 7).await;
+    let order = world.paid(&lines, json!({})).await;
+    let statuses = async || {
+        let mut statuses = Vec::new();
+        for (trader, _) in &traders {
+            statuses.push(text(&world.order(&trader.token, &order.id).await, "status"));
+        }
+        statuses
+    };
+    let by_gls = |seller: &str| json!({"seller_id": seller, "carrier": "gls", "tracking_number": "GLS-0001"});
+    let one = by_gls(&traders[1].0.seller.id);
+    let answer = world.market_ship(&order.id, &one).await.expect(201).json();
+    assert_eq!(answer["shipments"].as_array().unwrap().len(), 1, "{answer}");
+    for field in ["seller_id", "carrier"] {
+        assert_eq!(answer["shipments"][0][field], one[field]);
+    }
+    assert_eq!(world.mails(&order.id).await, 1, "one mail per call");
+    let again = world.market_ship(&order.id, &one).await;
+    again.refused(409, "already_shipped");
+    assert_eq!(statuses().await, ["processing", "shipped", "processing"]);
+    let whole = world.whole_order(&order.id).await;
+    assert_eq!(whole["status"], "processing", "the least advanced");
+    let cancelled = world.settle(&order.id, "cancellation").await;
+    cancelled.refused(409, "already_shipped");
+    assert_eq!(statuses().await, ["processing", "shipped", "processing"]);
+    let rest = world.market_ship(&order.number, &parcel("DPD-0002")).await;
+    assert_eq!(rest.expect(201).json()["shipments"].as_array().unwrap().len(), 2);
+    assert_eq!(statuses().await, ["shipped"; 3]);
+    assert_eq!(world.mails(&order.id).await, 2);
+    let seen = world.order(&traders[1].0.token, &order.id).await;
+    assert_eq!(seen["shipment"]["carrier"], "GLS");
+    let again = world.market_ship(&order.id, &parcel("DPD-0003")).await;
+    again.refused(409, "already_shipped");
+    world.settled(&order.id, "delivery").await;
+    assert_eq!(statuses().await, ["delivered"; 3]);
+    let strangers = by_gls(&world.seller().await.id);
+    let strangers = world.market_ship(&order.id, &strangers).await;
+    strangers.refused(404, "not_found");
+    let wrong = json!({"seller_id": "x", "carrier": "tnt", "tracking_number": "abc", "item_ids": []});
+    for (body, paths) in [
+        (json!({}), "carrier tracking_number"),
+        (wrong, "seller_id carrier tracking_number item_ids"),
+    ] {
+        world.market_ship(&order.id, &body).await.invalid(paths);
+    }
+}
+
+#[tokio::test]
+async fn the_delivery_of_an_unshipped_order_records_both_steps_without_a_shipment() {
+    let world = world().await;
+    let trader = world.trader().await;
+    let order = world.paid_order(&trader).await;
+    world.settled(&order.id, "delivery").await;
+    let seen = world.order(&trader.token, &order.id).await;
+    let at = text(&seen, "shipped_at");
+    let expected = json!({"status": "delivered", "shipment": null, "shipped_at": at, "delivered_at": at});
+    assert_members(&seen, expected);
+    assert_eq!(world.mails(&order.id).await, 0);
+    let answer = world.ship(&trader.token, &order.id, &parcel("AAAA1")).await;
+    answer.is_problem(409, &[whole("already_shipped")]);
+    // The feed lists sellers' shipments, not the marketplace's.
+    let (own, markets) = (world.paid_order(&trader).await, world.paid_order(&trader).await);
+    world.market_ship(&markets.id, &parcel("AAAA1")).await.expect(201);
+    world.shipped(&trader.token, &own.id, &parcel("AAAA2")).await;
+    for order in [&own, &markets] {
+        world.settled(&order.id, "delivery").await;
+    }
+    let feed = world.caught_up_feed().await;
+    let listed = |order: &Order| feed.iter().filter(|item| item["order_id"] == *order.id).count();
+    assert_eq!([&order, &own, &markets].map(listed), [0, 1, 0], "{feed:#?}");
+}
+
+#[tokio::test]
+async fn erasure_removes_the_buyer_from_every_part_and_every_queued_mail() {
+    let world = world().await;
+    let (traders, lines) = traders(&world, 2, 7).await;
+    let order = world.paid(&lines, json!({})).await;
+    let other = world.paid(&lines, json!({})).await;
+    world.market_ship(&order.id, &parcel("AAAA1")).await.expect(201);
+    assert_eq!(world.mails(&order.id).await, 1);
+    for _ in 0..2 {
+        world.settled(&order.id, "buyer-erasure").await;
+        for (trader, _) in &traders {
+            let erased = json!({"buyer": null, "shipping_address": null, "status": "shipped"});
+            assert_members(&world.order(&trader.token, &order.id).await, erased);
+            assert!(world.order(&trader.token, &other.id).await["buyer"].is_object());
+        }
+        assert!(!world.whole_order(&order.id).await.to_string().contains("Ewa"));
+    }
+    let waiting = "select count(*) from mails where order_id::text = $1 and due_at is not null";
+    // An erased buyer gets no mail.
+    assert_eq!(world.count(waiting, &order.id).await, 0);
+    world.settled(&order.id, "delivery").await;
+    // An order that was erased before its shipment is shipped without a mail.
+    let trader = &traders[0].0;
+    let early = world.paid_order(trader).await;
+    world.settled(&early.id, "buyer-erasure").await;
+    let shipped = world.shipped(&trader.token, &early.id, &parcel("AAAA2")).await;
+    assert_eq!(shipped["buyer_notified"], false);
+    assert_eq!(world.mails(&early.id).await, 0);
 }

@@ -83,11 +83,8 @@ async fn missing_values_are_null() {
         assert_eq!(order[field], Value::Null, "{field}");
     }
     let item = &order["items"][0];
-    assert_eq!(
-        (item.as_object().unwrap().len(), &item["sku"]),
-        (8, &Value::Null),
-        "{item}"
-    );
+    assert_eq!(item["sku"], Value::Null);
+    assert_eq!(item.as_object().unwrap().len(), 8, "{item}");
     let partly = json!({"buyer": {"name": "Ewa"}, "shipping_address": {"country": "PL"}});
     let order = world.paid(&[line(&trader.seller, &offer, 1)], partly).await;
     let expected = json!({

@@ -1,10 +1,12 @@
-//! Smaller rules of the panel's forms, links and pages.
+//! Smaller rules of the panel's forms, links and pages, its limits, and an application's statistics.
 
-use blackbox::{PASSWORD, Receiver, sign_in_form, text};
+use std::collections::BTreeSet;
+
+use blackbox::{PASSWORD, Page, Receiver, at_once, eventually, sign_in_form, text};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{world, world_of_consent, world_of_hooks};
+use crate::{form_numbers::registration, with_partner, world, world_of_consent, world_of_hooks, world_with};
 
 #[tokio::test]
 async fn a_form_is_urlencoded_and_has_each_field_once() {
@@ -121,4 +123,100 @@ async fn an_ended_subscription_gets_no_test_event_and_another_sellers_is_404() {
     page.shows("<p class=\"warning\" role=\"status\">Nothing was sent");
     page.shows("The application was disconnected");
     assert!(page.forms().iter().all(|form| form.action != action));
+}
+
+/// The rows of the table of requests: status and number.
+fn rows(page: &Page) -> String {
+    let rows = page.html.split("<tr><td><code>").skip(1);
+    let cells = rows.filter_map(|row| {
+        let (status, rest) = row.split_once("</code>")?;
+        let (_, rest) = rest.split_once("<td class=\"number\">")?;
+        Some(format!("{status}:{}", rest.split_once('<')?.0))
+    });
+    cells.collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn a_days_calls_are_told_by_status_with_how_much_of_the_limit_is_used() {
+    let (world, mut customer, other) = with_partner(&["offers:read"]).await;
+    let mut member = world.member().await;
+    let own = world.partner(&member.seller, &["offers:read"]).await;
+    let path = format!("/panel/applications/{}", own.client_id);
+    let page = member.browser.page(&path).await;
+    assert_eq!(rows(&page), "", "{}", page.html);
+    // With the application's own token and with that of a seller who has consented.
+    let token = world.token(&own).await;
+    let pair = world.pair(&mut customer.browser, &own, "offers:read").await;
+    for (token, path, status) in [
+        (&token, "/v1/me", 200),
+        (&pair.access, "/v1/offers", 200),
+        (&pair.access, "/v1/orders", 403),
+        (&token, "/v1/offers/x", 404),
+        (&token, "/v1/offers?after=x", 400),
+        (&token, "/v1/me", 200),
+    ] {
+        world.get(token, path).await.expect(status);
+    }
+    // Requests that are not the application's are not counted.
+    world.get("ps_at_x", "/v1/me").await.expect(401);
+    world.get(&world.token(&other).await, "/v1/me").await.expect(200);
+    // Counts are written every few seconds, so some may appear before others.
+    let page = eventually("the counts", async || {
+        let page = member.browser.open(&path).await;
+        (rows(&page) == "200:3 400:1 403:1 404:1").then_some(page)
+    })
+    .await;
+    page.shows("max=\"600\"");
+}
+
+#[tokio::test]
+async fn a_sign_in_is_503_while_the_queue_of_password_hashes_is_full() {
+    let world = world_with(&[
+        ("PANEL__PASSWORD_HASHES_AT_A_TIME", "1"),
+        ("PANEL__PASSWORD_HASHES_WAITING", "0"),
+    ])
+    .await;
+    let mut crowd = Vec::new();
+    for n in 0..12 {
+        let mut browser = world.visitor();
+        let page = browser.page("/panel/sign-in").await;
+        let email = format!("nobody-{n}@shop.example");
+        crowd.push(browser.posting(&sign_in_form(&page, &email, "wrong horse battery")));
+    }
+    let mut statuses = BTreeSet::new();
+    for answer in at_once(crowd).await {
+        let retry_after = (answer.status == 503).then_some("1");
+        assert_eq!(answer.header("retry-after"), retry_after);
+        statuses.insert(answer.status);
+    }
+    assert_eq!(statuses, [422, 503].into());
+}
+
+/// Maximum size of a form in bytes.
+const CAP: usize = 192 * 1024;
+
+#[tokio::test]
+async fn a_form_may_have_192_kib_into_which_the_longest_valid_registration_fits() {
+    let world = world().await;
+    let mut member = world.member().await;
+    let form = member.browser.form("/panel/applications/new").await;
+    let head = form.body() + "&padding=";
+    for (length, status) in [(CAP, 422), (CAP + 1, 400)] {
+        let body = format!("{head}{}", "x".repeat(length - head.len()));
+        let request = member.browser.request(Method::POST, &form.action).form(&body);
+        let answer = request.send().await.expect(status);
+        assert_eq!(answer.header("connection") == Some("close"), status == 400);
+    }
+    let addresses = (0..20).map(|n| {
+        let stem = format!("https://app.example/{n:02}?q=");
+        // Each of these characters takes three bytes in a form.
+        format!("{stem}{}\r\n", "/".repeat(2048 - stem.len()))
+    });
+    let form = registration(&mut member, "Label Printer").await;
+    let form = form
+        .with("description", &"😀".repeat(2000))
+        .with("client_type", "public")
+        .with("redirect_uris", &addresses.collect::<String>());
+    assert!(form.body().len() > 128 * 1024, "{}", form.body().len());
+    member.browser.post(&form).await.expect(303);
 }

@@ -176,10 +176,6 @@ async fn scope_then_body_then_the_offer_itself() {
     let reader = world.personal_token(&trader.seller, &["offers:read"]).await.token;
     let refused = send(&world, &reader, &offer, "{").await;
     refused.refused(403, "insufficient_scope");
-    let message = refused.json()["errors"][0]["message"].to_string();
-    for told in [message.as_str(), refused.must("www-authenticate")] {
-        assert!(told.contains("offers:write"), "{told}");
-    }
     let stranger = world.trader().await;
     let nobodys = offer_id(999_999);
     for (token, id) in [

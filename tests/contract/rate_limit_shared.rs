@@ -56,10 +56,7 @@ async fn of_forty_clients_over_two_processes_exactly_600_requests_pass() {
             assert_eq!((figure("limit"), figure("reset")), (600, end));
             if answer.status == 200 {
                 assert_eq!(answer.header("retry-after"), None);
-                assert!(
-                    places.insert(figure("remaining")),
-                    "two requests have the same place"
-                );
+                assert!(places.insert(figure("remaining")), "a place twice");
             } else {
                 answer.refused(429, "rate_limited");
                 assert_eq!((answer.must("retry-after"), figure("remaining")), ("30", 0));

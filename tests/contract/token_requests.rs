@@ -1,12 +1,12 @@
-//! `POST /oauth/token`: the body, its scopes, and the format of the answer.
+//! `POST /oauth/token`: the body, its scopes, the format of the answer, and the metadata by which clients find it (RFC 8414).
 
 use blackbox::{Application, Expect, Wire, World, request_with_body, sorted, text};
 use serde_json::{Value, json};
 use testkit::Answer;
 
 use crate::{
-    token_endpoint::{asking, credentials, form, form_with_basic, proper},
-    world, world_of_consent, world_with,
+    token_endpoint::asking, token_endpoint::credentials, token_endpoint::form,
+    token_endpoint::form_with_basic, token_endpoint::proper, world, world_of_consent, world_with,
 };
 
 const URLENCODED: &str = "application/x-www-form-urlencoded";
@@ -196,4 +196,28 @@ async fn a_token_gets_the_scopes_it_asks_for_or_all_of_the_application() {
     world.set_scopes(&app, &["messaging"]).await;
     ask("offers:read").await.oauth_error(400, "invalid_scope");
     assert_eq!(scopes(&world.token_answer(&app).await), "messaging");
+}
+
+#[tokio::test]
+async fn the_document_names_the_issuer_without_a_trailing_slash_and_what_there_is() {
+    for configured in ["https://api.example", "https://api.example/"] {
+        let world = world_with(&[("SERVER__PUBLIC_URL", configured)]).await;
+        let request = world.at("GET", "/.well-known/oauth-authorization-server");
+        let answer = request.without("user-agent").send().await.expect(200);
+        assert_eq!(answer.must("content-type"), "application/json");
+        assert!(answer.must("x-trace-id").len() >= 8);
+        let json = answer.json();
+        assert_eq!(json["issuer"], "https://api.example");
+        assert_eq!(json["token_endpoint"], "https://api.example/oauth/token");
+        let methods = json!(["client_secret_basic", "client_secret_post", "none"]);
+        assert_eq!(json["token_endpoint_auth_methods_supported"], methods);
+        // RFC 8414 requires `response_types_supported`.
+        for (list, member) in [
+            ("grant_types_supported", "client_credentials"),
+            ("scopes_supported", "offers:read"),
+            ("response_types_supported", "code"),
+        ] {
+            assert!(json[list].as_array().unwrap().contains(&json!(member)), "{json}");
+        }
+    }
 }

@@ -1,12 +1,13 @@
-//! Creating subscriptions: the request, the answer, and the secret, which is shown once (contract: POST /v1/webhooks).
+//! Creating subscriptions: the request, the answer, idempotency keys, and the secret, which is shown once (contract: POST /v1/webhooks).
 
 use blackbox::{
-    EVENTS, Expect, HOOK_SCOPES, Integration, Receiver, Trader, World, all_invalid, items, parcel, text,
+    EVENTS, Expect, HOOK_SCOPES, Integration, Receiver, Trader, World, all_invalid, items, keyed,
+    local_receivers, parcel, text,
 };
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::{instant, world, world_of_hooks};
+use crate::{PROGRAM, idempotency_keys::replays, instant, world, world_of_hooks};
 
 /// A public address to which these tests send nothing.
 const PUBLIC: &str = "https://1.1.1.1/hooks";
@@ -117,14 +118,39 @@ async fn with_any_address_allowed_loopback_and_http_are_accepted() {
     let seller = world.seller().await;
     let app = world.application(&seller, &HOOK_SCOPES[..4]).await;
     let token = world.token(&app).await;
-    world
-        .refuses(&token, "/v1/webhooks", 403, "insufficient_scope")
-        .await;
     let trader = Trader { seller, token };
     let order = world.paid_order(&trader).await;
-    world
-        .shipped(&trader.token, &order.id, &parcel("0000000001"))
-        .await;
+    let sent = parcel("0000000001");
+    world.shipped(&trader.token, &order.id, &sent).await;
     let stored = "select count(*) from deliveries where $1 = ''";
     assert_eq!(world.count(stored, "").await, 0);
+}
+
+async fn subscribe(world: &World, own: &Integration, key: &str, body: &Value) -> Answer {
+    keyed(world.subscribing(&own.token, body), key).send().await
+}
+
+#[tokio::test]
+async fn a_repeat_gets_the_same_secret_and_another_application_none() {
+    let world = World::with(PROGRAM, local_receivers).await;
+    let own = world.integration().await;
+    let body = json!({"url": "http://127.0.0.1:9/", "events": ["order.paid"]});
+    let first = subscribe(&world, &own, "k", &body).await.expect(201);
+    replays(&first, &subscribe(&world, &own, "k", &body).await);
+    assert_eq!(items(&world.read(&own.token, "/v1/webhooks").await).len(), 1);
+    let sister = world.integration_of(own.seller.clone()).await;
+    let reused = subscribe(&world, &sister, "k", &body).await;
+    reused.refused(422, "idempotency_key_reused");
+    // Rejections are not stored: the same key works for the corrected request.
+    let wrong = json!({"url": "x", "events": []});
+    subscribe(&world, &own, "l", &wrong).await.invalid("url events");
+    let made = subscribe(&world, &own, "l", &body).await.expect(201);
+    // A deletion with a key happens once, and its answer is repeated.
+    let id = text(&made.json(), "id");
+    for replayed in [false, true] {
+        let answer = keyed(world.unsubscribing(&own.token, &id), "end").send().await;
+        assert_eq!(answer.is_replayed(), replayed);
+        assert!(answer.expect(204).bytes.is_empty());
+    }
+    world.unsubscribe(&own.token, &id).await.refused(404, "not_found");
 }

@@ -140,9 +140,8 @@ async fn a_delivery_is_listed_as_soon_as_it_is_queued() {
 async fn the_last_hundred_deliveries_are_listed_newest_first() {
     let world = world_of_hooks(&[]).await;
     let (own, receiver) = (world.integration().await, Receiver::start().await);
-    let hook = world
-        .subscription(&own.token, &receiver.url, &["order.created"])
-        .await;
+    let events = ["order.created"];
+    let hook = world.subscription(&own.token, &receiver.url, &events).await;
     let offer = world.any_offer(&own.seller, json!({"stock": 1_000})).await;
     for _ in 0..103 {
         world.ordered(&own.seller, &[&offer]).await;

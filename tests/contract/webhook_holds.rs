@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use blackbox::{
-    HOOK_SCOPES, Hook, Integration, Receiver, Reply, Visitor, World, eventually, items, local_receivers,
-    until,
+    HOOK_SCOPES, Hook, Integration, Member, Receiver, Reply, Visitor, World, items, local_receivers, until,
 };
 use chrono::TimeDelta;
 use testkit::TestClock;
@@ -28,21 +27,23 @@ impl Subscribed {
         let world = World::with(PROGRAM, |options| local_receivers(options).in_one_process()).await;
         let clock = world.database.control_clock().await;
         let application = world.partner(&world.seller().await, &HOOK_SCOPES).await;
-        let mut member = world.member().await;
-        let scope = HOOK_SCOPES.join(" ");
-        let pair = world.pair(&mut member.browser, &application, &scope).await;
-        let own = Integration {
-            seller: member.seller,
-            application,
-            token: pair.access,
-        };
+        let Member { seller, mut browser } = world.member().await;
+        let pair = world
+            .pair(&mut browser, &application, &HOOK_SCOPES.join(" "))
+            .await;
+        let token = pair.access;
         let receiver = Receiver::start().await;
-        let hook = world.hook(&own.token, &receiver).await;
+        let hook = world.hook(&token, &receiver).await;
+        let own = Integration {
+            seller,
+            application,
+            token,
+        };
         Self {
             world,
             clock,
             own,
-            browser: member.browser,
+            browser,
             receiver,
             hook,
         }
@@ -112,23 +113,19 @@ impl Subscribed {
 }
 
 #[tokio::test]
-async fn suspension_holds_what_waits_and_reinstatement_resumes_it() {
+async fn a_suspension_pauses_deliveries_and_a_reinstatement_resumes_them() {
     let test = Subscribed::waiting().await;
     let (world, hook) = (&test.world, &test.hook);
     world.moved(&test.own.application, "suspension").await;
     world.any_order(&test.own.seller).await;
     test.its_time_passes().await;
     assert_eq!(test.receiver.count(), 1);
-    assert_eq!(world.waiting(&hook.id).await, 1, "held, and nothing new queued");
+    assert_eq!(world.waiting(&hook.id).await, 1, "paused, and nothing new queued");
     world.moved(&test.own.application, "reinstatement").await;
     let arrived = test.receiver.has(2).await;
     assert_eq!(arrived[0].body, arrived[1].body);
-    let delivery = eventually("the note of it", async || {
-        let delivery = world.delivery(&test.own.token, &hook.id).await;
-        delivery["delivered_at"].is_string().then_some(delivery)
-    })
-    .await;
-    assert_eq!(delivery["attempt"], 2);
+    let delivery = world.attempted(&test.own.token, hook, 2).await;
+    assert!(delivery["delivered_at"].is_string(), "{delivery}");
     let listed = world.read(&test.own.token, "/v1/webhooks").await;
     assert_eq!(listed["items"][0]["active"], true);
     // Events from now on are delivered again.
@@ -137,7 +134,7 @@ async fn suspension_holds_what_waits_and_reinstatement_resumes_it() {
 }
 
 #[tokio::test]
-async fn whoever_has_ended_is_told_nothing_more() {
+async fn nothing_more_is_delivered_after_the_end_of_subscription_application_or_account() {
     for what in ["subscription", "application", "account"] {
         let mut test = Subscribed::waiting().await;
         test.ends(what).await;
@@ -149,43 +146,40 @@ async fn whoever_has_ended_is_told_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_disconnected_application_is_told_nothing_more_and_a_new_consent_revives_nothing() {
+async fn a_disconnection_ends_deliveries_and_a_new_consent_does_not_resume_them() {
     let mut test = Subscribed::waiting().await;
     test.ends("connection").await;
     let world = &test.world;
     assert_eq!(world.waiting(&test.hook.id).await, 0);
-    let scope = HOOK_SCOPES.join(" ");
-    let anew = world
-        .pair(&mut test.browser, &test.own.application, &scope)
-        .await
-        .access;
+    let (app, scope) = (&test.own.application, HOOK_SCOPES.join(" "));
+    let again = world.pair(&mut test.browser, app, &scope).await.access;
     world.any_order(&test.own.seller).await;
-    let listed = world.read(&anew, "/v1/webhooks").await;
+    let listed = world.read(&again, "/v1/webhooks").await;
     assert_eq!(items(&listed)[0]["active"], false);
-    let told = Receiver::start().await;
-    world.hook(&anew, &told).await;
+    let receiver = Receiver::start().await;
+    world.hook(&again, &receiver).await;
     world.any_order(&test.own.seller).await;
-    told.has(1).await;
+    receiver.has(1).await;
     test.stops_for_good().await;
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_under_way_at_the_suspension_counts_and_what_follows_is_held() {
+async fn an_attempt_in_flight_at_the_suspension_counts_and_the_next_one_waits() {
     let test = Subscribed::under_way().await;
     test.world.moved(&test.own.application, "suspension").await;
-    let noted = "select count(*) from deliveries where subscription_id::text = $1 and attempt = 1 \
+    let recorded = "select count(*) from deliveries where subscription_id::text = $1 and attempt = 1 \
         and response_status = 500 and due_at is not null";
-    let is_noted = async || test.world.count(noted, &test.hook.id).await == 1;
-    until("the note of its end", is_noted).await;
+    let is_recorded = async || test.world.count(recorded, &test.hook.id).await == 1;
+    until("its result", is_recorded).await;
     test.its_time_passes().await;
-    assert_eq!(test.receiver.count(), 1, "held");
+    assert_eq!(test.receiver.count(), 1, "paused");
     test.world.moved(&test.own.application, "reinstatement").await;
     let arrived = test.receiver.has(2).await;
     assert_eq!(arrived[0].delivery(), arrived[1].delivery());
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_under_way_at_the_end_is_the_last() {
+async fn an_attempt_in_flight_at_the_end_is_the_last() {
     for what in ["subscription", "application", "connection"] {
         let mut test = Subscribed::under_way().await;
         test.ends(what).await;

@@ -29,10 +29,8 @@ fn last_released() -> (String, Value) {
         let path = file.unwrap().path();
         let document = read(&path);
         let version = document["info"]["version"].as_str().unwrap().to_owned();
-        assert_eq!(
-            path.file_name().unwrap(),
-            format!("openapi-{version}.json").as_str()
-        );
+        let name = format!("openapi-{version}.json");
+        assert_eq!(path.file_name().unwrap(), name.as_str());
         (version, document)
     });
     documents.max_by_key(|(version, _)| numbers(version)).unwrap()
@@ -160,10 +158,8 @@ fn an_announcement_needs_its_dates_notice_and_changes() {
         ("`", ""),
     ] {
         let item = ITEM.replace(from, to);
-        assert!(
-            announced(&format!("\n{item}\n{section}"), "1.0.0", today).is_err(),
-            "{item}"
-        );
+        let changelog = format!("\n{item}\n{section}");
+        assert!(announced(&changelog, "1.0.0", today).is_err(), "{item}");
     }
 }
 

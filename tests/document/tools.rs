@@ -2,12 +2,11 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Stdio,
     time::Duration,
 };
 
-use blackbox::{on_path, skipped};
-use tokio::{io::AsyncWriteExt as _, process::Command};
+use blackbox::{on_path, run_command, skipped};
+use tokio::process::Command;
 
 /// Includes a build from scratch.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -54,22 +53,5 @@ fn there(program: PathBuf) -> Option<Command> {
 
 /// Runs a program with this input, asserts success and returns its output.
 pub(crate) async fn run(command: &mut Command, input: &str) -> String {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    let mut program = command.spawn().expect("the program starts");
-    let mut standard_input = program.stdin.take().unwrap();
-    // A program may exit without reading its input.
-    drop(standard_input.write_all(input.as_bytes()).await);
-    drop(standard_input);
-    let ended = tokio::time::timeout(PATIENCE, program.wait_with_output()).await;
-    let ended = ended.expect("the program ends").unwrap();
-    let (said, complained) = (
-        String::from_utf8_lossy(&ended.stdout).into_owned(),
-        String::from_utf8_lossy(&ended.stderr),
-    );
-    assert!(ended.status.success(), "{command:?}\n{said}{complained}");
-    said
+    run_command(command, input, PATIENCE).await.success().stdout
 }

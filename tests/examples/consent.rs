@@ -1,6 +1,6 @@
 //! A seller's consent to the example, and the use of the resulting refresh token.
 
-use blackbox::{Callback, Visitor, challenge};
+use blackbox::{Callback, Pair, Visitor, challenge, encoded};
 
 use crate::shop::Shop;
 
@@ -23,13 +23,9 @@ pub(crate) async fn refresh_token(shop: &Shop) -> String {
         ("code_challenge", &challenge(VERIFIER)),
         ("code_challenge_method", "S256"),
     ];
-    let query: String = url::form_urlencoded::Serializer::new(String::new())
-        .extend_pairs(query)
-        .finish();
     let page = browser
-        .open(&format!("/oauth/authorize?{query}"))
-        .await
-        .expect(200);
+        .page(&format!("/oauth/authorize?{}", encoded(&query)))
+        .await;
     let form = page.form("/panel/consent").press("decision", "approve");
     let code = Callback::of(&browser.post(&form).await).code();
     let fields = [
@@ -40,12 +36,8 @@ pub(crate) async fn refresh_token(shop: &Shop) -> String {
         ("client_id", application["client_id"].as_str().unwrap()),
         ("client_secret", application["client_secret"].as_str().unwrap()),
     ];
-    let body: String = url::form_urlencoded::Serializer::new(String::new())
-        .extend_pairs(fields)
-        .finish();
     let request = shop.client.post(&format!("{}/oauth/token", shop.base_url()));
-    let pair = request.form(&body).send().await.expect(200).json();
-    pair["refresh_token"].as_str().unwrap().to_owned()
+    Pair::of(request.form(&encoded(&fields)).send().await).refresh
 }
 
 /// Asserts that each refresh used the token of the previous one.
@@ -58,7 +50,6 @@ pub(crate) fn each_was_used_once(shop: &Shop, first: &str) {
             .find(|(name, _)| name == "refresh_token")
             .map(|(_, value)| value.into_owned());
         assert_eq!(used.as_deref(), Some(expected.as_str()));
-        let given = refresh.answered().clone().expect(200).json();
-        given["refresh_token"].as_str().unwrap().clone_into(&mut expected);
+        expected = Pair::of(refresh.answered().clone()).refresh;
     }
 }

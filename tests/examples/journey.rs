@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use blackbox::{Disturbance, Said, eventually};
+use blackbox::{Disturbance, Said, eventually, until};
 use serde_json::json;
 use testkit::Answer;
 use tokio::sync::Notify;
@@ -30,7 +30,7 @@ pub(crate) async fn what_was_there(shop: &Shop, example: &Example) {
 }
 
 async fn has_said(example: &Example, words: &str) {
-    eventually(words, async || example.output().contains(words).then_some(())).await;
+    until(words, async || example.output().contains(words)).await;
 }
 
 /// Waits until the example has shipped an order and is idle.
@@ -58,11 +58,9 @@ pub(crate) async fn what_is_told(shop: &Shop, example: &Example) {
     shop.is_shipped(&order).await;
     is_done(example, &order).await;
     let about = format!("/v1/orders/{order}");
-    let before = (
-        shop.calls.said("GET", &about).len(),
-        shop.calls.said("POST", &about).len(),
-    );
-    assert_eq!(before.1, 1, "one shipment");
+    let counts = || ["GET", "POST"].map(|method| shop.calls.said(method, &about).len());
+    let before = counts();
+    assert_eq!(before[1], 1, "one shipment");
 
     let again = shop.events.repeat(&delivery, |_| ()).await;
     assert_eq!(again.status, 204);
@@ -71,11 +69,7 @@ pub(crate) async fn what_is_told(shop: &Shop, example: &Example) {
     // By the time a later order is shipped, the repeated delivery would have had its effect.
     let later = shop.paid_order().await;
     is_done(example, &later).await;
-    let after = (
-        shop.calls.said("GET", &about).len(),
-        shop.calls.said("POST", &about).len(),
-    );
-    assert_eq!(after, before, "a delivery that is known leads to nothing");
+    assert_eq!(counts(), before, "a known delivery has no effect");
     assert!(example.output().contains("came again"), "{}", example.output());
 }
 
@@ -101,10 +95,8 @@ pub(crate) async fn too_many_requests(shop: &Shop, example: &Example) {
 fn shipments(shop: &Shop, order: &str) -> Vec<Said> {
     let said = shop.calls.said("POST", &format!("{order}/shipments"));
     for again in &said {
-        assert_eq!(
-            again.request.header("idempotency-key"),
-            said[0].request.header("idempotency-key")
-        );
+        let key = |said: &Said| said.request.header("idempotency-key").to_owned();
+        assert_eq!(key(again), key(&said[0]));
         assert_eq!(again.request.body, said[0].request.body);
     }
     said
@@ -166,10 +158,8 @@ pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
     let held = Disturbance::Held(Arc::clone(&gate));
     shop.calls.disturb("POST", "/shipments", held);
     let order = shop.paid_order().await;
-    eventually("the shipment on its way", async || {
-        (!shipments(shop, &order).is_empty()).then_some(())
-    })
-    .await;
+    let is_sent = async || !shipments(shop, &order).is_empty();
+    until("the shipment on its way", is_sent).await;
     let cancellation = format!("/orders/{order}/cancellation");
     shop.office(&cancellation, &json!({})).await.expect(200);
     gate.notify_one();
@@ -194,11 +184,8 @@ pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
     let sent = shipments(shop, &order);
     assert!(is_replay(sent[1].answered()), "{sent:?}");
-    assert_eq!(
-        shop.calls.said("POST", "/v1/webhooks").len(),
-        subscriptions,
-        "it has its subscription"
-    );
+    let present = shop.calls.said("POST", "/v1/webhooks").len();
+    assert_eq!(present, subscriptions, "it has its subscription");
 }
 
 /// An order is paid while the example is down: its next run finds the order long before the next delivery.

@@ -17,7 +17,7 @@ mod answer;
 mod page;
 mod shell;
 
-use std::{fmt::Write as _, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use blackbox::{on_path, skipped};
 use page::{Block, Page};
@@ -70,31 +70,22 @@ async fn every_page_can_be_copied() {
 
 /// The faults of a page as text; empty if there are none.
 fn faults(page: &Page, (ran, succeeded): (Vec<Ran>, bool)) -> String {
-    let mut faults = String::new();
-    for (block, ran) in page.blocks.iter().zip(&ran) {
-        if let Err(fault) = judge(block, ran) {
-            let Block { line, commands, .. } = block;
-            let Ran {
-                printed, complaints, ..
-            } = ran;
-            let name = &page.name;
-            write!(
-                faults,
-                "\n{name}:{line}: {fault}\n{commands}--- printed\n{printed}{complaints}"
-            )
-            .unwrap();
-        }
-    }
-    if !succeeded {
-        let (name, line) = (&page.name, page.blocks[ran.len().saturating_sub(1)].line);
+    let name = &page.name;
+    let of_block = |(block, ran): (&Block, &Ran)| {
+        let fault = judge(block, ran).err()?;
+        let Block { line, commands, .. } = block;
+        let (printed, complaints) = (&ran.printed, &ran.complaints);
+        Some(format!(
+            "\n{name}:{line}: {fault}\n{commands}--- printed\n{printed}{complaints}"
+        ))
+    };
+    let failure = (!succeeded).then(|| {
+        let line = page.blocks[ran.len().saturating_sub(1)].line;
         let complaints = ran.last().map_or("", |ran| &ran.complaints);
-        write!(
-            faults,
-            "\n{name}:{line}: a command fails, or does not end\n{complaints}"
-        )
-        .unwrap();
-    }
-    faults
+        format!("\n{name}:{line}: a command fails, or does not end\n{complaints}")
+    });
+    let of_blocks = page.blocks.iter().zip(&ran).filter_map(of_block);
+    of_blocks.chain(failure).collect()
 }
 
 fn judge(block: &Block, ran: &Ran) -> Result<(), String> {

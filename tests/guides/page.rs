@@ -164,29 +164,20 @@ fn read(root: &Path, path: &PathBuf) -> io::Result<Page> {
 }
 
 #[test]
-fn an_answer_is_what_follows_its_commands_at_once() {
-    let page = Page::read(
-        "p.md",
-        "```sh\na\n```\n\n```json\n{}\n```\n\n```sh\nb\n```\nwords\n```json\n1\n```\n",
-    );
-    let [first, second] = page.blocks.as_slice() else {
-        panic!("{page:?}")
-    };
-    assert_eq!(first.shown, Some(Shown::Json("{}\n".to_owned())));
-    assert_eq!((second.line, &second.shown), (9, &None));
-}
-
-#[test]
-fn a_block_in_a_list_loses_its_indentation() {
-    let page = Page::read(
-        "p.md",
-        "1. so\n\n   ```sh\n   if x; then\n     y\n   fi\n   ```\n",
-    );
+fn a_block_right_after_commands_is_their_expected_output() {
+    let text = "```sh\na\n```\n\n```json\n{}\n```\n\n```sh\nb\n```\nwords\n```json\n1\n```\n";
+    let page = Page::read("p.md", text);
+    assert_eq!(page.blocks.len(), 2, "{page:?}");
+    assert_eq!(page.blocks[0].shown, Some(Shown::Json("{}\n".to_owned())));
+    assert_eq!((page.blocks[1].line, &page.blocks[1].shown), (9, &None));
+    // A block in a list loses its indentation.
+    let text = "1. so\n\n   ```sh\n   if x; then\n     y\n   fi\n   ```\n";
+    let page = Page::read("p.md", text);
     assert_eq!(page.blocks[0].commands, "if x; then\n  y\nfi\n");
 }
 
 #[test]
-fn what_is_not_run_says_why() {
+fn a_block_with_curl_is_run_or_gives_a_reason() {
     for fault in [
         "```sh no-run\ncurl x\n```\n",
         "```sh no-run:\ncurl x\n```\n",

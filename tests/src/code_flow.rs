@@ -244,12 +244,8 @@ impl World {
     /// The consent screen that a signed-in seller gets for a request.
     pub async fn screen(&self, browser: &mut Visitor, asking: &Asking) -> Page {
         let page = browser.open(&asking.path()).await.expect(200);
-        assert!(
-            page.path.starts_with("/panel/consent?"),
-            "{}: {}",
-            page.path,
-            page.html
-        );
+        let is_screen = page.path.starts_with("/panel/consent?");
+        assert!(is_screen, "{}: {}", page.path, page.html);
         page
     }
 

@@ -158,10 +158,8 @@ impl Expect for Answer {
         let json = self.json();
         assert_eq!(json["traceId"], self.must("x-trace-id"), "{body}");
         for error in json["errors"].as_array().expect("errors") {
-            assert!(
-                error["message"].as_str().is_some_and(|text| !text.is_empty()),
-                "{body}"
-            );
+            let message = error["message"].as_str();
+            assert!(message.is_some_and(|text| !text.is_empty()), "{body}");
             let for_seller = error["code"]
                 .as_str()
                 .is_some_and(|code| FOR_SELLERS.contains(&code));
@@ -190,12 +188,8 @@ impl Expect for Answer {
         assert_eq!(self.status, status, "{body}");
         let json = self.json();
         assert_eq!(json["error"], error, "{body}");
-        assert!(
-            json["error_description"]
-                .as_str()
-                .is_some_and(|text| !text.is_empty()),
-            "{body}"
-        );
+        let description = json["error_description"].as_str();
+        assert!(description.is_some_and(|text| !text.is_empty()), "{body}");
         assert_eq!(json["traceId"], self.must("x-trace-id"), "{body}");
         assert_eq!(self.must("content-type"), "application/json");
         assert_eq!(self.must("cache-control"), "no-store");

@@ -132,28 +132,6 @@ impl<'a> Tag<'a> {
 
 /// Text with its character references resolved.
 pub(crate) fn unescaped(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('&') {
-        plain.push_str(before);
-        let (name, after) = after.split_once(';').expect("a whole character reference");
-        plain.push(character(name));
-        rest = after;
-    }
-    plain + rest
-}
-
-fn character(name: &str) -> char {
-    let number = name
-        .strip_prefix("#x")
-        .map(|hex| u32::from_str_radix(hex, 16))
-        .or_else(|| name.strip_prefix('#').map(str::parse));
-    match (name, number) {
-        ("amp", _) => '&',
-        ("lt", _) => '<',
-        ("gt", _) => '>',
-        ("quot", _) => '"',
-        (_, Some(Ok(number))) => char::from_u32(number).expect("a character"),
-        _ => panic!("an unknown character reference: {name}"),
-    }
+    let plain = quick_xml::escape::unescape(text);
+    plain.expect("whole character references").into_owned()
 }

@@ -52,7 +52,7 @@ pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_ag
 pub use logs::{assert_no_secret, events, requests, tells_of};
 pub use machine_names::MachineNames;
 pub use mail_server::{MailServer, Point, Trouble};
-pub use process::{Finished, resident_kib, run, run_fed, run_unread, threads_of};
+pub use process::{Finished, resident_kib, run, run_command, run_fed, run_unread, threads_of};
 pub use receiver::{Receiver, Reply};
 pub use sandbox::Sandbox;
 pub use serving::{listen, own_loopback};

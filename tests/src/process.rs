@@ -49,7 +49,7 @@ impl Finished {
 
 /// Runs the program to its end, with these arguments and only `PATH`, `HOME` and `environment` as environment variables.
 pub async fn run(program: impl AsRef<Path>, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
-    finished(arguments, command(program.as_ref(), arguments, environment)).await
+    run_fed(program, arguments, environment, "").await
 }
 
 /// Like [`run`], with `input` on stdin.
@@ -59,14 +59,19 @@ pub async fn run_fed(
     environment: &[(&str, &str)],
     input: &str,
 ) -> Finished {
+    let mut command = command(program.as_ref(), arguments, environment);
+    run_command(&mut command, input, PATIENCE).await
+}
+
+/// Runs a command with `input` on stdin to its end.
+pub async fn run_command(command: &mut Command, input: &str, patience: Duration) -> Finished {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     // Less than a pipe's capacity, so writing does not block.
     assert!(input.len() <= 4096);
     std::io::Write::write_all(&mut writer, input.as_bytes()).expect("the pipe takes it");
     drop(writer);
-    let mut command = command(program.as_ref(), arguments, environment);
-    command.stdin(reader);
-    finished(arguments, command).await
+    command.stdin(reader).stdout(Stdio::piped());
+    finished(command, patience).await
 }
 
 /// Like [`run`], with a stdout pipe that has no reader.
@@ -78,8 +83,8 @@ pub async fn run_unread(
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let mut command = command(program.as_ref(), arguments, environment);
-    command.stdout(writer);
-    finished(arguments, command).await
+    command.stdin(Stdio::null()).stdout(writer);
+    finished(&mut command, PATIENCE).await
 }
 
 fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
@@ -92,20 +97,16 @@ fn command(program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> 
         command.envs(std::env::var(inherited).map(|value| (inherited, value)));
     }
     command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    command
 }
 
-async fn finished(arguments: &[&str], mut command: Command) -> Finished {
-    let running = command.spawn().expect("the program starts");
-    // The command holds the test's copies of its pipe ends.
-    drop(command);
-    let output = tokio::time::timeout(PATIENCE, running.wait_with_output()).await;
+async fn finished(command: &mut Command, patience: Duration) -> Finished {
+    let running = command.stderr(Stdio::piped()).kill_on_drop(true).spawn();
+    let running = running.expect("the program starts");
+    // Closes the test's own copies of the pipe ends, which the command holds.
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let output = tokio::time::timeout(patience, running.wait_with_output()).await;
     let output = output
-        .unwrap_or_else(|_| panic!("`{arguments:?}` does not end"))
+        .unwrap_or_else(|_| panic!("`{command:?}` does not end"))
         .expect("the program's output");
     Finished {
         code: output.status.code(),

@@ -97,11 +97,8 @@ impl Sandbox {
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!("the sandbox ended with {status}:\n{}", self.output());
             }
-            assert!(
-                began.elapsed() < START_TIMEOUT,
-                "the sandbox does not become ready:\n{}",
-                self.output()
-            );
+            let in_time = began.elapsed() < START_TIMEOUT;
+            assert!(in_time, "the sandbox does not become ready:\n{}", self.output());
             if let Some(credentials) = read(file).filter(|credentials| Some(credentials) != before) {
                 documented::watch(&text(&credentials, "base_url"));
                 let url = format!("{}/readyz", text(&credentials, "backoffice_url"));

@@ -226,11 +226,11 @@ impl World {
         let behind = "select count(*) from changes where $1 = '' and xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
         let caught_up = async {
             while self.count(behind, "").await > 0 {
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         // On a timeout, the caller's assertion fails.
-        drop(tokio::time::timeout(std::time::Duration::from_secs(15), caught_up).await);
+        drop(tokio::time::timeout(Duration::from_secs(15), caught_up).await);
         self.feed().await
     }
 

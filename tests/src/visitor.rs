@@ -44,23 +44,15 @@ impl Page {
     /// Asserts that the page contains this text.
     #[track_caller]
     pub fn shows(&self, text: &str) {
-        assert!(
-            self.html.contains(text),
-            "no {text} on {}: {}",
-            self.path,
-            self.html
-        );
+        let (path, html) = (&self.path, &self.html);
+        assert!(html.contains(text), "no {text} on {path}: {html}");
     }
 
     /// Asserts that the page does not contain this text.
     #[track_caller]
     pub fn hides(&self, text: &str) {
-        assert!(
-            !self.html.contains(text),
-            "{text} on {}: {}",
-            self.path,
-            self.html
-        );
+        let (path, html) = (&self.path, &self.html);
+        assert!(!html.contains(text), "{text} on {path}: {html}");
     }
 
     #[track_caller]

@@ -101,19 +101,19 @@ pub(super) fn judge_delivery(document: &Document, delivery: &Received) -> Judgem
         known.insert(name);
     }
     let mut names = delivery.headers.iter().map(|(name, _)| name);
-    if let Some(name) = names.find(|name| !known.contains(*name)) {
-        return judging.fault(&format!("`{name}` is not documented: {delivery:?}"));
-    }
+    let is_known = names.all(|name| known.contains(name));
+    judging.ensure(is_known, "a header that is not documented", delivery)?;
     let content = &documented["requestBody"]["content"];
-    let Some(stated) = content.get(judging.line(delivery, "content-type")?) else {
-        return judging.fault(&format!("its content type is not documented: {delivery:?}"));
-    };
-    judging.fits(&stated["schema"], &body, "the body")?;
-    if body["id"] == judging.line(delivery, "x-delivery-id")? {
-        Ok(())
-    } else {
-        judging.fault(&format!("another id than `X-Delivery-Id`: {delivery:?}"))
-    }
+    let stated = content.get(judging.line(delivery, "content-type")?);
+    judging.ensure(
+        stated.is_some(),
+        "a content type that is not documented",
+        delivery,
+    )?;
+    let schema = stated.map_or(&Value::Null, |stated| &stated["schema"]);
+    judging.fits(schema, &body, "the body")?;
+    let is_own = body["id"] == judging.line(delivery, "x-delivery-id")?;
+    judging.ensure(is_own, "another id than `X-Delivery-Id`", delivery)
 }
 
 /// A check against the document, with the name for its errors.
@@ -130,10 +130,9 @@ impl Judging<'_> {
             let stated = self.document.resolved(stated);
             let lines: Vec<_> = headers.get_all(header).iter().collect();
             let &[line] = lines.as_slice() else {
-                if lines.is_empty() && stated["required"] != true {
-                    continue;
-                }
-                return self.fault(&format!("`{header}` is there {} times: {headers:?}", lines.len()));
+                let is_fine = lines.is_empty() && stated["required"] != true;
+                self.ensure(is_fine, &format!("`{header}` is missing or repeated"), headers)?;
+                continue;
             };
             let text = line.to_str().expect("a header in ASCII");
             let is_number = stated["schema"]["type"] == "integer";
@@ -147,41 +146,32 @@ impl Judging<'_> {
                 || more.contains(&name)
                 || documented().any(|(header, _)| header.eq_ignore_ascii_case(name))
         };
-        match headers.keys().find(|name| !is_known(name)) {
-            Some(name) => self.fault(&format!("`{name}` is not documented: {headers:?}")),
-            None => Ok(()),
-        }
+        self.ensure(
+            headers.keys().all(is_known),
+            "a header that is not documented",
+            headers,
+        )
     }
 
     /// The body has the documented content type and schema. Without a documented body, there is none.
     fn body(&self, response: &Value, is_head: bool, members: &Members, answer: &Answer) -> Judgement {
         let types: Vec<_> = answer.headers.get_all("content-type").iter().collect();
         let Some(content) = response.get("content") else {
-            return if answer.bytes.is_empty() && types.is_empty() {
-                Ok(())
-            } else {
-                self.fault(&format!("a body that is not documented: {answer:?}"))
-            };
+            let has_none = answer.bytes.is_empty() && types.is_empty();
+            return self.ensure(has_none, "a body that is not documented", answer);
         };
         let stated = match types.as_slice() {
             [only] => only.to_str().ok().and_then(|only| content.get(only)),
             _ => None,
         };
-        let Some(stated) = stated else {
-            return self.fault(&format!("its content type is not documented: {answer:?}"));
-        };
+        self.ensure(stated.is_some(), "a content type that is not documented", answer)?;
         if is_head {
-            return if answer.bytes.is_empty() {
-                Ok(())
-            } else {
-                self.fault(&format!("a body to HEAD: {answer:?}"))
-            };
+            return self.ensure(answer.bytes.is_empty(), "a body to HEAD", answer);
         }
-        let faults = self
-            .document
-            .schemas
-            .faults(&stated["schema"], members, &answer.json());
-        self.none(&faults, &answer.json())
+        let schema = stated.map_or(&Value::Null, |stated| &stated["schema"]);
+        let schemas = &self.document.schemas;
+        let faults = schemas.faults(schema, members, &answer.json());
+        self.ensure(faults.is_empty(), "not as documented", &(faults, answer))
     }
 
     /// The only line of a delivery's header.
@@ -195,17 +185,11 @@ impl Judging<'_> {
 
     fn fits(&self, schema: &Value, value: &Value, what: &str) -> Judgement {
         let faults = self.document.schemas.faults(schema, &Members::All, value);
-        self.none(&faults, &format!("{what}: {value}"))
+        self.ensure(faults.is_empty(), what, &(faults, value))
     }
 
-    fn none(&self, faults: &[String], of: &impl std::fmt::Display) -> Judgement {
-        if faults.is_empty() {
-            return Ok(());
-        }
-        self.fault(&format!("not what the document says: {faults:#?}\n{of}"))
-    }
-
-    fn fault(&self, what: &str) -> Judgement {
-        Err(format!("{}: {what}", self.name))
+    fn ensure(&self, is_fine: bool, what: &str, of: &impl std::fmt::Debug) -> Judgement {
+        let fault = || format!("{}: {what}: {of:#?}", self.name);
+        is_fine.then_some(()).ok_or_else(fault)
     }
 }

@@ -45,10 +45,8 @@ pub fn documented_returns() -> BTreeSet<String> {
 /// The line that an error in a redirect to an application fulfils.
 #[track_caller]
 pub(super) fn of_return(error: &str) -> String {
-    assert!(
-        documented_returns().contains(error),
-        "`{error}` comes back and is not documented"
-    );
+    let is_documented = documented_returns().contains(error);
+    assert!(is_documented, "`{error}` comes back and is not documented");
     format!("returned {error}")
 }
 

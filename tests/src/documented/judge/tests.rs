@@ -111,47 +111,6 @@ fn examples_pass_and_each_missing_or_additional_member_is_found() {
 }
 
 #[test]
-fn selected_members_are_required_and_no_others_are_allowed() {
-    let mut lists = 0;
-    for example in all() {
-        if !example.operation.has_choice() || example.answer.status >= 300 {
-            continue;
-        }
-        let whole = example.answer.json();
-        let is_list = example.operation.id.starts_with("list");
-        lists += usize::from(is_list);
-        let resource = if is_list { "/items/0" } else { "" };
-        let names = whole.pointer(resource).unwrap().as_object().unwrap().keys();
-        for name in names.clone() {
-            let mut chosen = whole.clone();
-            let always = ["id", "secret", name];
-            let select = |item: &mut Value| {
-                let members = item.as_object_mut().unwrap();
-                members.retain(|other, _| always.contains(&other.as_str()));
-            };
-            match chosen["items"].as_array_mut().filter(|_| is_list) {
-                Some(items) => items.iter_mut().for_each(select),
-                None => select(&mut chosen),
-            }
-            let query = format!("limit=2&fields={name}");
-            let less = without(&chosen, &format!("{resource}/{name}"));
-            for (query, body, fine) in [
-                (query.as_str(), &chosen, true),
-                ("", &chosen, false),
-                (&query, &whole, false),
-                (&query, &less, false),
-            ] {
-                let judgement = with_body(&example, query, body);
-                assert_eq!(judgement.is_ok(), fine, "{} {query}", example.operation.id);
-            }
-        }
-        let all = format!("fields={}", names.cloned().collect::<Vec<_>>().join("%2C"));
-        assert_eq!(with_body(&example, &all, &whole), Ok(()), "{all}");
-    }
-    assert_eq!(lists, 4);
-}
-
-#[test]
 fn each_missing_repeated_wrong_or_additional_header_is_found() {
     for example in all() {
         let name = format!("{} {}", example.operation.id, example.answer.status);
@@ -167,10 +126,8 @@ fn each_missing_repeated_wrong_or_additional_header_is_found() {
             assert_eq!(lacks.is_ok(), is_optional, "{name} without `{header}`");
             let twice = with_headers(&example, |headers| assert!(headers.append(header, value.clone())));
             let other = with_header(&example, header, "?");
-            assert!(
-                twice.is_err() && other.is_err(),
-                "{name} with two or another `{header}`"
-            );
+            assert!(twice.is_err(), "{name} with two `{header}`");
+            assert!(other.is_err(), "{name} with another `{header}`");
         }
         let unknown = HeaderName::from_static("x-powered-by");
         assert!(with_header(&example, &unknown, "steam").is_err(), "{name}");
@@ -240,10 +197,8 @@ fn deliveries_are_checked_like_answers() {
         wrong.push(more);
         for body in wrong {
             let bytes = body.to_string().into_bytes();
-            assert!(
-                !is_fine(&|delivery| delivery.body.clone_from(&bytes)),
-                "{event}: {body}"
-            );
+            let is_fine = is_fine(&|delivery| delivery.body.clone_from(&bytes));
+            assert!(!is_fine, "{event}: {body}");
         }
         for (n, header) in good.headers.iter().enumerate() {
             let of_http = ["host", "content-length"].contains(&header.0.as_str());
@@ -252,9 +207,7 @@ fn deliveries_are_checked_like_answers() {
             assert_eq!((lacks, twice), (of_http, of_http), "{event}: {header:?}");
         }
         let more = ("x-attempt".to_owned(), "1".to_owned());
-        assert!(
-            !is_fine(&|delivery| delivery.headers.push(more.clone())),
-            "{event}"
-        );
+        let has_more = is_fine(&|delivery| delivery.headers.push(more.clone()));
+        assert!(!has_more, "{event}");
     }
 }

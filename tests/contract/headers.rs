@@ -1,0 +1,126 @@
+//! Headers: the User-Agent rule, request and trace ids, and what responses never have. Every test compares responses with the document besides.
+
+use blackbox::{Expect, Wire, World, request};
+
+use crate::world;
+
+#[tokio::test]
+async fn the_pattern_is_matched_from_the_start_without_an_end_anchor_before_the_token() {
+    let world = world().await;
+    let (_, token) = world.reader().await;
+    let ask = async |agent: &str| {
+        let request = world.at("GET", "/v1/me").bearer(&token).without("user-agent");
+        request.header("user-agent", agent).send().await
+    };
+    let (b63, zeros) = ("b".repeat(63), "0".repeat(31));
+    let fine = format!(
+        "a/1|App/1.0|My-App_2.x/2024.11-rc_1 (+https://docs.example)|Mozilla/5.0 (X11; Linux x86_64)|\
+        App/1.0;anything|App/1.0/2|9/9|a{b63}/1|App/1{zeros}|App/1{zeros}{zeros}00 and more"
+    );
+    for agent in fine.split('|') {
+        assert_eq!(ask(agent).await.status, 200, "{agent}");
+    }
+    let bad = format!(
+        "|App|App/|/1.0|App /1.0|App/ 1.0|-App/1.0|.App/1.0|_App/1.0|App/-1|App/.1|App+/1|(App/1.0)|a{b63}b/1"
+    );
+    for agent in bad.split('|') {
+        let answer = ask(agent).await;
+        assert_eq!(answer.status, 400, "{agent}");
+        answer.refused(400, "missing_user_agent");
+    }
+    // Missing, repeated, or not ASCII; with any token.
+    let bearer = format!("Bearer {token}");
+    let good = ("user-agent", "App/1.0");
+    let cases: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("authorization", &bearer)],
+        &[("authorization", &bearer), good, good],
+        &[("authorization", &bearer), ("user-agent", "Żaba/1.0")],
+    ];
+    for headers in cases {
+        let answer = Wire::exchange(&world.server.base_url, request("GET", "/v1/me", headers)).await;
+        answer.refused(400, "missing_user_agent");
+    }
+}
+
+/// Paths on both listeners with every kind of answer.
+fn places(world: &World) -> Vec<String> {
+    let public = "/v1/me /v1/nothing /oauth/token /oauth/nothing /nothing / /panel/sign-in /panel/nothing \
+        /docs/guide/orders /openapi.json";
+    let public = public.split(' ');
+    let office = "/healthz /readyz /metrics /sellers /nothing".split(' ');
+    let public = public.map(|path| world.url(path));
+    let office = office.map(|path| format!("{}{path}", world.server.backoffice_url));
+    public.chain(office).collect()
+}
+
+#[tokio::test]
+async fn a_request_id_that_follows_the_rule_is_echoed_everywhere_and_any_other_ignored() {
+    let world = world().await;
+    let (longest, too_long) = ("x".repeat(64), "x".repeat(65));
+    for url in places(&world) {
+        let ask = |id: &str| world.client.get(&url).header("x-request-id", id);
+        for id in ["12345678", "order-17:try.2_A", &longest] {
+            assert_eq!(ask(id).send().await.must("x-trace-id"), id, "{url}");
+        }
+        let no_agent = ask("no-agent-1").without("user-agent").send().await;
+        assert_eq!(no_agent.must("x-trace-id"), "no-agent-1", "{url}");
+        let mut seen = vec![world.client.get(&url).send().await.must("x-trace-id").to_owned()];
+        for id in [
+            "",
+            "1234567",
+            &too_long,
+            "with space",
+            "semi;colon",
+            "sl/ash/es",
+            "przecię",
+        ] {
+            let made = ask(id).send().await.must("x-trace-id").to_owned();
+            assert_ne!(made, id, "{url}");
+            assert!((8..=64).contains(&made.len()), "{made}");
+            assert!(!seen.contains(&made), "{url}: {made} was made twice");
+            seen.push(made);
+        }
+    }
+    // Two headers count as none.
+    let headers = [
+        ("user-agent", "App/1.0"),
+        ("x-request-id", "first-one"),
+        ("x-request-id", "second-one"),
+    ];
+    let answer = Wire::exchange(&world.server.base_url, request("GET", "/v1/me", &headers)).await;
+    let made = answer.must("x-trace-id");
+    assert!(made != "first-one" && made != "second-one", "{made}");
+}
+
+#[tokio::test]
+async fn accept_is_ignored_and_no_cors_header_is_ever_sent() {
+    let world = world().await;
+    let (_, token) = world.reader().await;
+    for method in ["GET", "OPTIONS", "POST"] {
+        let request = world.at(method, "/v1/me").bearer(&token);
+        let request = request.header("origin", "https://shop.example");
+        let request = request.header("access-control-request-method", "GET");
+        let answer = request.header("accept", "text/html, image/*;q=0").send().await;
+        assert_eq!(answer.must("content-type"), "application/json");
+        assert_eq!(answer.must("x-content-type-options"), "nosniff");
+        assert_eq!(answer.number("x-ratelimit-reset") % 60, 0);
+        assert_eq!(answer.header("retry-after"), None);
+        assert_eq!(answer.header("www-authenticate"), None);
+        let mut names = answer.headers.keys();
+        let cors = names.find(|name| name.as_str().starts_with("access-control"));
+        assert_eq!(cors, None, "{method}");
+    }
+    // Windows follow the real clock, also for uncounted requests.
+    let uncounted = world.get("ps_at_x", "/v1/me").await;
+    let ahead = uncounted.number("x-ratelimit-reset") - now().timestamp();
+    assert!((0..=60).contains(&ahead), "the window ends {ahead} s from now");
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "compared with a window of the real clock"
+)]
+fn now() -> chrono::DateTime<chrono::Utc> {
+    chrono::Utc::now()
+}
