@@ -121,11 +121,11 @@ async fn both_kinds_of_clients(command: impl Fn() -> Option<Command>) {
 }
 
 #[tokio::test]
-async fn authlib_goes_the_flows() {
+async fn authlib_completes_the_flows() {
     both_kinds_of_clients(python).await;
 }
 
 #[tokio::test]
-async fn openid_client_goes_the_flows() {
+async fn openid_client_completes_the_flows() {
     both_kinds_of_clients(node).await;
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::world;
 
 #[tokio::test]
-async fn an_access_token_shows_seller_application_scopes_and_its_end() {
+async fn me_shows_an_access_tokens_seller_application_scopes_and_expiry() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30.000001Z").await;
     let seller = world.seller().await;
@@ -24,7 +24,7 @@ async fn an_access_token_shows_seller_application_scopes_and_its_end() {
 }
 
 #[tokio::test]
-async fn a_personal_token_has_a_built_in_application_and_may_last_for_ever() {
+async fn a_personal_token_has_a_built_in_application_and_may_not_expire() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30Z").await;
     let seller = world.seller().await;
@@ -45,7 +45,7 @@ async fn a_personal_token_has_a_built_in_application_and_may_last_for_ever() {
 }
 
 #[tokio::test]
-async fn scopes_are_those_of_the_token_that_the_application_still_has() {
+async fn a_token_loses_the_scopes_that_its_application_loses() {
     let world = world().await;
     let of_token = ["offers:read", "orders:read", "messaging"];
     let app = world.application(&world.seller().await, &of_token).await;

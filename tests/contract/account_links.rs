@@ -59,7 +59,7 @@ async fn leads_nowhere(world: &World, link: &str) {
 }
 
 #[tokio::test]
-async fn an_invitation_comes_by_mail_and_sets_the_first_password_once() {
+async fn an_invitation_is_mailed_and_sets_the_first_password_once() {
     let folder = tempfile::tempdir().unwrap();
     let world = with_mail(folder.path()).await;
     registered(&world, "new@shop.example").await;
@@ -73,7 +73,7 @@ async fn an_invitation_comes_by_mail_and_sets_the_first_password_once() {
 }
 
 #[tokio::test]
-async fn an_invitation_that_was_replaced_is_not_sent() {
+async fn a_replaced_invitation_is_not_sent() {
     let world = world().await;
     let seller = registered(&world, "late@shop.example").await;
     let path = format!("/sellers/{seller}/invitations");
@@ -120,7 +120,7 @@ async fn a_sign_in_link_signs_in_once_within_a_minute() {
 }
 
 #[tokio::test]
-async fn nobody_gets_links_into_an_account_that_is_closed_or_not_there() {
+async fn a_closed_account_is_409_for_links_and_an_unknown_one_404() {
     let world = world().await;
     let seller = world.seller().await;
     let early = world.sign_in_link(&seller).await;
@@ -168,7 +168,7 @@ async fn is_dead(world: &World, link: &str) {
 }
 
 #[tokio::test]
-async fn a_change_ends_every_link_into_the_account_and_nobody_elses() {
+async fn a_changed_password_ends_the_accounts_links_and_other_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let world = with_mail(folder.path()).await;
     let (mut member, stranger) = (world.member().await, world.member().await);
@@ -198,7 +198,7 @@ async fn a_change_ends_every_link_into_the_account_and_nobody_elses() {
 }
 
 #[tokio::test]
-async fn a_reset_ends_every_session_and_every_other_link() {
+async fn a_password_reset_ends_every_session_and_every_other_link() {
     let folder = tempfile::tempdir().unwrap();
     let world = with_mail(folder.path()).await;
     let (mut member, mut stranger) = (world.member().await, world.member().await);

@@ -131,7 +131,7 @@ pub(crate) async fn is_kept(world: &World, dump: &str, secrets: &[(&str, String)
 }
 
 #[tokio::test]
-async fn every_column_of_bytes_is_known_for_what_it_is() {
+async fn every_bytea_column_is_a_hash_or_sealed_or_a_delivery() {
     let world = crate::world().await;
     let client = world.database.connect().await;
     let columns = "select c.relname || '.' || a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid \

@@ -42,7 +42,7 @@ async fn to_consent(world: &World, asking: &Asking) -> String {
 }
 
 #[tokio::test]
-async fn a_proper_request_leads_to_the_screen_by_a_handle_that_tells_nothing() {
+async fn a_valid_request_redirects_to_the_screen_with_an_opaque_handle() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
     let proper = world.asking(&app, "offers:read");
     let location = to_consent(&world, &proper).await;
@@ -65,7 +65,7 @@ async fn a_proper_request_leads_to_the_screen_by_a_handle_that_tells_nothing() {
 }
 
 #[tokio::test]
-async fn where_nobody_knows_whom_to_trust_the_browser_is_told() {
+async fn without_a_trusted_redirect_uri_the_browser_gets_the_error() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
     let proper = || world.asking(&app, "offers:read");
     let id = app.client_id.as_str();
@@ -103,7 +103,7 @@ async fn where_nobody_knows_whom_to_trust_the_browser_is_told() {
 }
 
 #[tokio::test]
-async fn every_other_breach_goes_back_to_the_client() {
+async fn every_other_error_is_redirected_to_the_client() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
     let proper = world.asking(&app, "offers:read");
     let state = proper.get("state").to_owned();
@@ -151,7 +151,7 @@ async fn every_other_breach_goes_back_to_the_client() {
 }
 
 #[tokio::test]
-async fn checks_come_in_their_order() {
+async fn parameters_are_checked_in_the_contracts_order() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
     // From the last check to the first: each error hides the errors of later checks.
     let mut asking = world.asking(&app, "nothing");
@@ -172,7 +172,7 @@ async fn checks_come_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_redirect_address_keeps_its_query() {
+async fn a_redirect_uri_keeps_its_query() {
     let world = world().await;
     let owner = world.seller().await;
     let address = "https://app.example/callback?shop=%C5%BC%C3%B3%C5%82w&x=1";

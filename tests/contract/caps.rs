@@ -62,7 +62,7 @@ async fn a_url_may_have_8_kib_and_headers_16() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_refused_and_several_requests_are_answered_in_order() {
+async fn malformed_http_is_refused_and_pipelined_requests_are_answered_in_order() {
     let (world, token) = prepared().await;
     for garbage in [
         "GARBAGE\r\n\r\n",

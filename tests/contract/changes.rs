@@ -75,7 +75,7 @@ async fn the_feed_lists_each_field_that_a_seller_changed_and_each_shipment() {
 }
 
 #[tokio::test]
-async fn limit_and_wait_are_clamped_and_the_rest_is_strict() {
+async fn limit_and_wait_are_clamped_and_other_parameters_are_refused() {
     let (world, trader, offer) = world_of_trade().await;
     for stock in 0..3 {
         let change = json!({"stock": stock});
@@ -114,7 +114,7 @@ async fn limit_and_wait_are_clamped_and_the_rest_is_strict() {
 }
 
 #[tokio::test]
-async fn a_long_poll_ends_with_the_first_change_and_an_empty_one_with_its_time() {
+async fn a_long_poll_returns_at_the_first_change_or_after_its_wait() {
     let (world, trader, offer) = world_of_trade().await;
     let after = end(&world).await;
     let began = Instant::now();
@@ -135,7 +135,7 @@ async fn a_long_poll_ends_with_the_first_change_and_an_empty_one_with_its_time()
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_cluster_is_refused_clearly() {
+async fn a_cursor_of_another_cluster_is_409() {
     let world = world().await;
     let folder = tempfile::tempdir().unwrap();
     let elsewhere = Sandbox::start(PROGRAM, &folder.path().join("data"), &[], &[]).await;
@@ -170,7 +170,7 @@ async fn read_on(world: &World, limit: usize, seen: &mut Vec<i64>, after: &mut S
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_by_cursor_misses_nothing_of_32_writers() {
+async fn a_reader_by_cursor_sees_each_change_of_32_writers_once() {
     let world = Arc::new(unlimited().await);
     let trader = world.trader().await;
     let mut writers = Vec::new();

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_code_gives_a_pair_for_the_seller_who_consented() {
+async fn a_code_is_exchanged_for_a_pair_of_the_consenting_seller() {
     let (world, mut member, app) = with_partner(&["offers:read", "orders:read", "messaging"]).await;
     let asking = world.asking(&app, "orders:read offers:read");
     let code = world.code(&mut member.browser, &asking).await;
@@ -41,7 +41,7 @@ async fn a_code_gives_a_pair_for_the_seller_who_consented() {
 }
 
 #[tokio::test]
-async fn a_failed_exchange_uses_nothing_up() {
+async fn a_failed_exchange_does_not_use_up_the_code() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let asking = world.asking(&app, "offers:read");
     let code = world.code(&mut member.browser, &asking).await;
@@ -78,7 +78,7 @@ async fn a_failed_exchange_uses_nothing_up() {
 }
 
 #[tokio::test]
-async fn another_client_gets_nothing_and_harms_nobody() {
+async fn another_client_cannot_use_or_revoke_a_code() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let other = world.partner(&world.seller().await, &["offers:read"]).await;
     let asking = world.asking(&app, "offers:read");
@@ -94,7 +94,7 @@ async fn another_client_gets_nothing_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn a_replay_revokes_what_the_code_gave_and_a_wrong_one_does_not() {
+async fn a_replay_revokes_the_codes_tokens_and_an_incomplete_one_does_not() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let asking = world.asking(&app, "offers:read");
     let code = world.code(&mut member.browser, &asking).await;
@@ -113,7 +113,7 @@ async fn a_replay_revokes_what_the_code_gave_and_a_wrong_one_does_not() {
 }
 
 #[tokio::test]
-async fn a_code_ends_after_ten_minutes_and_its_handle_too() {
+async fn a_code_expires_after_ten_minutes() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     // The browser's session started before the clock was frozen.

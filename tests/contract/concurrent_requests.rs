@@ -61,7 +61,7 @@ async fn stock_never_goes_below_zero() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parallel_moves_over_orders_of_several_sellers_end_consistently() {
+async fn concurrent_transitions_leave_orders_of_several_sellers_consistent() {
     let world = unlimited().await;
     let (traders, mut lines) = traders(&world, 3, 1000).await;
     let (mut orders, mut requests) = (Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ async fn parallel_moves_over_orders_of_several_sellers_end_consistently() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thirty_two_writers_on_twenty_offers_and_orders_see_no_500() {
+async fn concurrent_writers_on_the_same_offers_and_orders_see_no_500() {
     let world = Arc::new(unlimited().await);
     let traders = [world.trader().await, world.trader().await];
     let mut offers = Vec::new();
@@ -138,7 +138,7 @@ async fn thirty_two_writers_on_twenty_offers_and_orders_see_no_500() {
 }
 
 async fn shipped_once(world: &World, trader: &Trader, order: &str) {
-    assert_eq!(world.told("order.shipped", order).await, 1);
+    assert_eq!(world.count_in_feed("order.shipped", order).await, 1);
     assert_eq!(world.mails(order).await, 1);
     assert_eq!(world.order(&trader.token, order).await["status"], "shipped");
 }
@@ -194,7 +194,7 @@ async fn many_requests_with_one_key_have_one_effect() {
     let patch = || keyed(world.patching(&trader.token, &offer, &body), "p");
     one_effect(&at_once((0..20).map(|_| patch())).await, 200);
     for kind in ["offer.price_changed", "offer.stock_changed"] {
-        assert_eq!(world.told(kind, &offer).await, 1);
+        assert_eq!(world.count_in_feed(kind, &offer).await, 1);
     }
     assert!(patch().send().await.expect(200).is_replayed());
 }

@@ -11,7 +11,7 @@ use crate::{instant, with_partner, world_of_consent};
 const SCREEN: &str = "/panel/consent";
 
 #[tokio::test]
-async fn approval_and_refusal_go_back_with_the_state_and_the_issuer() {
+async fn approval_and_denial_return_state_and_issuer_to_the_client() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let state = "żółw & \"<state>\" +%20";
     for (decision, error) in [("approve", None), ("deny", Some("access_denied"))] {
@@ -107,7 +107,7 @@ async fn a_request_is_decided_once_and_a_changed_or_unknown_one_not_at_all() {
 }
 
 #[tokio::test]
-async fn it_belongs_to_the_session_that_saw_it_first() {
+async fn a_screen_belongs_to_the_session_that_opened_it_first() {
     let (world, mut one, app) = with_partner(&["offers:read"]).await;
     let mut other = world.member().await;
     let path = world.unseen_screen(&world.asking(&app, "offers:read")).await;
@@ -124,7 +124,7 @@ async fn it_belongs_to_the_session_that_saw_it_first() {
 }
 
 #[tokio::test]
-async fn signing_in_leads_to_it_and_another_account_can_take_over() {
+async fn a_sign_in_leads_to_the_screen_and_the_account_can_be_changed() {
     let (world, one, app) = with_partner(&["offers:read"]).await;
     let other = world.member().await;
     let asking = world.asking(&app, "offers:read");
@@ -246,7 +246,7 @@ impl Shown {
 }
 
 #[tokio::test]
-async fn an_address_that_was_taken_away_gets_no_code_and_no_browser() {
+async fn a_removed_redirect_uri_gets_neither_code_nor_browser() {
     let mut shown = Shown::prepare().await;
     let approval = shown.approval().await;
     let unseen = shown.world.unseen_screen(&shown.asking).await;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blackbox::{Document, Expect, World, tells_of};
+use blackbox::{Document, Expect, World, logs_request};
 use testkit::Answer;
 
 use crate::world;
@@ -61,7 +61,7 @@ fn is_guarded(path: &str, answer: &Answer) {
 }
 
 #[tokio::test]
-async fn every_page_is_there_guarded_and_cached() {
+async fn every_page_is_served_with_security_headers_and_cached() {
     let world = world().await;
     let found = everything(&world).await;
     assert!(found.len() > 50, "{:?}", found.keys());
@@ -162,12 +162,12 @@ async fn an_unknown_path_is_404_with_a_page_and_a_wrong_method_with_allow() {
     }
     let answer = world.visit("/docs/guide/orders").await.expect(200);
     let trace_id = answer.must("x-trace-id");
-    world.server.log_with(|log| tells_of(log, trace_id)).await;
+    world.server.log_with(|log| logs_request(log, trace_id)).await;
 }
 
 /// Some documentation viewers take their configuration, and so another site's document, from the URL.
 #[tokio::test]
-async fn the_query_configures_nothing_and_is_searched_for_as_text() {
+async fn a_query_does_not_configure_pages_and_is_escaped_in_search() {
     let world = world().await;
     for path in ["/docs", REFERENCE, "/docs/errors"] {
         let plain = world.visit(path).await.expect(200);

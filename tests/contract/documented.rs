@@ -34,7 +34,7 @@ fn asking(world: &World, operation: &Operation, id: &str, query: &str) -> Reques
 }
 
 #[tokio::test]
-async fn every_operation_refuses_what_all_refuse() {
+async fn every_operation_has_the_common_errors() {
     let world = world().await;
     let seller = world.seller().await;
     let token = world.personal_token(&seller, &HOOK_SCOPES).await.token;
@@ -72,7 +72,7 @@ async fn every_operation_counts_against_one_limit() {
 }
 
 #[tokio::test]
-async fn every_operation_that_writes_refuses_a_key_that_was_used() {
+async fn every_write_operation_refuses_a_reused_key() {
     let (world, trader, offer) = world_of_trade().await;
     let token = world.personal_token(&trader.seller, &HOOK_SCOPES).await.token;
     let first = world.patching(&token, &offer, &json!({"stock": 1}));
@@ -85,7 +85,7 @@ async fn every_operation_that_writes_refuses_a_key_that_was_used() {
 }
 
 #[tokio::test]
-async fn every_operation_that_writes_tells_that_the_first_request_still_runs() {
+async fn every_write_operation_is_409_while_the_first_request_runs() {
     let world = World::with(PROGRAM, local_receivers).await;
     let trader = world.trader().await;
     let token = world.personal_token(&trader.seller, &HOOK_SCOPES).await.token;
@@ -109,7 +109,7 @@ async fn every_operation_that_writes_tells_that_the_first_request_still_runs() {
             }
         };
         let tables = "lock table offers, seller_orders, subscriptions, subscription_quota in exclusive mode";
-        let held = world.hold(tables).await;
+        let held = world.open_transaction(tables).await;
         let first = tokio::spawn(ask().send());
         world.waiters(1).await;
         let second = ask().send().await;
@@ -121,7 +121,7 @@ async fn every_operation_that_writes_tells_that_the_first_request_still_runs() {
 }
 
 #[tokio::test]
-async fn every_operation_answers_while_the_database_is_away() {
+async fn every_operation_is_500_without_a_database() {
     let world = world().await;
     let (_, token) = world.reader().await;
     world.database.block_connections().await;
@@ -140,7 +140,7 @@ async fn every_operation_answers_while_the_database_is_away() {
 }
 
 #[tokio::test]
-async fn the_document_is_served_to_everybody() {
+async fn the_document_is_served_without_a_token() {
     let world = world().await;
     let request = world.at("GET", "/openapi.json").without("user-agent");
     let answer = request.send().await.expect(200);

@@ -35,7 +35,7 @@ async fn names(world: &World, member: &Member) -> i64 {
 }
 
 #[tokio::test]
-async fn a_registration_acts_once_and_can_be_sent_mended() {
+async fn a_registration_form_acts_once_and_can_be_corrected() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
     let form = registration(&mut member, "Label Printer").await;
@@ -70,7 +70,7 @@ async fn a_registration_acts_once_and_can_be_sent_mended() {
 }
 
 #[tokio::test]
-async fn a_number_rotates_the_secret_of_its_own_application_alone() {
+async fn a_forms_number_rotates_the_secret_of_its_own_application_alone() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
     let one = world.register(&member.seller, json!({})).await;
@@ -85,7 +85,7 @@ async fn a_number_rotates_the_secret_of_its_own_application_alone() {
 }
 
 #[tokio::test]
-async fn a_personal_token_is_not_made_under_a_number_that_made_another() {
+async fn a_used_number_issues_no_other_personal_token() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
     let form = member.browser.form("/panel/tokens").await;

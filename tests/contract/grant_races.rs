@@ -10,7 +10,7 @@ const DISCONNECT: &str = "update connections set generation = generation + 1, di
 const DELETE: &str = "update applications set deleted_at = api_now() where not built_in";
 
 #[tokio::test]
-async fn a_rotation_sees_what_it_waited_for() {
+async fn a_rotation_waits_for_a_revocation_and_sees_it() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     for (change, how) in [
         (REVOKE_FAMILY, "rollback"),
@@ -18,7 +18,7 @@ async fn a_rotation_sees_what_it_waited_for() {
         (DISCONNECT, "commit"),
     ] {
         let pair = world.pair(&mut member.browser, &app, "offers:read").await;
-        let held = world.hold(change).await;
+        let held = world.open_transaction(change).await;
         let refresh = world.oauth_request(&app, "token", &refreshing(&pair.refresh));
         let asked = tokio::spawn(refresh.send());
         world.waiters(1).await;
@@ -35,10 +35,10 @@ async fn a_rotation_sees_what_it_waited_for() {
 
 /// The look-up of a token checks its application, so issuing need not wait for a deletion.
 #[tokio::test]
-async fn what_is_issued_while_the_application_is_deleted_is_dead_with_it() {
+async fn a_token_issued_during_its_applications_deletion_is_invalid() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let pair = world.pair(&mut member.browser, &app, "offers:read").await;
-    let held = world.hold(DELETE).await;
+    let held = world.open_transaction(DELETE).await;
     let refresh = world.oauth_request(&app, "token", &refreshing(&pair.refresh));
     let refreshed = tokio::spawn(refresh.send());
     let own = world.token_answer(&app).await;
@@ -55,12 +55,12 @@ async fn what_is_issued_while_the_application_is_deleted_is_dead_with_it() {
 }
 
 #[tokio::test]
-async fn an_approval_sees_the_deletion_that_it_waited_for() {
+async fn an_approval_waits_for_a_deletion_and_sees_it() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let asking = world.asking(&app, "offers:read");
     let page = world.screen(&mut member.browser, &asking).await;
     let form = page.form("/panel/consent").press("decision", "approve");
-    let held = world.hold(DELETE).await;
+    let held = world.open_transaction(DELETE).await;
     let approving = tokio::spawn(member.browser.posting(&form).send());
     world.waiters(1).await;
     held.end("commit").await;
@@ -99,7 +99,7 @@ async fn nothing_lives(world: &World, app: &Application, answer: Answer) {
 }
 
 #[tokio::test]
-async fn of_many_refreshes_or_exchanges_exactly_one_succeeds_and_what_it_gave_ends() {
+async fn of_concurrent_refreshes_or_exchanges_one_succeeds_and_its_pair_is_revoked() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let second = world.another().await;
     for _ in 0..3 {
@@ -117,7 +117,7 @@ async fn of_many_refreshes_or_exchanges_exactly_one_succeeds_and_what_it_gave_en
 }
 
 #[tokio::test]
-async fn rotation_against_a_replay_of_its_code_leaves_nothing_alive() {
+async fn a_rotation_concurrent_with_a_replay_leaves_no_valid_token() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let second = world.another().await;
     for _ in 0..10 {
@@ -134,7 +134,7 @@ async fn rotation_against_a_replay_of_its_code_leaves_nothing_alive() {
 }
 
 #[tokio::test]
-async fn an_exchange_against_a_disconnection_leaves_nothing_alive() {
+async fn an_exchange_concurrent_with_a_disconnection_leaves_no_valid_token() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let action = format!("/panel/connections/{}/disconnect", app.client_id);
     for _ in 0..10 {

@@ -5,7 +5,7 @@ use blackbox::{Expect, Wire, World, request};
 use crate::world;
 
 #[tokio::test]
-async fn the_pattern_is_matched_from_the_start_without_an_end_anchor_before_the_token() {
+async fn a_user_agent_starts_with_the_pattern_and_is_checked_before_the_token() {
     let world = world().await;
     let (_, token) = world.reader().await;
     let ask = async |agent: &str| {
@@ -55,7 +55,7 @@ fn places(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_request_id_that_follows_the_rule_is_echoed_everywhere_and_any_other_ignored() {
+async fn a_valid_request_id_is_echoed_everywhere_and_any_other_is_ignored() {
     let world = world().await;
     let (longest, too_long) = ("x".repeat(64), "x".repeat(65));
     for url in places(&world) {
@@ -94,7 +94,7 @@ async fn a_request_id_that_follows_the_rule_is_echoed_everywhere_and_any_other_i
 }
 
 #[tokio::test]
-async fn accept_is_ignored_and_no_cors_header_is_ever_sent() {
+async fn accept_is_ignored_and_no_cors_header_is_sent() {
     let world = world().await;
     let (_, token) = world.reader().await;
     for method in ["GET", "OPTIONS", "POST"] {

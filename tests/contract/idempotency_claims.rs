@@ -23,7 +23,7 @@ fn in_progress(answer: &Answer) {
 async fn while_the_first_request_runs_a_repeat_is_409_and_another_request_422() {
     let (world, trader, offer) = world_of_trade().await;
     let second = world.another().await;
-    let locked = world.hold(LOCK_OFFERS).await;
+    let locked = world.open_transaction(LOCK_OFFERS).await;
     let patch = |base: &str, stock: u32| {
         let url = format!("{base}/v1/offers/{offer}");
         let request = world.client.request(Method::PATCH, &url).bearer(&trader.token);
@@ -43,7 +43,9 @@ async fn while_the_first_request_runs_a_repeat_is_409_and_another_request_422() 
     assert_eq!((again.is_replayed(), &again.bytes), (true, &first.bytes));
     // The same applies to the marketplace's requests.
     let order = world.paid_order(&trader).await;
-    let locked = world.hold("select 1 from seller_orders for update").await;
+    let locked = world
+        .open_transaction("select 1 from seller_orders for update")
+        .await;
     let cancellation = format!("/orders/{}/cancellation", order.id);
     let cancel = || keyed(world.office(Method::POST, &cancellation), "k").send();
     let first = tokio::spawn(cancel());
@@ -57,7 +59,7 @@ async fn while_the_first_request_runs_a_repeat_is_409_and_another_request_422() 
 #[tokio::test]
 async fn a_disconnected_clients_request_is_completed() {
     let (world, trader, offer) = world_of_trade().await;
-    let locked = world.hold(LOCK_OFFERS).await;
+    let locked = world.open_transaction(LOCK_OFFERS).await;
     let (path, body) = (format!("/v1/offers/{offer}"), json!({"stock": 3}));
     let length = body.to_string().len().to_string();
     let headers = [
@@ -76,7 +78,7 @@ async fn a_disconnected_clients_request_is_completed() {
     let done = async || Some(repeat().await).filter(|answer| answer.status == 200);
     let answer = eventually("the answer of the first", done).await;
     assert!(answer.is_replayed());
-    assert_eq!(world.told("offer.stock_changed", &offer).await, 1);
+    assert_eq!(world.count_in_feed("offer.stock_changed", &offer).await, 1);
 }
 
 #[tokio::test]
@@ -108,7 +110,7 @@ async fn a_500_that_changed_nothing_releases_the_key() {
 async fn the_claim_of_a_dead_process_is_taken_over_after_its_lease() {
     let (mut world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
-    let locked = world.hold(LOCK_OFFERS).await;
+    let locked = world.open_transaction(LOCK_OFFERS).await;
     let first = patching(&world, &trader, &offer, &json!({"stock": 3}));
     let first = tokio::spawn(first.try_send());
     world.waiters(1).await;
@@ -132,7 +134,7 @@ async fn the_claim_of_a_dead_process_is_taken_over_after_its_lease() {
 async fn a_request_that_lost_its_claim_has_no_effect() {
     let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
-    let locked = world.hold(LOCK_OFFERS).await;
+    let locked = world.open_transaction(LOCK_OFFERS).await;
     let body = json!({"stock": 3, "price": {"amount": 77, "currency": "PLN"}});
     let slow = tokio::spawn(patching(&world, &trader, &offer, &body).send());
     world.waiters(1).await;
@@ -144,7 +146,11 @@ async fn a_request_that_lost_its_claim_has_no_effect() {
     let (slow, quick) = (slow.await.unwrap(), quick.await.unwrap());
     slow.is_problem(409, &[whole("idempotency_in_progress")]);
     assert_eq!(quick.expect(200).json()["stock"], 3);
-    assert_eq!(world.told("offer.price_changed", &offer).await, 1, "one effect");
+    assert_eq!(
+        world.count_in_feed("offer.price_changed", &offer).await,
+        1,
+        "one effect"
+    );
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ async fn keys_belong_to_the_seller_and_not_to_the_application() {
 }
 
 #[tokio::test]
-async fn which_keys_there_are() {
+async fn a_key_has_1_to_128_visible_characters() {
     let (world, trader, offer) = world_of_trade().await;
     let patch = |key| patch(&world, &trader.token, &offer, json!({"stock": 3}), key);
     let all: String = (0x21..0x7f_u8).map(char::from).collect();

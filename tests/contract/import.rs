@@ -76,7 +76,7 @@ async fn lines_are_created_updated_or_left_alone() {
 }
 
 #[tokio::test]
-async fn what_a_line_is() {
+async fn a_line_ends_in_lf_or_crlf_and_an_invalid_one_is_rejected_alone() {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let [one, two, three] = [1, 2, 3].map(|n| offer_line(n, json!({})));
@@ -119,7 +119,7 @@ async fn what_a_line_is() {
 }
 
 #[tokio::test]
-async fn good_lines_apply_though_others_are_rejected_with_their_reasons() {
+async fn valid_lines_apply_and_each_invalid_one_has_its_errors() {
     let world = world().await;
     let seller = world.seller().await;
     let good = offer_line(2, json!({}));

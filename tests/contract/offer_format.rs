@@ -74,7 +74,7 @@ async fn unknown_field_names_are_refused() {
 }
 
 #[tokio::test]
-async fn the_ends_of_every_range_are_kept_exactly() {
+async fn the_limits_of_each_range_are_stored_exactly() {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let longest = json!({
@@ -104,7 +104,7 @@ async fn the_ends_of_every_range_are_kept_exactly() {
 }
 
 #[tokio::test]
-async fn another_sellers_offer_is_not_told_from_one_that_does_not_exist() {
+async fn another_sellers_offer_is_404_like_an_unknown_one() {
     let world = world().await;
     let ((owner, token), (_, stranger)) = (world.reader().await, world.reader().await);
     let id = world.offer(&owner, 1, json!({})).await;

@@ -18,7 +18,7 @@ async fn listed(world: &World, token: &str, query: &str) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn the_newest_comes_first_and_of_one_instant_the_largest_id() {
+async fn offers_are_listed_newest_first_and_then_by_descending_id() {
     let world = world().await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let (seller, token) = world.reader().await;

@@ -26,7 +26,7 @@ async fn only_an_operator_token_gives_access() {
 }
 
 #[tokio::test]
-async fn the_two_listeners_do_not_serve_each_others_paths() {
+async fn each_listener_serves_its_own_paths_alone() {
     let world = world().await;
     let (_, token) = world.reader().await;
     for path in ["/v1/me", "/oauth/token"] {

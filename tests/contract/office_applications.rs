@@ -91,7 +91,7 @@ async fn every_field_is_validated() {
 }
 
 #[tokio::test]
-async fn a_name_is_unique_without_regard_to_case_and_stays_taken() {
+async fn an_applications_name_is_unique_ignoring_case_even_after_deletion() {
     let world = world().await;
     let (one, other) = (world.seller().await, world.seller().await);
     let app = world.register(&one, json!({"name": "Stock Sync"})).await;

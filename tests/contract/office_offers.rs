@@ -34,7 +34,7 @@ async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
 }
 
 #[tokio::test]
-async fn updated_at_moves_with_any_returned_field_and_with_nothing_else() {
+async fn feeding_moves_updated_at_if_and_only_if_a_returned_field_changes() {
     let world = world().await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let (seller, token) = world.reader().await;

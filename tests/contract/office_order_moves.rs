@@ -54,7 +54,7 @@ async fn order_after(world: &World, trader: &Trader, steps: &str) -> Order {
 }
 
 #[tokio::test]
-async fn the_table_of_moves() {
+async fn each_transition_is_made_repeated_or_refused_by_the_orders_state() {
     let world = world().await;
     let trader = world.trader().await;
     for (step, outcomes) in MOVES {
@@ -91,7 +91,7 @@ async fn the_table_of_moves() {
 }
 
 #[tokio::test]
-async fn cancelling_returns_what_was_taken_once_and_a_number_serves_as_well() {
+async fn a_cancellation_returns_the_taken_stock_once() {
     let (world, trader, offer) = world_of_trade().await;
     let seller = &trader.seller;
     let uncounted = world.any_offer(seller, json!({"stock": null})).await;
@@ -122,7 +122,7 @@ async fn cancelling_returns_what_was_taken_once_and_a_number_serves_as_well() {
 }
 
 #[tokio::test]
-async fn the_marketplace_ships_one_part_or_all_that_are_left() {
+async fn the_marketplace_ships_one_part_or_all_remaining_parts() {
     let world = world().await;
     let (traders, lines) = traders(&world, 3, 7).await;
     let order = world.paid(&lines, json!({})).await;

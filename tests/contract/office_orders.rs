@@ -16,7 +16,7 @@ async fn prepared(stock: Value) -> (World, Trader, String) {
 }
 
 #[tokio::test]
-async fn stock_goes_down_and_updated_at_with_it() {
+async fn placing_an_order_reduces_stock_and_moves_updated_at() {
     let (world, trader, offer) = prepared(json!(5)).await;
     let before = world.fed_offer(&trader.seller, &offer).await;
     let uncounted = world.any_offer(&trader.seller, json!({"stock": null})).await;
@@ -128,7 +128,7 @@ async fn every_field_is_validated() {
 }
 
 #[tokio::test]
-async fn numbers_are_given_or_made_and_never_twice_and_the_order_is_read_back() {
+async fn order_numbers_are_unique_given_or_generated() {
     let (world, trader, offer) = prepared(json!(null)).await;
     let (other, theirs) = (world.trader().await, offer_id(1));
     world.offer(&other.seller, 1, json!({})).await;

@@ -84,7 +84,7 @@ async fn sellers_are_listed_in_pages() {
 }
 
 #[tokio::test]
-async fn closing_is_harmless_to_repeat_and_opens_nothing_new() {
+async fn closing_a_seller_twice_is_200_and_a_closed_one_gets_no_credentials() {
     let world = world().await;
     let (seller, other) = (world.seller().await, world.seller().await);
     let path = format!("/sellers/{}", seller.id);

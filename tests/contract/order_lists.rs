@@ -62,7 +62,7 @@ async fn orders_are_listed_newest_first_in_stable_pages() {
 }
 
 #[tokio::test]
-async fn filters_alone_and_together() {
+async fn filters_apply_alone_and_together() {
     let (world, trader, placed, _clock) = prepared(6).await;
     for order in &placed[1..5] {
         world.settled(order, "payment").await;

@@ -85,7 +85,7 @@ async fn send(
 }
 
 #[tokio::test]
-async fn the_earliest_of_any_set_of_faults_is_answered() {
+async fn the_earliest_failed_check_determines_the_answer() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30Z").await;
     let tokens = tokens(&world).await;
@@ -109,7 +109,7 @@ async fn the_earliest_of_any_set_of_faults_is_answered() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_comes_after_scope_and_before_the_resource() {
+async fn the_body_size_is_checked_after_the_scope_and_before_the_resource() {
     let world = world().await;
     let (seller, reads) = world.reader().await;
     let writes = world.personal_token(&seller, &["offers:write"]).await.token;

@@ -15,7 +15,7 @@ async fn list(world: &World, trader: &Trader, query: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_field_from_placing_to_delivery() {
+async fn every_field_is_returned_from_placing_to_delivery() {
     let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
     let time = |second: u32| format!("2040-01-01T12:00:{second:02}.000001Z");
@@ -116,7 +116,7 @@ async fn buyer_and_address_are_returned_only_once_paid() {
 }
 
 #[tokio::test]
-async fn an_order_of_several_sellers_shows_each_its_own_part() {
+async fn each_seller_of_an_order_sees_its_own_part() {
     let (world, trader, offer) = world_of_trade().await;
     let other = world.trader().await;
     let others = [

@@ -42,7 +42,7 @@ async fn all_forms(member: &mut Member, app: &Application) -> Vec<Form> {
 }
 
 #[tokio::test]
-async fn no_form_works_without_its_browsers_own_token() {
+async fn a_form_without_its_browsers_token_is_403() {
     let world = world_of_consent().await;
     let (mut member, app) = furnished(&world).await;
     let foreign = world.member().await.browser.form("/panel/account").await;
@@ -73,7 +73,7 @@ async fn no_form_works_without_its_browsers_own_token() {
 }
 
 #[tokio::test]
-async fn what_is_another_sellers_does_not_exist() {
+async fn another_sellers_pages_and_forms_are_404() {
     let world = world_of_consent().await;
     let (mut member, app) = furnished(&world).await;
     let mut stranger = world.member().await;
@@ -135,7 +135,7 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
 }
 
 #[tokio::test]
-async fn registration_has_its_rules_beside_the_fields() {
+async fn registration_errors_are_shown_at_their_fields() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
     let new = "/panel/applications/new";
@@ -188,7 +188,7 @@ async fn registration_has_its_rules_beside_the_fields() {
 }
 
 #[tokio::test]
-async fn editing_narrows_at_once_and_deleting_is_confirmed() {
+async fn an_edit_takes_effect_at_once_and_a_deletion_is_confirmed() {
     let world = world_of_consent().await;
     let mut member = world.member().await;
     let scopes = ["offers:read", "orders:read"];

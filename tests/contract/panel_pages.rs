@@ -1,6 +1,6 @@
 //! Every page of the panel: its headers, its languages, HEAD, and trace ids.
 
-use blackbox::{Expect, Visitor, World, tells_of};
+use blackbox::{Expect, Visitor, World, logs_request};
 use reqwest::Method;
 use testkit::Answer;
 
@@ -47,7 +47,7 @@ fn is_guarded(path: &str, answer: &Answer) {
 }
 
 #[tokio::test]
-async fn every_answer_carries_the_headers_that_guard_it() {
+async fn every_answer_has_the_security_headers() {
     let world = world_of_consent().await;
     let (mut browser, pages) = pages(&world).await;
     for (path, status) in &pages {
@@ -72,7 +72,7 @@ async fn every_answer_carries_the_headers_that_guard_it() {
 }
 
 #[tokio::test]
-async fn assets_are_cached_and_pages_speak_polish_and_english() {
+async fn assets_are_cached_and_pages_are_in_polish_or_english() {
     let world = world().await;
     let page = world.visitor().open("/panel/sign-in").await.expect(200);
     for mark in [
@@ -110,5 +110,5 @@ async fn an_error_page_shows_its_trace_id_which_is_logged() {
     let trace_id = answer.must("x-trace-id");
     let html = String::from_utf8_lossy(&answer.bytes);
     assert!(html.contains(trace_id), "{html}");
-    world.server.log_with(|log| tells_of(log, trace_id)).await;
+    world.server.log_with(|log| logs_request(log, trace_id)).await;
 }

@@ -11,7 +11,7 @@ use crate::{UNDELAYED, instant, world, world_with};
 const WRONG: &str = "wrong horse battery";
 
 #[tokio::test]
-async fn the_right_password_opens_a_session_under_a_new_secret() {
+async fn a_sign_in_starts_a_session_with_a_new_secret() {
     let world = world().await;
     let member = world.member().await;
     let mut browser = world.visitor();
@@ -48,7 +48,7 @@ async fn cookies_are_secure_where_the_panel_is_reached_by_https() {
 }
 
 #[tokio::test]
-async fn unknown_wrong_closed_and_passwordless_read_the_same_and_take_the_same_work() {
+async fn each_failed_sign_in_has_the_same_text_and_takes_the_same_work() {
     let world = world().await;
     let (member, closed) = (world.member().await.seller, world.member().await.seller);
     world.close(&closed.id).await;
@@ -179,7 +179,7 @@ async fn signed_in_at_noon() -> (World, TestClock, Visitor) {
 }
 
 #[tokio::test]
-async fn eight_idle_hours_end_it_and_seven_days_however_busy() {
+async fn a_session_ends_after_eight_idle_hours_or_seven_days() {
     let (world, clock, mut browser) = signed_in_at_noon().await;
     clock.advance(TimeDelta::hours(8) - TimeDelta::minutes(2)).await;
     assert!(browser.is_in().await);
@@ -202,7 +202,7 @@ async fn eight_idle_hours_end_it_and_seven_days_however_busy() {
 }
 
 #[tokio::test]
-async fn every_process_knows_it_and_its_end() {
+async fn a_session_and_its_end_are_valid_in_every_process() {
     let world = world().await;
     let second = world.another().await;
     for action in ["/panel/sign-out", "/panel/sign-out-everywhere"] {
@@ -228,7 +228,7 @@ async fn every_process_knows_it_and_its_end() {
 }
 
 #[tokio::test]
-async fn what_is_no_session_is_none() {
+async fn a_changed_session_secret_is_no_session() {
     let world = world().await;
     let member = world.member().await;
     let (name, value) = member.browser.cookies.iter().next().unwrap();

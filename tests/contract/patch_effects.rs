@@ -69,7 +69,7 @@ async fn a_sellers_price_is_not_overwritten_by_feed_or_price_engine() {
 }
 
 #[tokio::test]
-async fn updated_at_moves_exactly_when_a_returned_field_does() {
+async fn patching_moves_updated_at_if_and_only_if_a_returned_field_changes() {
     let (world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
     let mut before = text(&world.fed_offer(&trader.seller, &offer).await, "updated_at");

@@ -20,7 +20,7 @@ async fn read(world: &World, token: &str, offer: &str) -> Value {
 }
 
 #[tokio::test]
-async fn each_property_alone_and_all_together() {
+async fn each_property_can_be_changed_alone_and_with_others() {
     let (world, trader, offer) = world_of_trade().await;
     let price = |amount: u64| json!({"amount": amount, "currency": "PLN"});
     for change in [
@@ -54,7 +54,7 @@ async fn each_property_alone_and_all_together() {
 }
 
 #[tokio::test]
-async fn every_bad_value_is_told_by_its_path_and_changes_nothing() {
+async fn each_invalid_value_is_named_by_its_path_and_nothing_is_changed() {
     let (world, trader, offer) = world_of_trade().await;
     let before = read(&world, &trader.token, &offer).await;
     let table = r#"
@@ -149,7 +149,7 @@ async fn every_bad_value_is_told_by_its_path_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn all_entries_come_together_headers_then_query_then_body_in_the_contracts_order() {
+async fn all_errors_are_listed_headers_before_query_before_body() {
     let (world, trader, offer) = world_of_trade().await;
     let path = format!("/v1/offers/{offer}?fields=nothing&colour=red");
     let request = world
@@ -171,7 +171,7 @@ async fn all_entries_come_together_headers_then_query_then_body_in_the_contracts
 }
 
 #[tokio::test]
-async fn scope_then_body_then_the_offer_itself() {
+async fn the_scope_is_checked_before_the_body_and_the_body_before_the_offer() {
     let (world, trader, offer) = world_of_trade().await;
     let reader = world.personal_token(&trader.seller, &["offers:read"]).await.token;
     let refused = send(&world, &reader, &offer, "{").await;
@@ -197,7 +197,7 @@ async fn scope_then_body_then_the_offer_itself() {
 }
 
 #[tokio::test]
-async fn what_the_offer_does_not_allow_is_told_together_and_nothing_is_applied() {
+async fn all_changes_that_the_offer_does_not_allow_are_listed_and_none_is_applied() {
     let (world, trader, _) = world_of_trade().await;
     let change = json!({"price": {"amount": 1, "currency": "PLN"}, "stock": 1, "status": "draft"});
     let [price, stock, status] = [

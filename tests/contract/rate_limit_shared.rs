@@ -8,7 +8,7 @@ use testkit::Client;
 use crate::{instant, world, world_with};
 
 #[tokio::test]
-async fn all_tokens_of_an_application_share_its_limit_and_no_other_application_does() {
+async fn all_tokens_of_an_application_share_one_limit() {
     let world = world().await;
     world.stop_clock("2040-01-01T12:00:30Z").await;
     let seller = world.seller().await;

@@ -32,7 +32,7 @@ async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_ot
 }
 
 #[tokio::test]
-async fn what_is_no_refresh_token_of_the_client_is_refused_without_harm() {
+async fn an_invalid_or_foreign_refresh_token_is_refused_and_revokes_nothing() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let other = world.partner(&world.seller().await, &["offers:read"]).await;
     let used = world.pair(&mut member.browser, &app, "offers:read").await;
@@ -74,7 +74,7 @@ async fn a_refresh_token_lives_90_days_from_its_own_issue() {
 }
 
 #[tokio::test]
-async fn scopes_never_grow_and_a_pair_refreshed_while_narrow_stays_narrow() {
+async fn a_refresh_never_widens_scopes() {
     let all = ["offers:read", "orders:read"];
     let (world, mut member, app) = with_partner(&all).await;
     let wide = world.pair(&mut member.browser, &app, &all.join(" ")).await;

@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_refresh_token_ends_its_family_and_an_access_token_itself_alone() {
+async fn revoking_a_refresh_token_ends_its_family_and_an_access_token_only_itself() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let first = world.pair(&mut member.browser, &app, "offers:read").await;
     let second = world.refreshed(&app, &first.refresh).await;

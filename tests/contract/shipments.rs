@@ -49,7 +49,7 @@ async fn a_shipment_with_each_carrier_is_returned_with_its_tracking_url() {
 }
 
 #[tokio::test]
-async fn every_bad_value_is_told_by_its_path_and_ships_nothing() {
+async fn each_invalid_value_is_named_by_its_path_and_nothing_is_shipped() {
     let (world, trader) = prepared().await;
     let order = world.paid_order(&trader).await;
     let many: Vec<_> = (0..1001).map(offer_id).collect();
@@ -123,7 +123,7 @@ async fn item_ids_are_checked_against_the_sellers_own_items() {
 }
 
 #[tokio::test]
-async fn refusals_in_their_order() {
+async fn a_shipment_is_refused_by_the_orders_state() {
     let (world, trader, mine) = world_of_trade().await;
     let other = world.trader().await;
     let theirs = world.any_offer(&other.seller, json!({})).await;
@@ -157,7 +157,7 @@ async fn refusals_in_their_order() {
 }
 
 #[tokio::test]
-async fn not_found_comes_before_items_and_items_before_the_state() {
+async fn access_is_checked_before_items_and_items_before_the_state() {
     let (world, trader) = prepared().await;
     let order = world.paid_order(&trader).await;
     let stranger = world.trader().await;
@@ -181,7 +181,7 @@ async fn not_found_comes_before_items_and_items_before_the_state() {
 }
 
 #[tokio::test]
-async fn a_buyer_who_cannot_be_told_is_not_notified() {
+async fn a_buyer_without_an_address_is_not_notified() {
     let (world, trader, offer) = world_of_trade().await;
     for changes in [
         json!({"buyer": null}),

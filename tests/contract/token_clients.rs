@@ -16,7 +16,7 @@ async fn refused(world: &World, app: &Application) {
 }
 
 #[tokio::test]
-async fn basic_and_body_credentials_are_accepted_each_alone() {
+async fn basic_and_body_credentials_are_accepted_but_not_together() {
     let world = world_of_consent().await;
     let seller = world.seller().await;
     let one = world.application(&seller, &["offers:read"]).await;
@@ -70,7 +70,7 @@ async fn basic_and_body_credentials_are_accepted_each_alone() {
 }
 
 #[tokio::test]
-async fn who_does_not_prove_who_it_is_is_an_invalid_client() {
+async fn wrong_or_missing_credentials_are_invalid_client() {
     let world = world_of_consent().await;
     let seller = world.seller().await;
     let one = world.application(&seller, &["offers:read"]).await;
@@ -121,7 +121,7 @@ async fn who_does_not_prove_who_it_is_is_an_invalid_client() {
 }
 
 #[tokio::test]
-async fn a_pending_application_works_for_its_owner_and_one_that_has_ended_for_nobody() {
+async fn a_pending_application_works_for_its_owner_and_an_ended_one_does_not() {
     let world = world().await;
     let seller = world.seller().await;
     for purpose in ["for_other_sellers", "other"] {

@@ -32,7 +32,7 @@ async fn application(world: &World) -> Application {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_clients_at_once_each_gets_its_own_answer() {
+async fn concurrent_clients_get_their_own_answers() {
     let world = world_of_consent().await;
     let second = world.another().await;
     let mut known = Vec::new();
@@ -60,7 +60,7 @@ async fn of_many_clients_at_once_each_gets_its_own_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_100_calls_of_each_of_two_clients_at_once_exactly_60_pass() {
+async fn of_100_concurrent_requests_of_each_client_exactly_60_pass() {
     let world = world_with(&[("OAUTH__TOKEN_LIMIT_PER_IP", "100000")]).await;
     world.stop_clock("2040-01-01T12:00:30.25Z").await;
     let second = world.another().await;

@@ -117,7 +117,7 @@ async fn a_client_has_60_authenticated_requests_a_minute_from_anywhere() {
 }
 
 #[tokio::test]
-async fn the_limits_are_settings_and_a_client_over_its_limit_still_has_to_prove_who_it_is() {
+async fn token_limits_are_settings_and_authentication_is_checked_before_them() {
     let world = world_with(&[
         ("OAUTH__TOKEN_LIMIT_PER_IP", "7"),
         ("OAUTH__TOKEN_LIMIT_PER_CLIENT", "2"),

@@ -21,7 +21,7 @@ async fn typed(world: &World, kind: &str, body: impl Into<Vec<u8>>) -> Answer {
 }
 
 #[tokio::test]
-async fn a_token_comes_with_type_lifetime_and_scope_but_no_refresh_token() {
+async fn a_client_token_has_type_lifetime_and_scope_and_no_refresh_token() {
     let world = world_with(&[("OAUTH__ACCESS_TOKEN_TTL", "90s")]).await;
     let short = world.token_answer(&application(&world).await).await;
     assert_eq!(short.json()["expires_in"], 90);
@@ -45,7 +45,7 @@ async fn a_token_comes_with_type_lifetime_and_scope_but_no_refresh_token() {
 }
 
 #[tokio::test]
-async fn forms_and_json_are_read_with_any_case_and_charset_of_their_type() {
+async fn forms_and_json_are_accepted_and_any_other_body_is_refused() {
     let world = world_of_consent().await;
     let app = application(&world).await;
     let (id, secret) = (&app.client_id, &app.client_secret);
@@ -131,7 +131,7 @@ async fn a_body_may_have_16_kib() {
 }
 
 #[tokio::test]
-async fn other_methods_and_paths_are_404_in_the_shape_of_oauth() {
+async fn other_methods_and_paths_are_404_in_the_format_of_oauth() {
     let world = world().await;
     let ask = |method: &str, path: &str| world.at(method, path).without("user-agent").send();
     let paths =
@@ -166,7 +166,7 @@ fn scopes(answer: &Answer) -> String {
 }
 
 #[tokio::test]
-async fn a_token_gets_the_scopes_it_asks_for_or_all_of_the_application() {
+async fn a_token_gets_the_requested_scopes_or_all_of_the_application() {
     let world = world_of_consent().await;
     let all: Vec<_> = SCOPES.split(' ').collect();
     let app = world.application(&world.seller().await, &all).await;
@@ -199,7 +199,7 @@ async fn a_token_gets_the_scopes_it_asks_for_or_all_of_the_application() {
 }
 
 #[tokio::test]
-async fn the_document_names_the_issuer_without_a_trailing_slash_and_what_there_is() {
+async fn the_metadata_names_the_issuer_without_a_trailing_slash() {
     for configured in ["https://api.example", "https://api.example/"] {
         let world = world_with(&[("SERVER__PUBLIC_URL", configured)]).await;
         let request = world.at("GET", "/.well-known/oauth-authorization-server");

@@ -32,7 +32,7 @@ const REFUSED: [&str; 14] = [
 ];
 
 #[tokio::test]
-async fn only_the_public_internet_is_subscribed() {
+async fn only_public_addresses_can_be_subscribed() {
     let (public, private) = (Ipv4Addr::new(1, 1, 1, 1), Ipv4Addr::new(10, 1, 2, 3));
     let names = NameServer::start(&[
         ("public.example", &[public, Ipv4Addr::new(8, 8, 8, 8)]),
@@ -76,7 +76,7 @@ async fn only_the_public_internet_is_subscribed() {
 }
 
 #[tokio::test]
-async fn a_name_that_points_elsewhere_after_the_check_gets_no_connection() {
+async fn a_name_that_resolves_to_a_private_address_later_gets_no_connection() {
     let public = Ipv4Addr::new(1, 1, 1, 1);
     let names = NameServer::start(&[("turning.example", &[public]), ("mixing.example", &[public])]).await;
     let world = world_with(&[("WEBHOOKS__NAME_SERVERS", &names.address.to_string())]).await;

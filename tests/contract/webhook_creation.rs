@@ -19,7 +19,7 @@ async fn prepared() -> (World, Integration) {
 }
 
 #[tokio::test]
-async fn a_subscription_comes_back_whole_with_its_secret() {
+async fn a_created_subscription_is_returned_with_its_secret() {
     let (world, own) = prepared().await;
     let url = "https://1.1.1.1:8443/a%20b/../c?shop=%C5%BC&x=1;2";
     let events = ["order.paid", "offer.rejected"];
@@ -48,7 +48,7 @@ async fn a_subscription_comes_back_whole_with_its_secret() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_body_is_named() {
+async fn each_invalid_field_of_a_subscription_is_named() {
     let (world, own) = prepared().await;
     let post = async |query: &str, body: &str| -> Answer {
         let body: Value = body.replace("PUBLIC", PUBLIC).parse().unwrap();

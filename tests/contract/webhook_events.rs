@@ -44,7 +44,7 @@ fn sorted(mut told: Vec<(String, Value)>) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn every_transition_is_told_once_in_the_contracts_form() {
+async fn each_transition_is_delivered_once_in_the_contracts_format() {
     let docs = ("SERVER__DOCS_URL", "https://docs.shop.example");
     let world = world_of_hooks(&[("SERVER__SERVICE_NAME", "shop"), docs]).await;
     for is_test in [false, true] {

@@ -10,7 +10,7 @@ async fn listed(world: &World, token: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_list_is_whole_and_an_end_is_an_end() {
+async fn all_subscriptions_are_listed_and_a_deleted_one_is_404() {
     let world = World::with(PROGRAM, local_receivers).await;
     let own = world.integration().await;
     let empty = world.read(&own.token, "/v1/webhooks").await;
@@ -43,7 +43,7 @@ async fn the_list_is_whole_and_an_end_is_an_end() {
 }
 
 #[tokio::test]
-async fn nobody_sees_or_ends_what_is_anothers() {
+async fn another_applications_subscription_is_neither_listed_nor_deleted() {
     let world = World::with(PROGRAM, local_receivers).await;
     let (own, _, hook) = world.subscribed().await;
     // Another application of the same seller, and another seller's.
@@ -61,7 +61,7 @@ async fn nobody_sees_or_ends_what_is_anothers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_have_room_however_many_come_at_once() {
+async fn an_application_may_have_twenty_subscriptions_of_a_seller() {
     let world = World::with(PROGRAM, local_receivers).await;
     let own = world.integration().await;
     let body = json!({"url": "http://127.0.0.1:9/", "events": ["order.paid"]});

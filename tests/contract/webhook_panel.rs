@@ -41,7 +41,7 @@ fn id(of: &Value) -> String {
 }
 
 #[tokio::test]
-async fn failed_deliveries_are_found_and_each_failure_is_explained() {
+async fn failed_deliveries_are_listed_and_each_failure_is_explained() {
     let names = NameServer::start(&[("moved.example", &[Ipv4Addr::LOCALHOST])]).await;
     let names_at = names.address.to_string();
     let settings = [

@@ -103,7 +103,7 @@ pub(crate) fn unused_url() -> String {
 }
 
 #[tokio::test]
-async fn a_receiver_that_fails_holds_up_nobody_else() {
+async fn a_failing_receiver_does_not_delay_deliveries_to_others() {
     let settings = [
         ("WEBHOOKS__ATTEMPT_TIMEOUT", "3s"),
         ("WEBHOOKS__CONCURRENCY", "32"),

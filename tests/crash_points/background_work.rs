@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use blackbox::{CarrierStub, Integration, Receiver, Reply, Says, World, soon_again, until};
+use blackbox::{CarrierStub, Integration, Receiver, Reply, StubAnswer, World, soon_again, until};
 use chrono::TimeDelta;
 use rustix::process::Signal;
 use serde_json::json;
@@ -287,12 +287,12 @@ impl Work for Parcels {
 
     async fn prepare(&self, world: &World) {
         self.carrier
-            .says("PARCEL", Says::State("adopted_at_source_branch"));
+            .answers("PARCEL", StubAnswer::State("adopted_at_source_branch"));
         let order = world.paid_order(&self.own.trader()).await;
         let parcel = json!({"carrier": "inpost", "tracking_number": "PARCEL"});
         world.ship(&self.own.token, &order.id, &parcel).await.expect(201);
         self.carrier
-            .says("PARCEL", Says::Delivered("2015-09-17T11:28:00.000+02:00"));
+            .answers("PARCEL", StubAnswer::Delivered("2015-09-17T11:28:00.000+02:00"));
     }
 
     async fn judge(&self, rig: &Rig) -> Verdict {

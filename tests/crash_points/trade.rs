@@ -6,8 +6,8 @@ use std::{
 };
 
 use blackbox::{
-    CarrierStub, EVENTS, Integration, Receiver, Says, World, items, line, number_of, offer_line, order_body,
-    text, until,
+    CarrierStub, EVENTS, Integration, Receiver, StubAnswer, World, items, line, number_of, offer_line,
+    order_body, text, until,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -142,7 +142,7 @@ async fn an_order_is_placed_paid_cancelled_erased_and_shipped_once() {
     });
     rig.check(&erased).await.expect("a buyer is erased");
 
-    let adopted = || carrier.says("PARCEL", Says::State("adopted_at_source_branch"));
+    let adopted = || carrier.answers("PARCEL", StubAnswer::State("adopted_at_source_branch"));
     adopted();
     let shipped = Trade::of(own, async |world: &World, own: &Integration| {
         let (token, order) = (own.token.clone(), world.paid_order(&own.trader()).await);
@@ -150,10 +150,10 @@ async fn an_order_is_placed_paid_cancelled_erased_and_shipped_once() {
         call(move |world| world.shipping(&token, &order.id, &parcel))
     });
     rig.check(&shipped).await.expect("an order is shipped");
-    carrier.says("PARCEL", Says::Silence);
+    carrier.answers("PARCEL", StubAnswer::Silence);
     let killed = rig.check_killed(&shipped, async || {
-        let before = carrier.asked("PARCEL");
-        until("the look-up", async || carrier.asked("PARCEL") > before).await;
+        let before = carrier.look_ups_of("PARCEL");
+        until("the look-up", async || carrier.look_ups_of("PARCEL") > before).await;
         adopted();
     });
     killed.await.expect("the process is killed during the look-up");

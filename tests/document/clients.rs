@@ -61,7 +61,7 @@ fn copy(from: &str, to: &Path) {
 }
 
 #[tokio::test]
-async fn a_typescript_client_trades() {
+async fn a_generated_typescript_client_trades() {
     let (Some(mut generator), Some(mut compiler), Some(mut node)) =
         (of_node("openapi-typescript"), of_node("tsc"), of_machine("node"))
     else {
@@ -82,7 +82,7 @@ async fn a_typescript_client_trades() {
 }
 
 #[tokio::test]
-async fn a_python_client_trades() {
+async fn a_generated_python_client_trades() {
     let (Some(mut generator), Some(mut checker), Some(mut python)) = (
         of_python("openapi-python-client"),
         of_python("mypy"),
@@ -112,7 +112,7 @@ async fn a_python_client_trades() {
 }
 
 #[tokio::test]
-async fn a_rust_client_of_openapi_generator_trades() {
+async fn a_generated_rust_client_trades() {
     let (Some(mut generator), Some(_), Some(mut cargo)) = (
         of_python("openapi-generator-cli"),
         of_machine("java"),

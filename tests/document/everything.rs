@@ -1,7 +1,7 @@
 //! Tests the whole document with schemathesis: valid requests are accepted, invalid ones are rejected, and every answer is documented.
 //!
 //! `EXAMPLES` and `SEED` make a longer run:
-//! `EXAMPLES=2000 SEED=7 cargo test -p blackbox --test document -- all_that_the_document_says`.
+//! `EXAMPLES=2000 SEED=7 cargo test -p blackbox --test document -- the_running_program`.
 
 use blackbox::{Document, Sandbox, documented_returns};
 use serde_json::Value;
@@ -25,7 +25,7 @@ const ENVIRONMENT: [(&str, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn all_that_the_document_says_is_so() {
+async fn the_running_program_conforms_to_the_document() {
     let Some(mut schemathesis) = of_python("schemathesis") else {
         return;
     };

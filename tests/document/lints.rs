@@ -6,7 +6,7 @@ use crate::tools::{committed, of_node, run};
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
 
 #[tokio::test]
-async fn redocly_has_nothing_to_say() {
+async fn redocly_finds_no_problem() {
     let Some(mut redocly) = of_node("redocly") else {
         return;
     };
@@ -21,7 +21,7 @@ async fn redocly_has_nothing_to_say() {
 }
 
 #[tokio::test]
-async fn spectral_has_nothing_to_say() {
+async fn spectral_finds_no_problem() {
     let Some(mut spectral) = of_node("spectral") else {
         return;
     };

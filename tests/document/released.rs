@@ -96,7 +96,7 @@ fn is_announced(found: &str, announced: &[String]) -> bool {
 }
 
 #[test]
-fn nothing_that_was_released_breaks_unannounced() {
+fn breaks_of_the_released_document_are_announced() {
     let (version, last) = last_released();
     let current = read(&docs().join("openapi.json"));
     let now = current["info"]["version"].as_str().unwrap();
@@ -124,7 +124,7 @@ fn nothing_that_was_released_breaks_unannounced() {
 const ITEM: &str = "- **Incompatible**, announced 2027-01-15, effective 2027-07-15, both until 2028-01-15: `Offer.brand`: it is gone";
 
 #[test]
-fn an_announcement_covers_its_changes_from_its_day_on() {
+fn an_announcement_applies_from_its_effective_date() {
     let changelog = format!(
         "## [Unreleased]\n\n- Another.\n{ITEM},\n  and `Offer.ean`: `maximum` was\n  1 and is 20.\n\n## [1.1.0] - 2027-08-01\n\n{ITEM}\n\n## [1.0.0] - 2026-11-20\n"
     );
@@ -144,7 +144,7 @@ fn an_announcement_covers_its_changes_from_its_day_on() {
 }
 
 #[test]
-fn an_announcement_needs_its_dates_notice_and_changes() {
+fn an_announcement_needs_all_dates_notice_and_a_place() {
     let section = "\n## [1.0.0] - 2026-11-20\n";
     let today = "2027-07-15".parse().unwrap();
     assert!(announced(&format!("\n{ITEM}\n{section}"), "1.0.0", today).is_ok());
@@ -182,7 +182,7 @@ fn edited(pointer: &str, value: Value) -> Value {
 }
 
 #[test]
-fn each_edit_that_a_client_would_notice_is_found() {
+fn each_breaking_edit_is_found() {
     let released: Value = SAMPLE.parse().unwrap();
     assert_eq!(breaks(&released, &released).len(), 0);
     for edit in EDITS.lines().filter(|line| !line.starts_with('#')) {

@@ -42,7 +42,7 @@ pub(crate) async fn refresh_token(shop: &Shop) -> String {
 
 /// Asserts that each refresh used the token of the previous one.
 pub(crate) fn each_was_used_once(shop: &Shop, first: &str) {
-    let refreshes = shop.calls.said("POST", "/oauth/token");
+    let refreshes = shop.calls.exchanges("POST", "/oauth/token");
     assert!(refreshes.len() >= 3, "{refreshes:?}");
     let mut expected = first.to_owned();
     for refresh in refreshes {

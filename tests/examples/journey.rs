@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use blackbox::{Disturbance, Said, eventually, until};
+use blackbox::{Disturbance, Exchange, eventually, until};
 use serde_json::json;
 use testkit::Answer;
 use tokio::sync::Notify;
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::{program::Example, shop::Shop};
 
 /// Orders from before the example's start: it ships its own and leaves the one that it may not ship (409).
-pub(crate) async fn what_was_there(shop: &Shop, example: &Example) {
+pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
     let others = shop.seller()["examples"]["multi_seller_order"].as_str().unwrap();
     let reading = shop.calls.has(1, "GET", "/v1/orders?").await;
     let waiting = reading[0].answered().json()["items"].clone();
@@ -25,40 +25,40 @@ pub(crate) async fn what_was_there(shop: &Shop, example: &Example) {
     assert_eq!(refused[0].answered().code(), "multi_seller_order");
     // The example reads the order again before it decides.
     shop.calls.has(2, "GET", &format!("/v1/orders/{others}")).await;
-    has_said(example, "holds other sellers' items too").await;
+    wait_for_output(example, "holds other sellers' items too").await;
     assert_eq!(shop.status(others).await, "processing");
 }
 
-async fn has_said(example: &Example, words: &str) {
+async fn wait_for_output(example: &Example, words: &str) {
     until(words, async || example.output().contains(words)).await;
 }
 
 /// Waits until the example has shipped an order and is idle.
 async fn is_done(example: &Example, order: &str) {
-    has_said(example, &format!("order {order} is shipped: Other PARCEL-")).await;
+    wait_for_output(example, &format!("order {order} is shipped: Other PARCEL-")).await;
 }
 
 /// The delivery of `order.paid` for an order.
-async fn told(shop: &Shop, order: &str) -> Said {
+async fn paid_delivery(shop: &Shop, order: &str) -> Exchange {
     eventually("the delivery", async || {
-        let deliveries = shop.events.said("POST", "/hooks");
-        deliveries.into_iter().find(|said| {
-            let body = said.request.json();
-            said.answer.is_some() && body["event"] == "order.paid" && body["data"]["order_id"] == order
+        let deliveries = shop.events.exchanges("POST", "/hooks");
+        deliveries.into_iter().find(|exchange| {
+            let body = exchange.request.json();
+            exchange.answer.is_some() && body["event"] == "order.paid" && body["data"]["order_id"] == order
         })
     })
     .await
 }
 
 /// A webhook leads to a shipment, its repetition to nothing, and a forged one is rejected.
-pub(crate) async fn what_is_told(shop: &Shop, example: &Example) {
+pub(crate) async fn a_webhook_delivery(shop: &Shop, example: &Example) {
     let order = shop.paid_order().await;
-    let delivery = told(shop, &order).await;
+    let delivery = paid_delivery(shop, &order).await;
     assert_eq!(delivery.answered().status, 204);
     shop.is_shipped(&order).await;
     is_done(example, &order).await;
     let about = format!("/v1/orders/{order}");
-    let counts = || ["GET", "POST"].map(|method| shop.calls.said(method, &about).len());
+    let counts = || ["GET", "POST"].map(|method| shop.calls.exchanges(method, &about).len());
     let before = counts();
     assert_eq!(before[1], 1, "one shipment");
 
@@ -84,22 +84,22 @@ pub(crate) async fn too_many_requests(shop: &Shop, example: &Example) {
         shop.calls.disturb(method, part, limited);
         let order = shop.paid_order().await;
         is_done(example, &order).await;
-        let said = shop.calls.said(method, &order);
-        assert_eq!(said[0].answered().status, 429);
-        let waited = said[1].request.at - said[0].request.at;
+        let sent = shop.calls.exchanges(method, &order);
+        assert_eq!(sent[0].answered().status, 429);
+        let waited = sent[1].request.at - sent[0].request.at;
         assert!(waited >= Duration::from_secs(1), "{method}: {waited:?}");
     }
 }
 
 /// The requests that report the order's shipment. Asserts that they are equal.
-fn shipments(shop: &Shop, order: &str) -> Vec<Said> {
-    let said = shop.calls.said("POST", &format!("{order}/shipments"));
-    for again in &said {
-        let key = |said: &Said| said.request.header("idempotency-key").to_owned();
-        assert_eq!(key(again), key(&said[0]));
-        assert_eq!(again.request.body, said[0].request.body);
+fn shipments(shop: &Shop, order: &str) -> Vec<Exchange> {
+    let sent = shop.calls.exchanges("POST", &format!("{order}/shipments"));
+    for again in &sent {
+        let key = |exchange: &Exchange| exchange.request.header("idempotency-key").to_owned();
+        assert_eq!(key(again), key(&sent[0]));
+        assert_eq!(again.request.body, sent[0].request.body);
     }
-    said
+    sent
 }
 
 fn is_replay(answer: &Answer) -> bool {
@@ -129,11 +129,11 @@ pub(crate) async fn a_lost_answer(shop: &Shop, example: &Example) {
 
 /// The token is revoked: the example gets another one, once, and continues.
 pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str) {
-    let calls = shop.calls.said("GET", "/v1/");
-    let authorized = |said: &Said| said.request.header("authorization").to_owned();
+    let calls = shop.calls.exchanges("GET", "/v1/");
+    let authorized = |exchange: &Exchange| exchange.request.header("authorization").to_owned();
     let bearer = authorized(calls.last().unwrap());
-    let tokens = shop.calls.said("POST", "/oauth/token").len();
-    let credentials = authorized(&shop.calls.said("POST", "/oauth/token")[0]);
+    let tokens = shop.calls.exchanges("POST", "/oauth/token").len();
+    let credentials = authorized(&shop.calls.exchanges("POST", "/oauth/token")[0]);
     let token = bearer.strip_prefix("Bearer ").unwrap();
     let revoke = shop.client.post(&format!("{}/oauth/revoke", shop.base_url()));
     let revoked = revoke
@@ -143,10 +143,10 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
 
     let order = shop.paid_order().await;
     is_done(example, &order).await;
-    let reads = shop.calls.said("GET", &format!("/v1/orders/{order}"));
-    let statuses = reads.iter().map(|said| said.answered().status);
+    let reads = shop.calls.exchanges("GET", &format!("/v1/orders/{order}"));
+    let statuses = reads.iter().map(|exchange| exchange.answered().status);
     assert_eq!(statuses.take(2).collect::<Vec<_>>(), [401, 200]);
-    let got = shop.calls.said("POST", "/oauth/token");
+    let got = shop.calls.exchanges("POST", "/oauth/token");
     assert_eq!(got.len(), tokens + 1, "one token for one that has ended");
     let form = String::from_utf8_lossy(&got[tokens].request.body).into_owned();
     assert!(form.contains(&format!("grant_type={grant}")));
@@ -155,7 +155,7 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
 /// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next order continues.
 pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
     let gate = Arc::new(Notify::new());
-    let held = Disturbance::Held(Arc::clone(&gate));
+    let held = Disturbance::Delayed(Arc::clone(&gate));
     shop.calls.disturb("POST", "/shipments", held);
     let order = shop.paid_order().await;
     let is_sent = async || !shipments(shop, &order).is_empty();
@@ -169,7 +169,7 @@ pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
     let sent = shipments(shop, &order);
     assert_eq!(sent.len(), 1, "it is not tried again");
     assert_eq!(sent[0].answered().code(), "order_cancelled");
-    has_said(example, "was cancelled: keep its parcel back").await;
+    wait_for_output(example, "was cancelled: keep its parcel back").await;
     assert_eq!(shop.status(&order).await, "cancelled");
 }
 
@@ -179,22 +179,22 @@ pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     let order = shop.paid_order().await;
     shop.calls.has(1, "POST", &format!("{order}/shipments")).await;
     example.crash();
-    let subscriptions = shop.calls.said("POST", "/v1/webhooks").len();
+    let subscriptions = shop.calls.exchanges("POST", "/v1/webhooks").len();
     shop.start_again(example).await;
     shop.calls.has(2, "POST", &format!("{order}/shipments")).await;
     let sent = shipments(shop, &order);
     assert!(is_replay(sent[1].answered()), "{sent:?}");
-    let present = shop.calls.said("POST", "/v1/webhooks").len();
+    let present = shop.calls.exchanges("POST", "/v1/webhooks").len();
     assert_eq!(present, subscriptions, "it has its subscription");
 }
 
 /// An order is paid while the example is down: its next run finds the order long before the next delivery.
 pub(crate) async fn a_missed_event(shop: &Shop, example: &mut Example) {
-    let readings = shop.calls.said("GET", "/v1/orders?").len();
+    let readings = shop.calls.exchanges("GET", "/v1/orders?").len();
     example.crash();
     let order = shop.paid_order().await;
     shop.start_again(example).await;
     shop.is_shipped(&order).await;
-    let reading = &shop.calls.said("GET", "/v1/orders?")[readings];
+    let reading = &shop.calls.exchanges("GET", "/v1/orders?")[readings];
     assert!(reading.target.contains("updated_after="), "{}", reading.target);
 }

@@ -26,8 +26,8 @@ async fn for_its_owner(language: Language) {
     }
     let shop = Shop::open().await;
     let mut example = shop.example(language, None).await;
-    journey::what_was_there(&shop, &example).await;
-    journey::what_is_told(&shop, &example).await;
+    journey::earlier_orders(&shop, &example).await;
+    journey::a_webhook_delivery(&shop, &example).await;
     journey::too_many_requests(&shop, &example).await;
     journey::a_failure(&shop, &example).await;
     journey::a_lost_answer(&shop, &example).await;
@@ -45,7 +45,7 @@ async fn for_another_seller(language: Language) {
     let shop = Shop::open().await;
     let refresh_token = consent::refresh_token(&shop).await;
     let mut example = shop.example(language, Some(&refresh_token)).await;
-    journey::what_was_there(&shop, &example).await;
+    journey::earlier_orders(&shop, &example).await;
     journey::a_revoked_token(&shop, &example, "refresh_token").await;
     example.crash();
     shop.start_again(&mut example).await;

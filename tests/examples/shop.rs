@@ -1,6 +1,6 @@
 //! A sandbox with the marketplace's actions, and recording proxies between it and an example in both directions.
 
-use blackbox::{Between, Sandbox, text, until};
+use blackbox::{RecordingProxy, Sandbox, text, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,9 +19,9 @@ const FOR_OTHERS: usize = 1;
 pub(crate) struct Shop {
     pub sandbox: Sandbox,
     /// The example's requests to the service.
-    pub calls: Between,
+    pub calls: RecordingProxy,
     /// The service's requests to the example.
-    pub events: Between,
+    pub events: RecordingProxy,
     port: u16,
     pub client: Client,
     folder: TempDir,
@@ -34,8 +34,8 @@ impl Shop {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         Self {
-            calls: Between::start(&sandbox.text("base_url")).await,
-            events: Between::start(&format!("http://127.0.0.1:{port}")).await,
+            calls: RecordingProxy::start(&sandbox.text("base_url")).await,
+            events: RecordingProxy::start(&format!("http://127.0.0.1:{port}")).await,
             port,
             client: Client::new(),
             sandbox,
@@ -81,7 +81,7 @@ impl Shop {
 
     /// Starts the example again and waits until it has caught up.
     pub(crate) async fn start_again(&self, example: &mut Example) {
-        let readings = self.calls.said("GET", "/v1/orders?").len();
+        let readings = self.calls.exchanges("GET", "/v1/orders?").len();
         example.start();
         self.calls.has(readings + 1, "GET", "/v1/orders?").await;
     }

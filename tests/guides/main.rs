@@ -36,14 +36,14 @@ fn root() -> &'static Path {
 }
 
 #[test]
-fn the_pages_keep_to_the_convention() {
+fn every_page_follows_the_convention() {
     let pages = page::all_pages(root()).unwrap();
     let faults: Vec<_> = pages.iter().flat_map(|page| &page.faults).collect();
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[tokio::test]
-async fn every_page_can_be_copied() {
+async fn every_command_of_every_page_works() {
     let missing: Vec<_> = TOOLS.iter().filter(|tool| on_path(tool).is_none()).collect();
     if !missing.is_empty() {
         skipped(&format!("{missing:?} are not installed"));

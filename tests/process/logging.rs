@@ -1,6 +1,6 @@
 //! The log: one line for each request.
 
-use blackbox::{events, requests, tells_of};
+use blackbox::{events, logs_request, requests};
 use reqwest::Method;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
             .send()
             .await
             .expect(status);
-        let log = requests(&world.server.log_with(|log| tells_of(log, &trace_id)).await);
+        let log = requests(&world.server.log_with(|log| logs_request(log, &trace_id)).await);
         let lines = log.iter().filter(|line| line["trace_id"] == trace_id.as_str());
         let [line] = lines.collect::<Vec<_>>()[..] else {
             panic!("not one line for {path}: {log:?}")
@@ -53,7 +53,7 @@ async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
         .office(Method::GET, &format!("/sellers/{}", seller.id))
         .header("x-request-id", "office-one");
     office.send().await.expect(200);
-    let log = world.server.log_with(|log| tells_of(log, "office-one")).await;
+    let log = world.server.log_with(|log| logs_request(log, "office-one")).await;
     assert!(
         !log.contains("otel_"),
         "without a collector there are no traces: {log}"

@@ -103,10 +103,10 @@ async fn nobody_can_know(loss: Fault) {
     }
     assert_eq!(stock(&world, &offer).await, 3);
     until("the feed", async || {
-        world.told("offer.stock_changed", &offer).await > 0
+        world.count_in_feed("offer.stock_changed", &offer).await > 0
     })
     .await;
-    assert_eq!(world.told("offer.stock_changed", &offer).await, 1);
+    assert_eq!(world.count_in_feed("offer.stock_changed", &offer).await, 1);
 }
 
 #[tokio::test]

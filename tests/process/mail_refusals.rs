@@ -2,7 +2,7 @@
 
 use blackbox::{
     MachineNames, MailServer, Point,
-    Trouble::{self, HangsUp, Says},
+    Trouble::{self, HangsUp, Replies},
     World, line, parcel, until,
 };
 use chrono::TimeDelta;
@@ -13,15 +13,15 @@ use crate::{PROGRAM, metrics, name_servers::FAULTS};
 
 /// Temporary trouble, and where it occurs.
 const PASSING: [(Point, Trouble); 9] = [
-    (Point::Greeting, Says("421 4.3.2 too busy")),
-    (Point::Hello, Says("451 4.3.0 not now")),
-    (Point::Sender, Says("451 4.3.0 not now")),
+    (Point::Greeting, Replies("421 4.3.2 too busy")),
+    (Point::Hello, Replies("451 4.3.0 not now")),
+    (Point::Sender, Replies("451 4.3.0 not now")),
     // The settings lack credentials that the server requires; the operator can fix that.
-    (Point::Sender, Says("530 5.7.0 sign in first")),
-    (Point::Recipient, Says("450 4.2.1 greylisted")),
-    (Point::Data, Says("451 4.3.0 not now")),
+    (Point::Sender, Replies("530 5.7.0 sign in first")),
+    (Point::Recipient, Replies("450 4.2.1 greylisted")),
+    (Point::Data, Replies("451 4.3.0 not now")),
     (Point::Begun, HangsUp),
-    (Point::Content, Says("452 4.3.1 no space")),
+    (Point::Content, Replies("452 4.3.1 no space")),
     (Point::Data, HangsUp),
 ];
 
@@ -112,7 +112,7 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     is_recorded(&world, &gone_id, GIVEN_UP).await;
     is_recorded(&world, &here_id, "sent_at is not null and attempts = 1").await;
     server.is_well();
-    server.fails(Point::Content, Says("554 5.7.1 it looks like spam"));
+    server.fails(Point::Content, Replies("554 5.7.1 it looks like spam"));
     let (spam, spam_id) = shipped(&world, "here@buyer.example").await;
     is_recorded(&world, &spam_id, GIVEN_UP).await;
     server.is_well();

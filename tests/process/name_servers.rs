@@ -6,7 +6,7 @@ use std::{
 };
 
 use blackbox::{
-    CarrierStub, EVENTS, Expect as _, MachineNames, NameServer, Receiver, Says, World, eventually,
+    CarrierStub, EVENTS, Expect as _, MachineNames, NameServer, Receiver, StubAnswer, World, eventually,
     local_receivers, threads_of,
 };
 use chrono::TimeDelta;
@@ -127,14 +127,14 @@ async fn a_carrier_whose_name_fails_hinders_no_shipment() {
     let trader = world.trader().await;
     // Whether the carrier was queried; it reports every parcel as delivered.
     let ship = async |number: String| {
-        carrier.says(&number, Says::Delivered("2015-09-17T11:28:00.000+02:00"));
+        carrier.answers(&number, StubAnswer::Delivered("2015-09-17T11:28:00.000+02:00"));
         let order = world.paid_order(&trader).await;
         let parcel = json!({"carrier": "inpost", "tracking_number": number});
         let begun = Instant::now();
         let made = world.ship(&trader.token, &order.id, &parcel).await.expect(201);
         assert!(begun.elapsed() < WITH_CARRIER, "{number}: {:?}", begun.elapsed());
         let asked = made.json()["delivered_already"] == true;
-        assert_eq!(carrier.asked(&number), usize::from(asked), "{number}");
+        assert_eq!(carrier.look_ups_of(&number), usize::from(asked), "{number}");
         asked
     };
     assert!(ship("FIRST".to_owned()).await);

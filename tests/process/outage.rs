@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, World, events, offer_body, offer_id, tells_of};
+use blackbox::{Expect, World, events, logs_request, offer_body, offer_id};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Client, Request, ServerOptions};
@@ -136,7 +136,7 @@ async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_returned()
         let message = |answer: &Answer| answer.json()["errors"][0]["message"].clone();
         assert_eq!(message(answer), message(&answers[0]));
     }
-    let whole = |log: &str| tells_of(log, "outage-one") && tells_of(log, "outage-two");
+    let whole = |log: &str| logs_request(log, "outage-one") && logs_request(log, "outage-two");
     let log = events(&world.server.log_with(whole).await);
     for id in ["outage-one", "outage-two"] {
         let of_it = log.iter().filter(|event| event.to_string().contains(id));

@@ -99,5 +99,5 @@ world.count(open, "").await == 1 })
         late.status == 500 || (late.status, &late.bytes) == (200, &answer.bytes),
         "{late:?}"
     );
-    assert_eq!(world.told("offer.stock_changed", &offer).await, 1);
+    assert_eq!(world.count_in_feed("offer.stock_changed", &offer).await, 1);
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{CarrierStub, Says, World, line, order_body, parcel};
+use blackbox::{CarrierStub, StubAnswer, World, line, order_body, parcel};
 use serde_json::json;
 use testkit::{Pace, ServerOptions};
 
@@ -24,7 +24,7 @@ fn pace(delay: u64, jitter: u64, bandwidth: Option<u32>) -> Pace {
 #[tokio::test]
 async fn the_time_of_a_carrier_is_not_the_stores() {
     let carrier = CarrierStub::start().await;
-    carrier.says("SILENT-1", Says::Silence);
+    carrier.answers("SILENT-1", StubAnswer::Silence);
     let url = carrier.url.clone();
     let asking = |options: ServerOptions| {
         options

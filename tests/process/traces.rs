@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use blackbox::{
-    CarrierStub, Collector, Expect, Exported, Receiver, Says, World, assert_no_secret, events,
-    local_receivers, tells_of, until,
+    CarrierStub, Collector, Expect, Exported, Receiver, StubAnswer, World, assert_no_secret, events,
+    local_receivers, logs_request, until,
 };
 use serde_json::{Value, json};
 use testkit::ServerOptions;
@@ -42,7 +42,7 @@ async fn read(world: &World, token: &str, trace_id: &str, traceparent: &str) {
 
 /// The values of these attributes.
 fn attributes<const N: usize>(span: &Exported, names: [&str; N]) -> [String; N] {
-    names.map(|name| span.told(name).to_owned())
+    names.map(|name| span.attribute(name).to_owned())
 }
 
 #[tokio::test]
@@ -78,7 +78,10 @@ async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it()
     let is_child = |span: &Exported| span.id == request.id || span.is_under(&request);
     assert!(all.iter().all(is_child), "{all:?}");
 
-    let log = world.server.log_with(|log| tells_of(log, "traced-read-1")).await;
+    let log = world
+        .server
+        .log_with(|log| logs_request(log, "traced-read-1"))
+        .await;
     let is_line = |event: &Value| event["fields"]["trace_id"] == "traced-read-1";
     let line = events(&log).into_iter().find(is_line).unwrap();
     let ids = (&line["otel_trace_id"], &line["otel_span_id"]);
@@ -95,7 +98,7 @@ async fn a_request_is_a_span_in_its_callers_trace_with_its_statements_under_it()
     last.send().await.refused(500, "internal_error");
     let last = collector.request("the-last-one").await;
     assert!(
-        last.failed && last.told("http.response.status_code") == "500",
+        last.failed && last.attribute("http.response.status_code") == "500",
         "{last:?}"
     );
     let gate = collector
@@ -128,7 +131,7 @@ async fn a_request_without_a_valid_traceparent_starts_a_trace() {
         collector.request(id).await
     };
     let unauthorized = send("GET", "/v1/me", "no-token-here").await;
-    assert_eq!(unauthorized.told("http.response.status_code"), "401");
+    assert_eq!(unauthorized.attribute("http.response.status_code"), "401");
     assert!(!unauthorized.attributes.contains_key("client_id") && !unauthorized.failed);
     let unknown = send("BREW", "/coffee", "brew-coffee").await;
     assert_eq!(unknown.name, "HTTP", "no text from the client");
@@ -139,7 +142,7 @@ async fn a_request_without_a_valid_traceparent_starts_a_trace() {
 async fn a_shipment_is_traced_to_the_carrier_workers_start_traces_and_nothing_private_is_exported() {
     let (collector, carrier) = (Collector::start().await, CarrierStub::start().await);
     let (receiver, mails) = (Receiver::start().await, tempfile::tempdir().unwrap());
-    carrier.says("TRACED-1", Says::State("adopted_at_source_branch"));
+    carrier.answers("TRACED-1", StubAnswer::State("adopted_at_source_branch"));
     let settings = [
         ("TRACING__HEADERS", "x-collector-key=collectors-own-key"),
         ("TRACING__ATTRIBUTES", "deployment.environment.name=test"),
@@ -165,7 +168,7 @@ async fn a_shipment_is_traced_to_the_carrier_workers_start_traces_and_nothing_pr
     assert_eq!(request.name, "POST /v1/orders/{id}/shipments");
     let look_up = |span: &Exported| span.name == "carrier inpost" && span.is_under(&request);
     let look_up = collector.span("the carrier's span", look_up).await;
-    assert_eq!(look_up.told("outcome"), "found");
+    assert_eq!(look_up.attribute("outcome"), "found");
     let exchange = |span: &Exported| span.is_under(&look_up);
     let exchange = collector.span("the exchange's span", exchange).await;
     let names = [
@@ -183,7 +186,7 @@ async fn a_shipment_is_traced_to_the_carrier_workers_start_traces_and_nothing_pr
     let has_place = |span: &Exported| span.attributes.contains_key("code.file.path");
     let statement = |span: &Exported| has_place(span) && span.is_under(&request);
     let statement = collector.span("a statement with its place", statement).await;
-    let place = statement.told("code.file.path");
+    let place = statement.attribute("code.file.path");
     assert!(place.starts_with("crates/adapters/postgres/src/"), "{place}");
 
     let first = collector.requests().remove(0);
@@ -207,7 +210,7 @@ async fn a_shipment_is_traced_to_the_carrier_workers_start_traces_and_nothing_pr
     assert!(!has_traceparent, "the contract has no such header");
     let mail = |span: &Exported| span.name == "mail shipment";
     let mail = collector.span("the mail's span", mail).await;
-    assert_eq!(mail.told("outcome"), "sent");
+    assert_eq!(mail.attribute("outcome"), "sent");
     assert_eq!([attempt.parent, mail.parent], ["", ""]);
 
     for request in collector.requests() {

@@ -12,7 +12,7 @@ use crate::serving::lock;
 
 /// The answer about a parcel. Other parcels are unknown.
 #[derive(Debug, Clone)]
-pub enum Says {
+pub enum StubAnswer {
     /// Delivered at this instant (RFC 3339).
     Delivered(&'static str),
     /// In this InPost state.
@@ -33,7 +33,7 @@ pub struct CarrierStub {
 
 #[derive(Debug, Default)]
 struct State {
-    known: HashMap<String, Says>,
+    known: HashMap<String, StubAnswer>,
     asked: Vec<Received>,
 }
 
@@ -47,23 +47,23 @@ impl CarrierStub {
     }
 
     /// Sets the answer about a parcel.
-    pub fn says(&self, number: &str, answer: Says) {
+    pub fn answers(&self, number: &str, answer: StubAnswer) {
         lock(&self.state).known.insert(number.to_owned(), answer);
     }
 
     /// The number of look-ups of a parcel so far.
-    pub fn asked(&self, number: &str) -> usize {
-        self.look_ups(number).len()
+    pub fn look_ups_of(&self, number: &str) -> usize {
+        self.requests(number).len()
     }
 
     /// A header of the first look-up of a parcel; `name` is in lower case.
     pub fn header(&self, number: &str, name: &str) -> Option<String> {
-        let first = self.look_ups(number).into_iter().next()?;
+        let first = self.requests(number).into_iter().next()?;
         let mut headers = first.headers.into_iter();
         headers.find_map(|(other, value)| (other == name).then_some(value))
     }
 
-    fn look_ups(&self, number: &str) -> Vec<Received> {
+    fn requests(&self, number: &str) -> Vec<Received> {
         let mut asked = lock(&self.state).asked.clone();
         asked.retain(|request| request.request_line.contains(number));
         asked
@@ -79,15 +79,15 @@ async fn answer(state: Arc<Mutex<State>>, request: Received) -> Option<Vec<u8>> 
     };
     let (status, body) = match set {
         None => (404, json!({"status": 404, "error": "resource_not_found"})),
-        Some(Says::Failure) => (500, json!({"error": "internal"})),
-        Some(Says::State(state)) => (200, json!({"tracking_number": number, "status": state})),
-        Some(Says::Delivered(at)) => {
+        Some(StubAnswer::Failure) => (500, json!({"error": "internal"})),
+        Some(StubAnswer::State(state)) => (200, json!({"tracking_number": number, "status": state})),
+        Some(StubAnswer::Delivered(at)) => {
             let detail = json!({"status": "delivered", "origin_status": "DOR", "datetime": at});
             let body =
                 json!({"tracking_number": number, "status": "delivered", "tracking_details": [detail]});
             (200, body)
         }
-        Some(Says::Silence) => std::future::pending().await,
+        Some(StubAnswer::Silence) => std::future::pending().await,
     };
     let headers = [("content-type", "application/json"), ("connection", "close")];
     Some(response(status, headers, body.to_string().as_bytes()))

@@ -6,9 +6,9 @@ use crate::{World, until};
 
 /// An open transaction of a test, for which others wait.
 #[derive(Debug)]
-pub struct Held(tokio_postgres::Client);
+pub struct OpenTransaction(tokio_postgres::Client);
 
-impl Held {
+impl OpenTransaction {
     /// Ends the transaction with `how`: `commit` or `rollback`.
     pub async fn end(self, how: &str) {
         self.0.batch_execute(how).await.expect("the transaction ends");
@@ -32,14 +32,14 @@ impl World {
     }
 
     /// Executes a statement in a transaction and leaves the transaction open.
-    pub async fn hold(&self, statement: &str) -> Held {
+    pub async fn open_transaction(&self, statement: &str) -> OpenTransaction {
         let client = self.database.connect().await;
         let statements = format!("begin; {statement}");
         client
             .batch_execute(&statements)
             .await
             .expect("the statement is fine");
-        Held(client)
+        OpenTransaction(client)
     }
 
     /// Waits until this number of statements on this database wait for a lock.

@@ -38,7 +38,7 @@ pub struct Exported {
 impl Exported {
     /// An attribute; panics if it is missing.
     #[track_caller]
-    pub fn told(&self, attribute: &str) -> &str {
+    pub fn attribute(&self, attribute: &str) -> &str {
         let value = self.attributes.get(attribute);
         value.unwrap_or_else(|| panic!("no `{attribute}`: {self:?}"))
     }

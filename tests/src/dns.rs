@@ -20,10 +20,10 @@ const NO_SUCH_NAME: u8 = 3;
 const USUAL_PORT: u16 = 53;
 
 /// Answers by name. Other names do not exist.
-type Names = HashMap<String, Says>;
+type Names = HashMap<String, DnsAnswer>;
 
 #[derive(Debug, Clone)]
-enum Says {
+enum DnsAnswer {
     Addresses(Vec<Ipv4Addr>),
     Failure,
     Nothing,
@@ -57,7 +57,7 @@ impl NameServer {
         let address = socket.local_addr().expect("an address");
         let known = names
             .iter()
-            .map(|(name, addresses)| ((*name).to_owned(), Says::Addresses(addresses.to_vec())));
+            .map(|(name, addresses)| ((*name).to_owned(), DnsAnswer::Addresses(addresses.to_vec())));
         let known = Arc::new(Mutex::new(known.collect::<Names>()));
         let asked = Arc::clone(&known);
         tokio::spawn(async move {
@@ -74,7 +74,7 @@ impl NameServer {
 
     /// Sets the addresses of a name.
     pub fn knows(&self, name: &str, addresses: &[Ipv4Addr]) {
-        self.set(name, Says::Addresses(addresses.to_vec()));
+        self.set(name, DnsAnswer::Addresses(addresses.to_vec()));
     }
 
     /// Removes a name.
@@ -84,15 +84,15 @@ impl NameServer {
 
     /// From now on queries for the name fail (SERVFAIL).
     pub fn fails_at(&self, name: &str) {
-        self.set(name, Says::Failure);
+        self.set(name, DnsAnswer::Failure);
     }
 
     /// From now on queries for the name get no answer.
     pub fn is_silent_about(&self, name: &str) {
-        self.set(name, Says::Nothing);
+        self.set(name, DnsAnswer::Nothing);
     }
 
-    fn set(&self, name: &str, answer: Says) {
+    fn set(&self, name: &str, answer: DnsAnswer) {
         lock(&self.known).insert(name.to_owned(), answer);
     }
 }
@@ -110,12 +110,12 @@ fn answer(known: &Names, query: &[u8]) -> Option<Vec<u8>> {
     }
     let question = query.get(HEADER..at + 4)?;
     let (code, addresses) = match known.get(&labels.join(".")) {
-        Some(Says::Addresses(addresses)) if question.ends_with(&[TYPE_A[0], TYPE_A[1], 0, 1]) => {
+        Some(DnsAnswer::Addresses(addresses)) if question.ends_with(&[TYPE_A[0], TYPE_A[1], 0, 1]) => {
             (NO_ERROR, addresses.as_slice())
         }
-        Some(Says::Addresses(_)) => (NO_ERROR, [].as_slice()),
-        Some(Says::Failure) => (SERVER_FAILURE, [].as_slice()),
-        Some(Says::Nothing) => return None,
+        Some(DnsAnswer::Addresses(_)) => (NO_ERROR, [].as_slice()),
+        Some(DnsAnswer::Failure) => (SERVER_FAILURE, [].as_slice()),
+        Some(DnsAnswer::Nothing) => return None,
         None => (NO_SUCH_NAME, [].as_slice()),
     };
     let count = u8::try_from(addresses.len()).ok()?;

@@ -11,7 +11,6 @@
     reason = "a failed set-up is a failed test"
 )]
 
-mod between;
 mod carrier;
 mod catalogue;
 mod clock;
@@ -27,6 +26,7 @@ mod machine_names;
 mod mail_server;
 mod process;
 mod receiver;
+mod recording_proxy;
 mod sandbox;
 mod serving;
 mod tools;
@@ -35,10 +35,9 @@ mod visitor;
 mod wire;
 mod world;
 
-pub use between::{Between, Disturbance, Said};
-pub use carrier::{CarrierStub, Says};
+pub use carrier::{CarrierStub, StubAnswer};
 pub use catalogue::{number_of, offer_body, offer_id, offer_line};
-pub use clock::Held;
+pub use clock::OpenTransaction;
 pub use code_flow::{Asking, CALLBACK, Callback, Member, PASSWORD, Pair, challenge, refreshing};
 pub use collector::{Collector, Exported};
 pub use dns::NameServer;
@@ -49,11 +48,12 @@ pub use expectations::{
 };
 pub use forms::{Form, encoded};
 pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_again};
-pub use logs::{assert_no_secret, events, requests, tells_of};
+pub use logs::{assert_no_secret, events, logs_request, requests};
 pub use machine_names::MachineNames;
 pub use mail_server::{MailServer, Point, Trouble};
 pub use process::{Finished, resident_kib, run, run_command, run_fed, run_unread, threads_of};
 pub use receiver::{Receiver, Reply};
+pub use recording_proxy::{Disturbance, Exchange, RecordingProxy};
 pub use sandbox::Sandbox;
 pub use serving::{listen, own_loopback};
 pub use testkit::{Received, signature};

@@ -22,7 +22,7 @@ pub fn requests(log: &str) -> Vec<Value> {
 }
 
 /// Whether the log has a request event with this trace id.
-pub fn tells_of(log: &str, trace_id: &str) -> bool {
+pub fn logs_request(log: &str, trace_id: &str) -> bool {
     requests(log).iter().any(|line| line["trace_id"] == trace_id)
 }
 

@@ -46,7 +46,7 @@ impl Point {
 #[derive(Debug, Clone, Copy)]
 pub enum Trouble {
     /// The server sends this instead of a positive reply.
-    Says(&'static str),
+    Replies(&'static str),
     /// The server closes the connection.
     HangsUp,
 }
@@ -91,12 +91,12 @@ impl MailServer {
 
     /// From now on refuses a recipient, at [`Point::Recipient`].
     pub fn refuses(&self, recipient: &'static str, words: &'static str) {
-        self.fails_for(recipient, Point::Recipient, Trouble::Says(words));
+        self.fails_for(recipient, Point::Recipient, Trouble::Replies(words));
     }
 
     fn fails_for(&self, recipient: &'static str, point: Point, trouble: Trouble) {
         let action = match trouble {
-            Trouble::Says(reply) => SmtpAction::Reply(reply),
+            Trouble::Replies(reply) => SmtpAction::Reply(reply),
             Trouble::HangsUp => SmtpAction::Close,
         };
         self.server.script().add(point.name(), recipient, action);

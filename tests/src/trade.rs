@@ -237,7 +237,7 @@ impl World {
     /// The number of changes of a kind that the feed lists for an order or an offer. An older open transaction holds the feed back, even
     /// one of another test on the same cluster, so the feed is read after it has caught up with what is committed. A test that holds such
     /// a transaction itself gets what the feed lists then.
-    pub async fn told(&self, kind: &str, subject: &str) -> usize {
+    pub async fn count_in_feed(&self, kind: &str, subject: &str) -> usize {
         let of_it = |item: &&Value| {
             item["kind"] == kind && (item["order_id"] == subject || item["offer_id"] == subject)
         };

@@ -22,12 +22,12 @@ pub enum Disturbance {
     /// Forwards it, but never sends the answer.
     Silence,
     /// Forwards it when the test notifies.
-    Held(Arc<Notify>),
+    Delayed(Arc<Notify>),
 }
 
 /// A request and its answer.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct Exchange {
     pub method: String,
     /// The path with the query.
     pub target: String,
@@ -37,7 +37,7 @@ pub struct Said {
     pub answer: Option<Answer>,
 }
 
-impl Said {
+impl Exchange {
     /// Whether it has this method and a path that contains `part`.
     pub fn is(&self, method: &str, part: &str) -> bool {
         self.method == method && self.target.contains(part)
@@ -54,7 +54,7 @@ impl Said {
 
 /// A running proxy. It stops with the runtime of its test.
 #[derive(Debug, Clone)]
-pub struct Between {
+pub struct RecordingProxy {
     /// The URL on which it listens.
     pub url: String,
     target: String,
@@ -63,59 +63,63 @@ pub struct Between {
 
 #[derive(Debug, Default)]
 struct State {
-    said: Vec<Said>,
+    exchanges: Vec<Exchange>,
     /// Each applies to the first request that matches.
     disturbances: Vec<(String, String, Disturbance)>,
 }
 
-impl Between {
+impl RecordingProxy {
     /// Starts a proxy in front of `target`, a URL without a path.
     pub async fn start(target: &str) -> Self {
-        let mut between = Self {
+        let mut proxy = Self {
             url: String::new(),
             target: target.to_owned(),
             state: Arc::default(),
         };
-        let serving = between.clone();
+        let serving = proxy.clone();
         let server = HttpServer::start(move |request| serving.clone().answer(request)).await;
-        between.url = server.url();
-        between
+        proxy.url = server.url();
+        proxy
     }
 
     /// Disturbs the next request with this method and a path that contains `part`.
     pub fn disturb(&self, method: &str, part: &str, disturbance: Disturbance) {
-        let befalls = (method.to_owned(), part.to_owned(), disturbance);
-        lock(&self.state).disturbances.push(befalls);
+        let entry = (method.to_owned(), part.to_owned(), disturbance);
+        lock(&self.state).disturbances.push(entry);
     }
 
     /// The requests so far with this method and a path that contains `part`, in order.
-    pub fn said(&self, method: &str, part: &str) -> Vec<Said> {
-        let all = lock(&self.state).said.clone();
-        all.into_iter().filter(|said| said.is(method, part)).collect()
+    pub fn exchanges(&self, method: &str, part: &str) -> Vec<Exchange> {
+        let all = lock(&self.state).exchanges.clone();
+        all.into_iter()
+            .filter(|exchange| exchange.is(method, part))
+            .collect()
     }
 
-    /// Like [`Self::said`], once the `count`th of them has its answer.
-    pub async fn has(&self, count: usize, method: &str, part: &str) -> Vec<Said> {
+    /// Like [`Self::exchanges`], once the `count`th of them has its answer.
+    pub async fn has(&self, count: usize, method: &str, part: &str) -> Vec<Exchange> {
         eventually(&format!("{method} …{part}… {count} times"), async || {
-            let said = self.said(method, part);
-            let is_there = said.get(count - 1).is_some_and(|said| said.answer.is_some());
-            is_there.then_some(said)
+            let exchanges = self.exchanges(method, part);
+            let is_there = exchanges
+                .get(count - 1)
+                .is_some_and(|exchange| exchange.answer.is_some());
+            is_there.then_some(exchanges)
         })
         .await
     }
 
     /// Sends a request again, byte for byte except `changes` to the body.
-    pub async fn repeat(&self, said: &Said, changes: impl FnOnce(&mut Vec<u8>)) -> Answer {
-        let mut request = said.request.clone();
+    pub async fn repeat(&self, exchange: &Exchange, changes: impl FnOnce(&mut Vec<u8>)) -> Answer {
+        let mut request = exchange.request.clone();
         changes(&mut request.body);
-        let answer = self.hand_on(&said.method, &said.target, &request).await;
-        answer.expect("somebody is there")
+        let answer = self.forward(&exchange.method, &exchange.target, &request).await;
+        answer.expect("the target answers")
     }
 
     async fn answer(self, request: Received) -> Option<Vec<u8>> {
         let mut line = request.request_line.split(' ');
         let (method, target) = (line.next()?.to_owned(), line.next()?.to_owned());
-        let said = Said {
+        let exchange = Exchange {
             method,
             target,
             request,
@@ -124,20 +128,21 @@ impl Between {
         let (number, disturbance) = {
             let mut state = lock(&self.state);
             let mut disturbances = state.disturbances.iter();
-            let fits = disturbances.position(|(method, part, _)| said.is(method, part));
+            let fits = disturbances.position(|(method, part, _)| exchange.is(method, part));
             let disturbance = fits.map(|fits| state.disturbances.remove(fits).2);
-            state.said.push(said.clone());
-            (state.said.len() - 1, disturbance)
+            state.exchanges.push(exchange.clone());
+            (state.exchanges.len() - 1, disturbance)
         };
-        if let Some(Disturbance::Held(gate)) = &disturbance {
+        if let Some(Disturbance::Delayed(gate)) = &disturbance {
             gate.notified().await;
         }
         let answer = if let Some(Disturbance::Instead(status, retry_after, body)) = &disturbance {
-            made_up(*status, *retry_after, body)
+            substitute(*status, *retry_after, body)
         } else {
-            self.hand_on(&said.method, &said.target, &said.request).await?
+            self.forward(&exchange.method, &exchange.target, &exchange.request)
+                .await?
         };
-        lock(&self.state).said[number].answer = Some(answer.clone());
+        lock(&self.state).exchanges[number].answer = Some(answer.clone());
         match disturbance {
             Some(Disturbance::Lost) => None,
             // Until the client gives up.
@@ -146,7 +151,7 @@ impl Between {
         }
     }
 
-    async fn hand_on(&self, method: &str, target: &str, request: &Received) -> Option<Answer> {
+    async fn forward(&self, method: &str, target: &str, request: &Received) -> Option<Answer> {
         let method = Method::from_bytes(method.as_bytes()).ok()?;
         let mut onward = Client::new()
             .request(method, &format!("{}{target}", self.target))
@@ -164,7 +169,7 @@ impl Between {
     }
 }
 
-fn made_up(status: u16, retry_after: u32, body: &Value) -> Answer {
+fn substitute(status: u16, retry_after: u32, body: &Value) -> Answer {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("retry-after", retry_after.into());

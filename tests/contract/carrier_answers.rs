@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{CarrierStub, Expect, Says, Trader, World, assert_members, eventually, line, until};
+use blackbox::{CarrierStub, Expect, StubAnswer, Trader, World, assert_members, eventually, line, until};
 use serde_json::{Value, json};
 
 use crate::world_with;
@@ -27,11 +27,11 @@ fn inpost(number: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_parcel_that_has_arrived_makes_the_order_delivered_without_a_mail() {
+async fn a_delivered_parcel_sets_the_order_delivered_without_a_mail() {
     let (carrier, world, trader) = prepared("1h").await;
     // The carrier's instant is clamped between the payment and now.
     for (number, instant) in [("PAST-1", ARRIVED), ("FUTURE-1", "2099-09-17T11:28:00.000+02:00")] {
-        carrier.says(number, Says::Delivered(instant));
+        carrier.answers(number, StubAnswer::Delivered(instant));
         let order = world.paid_order(&trader).await;
         let made = world.shipped(&trader.token, &order.id, &inpost(number)).await;
         assert_members(&made, json!({"delivered_already": true, "buyer_notified": false}));
@@ -43,18 +43,21 @@ async fn a_parcel_that_has_arrived_makes_the_order_delivered_without_a_mail() {
             &seen,
             json!({"status": "delivered", "shipped_at": at, "delivered_at": at}),
         );
-        assert_eq!((world.mails(&order.id).await, carrier.asked(number)), (0, 1));
+        assert_eq!(
+            (world.mails(&order.id).await, carrier.look_ups_of(number)),
+            (0, 1)
+        );
         for step in ["order.shipped", "order.delivered"] {
-            assert_eq!(world.told(step, &order.id).await, 1, "{step}");
+            assert_eq!(world.count_in_feed(step, &order.id).await, 1, "{step}");
         }
     }
 }
 
 #[tokio::test]
-async fn no_answer_of_a_carrier_hinders_a_shipment() {
+async fn a_failing_carrier_does_not_prevent_a_shipment() {
     let (carrier, world, trader) = prepared("1h").await;
-    carrier.says("SILENT-1", Says::Silence);
-    carrier.says("BROKEN-1", Says::Failure);
+    carrier.answers("SILENT-1", StubAnswer::Silence);
+    carrier.answers("BROKEN-1", StubAnswer::Failure);
     for number in ["BROKEN-1", "SILENT-1", "UNKNOWN-1"] {
         let order = world.paid_order(&trader).await;
         let began = Instant::now();
@@ -65,15 +68,15 @@ async fn no_answer_of_a_carrier_hinders_a_shipment() {
         let seen = world.order(&trader.token, &order.id).await;
         assert_eq!(seen["status"], "shipped");
         assert_eq!(seen["shipment"]["tracking_status"], Value::Null);
-        assert!(carrier.asked(number) > 0);
+        assert!(carrier.look_ups_of(number) > 0);
         assert_eq!(world.mails(&order.id).await, 1);
     }
 }
 
 #[tokio::test]
-async fn a_parcel_is_followed_to_its_delivery() {
+async fn a_parcel_is_polled_until_its_delivery() {
     let (carrier, world, trader) = prepared("100ms").await;
-    carrier.says("LONG-WAY-1", Says::State("adopted_at_source_branch"));
+    carrier.answers("LONG-WAY-1", StubAnswer::State("adopted_at_source_branch"));
     let order = world.paid_order(&trader).await;
     let report = inpost("LONG-WAY-1");
     let made = world.shipped(&trader.token, &order.id, &report).await;
@@ -85,30 +88,30 @@ async fn a_parcel_is_followed_to_its_delivery() {
         let is_so = |order: &Value| order["shipment"]["tracking_status"] == status;
         eventually(status, async || Some(seen().await).filter(is_so)).await
     };
-    carrier.says("LONG-WAY-1", Says::State("out_for_delivery"));
+    carrier.answers("LONG-WAY-1", StubAnswer::State("out_for_delivery"));
     let moved = is_at("out_for_delivery").await;
     assert_eq!(moved["status"], "shipped");
     let [then, now] = [&before, &moved].map(|order| order["updated_at"].as_str());
     assert!(now > then, "a returned field changed");
-    carrier.says("LONG-WAY-1", Says::Delivered(ARRIVED));
+    carrier.answers("LONG-WAY-1", StubAnswer::Delivered(ARRIVED));
     let arrived = is_at("delivered").await;
     assert_eq!(arrived["status"], "delivered");
     let (delivered, shipped) = (&arrived["delivered_at"], &arrived["shipped_at"]);
     assert_eq!(delivered, shipped, "not before it was shipped");
     for step in ["order.delivered", "order.shipped"] {
-        assert_eq!(world.told(step, &order.id).await, 1, "{step}");
+        assert_eq!(world.count_in_feed(step, &order.id).await, 1, "{step}");
     }
     let followed = "select count(*) from parcels where order_id::text = $1";
     assert_eq!(world.count(followed, &order.id).await, 0);
 }
 
 #[tokio::test]
-async fn what_is_not_to_be_asked_is_not() {
+async fn carriers_are_not_queried_for_test_orders_other_carriers_and_refused_reports() {
     let (carrier, world, trader) = prepared("100ms").await;
     let offer = world.any_offer(&trader.seller, json!({})).await;
     let lines = [line(&trader.seller, &offer, 1)];
     let test = world.paid(&lines, json!({"is_test": true})).await;
-    carrier.says("TEST-1", Says::Delivered(ARRIVED));
+    carrier.answers("TEST-1", StubAnswer::Delivered(ARRIVED));
     let made = world.shipped(&trader.token, &test.id, &inpost("TEST-1")).await;
     assert_eq!(made["delivered_already"], false);
     let other = world.paid_order(&trader).await;
@@ -121,8 +124,8 @@ async fn what_is_not_to_be_asked_is_not() {
     // A parcel that is queried after these were reported: otherwise they would have been queried by then too.
     let asked = world.paid_order(&trader).await;
     world.shipped(&trader.token, &asked.id, &inpost("ASKED-1")).await;
-    until("a second question", async || carrier.asked("ASKED-1") > 1).await;
-    let unasked = ["TEST-1", "OTHER-1", "UNPAID-1"].map(|number| carrier.asked(number));
+    until("a second question", async || carrier.look_ups_of("ASKED-1") > 1).await;
+    let unasked = ["TEST-1", "OTHER-1", "UNPAID-1"].map(|number| carrier.look_ups_of(number));
     assert_eq!(unasked, [0, 0, 0]);
     assert_eq!(world.order(&trader.token, &test.id).await["status"], "shipped");
 }

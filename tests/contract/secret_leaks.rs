@@ -125,7 +125,7 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
 }
 
 #[tokio::test]
-async fn no_secret_is_told_by_logs_metrics_traces_or_the_write_ahead_log() {
+async fn no_secret_is_in_logs_metrics_traces_or_the_write_ahead_log() {
     let (keys, collector) = (sealing_key(), Collector::start().await);
     let folder = tempfile::tempdir().unwrap();
     let mail = folder.path().join("mail");
