@@ -86,7 +86,7 @@ impl Workers {
         let options = self.rig.world.options.clone();
         let options = options.set("SELLER_API__DATABASE__URL", proxy.url());
         let worker = TestWorker::start(&options, &self.rig.world.database);
-        proxy.kills(worker.id());
+        proxy.set_process(worker.id());
         worker
     }
 

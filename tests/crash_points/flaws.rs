@@ -55,7 +55,7 @@ async fn in_deliveries(flaws: &[Flaw], fault: Fault, as_this: &str) {
 }
 
 const fn says(this: &'static str, instead_of: &'static str) -> Flaw {
-    Flaw::Says { this, instead_of }
+    Flaw::Replaces { this, instead_of }
 }
 
 #[tokio::test]

@@ -502,7 +502,7 @@ fn start_faulty(world: &World, flaws: &[Flaw]) -> JoinHandle<FaultyServer> {
         let mut server = listen(&options, proxy.url()).await;
         server.operator_token = operator_token;
         server.ready().await;
-        proxy.kills(server.id());
+        proxy.set_process(server.id());
         FaultyServer { proxy, server }
     })
 }

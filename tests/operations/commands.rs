@@ -107,7 +107,7 @@ async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
     let cluster = starting
         .unwrap()
         .unwrap_or_else(|error| panic!("PostgreSQL: {error}"));
-    let administrator = TestDatabase::elsewhere(&cluster.url("postgres"));
+    let administrator = TestDatabase::at_url(&cluster.url("postgres"));
     let administrator = administrator.connect().await;
     // One at a time: a database cannot be created in a transaction.
     for statement in format!("CREATE ROLE{statements}").split_inclusive(";\n") {

@@ -51,7 +51,7 @@ impl ArchivedCluster {
         let account = (owner.uid(), owner.gid());
         chown(&backup, Some(account.0), Some(account.1)).unwrap();
         let runbook = Runbook::read(PAGE, account, environment(&cluster, &backup));
-        let admin = TestDatabase::elsewhere(&cluster.url("postgres")).connect().await;
+        let admin = TestDatabase::at_url(&cluster.url("postgres")).connect().await;
         let create = format!("create database {DATABASE}");
         admin.batch_execute(&create).await.unwrap();
         Self {
@@ -68,7 +68,7 @@ impl ArchivedCluster {
     }
 
     async fn world(&self, settings: impl FnOnce(ServerOptions) -> ServerOptions) -> World {
-        World::over(PROGRAM, TestDatabase::elsewhere(&self.url()), settings).await
+        World::over(PROGRAM, TestDatabase::at_url(&self.url()), settings).await
     }
 
     /// Stops PostgreSQL, replaces it by a base backup with the runbook's commands, and starts it again.

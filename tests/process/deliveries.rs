@@ -132,7 +132,7 @@ async fn several_workers_deliver_each_event_once() {
 #[tokio::test]
 async fn dangerous_settings_are_logged_as_warnings_and_are_not_the_default() {
     let anywhere = "webhooks may go to ANY address";
-    let anybody = "ANYBODY is believed";
+    let anybody = "ANY client is trusted";
     let database = TestDatabase::create().await;
     for (settings, told) in [
         (ServerOptions::new(PROGRAM), [false, false]),

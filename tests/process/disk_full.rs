@@ -32,7 +32,7 @@ async fn tables_that_cannot_grow_refuse_writes_and_lose_nothing() {
     std::fs::create_dir(&space).unwrap();
     let owner = std::fs::metadata(postgres.cluster().data_folder()).unwrap();
     chown(&space, Some(owner.uid()), Some(owner.gid())).unwrap();
-    let elsewhere = testkit::TestDatabase::elsewhere(&postgres.cluster().url("template1"));
+    let elsewhere = testkit::TestDatabase::at_url(&postgres.cluster().url("template1"));
     let admin = elsewhere.connect().await;
     for statement in [
         format!("create tablespace small location '{}'", space.display()),

@@ -84,7 +84,7 @@ async fn a_promoted_standby_is_found_and_nothing_that_was_answered_is_lost() {
     run(PROGRAM, &["migrate"], &[("DATABASE_URL", &url)])
         .await
         .success();
-    let database = TestDatabase::elsewhere(&url);
+    let database = TestDatabase::at_url(&url);
     let world = Arc::new(World::over(PROGRAM, database, without_workers).await);
     let _worker = TestWorker::start(&world.options, &world.database);
     let (own, receiver) = (world.integration().await, Receiver::start().await);

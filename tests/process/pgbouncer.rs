@@ -60,8 +60,8 @@ async fn connections_are_shared_and_nothing_of_one_client_is_left_to_the_next() 
         return;
     }
     let database = TestDatabase::create().await;
-    let pgbouncer = PgBouncer::before(&database, CONNECTIONS, STATEMENTS).await;
-    let pooled = TestDatabase::elsewhere(pgbouncer.url());
+    let pgbouncer = PgBouncer::start(&database, CONNECTIONS, STATEMENTS).await;
+    let pooled = TestDatabase::at_url(pgbouncer.url());
     let world = Arc::new(World::over(PROGRAM, pooled, settings).await);
     let mut sellers = JoinSet::new();
     for _ in 0..SELLERS {
@@ -89,7 +89,7 @@ async fn a_pooler_that_forgets_statements_is_told_of_and_migrations_go_past_it()
         return;
     }
     let database = TestDatabase::empty().await;
-    let forgetful = PgBouncer::before(&database, CONNECTIONS, 0).await;
+    let forgetful = PgBouncer::start(&database, CONNECTIONS, 0).await;
     let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", forgetful.url())]).await;
     let told = refused.failure().output();
     assert!(told.contains("`max_prepared_statements`"), "{told}");

@@ -114,7 +114,7 @@ impl Fleet {
         for server in &servers {
             balancer.add(server);
         }
-        balancer.sends_to(SERVERS).await;
+        balancer.wait_for_servers(SERVERS).await;
         Self {
             world,
             balancer,
@@ -126,13 +126,13 @@ impl Fleet {
         let server = self.world.another().await;
         self.balancer.add(&server);
         self.servers.push(server);
-        self.balancer.sends_to(self.servers.len()).await;
+        self.balancer.wait_for_servers(self.servers.len()).await;
     }
 
     async fn stop_the_oldest(&mut self) {
         let oldest = self.servers.remove(0);
         oldest.terminate();
-        self.balancer.sends_to(self.servers.len()).await;
+        self.balancer.wait_for_servers(self.servers.len()).await;
         self.balancer.remove(&oldest);
         assert_eq!(oldest.exit_code().await, Some(0));
     }

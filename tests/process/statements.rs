@@ -26,7 +26,7 @@ const REPEATS: usize = 12;
 async fn no_request_sends_more_statements_than_recorded_here() {
     let database = TestDatabase::create().await;
     let proxy = StatementProxy::to(&database, &[]);
-    let world = World::over(PROGRAM, TestDatabase::elsewhere(proxy.url()), |options| {
+    let world = World::over(PROGRAM, TestDatabase::at_url(proxy.url()), |options| {
         options
             .in_one_process()
             .set("SELLER_API__SERVER__WORKERS", "none")

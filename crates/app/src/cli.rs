@@ -42,7 +42,7 @@ enum Command {
     ///
     /// Starts a private PostgreSQL in the data directory, from the installed server programs, migrates it, seeds it once, and serves.
     /// Prints calls to copy, and writes all credentials to credentials.json in the data directory. The next start continues with the
-    /// data. Mails are files in its folder mail. Carriers are simulated: the tracking number decides what they say (DELIVERED, TRANSIT,
+    /// data. Mails are files in its folder mail. Carriers are simulated: the tracking number decides their answer (DELIVERED, TRANSIT,
     /// LATER, TIMEOUT, ERROR in it). With `DATABASE_URL` set, that database is used instead, if it is empty or a sandbox's already. All
     /// configuration except mail servers and carriers applies. Ctrl-C ends it and its PostgreSQL.
     Sandbox {

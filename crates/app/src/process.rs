@@ -39,7 +39,10 @@ impl Signals {
     pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
             let name = self.next().await;
-            tracing::warn!(signal = name, "ending at once, without waiting for what runs");
+            tracing::warn!(
+                signal = name,
+                "exiting at once, without waiting for requests in flight"
+            );
             logging::finish();
             process::exit(if name == "SIGINT" { 130 } else { 143 });
         });
@@ -48,17 +51,6 @@ impl Signals {
 
 /// Extra time for a stop beyond the configured one, before systemd kills the process.
 const STOP_SLACK: Duration = Duration::from_secs(5);
-
-/// Tells systemd that all listeners answer. A service that waits for its database also counts as started: otherwise systemd would stop it
-/// after `TimeoutStartSec=`.
-pub(crate) fn notify_ready() {
-    notify(&[NotifyState::Ready]);
-}
-
-/// Sets the status line that `systemctl status` shows.
-pub(crate) fn notify_status(status: &str) {
-    notify(&[NotifyState::Status(status)]);
-}
 
 /// Tells systemd that the process is stopping, and how long that may take.
 pub(crate) fn notify_stopping(at_most: Duration) {
@@ -81,9 +73,10 @@ pub(crate) fn feed_watchdog() -> Option<AbortOnDropHandle<()>> {
     })))
 }
 
-fn notify(states: &[NotifyState<'_>]) {
+/// Reports a state to systemd, if it runs the process.
+pub(crate) fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "the service manager cannot be told how the process is");
+        tracing::warn!(%error, "the service manager cannot be notified");
     }
 }
 

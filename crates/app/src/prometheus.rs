@@ -157,7 +157,7 @@ impl Metrics {
     }
 
     /// Aggregates histogram samples periodically, so that their memory stays bounded. Never ends.
-    pub(crate) async fn keep_up(self) {
+    pub(crate) async fn run_upkeep_loop(self) {
         loop {
             sleep(UPKEEP).await;
             self.recorder.run_upkeep();
@@ -189,7 +189,7 @@ pub(crate) fn set_ready(ready: bool) {
 }
 
 /// How often the queues are measured.
-const QUEUES_EVERY: Duration = Duration::from_secs(10);
+const QUEUES_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Measures the queues of background work, once the schema fits; never ends. Every process does so, even without workers, so that missing
 /// workers show. An unreadable queue is NaN.
@@ -201,7 +201,7 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
             tracing::debug!(%error, "the queues cannot be measured");
         }
         set_queues(queues.ok().as_ref());
-        sleep(QUEUES_EVERY).await;
+        sleep(QUEUES_INTERVAL).await;
     }
 }
 

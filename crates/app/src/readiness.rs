@@ -13,6 +13,7 @@ use adapter_postgres::{Database, SchemaState};
 use adapter_sealing::KeyRing;
 use async_trait::async_trait;
 use kernel::StoreError;
+use sd_notify::NotifyState;
 use tokio::{
     sync::{OnceCell, watch},
     time::{sleep, timeout},
@@ -46,11 +47,11 @@ pub(crate) struct Readiness {
 }
 
 /// Why this program cannot use a schema, and how to fix it; `None` if it can.
-fn unfit(state: &SchemaState) -> Option<String> {
+fn schema_problem(state: &SchemaState) -> Option<String> {
     Some(match state {
         SchemaState::Ready => return None,
         SchemaState::StatementsForgotten => {
-            "the pooler before the database forgets prepared statements: set `max_prepared_statements` (1000, say) in PgBouncer \
+            "the pooler in front of the database drops prepared statements: set `max_prepared_statements` (1000, say) in PgBouncer \
              1.21 or newer, or let it pool sessions"
                 .to_owned()
         }
@@ -64,7 +65,7 @@ fn unfit(state: &SchemaState) -> Option<String> {
              template0 ENCODING 'UTF8'"
         ),
         SchemaState::NotEnglish { locale } => format!(
-            "the server's messages are in {locale:?} and have to be in English, since some failures are told apart by them: set \
+            "the server's messages are in {locale:?} and have to be in English, since some failures are distinguished by them: set \
              lc_messages to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
         ),
         SchemaState::Forbidden => {
@@ -88,7 +89,7 @@ pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyho
     match (database.schema_state().await?, migrates) {
         (SchemaState::Missing | SchemaState::Behind { .. }, true) => Ok(()),
         (SchemaState::NeedsNewerBinary { oldest }, _) => Err(TooOld { oldest }.into()),
-        (state, _) => match unfit(&state) {
+        (state, _) => match schema_problem(&state) {
             Some(reason) => Err(Failure(Exit::Unavailable, reason).into()),
             None => Ok(()),
         },
@@ -190,7 +191,7 @@ impl Readiness {
         let values = self.database.sealed_values();
         let Ok(compared) = timeout(KEYS_TIMEOUT, sealing_keys::compare(&values, &self.sealer)).await else {
             tracing::warn!(
-                "the sealing keys could not be compared in time: ask `seller-api admin keys status`"
+                "the sealing keys could not be compared in time: run `seller-api admin keys status`"
             );
             return Ok(());
         };
@@ -239,7 +240,7 @@ impl State {
     /// Why the service is not ready; never contains the database's address.
     fn not_ready(&self) -> Option<String> {
         match self {
-            Self::Schema(state) => unfit(state),
+            Self::Schema(state) => schema_problem(state),
             Self::MismatchedKey(reason) => Some(reason.clone()),
             Self::Unreachable { advice: None, .. } => Some("the database cannot be reached".to_owned()),
             Self::Unreachable {
@@ -253,7 +254,7 @@ impl State {
         let reason = self.not_ready();
         set_ready(reason.is_none());
         let status = reason.as_ref().map(|reason| format!("waiting: {reason}"));
-        process::notify_status(status.as_deref().unwrap_or("ready"));
+        process::notify(&[NotifyState::Status(status.as_deref().unwrap_or("ready"))]);
         match (self, reason) {
             (_, None) => tracing::info!("ready"),
             (Self::Unreachable { cause, .. }, Some(reason)) => {
@@ -270,19 +271,19 @@ mod tests {
 
     /// States that only this test covers; process tests cover the others.
     #[test]
-    fn a_standby_and_a_server_of_another_language_are_told_with_what_to_change() {
+    fn a_read_only_server_and_a_wrong_locale_are_reported_with_the_setting() {
         let locale = "pl_PL.UTF-8".to_owned();
         for (state, setting) in [
             (SchemaState::ReadOnly, "target_session_attrs"),
             (SchemaState::NotEnglish { locale }, "lc_messages"),
         ] {
-            let reason = unfit(&state).unwrap();
+            let reason = schema_problem(&state).unwrap();
             assert!(reason.contains(setting), "{reason}");
         }
     }
 
     #[test]
-    fn the_causes_of_an_outage_are_for_the_log_alone() {
+    fn the_cause_of_an_outage_is_only_logged() {
         let cause = error_chain(&StoreError::Unavailable("connection to 10.0.0.7 refused".into()));
         assert!(cause.ends_with("connection to 10.0.0.7 refused"), "{cause}");
         let away = |advice| State::Unreachable {

@@ -31,10 +31,10 @@ pub(crate) struct Options {
     /// The port of the back office; 0 takes a free one [default: 8081]
     #[arg(long)]
     backoffice_port: Option<u16>,
-    /// Where everything is kept
+    /// The data directory
     #[arg(long, value_name = "FOLDER", default_value = ".sandbox")]
     data_dir: PathBuf,
-    /// Begin anew: delete what earlier sandboxes have left in the data directory
+    /// Start with fresh data: delete everything of earlier sandboxes in the data directory
     #[arg(long)]
     fresh: bool,
 }

@@ -15,15 +15,13 @@ pub(crate) struct Comparison {
     pub(crate) mismatched: Vec<String>,
     /// Ids of keys that sealed stored values but are not configured.
     pub(crate) missing: Vec<String>,
-    /// Whether the first key, which seals, is mismatched.
-    seals: bool,
 }
 
 /// The first key, which seals, has the id of another key that sealed stored values.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`keys.sealing` begins with another key than the one that has sealed what is stored under its id {0:?}: put that one in its \
-     place, or give this one an id of its own"
+    "the first key of `keys.sealing` is not the key that sealed the stored values with its id {0:?}: put that one in its place, \
+     or give this one a new id"
 )]
 pub(crate) struct MismatchedKey(String);
 
@@ -34,7 +32,6 @@ pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Com
         if !ring.ids().any(|configured| *configured == *id) {
             comparison.missing.push(id);
         } else if found.opened == 0 {
-            comparison.seals |= id == ring.first_id();
             comparison.mismatched.push(id);
         }
     }
@@ -44,10 +41,11 @@ pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Com
 impl Comparison {
     /// Fails if the first key, which seals, is mismatched.
     pub(crate) fn refuse_sealing(&self, ring: &KeyRing) -> Result<(), MismatchedKey> {
-        if self.seals {
-            return Err(MismatchedKey(ring.first_id().to_owned()));
+        let first = ring.first_id();
+        match self.mismatched.iter().find(|id| *id == first) {
+            Some(id) => Err(MismatchedKey(id.clone())),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Logs which values cannot be read.

@@ -7,6 +7,7 @@ use actix_web::dev::{Server, ServerHandle};
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use ipnet::IpNet;
+use sd_notify::NotifyState;
 use tokio::{
     task::{JoinError, JoinSet},
     time::{Instant, sleep, timeout},
@@ -75,10 +76,10 @@ impl Service {
         tls: Tls,
     ) -> anyhow::Result<Self> {
         let public_url = config.server.public_url_at(public.address());
-        for network in trusted_everybody(&config.server) {
+        for network in all_address_networks(&config.server) {
             tracing::warn!(
-                "ANYBODY is believed in what `X-Forwarded-For` says, so that clients choose the address by which they are \
-                 limited and noted: `server.trusted_proxies` holds {network}; name the proxies alone"
+                "ANY client is trusted to set `X-Forwarded-For`, and so chooses the address by which it is limited and logged: \
+                 `server.trusted_proxies` contains {network}; list the proxies alone"
             );
         }
         Ok(Self {
@@ -127,7 +128,7 @@ impl Service {
 }
 
 /// The trusted networks that contain every IPv4 or every IPv6 address.
-fn trusted_everybody(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
+fn all_address_networks(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
     let trusted = server.trusted_proxies.0.iter().map(|proxy| proxy.0);
     trusted.filter(|network| network.prefix_len() == 0)
 }
@@ -148,11 +149,12 @@ async fn run_until_stopped(
         running.spawn(server);
     }
     listening()?;
-    process::notify_ready();
+    // A service that waits for its database also counts as started: otherwise systemd would stop it after `TimeoutStartSec=`.
+    process::notify(&[NotifyState::Ready]);
     let queues = measure_queues(shared.database.clone(), shared.readiness.clone());
     let beside = (
         process::feed_watchdog(),
-        AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().keep_up())),
+        AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),
         AbortOnDropHandle::new(tokio::spawn(queues)),
     );
     let outcome = tokio::select! {
@@ -191,13 +193,13 @@ async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
         shared.tasks.drained().await;
         workers::end_counting(shared).await;
     };
-    let (patience, begun) = (shared.config.server.shutdown_timeout, Instant::now());
-    let is_finished = timeout(patience.0, finished).await.is_ok();
-    logging::finish_spans(patience.0.saturating_sub(begun.elapsed()).min(LAST_SPANS)).await;
+    let (limit, begun) = (shared.config.server.shutdown_timeout, Instant::now());
+    let is_finished = timeout(limit.0, finished).await.is_ok();
+    logging::finish_spans(limit.0.saturating_sub(begun.elapsed()).min(LAST_SPANS)).await;
     if is_finished {
         tracing::info!("stopped");
     } else {
-        tracing::warn!(after = %patience, "stopped, though not everything was finished");
+        tracing::warn!(after = %limit, "stopped before everything was finished");
     }
 }
 

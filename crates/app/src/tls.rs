@@ -34,9 +34,9 @@ use crate::{
 };
 
 /// How often the files are read without a signal.
-const READ_EVERY: Duration = Duration::from_mins(1);
+const RELOAD_INTERVAL: Duration = Duration::from_mins(1);
 /// How long before its expiry a certificate is warned about, once a day.
-const WARNED_AHEAD: TimeDelta = TimeDelta::days(14);
+const WARNING_PERIOD: TimeDelta = TimeDelta::days(14);
 /// The `notAfter` of a certificate without expiry (RFC 5280, section 4.1.2.5), in seconds since 1970.
 const NO_END: i64 = 253_402_300_799;
 
@@ -79,7 +79,7 @@ impl Tls {
         }
         let mut hangup = signal(SignalKind::hangup())?;
         let reading = async move {
-            let mut due = interval(READ_EVERY);
+            let mut due = interval(RELOAD_INTERVAL);
             due.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 let signalled = tokio::select! {
@@ -245,7 +245,7 @@ fn new_problem(
     let problem = match to {
         _ if now < from => NOT_YET_VALID,
         Some(to) if now > to => EXPIRED,
-        Some(to) if to - now <= WARNED_AHEAD => EXPIRES_SOON,
+        Some(to) if to - now <= WARNING_PERIOD => EXPIRES_SOON,
         _ => return None,
     };
     let today = Some((problem, now.date_naive()));

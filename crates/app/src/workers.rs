@@ -9,7 +9,7 @@ mod mails;
 mod parcels;
 mod routine;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use accounts::AccountMail;
 use kernel::Randomness;
@@ -19,7 +19,7 @@ use tokio::select;
 use self::{
     deliveries::{Deliveries, Reconciliation},
     housekeeping::{Cleaning, Usage},
-    mails::{LoggingMailer, Mails},
+    mails::Mails,
     parcels::{Parcels, QuotaLimitedCarriers},
     routine::{Routine, run_routine},
 };
@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Concurrent batches of parcels, so that slow carriers delay few others.
-const PARCEL_LANES: usize = 3;
+const PARCEL_WORKERS: usize = 3;
 
 /// Starts all workers. They wait for the schema, and end when the tasks are stopped.
 pub(crate) fn start(shared: &Shared) {
@@ -86,7 +86,7 @@ impl Shared {
             let limit = |carrier| config.carriers.daily_limit(carrier);
             Arc::new(QuotaLimitedCarriers::new(Arc::clone(carriers), clock, limit))
         };
-        for _ in 0..PARCEL_LANES {
+        for _ in 0..PARCEL_WORKERS {
             self.run_routine(Parcels {
                 queue: self.database.tracking_queue(),
                 carriers: Arc::clone(&carriers),
@@ -100,19 +100,21 @@ impl Shared {
             database: self.database.clone(),
             buyers_after: self.config.retention.buyer_data.map(Period::time_delta),
         });
-        tracing::info!("working");
+        tracing::info!("workers started");
     }
 
     fn send_mails(&self, mailer: &Arc<dyn Mailers>) {
         self.run_routine(Mails::<ShipmentMail> {
             queue: self.database.mail_queue(),
-            mailer: LoggingMailer::new(mailer.clone()),
+            mailer: mailer.clone(),
             randomness: self.randomness.clone(),
+            is_failing: AtomicBool::default(),
         });
         self.run_routine(Mails::<AccountMail> {
             queue: self.database.account_mail_queue(),
-            mailer: LoggingMailer::new(mailer.clone()),
+            mailer: mailer.clone(),
             randomness: self.randomness.clone(),
+            is_failing: AtomicBool::default(),
         });
     }
 

@@ -187,6 +187,8 @@ async fn sum(mut tasks: JoinSet<anyhow::Result<Latency>>) -> anyhow::Result<Late
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
@@ -206,14 +208,13 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = listener.local_addr().unwrap();
         tokio::spawn(async move {
-            let stalled = Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let stalled = Arc::new(AtomicBool::new(false));
             while let Ok((mut stream, _)) = listener.accept().await {
                 let stalled = Arc::clone(&stalled);
                 tokio::spawn(async move {
                     let mut received = [0; 1024];
                     while stream.read(&mut received).await.is_ok_and(|count| count > 0) {
-                        if Instant::now() > until && !stalled.swap(true, std::sync::atomic::Ordering::Relaxed)
-                        {
+                        if Instant::now() > until && !stalled.swap(true, Ordering::Relaxed) {
                             std::thread::sleep(stall);
                         }
                         stream.write_all(answer.as_bytes()).await.unwrap();
@@ -231,22 +232,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_loop_counts_answers_and_refuses_other_statuses() {
-        let load = serve(OK, Instant::now(), Duration::ZERO).await;
-        let counted = closed(&load, 3, Duration::from_millis(300), || Ok(1))
-            .await
-            .unwrap();
+        let run = async |answer| {
+            let load = serve(answer, Instant::now(), Duration::ZERO).await;
+            closed(&load, 3, Duration::from_millis(300), || Ok(1)).await
+        };
+        let counted = run(OK).await.unwrap();
         assert!(counted.latencies.len() > 3, "{counted:?}");
         let limited = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 4\r\n\r\nslow";
-        let load = serve(limited, Instant::now(), Duration::ZERO).await;
-        let error = closed(&load, 3, Duration::from_millis(300), || Ok(1))
-            .await
-            .unwrap_err();
+        let error = run(limited).await.unwrap_err();
         assert!(error.to_string().contains("429: slow"), "{error}");
     }
 
     /// A closed loop would see one slow request of two hundred. Here, all requests that became due meanwhile have waited.
     #[tokio::test]
-    async fn a_stall_is_seen_by_all_that_were_due_in_it() {
+    async fn a_stall_counts_for_every_request_due_in_it() {
         let until = Instant::now() + WARM_UP + Duration::from_millis(100);
         let load = serve(OK, until, Duration::from_millis(200)).await;
         let latencies = open(&load, 500.0, Duration::from_millis(400)).await.unwrap();

@@ -202,7 +202,7 @@ async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Resul
     server.stop().await?;
     let (ready, idle) = (Spread::of(ready).whole(), whole(real(idle)));
     let (alone, all, peak) = (alone.resident, with_all.resident, with_all.peak);
-    let mut table = Table::new("found | goal");
+    let mut table = Table::new("result | goal");
     table.row(format_args!("`serve` ready, ms | {ready} | ≤ 300"));
     table.row(format_args!("resident when ready, MB | {alone:.0} | "));
     table.row(format_args!(

@@ -347,16 +347,13 @@ mod tests {
         let requests = scenario.requests(seed, nowhere).await.unwrap().unwrap();
         let (mut random, mut request) = (fastrand::Rng::with_seed(1), Vec::new());
         requests.write(connection, &mut random, &mut request).unwrap();
-        if scenario == Scenario::Refresh {
-            requests
-                .answered(connection, br#"{"refresh_token":"next"}"#)
-                .unwrap();
-        }
+        let answer = br#"{"refresh_token":"next"}"#;
+        requests.answered(connection, answer).unwrap();
         String::from_utf8(request).unwrap()
     }
 
     #[tokio::test]
-    async fn no_idempotency_key_and_no_refresh_token_comes_twice() {
+    async fn idempotency_keys_and_refresh_tokens_are_used_once() {
         let seed = Arc::new(Seed {
             catalogue: Catalogue::new(10, 2),
             tokens: vec!["t0".to_owned(), "t1".to_owned()],
@@ -365,17 +362,11 @@ mod tests {
         });
         // Each call creates the requests anew, as for another build.
         for scenario in [Scenario::Patch, Scenario::Refresh] {
-            let (first, second) = (
-                written(&seed, scenario, 1).await,
-                written(&seed, scenario, 1).await,
-            );
-            assert_ne!(first, second);
+            let first = written(&seed, scenario, 1).await;
+            assert_ne!(first, written(&seed, scenario, 1).await);
         }
-        assert!(
-            written(&seed, Scenario::Refresh, 0)
-                .await
-                .contains("=r0&client_id=psa_0196")
-        );
+        let first = written(&seed, Scenario::Refresh, 0).await;
+        assert!(first.contains("=r0&client_id=psa_0196"), "{first}");
         assert!(written(&seed, Scenario::Refresh, 1).await.contains("=next&"));
     }
 
@@ -384,21 +375,24 @@ mod tests {
     async fn every_script_reads_or_writes_what_its_scenario_does() {
         let (cluster, seed) = filled(Catalogue::new(2_000, 4)).await;
         let sql = async |sql: &str| cluster.sql(DATABASE, sql).await.unwrap().concat();
-        for reading in [Scenario::Offer, Scenario::Page, Scenario::DeepPage] {
+        let run = async |script: &str| {
+            let run = pgbench::run(&cluster, DATABASE, script, 2, End::AfterTransactions(40)).await;
+            assert_eq!(run.unwrap().transactions, 40, "{script}");
+        };
+        let page = 51.min(seed.catalogue.largest() - depth(&seed));
+        for (reading, rows) in [
+            (Scenario::Offer, 1),
+            (Scenario::Page, page),
+            (Scenario::DeepPage, page),
+        ] {
             let script = reading.script(&seed);
-            // Divides by zero unless the number of rows is as expected.
-            let rows = if reading == Scenario::Offer {
-                1
-            } else {
-                51.min(seed.catalogue.largest() - depth(&seed))
-            };
             let script = script.trim_end().trim_end_matches(';');
             let (before, query) = script.split_at(script.find("select").unwrap());
-            let script = format!("{before}select 1 / (count(*) = {rows})::int from ({query}) found;\n");
-            let run = pgbench::run(&cluster, DATABASE, &script, 2, End::AfterTransactions(40))
-                .await
-                .unwrap();
-            assert_eq!(run.transactions, 40, "{reading:?}");
+            // Divides by zero unless the number of rows is as expected.
+            run(&format!(
+                "{before}select 1 / (count(*) = {rows})::int from ({query}) rows;\n"
+            ))
+            .await;
         }
         sql(
             "insert into subscriptions (seller_id, id, client_id, created_at, active, url, events, secret) \
@@ -426,21 +420,10 @@ mod tests {
                 "select count(*) from deliveries where delivered_at is not null and due_at is null",
             ),
         ] {
-            let before: u64 = sql(written).await.parse().unwrap();
-            let run = pgbench::run(
-                &cluster,
-                DATABASE,
-                &writing.script(&seed),
-                2,
-                End::AfterTransactions(40),
-            )
-            .await;
-            assert_eq!(run.unwrap().transactions, 40, "{writing:?}");
-            assert_eq!(
-                sql(written).await.parse::<u64>().unwrap(),
-                before + 40,
-                "{writing:?}"
-            );
+            let count = async || sql(written).await.parse::<u64>().unwrap();
+            let before = count().await;
+            run(&writing.script(&seed)).await;
+            assert_eq!(count().await, before + 40, "{writing:?}");
         }
     }
 }

@@ -98,20 +98,20 @@ pub(crate) struct Seed {
 }
 
 impl Seed {
-    /// Fills a migrated database. `made` advances by the number of offers.
+    /// Fills a migrated database. `progress` advances by the number of offers.
     pub(crate) async fn fill(
         cluster: &Cluster,
         database: &str,
         catalogue: Catalogue,
         families: u16,
-        made: &ProgressBar,
+        progress: &ProgressBar,
     ) -> anyhow::Result<Self> {
         let tokens = sellers(cluster, database, catalogue.sellers).await?;
         let refresh_tokens = refresh_tokens(cluster, database, catalogue.sellers, families).await?;
         for first in (0..catalogue.offers).step_by(usize::try_from(CHUNK)?) {
             let end = (first + CHUNK).min(catalogue.offers);
             cluster.sql(database, &offers(catalogue, first, end)).await?;
-            made.inc(end - first);
+            progress.inc(end - first);
         }
         cluster.sql(database, "vacuum (analyze)").await?;
         cluster.sql(database, "checkpoint").await?;
@@ -132,7 +132,7 @@ fn sql_id(high: &str, number: &str) -> String {
     format!("('{high}' || {ID_LOW} + {number})::uuid")
 }
 
-/// SQL for a fresh token of the row `made (family)`, with this prefix.
+/// SQL for a fresh token of the row `numbered (family)`, with this prefix.
 fn sql_token(prefix: &str) -> String {
     format!(
         "'{prefix}' || translate(encode(uuid_send(family) || sha256(uuid_send(gen_random_uuid())), 'base64'), '+/', '-_')"
@@ -173,8 +173,8 @@ async fn sellers(cluster: &Cluster, database: &str, count: u64) -> anyhow::Resul
         cluster.sql(database, &statement).await?;
     }
     let tokens = format!(
-        "with made as materialized (select n, {family} as family from {numbers}), \
-         tokens as materialized (select n, family, {token} as token from made), \
+        "with numbered as materialized (select n, {family} as family from {numbers}), \
+         tokens as materialized (select n, family, {token} as token from numbered), \
          stored as (insert into access_tokens (family_id, hash, expires_at) \
            select family, sha256(convert_to(token, 'UTF8')), api_now() + interval '12 hours' from tokens) \
          select token from tokens order by n",
@@ -194,10 +194,10 @@ async fn refresh_tokens(
     let (seller, application) = (sql_id(SELLER, &number), sql_id(APPLICATION, &number));
     let family = sql_id(FAMILY, &format!("nextval('{FAMILY_NUMBERS}')"));
     let sql = format!(
-        "with made as materialized (select n, {family} as family from generate_series(0::bigint, {count} - 1) n), \
+        "with numbered as materialized (select n, {family} as family from generate_series(0::bigint, {count} - 1) n), \
          families as (insert into families (id, seller_id, client_id, kind, scopes, generation) \
-           select family, {seller}, {application}, 'authorization_code', {SCOPES}, 1 from made), \
-         tokens as materialized (select n, family, {token} as token from made), \
+           select family, {seller}, {application}, 'authorization_code', {SCOPES}, 1 from numbered), \
+         tokens as materialized (select n, family, {token} as token from numbered), \
          stored as (insert into refresh_tokens (family_id, hash, scopes, expires_at) \
            select family, sha256(convert_to(token, 'UTF8')), {SCOPES}, api_now() + interval '90 days' from tokens) \
          select token from tokens order by n",

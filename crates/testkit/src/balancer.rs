@@ -2,6 +2,7 @@
 //! report ready; open connections stay with their server.
 
 use std::{
+    future::ready,
     io,
     net::TcpListener as StdTcpListener,
     sync::{
@@ -20,13 +21,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::{Client, TestServer};
+use crate::{Client, TestServer, database::blocking, wait_until};
 
 /// Pause between two readiness checks of a server.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Timeout of a readiness check.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a connection waits for a ready server, and [`Balancer::sends_to`] for the number of ready servers.
+/// How long a connection waits for a ready server, and [`Balancer::wait_for_servers`] for the number of ready servers.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running balancer. It runs in a separate thread, so a test that blocks its runtime does not stop it. Dropping it stops it.
@@ -40,12 +41,8 @@ pub struct Balancer {
     _life: oneshot::Sender<()>,
 }
 
-/// Which of a server's listeners.
-#[derive(Debug, Clone, Copy)]
-enum Side {
-    Public,
-    Backoffice,
-}
+/// The address of one of a server's listeners.
+type Address = fn(&Backend) -> &str;
 
 #[derive(Debug, Default)]
 struct Backends {
@@ -63,25 +60,20 @@ struct Backend {
 impl Balancer {
     /// Listens on two free ports, without any backend yet.
     pub fn start() -> Self {
-        let listen = || StdTcpListener::bind("127.0.0.1:0").expect("a free port");
-        let (public, backoffice) = (listen(), listen());
-        let url = |listener: &StdTcpListener| {
+        let listen = || {
+            let listener = StdTcpListener::bind("127.0.0.1:0").expect("a free port");
             let address = listener.local_addr().expect("a listener has an address");
-            format!("http://{address}")
+            (listener, format!("http://{address}"))
         };
-        let (base_url, backoffice_url) = (url(&public), url(&backoffice));
+        let ((public, base_url), (backoffice, backoffice_url)) = (listen(), listen());
         let backends = Arc::new(Backends::default());
         let (life, end) = oneshot::channel::<()>();
         let shared = Arc::clone(&backends);
         thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .expect("a runtime starts");
-            runtime.block_on(async {
+            blocking(async {
                 tokio::select! {
-                    () = take(public, Side::Public, &shared) => {}
-                    () = take(backoffice, Side::Backoffice, &shared) => {}
+                    () = accept(public, |backend| &backend.public, &shared) => {}
+                    () = accept(backoffice, |backend| &backend.backoffice, &shared) => {}
                     () = watch(&shared) => {}
                     // The sender is dropped with the balancer.
                     _ = end => {}
@@ -114,17 +106,10 @@ impl Balancer {
     }
 
     /// Waits until exactly this many servers are ready.
-    pub async fn sends_to(&self, count: usize) {
-        let reached = timeout(READY_TIMEOUT, async {
-            while self.backends.ready().len() != count {
-                sleep(Duration::from_millis(5)).await;
-            }
-        });
-        assert!(
-            reached.await.is_ok(),
-            "of {:?} not {count} are ready",
-            self.backends.all()
-        );
+    pub async fn wait_for_servers(&self, count: usize) {
+        let is_reached = || ready(self.backends.ready().len() == count);
+        let failure = || format!("of {:?} not {count} are ready", self.backends.all());
+        wait_until(READY_TIMEOUT, is_reached, failure).await;
     }
 }
 
@@ -139,16 +124,16 @@ impl Backends {
     }
 
     /// Connects to the next ready server. A server that refuses the connection is skipped until it reports ready again.
-    async fn connect(&self, side: Side) -> io::Result<TcpStream> {
+    async fn connect(&self, address: Address) -> io::Result<TcpStream> {
         let connected = timeout(READY_TIMEOUT, async {
             loop {
                 let turn = self.turn.fetch_add(1, Ordering::Relaxed);
                 let ready = self.ready();
-                let Some(backend) = turn.checked_rem(ready.len()).and_then(|place| ready.get(place)) else {
+                let Some(backend) = turn.checked_rem(ready.len()).and_then(|index| ready.get(index)) else {
                     sleep(INTERVAL).await;
                     continue;
                 };
-                match TcpStream::connect(backend.address(side)).await {
+                match TcpStream::connect(address(backend)).await {
                     Ok(stream) => return stream,
                     Err(_) => backend.is_ready.store(false, Ordering::Release),
                 }
@@ -159,13 +144,6 @@ impl Backends {
 }
 
 impl Backend {
-    fn address(&self, side: Side) -> &str {
-        match side {
-            Side::Public => &self.public,
-            Side::Backoffice => &self.backoffice,
-        }
-    }
-
     async fn check_readiness(&self, client: &Client) {
         let request = client.get(&format!("http://{}/readyz", self.backoffice));
         let answer = timeout(PROBE_TIMEOUT, request.try_send()).await;
@@ -188,21 +166,23 @@ async fn watch(backends: &Backends) {
     }
 }
 
-async fn take(listener: StdTcpListener, side: Side, backends: &Arc<Backends>) {
-    listener.set_nonblocking(true).expect("the listener can wait");
-    let listener = TcpListener::from_std(listener).expect("the runtime takes the listener");
+async fn accept(listener: StdTcpListener, address: Address, backends: &Arc<Backends>) {
+    listener
+        .set_nonblocking(true)
+        .expect("the listener is set non-blocking");
+    let listener = TcpListener::from_std(listener).expect("the runtime registers the listener");
     loop {
-        let (client, _) = listener.accept().await.expect("connections are taken");
+        let (client, _) = listener.accept().await.expect("connections are accepted");
         let backends = Arc::clone(backends);
         tokio::spawn(async move {
             // Either side may close its connection at any time.
-            drop(pass(client, side, &backends).await);
+            drop(forward(client, address, &backends).await);
         });
     }
 }
 
-async fn pass(mut client: TcpStream, side: Side, backends: &Backends) -> io::Result<()> {
-    let mut server = backends.connect(side).await?;
+async fn forward(mut client: TcpStream, address: Address, backends: &Backends) -> io::Result<()> {
+    let mut server = backends.connect(address).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     copy_bidirectional(&mut client, &mut server).await?;

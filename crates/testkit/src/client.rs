@@ -44,17 +44,14 @@ impl Client {
     }
 
     pub fn request(&self, method: Method, url: &str) -> Request {
-        let agent = (
-            "user-agent".to_owned(),
-            "Tests/1.0 (+https://tests.example)".to_owned(),
-        );
-        Request {
+        let request = Request {
             client: self.inner.clone(),
             method,
             url: url.to_owned(),
-            headers: vec![agent],
+            headers: Vec::new(),
             body: None,
-        }
+        };
+        request.header("user-agent", "Tests/1.0 (+https://tests.example)")
     }
 
     pub fn get(&self, url: &str) -> Request {
@@ -177,22 +174,11 @@ impl Answer {
 
     /// The code and path of each error entry, in order.
     pub fn errors(&self) -> Vec<(String, Option<String>)> {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
         let body = self.json();
-        let entries = body
-            .get("errors")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
-        entries
-            .iter()
-            .map(|e| {
-                (
-                    e.get("code").and_then(text).unwrap_or_default(),
-                    e.get("path").and_then(text),
-                )
-            })
-            .collect()
+        let entries = body.get("errors").and_then(Value::as_array);
+        let text = |entry: &Value, name| entry.get(name)?.as_str().map(str::to_owned);
+        let entry = |entry| (text(entry, "code").unwrap_or_default(), text(entry, "path"));
+        entries.into_iter().flatten().map(entry).collect()
     }
 
     /// The code of the error entry. Panics unless there is exactly one.
@@ -200,10 +186,7 @@ impl Answer {
         let errors = self.errors();
         match errors.as_slice() {
             [(code, _)] => code.clone(),
-            other => panic!(
-                "one error entry was expected, there are {other:?} in {:?}",
-                self.json()
-            ),
+            other => panic!("not one error entry but {other:?} in {:?}", self.json()),
         }
     }
 

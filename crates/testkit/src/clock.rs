@@ -28,14 +28,9 @@ impl kernel::Clock for ManualClock {
 }
 
 /// Controls `api_now()` of one database: all processes that use it see the same time.
+#[derive(Debug)]
 pub struct TestClock {
     client: Client,
-}
-
-impl std::fmt::Debug for TestClock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TestClock")
-    }
 }
 
 const TAKE: &str = "

@@ -1,11 +1,12 @@
 //! A database per test, cloned from a migrated template.
 
-use std::{path::PathBuf, sync::OnceLock};
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
 use private_postgres::{Binaries, Cluster, Error, Options};
-use tempfile::TempDir;
-use tokio::net::UnixListener;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, Config, NoTls, config::Host};
 use uuid::Uuid;
 
 use crate::TestClock;
@@ -35,7 +36,7 @@ pub struct TestDatabase {
 impl TestDatabase {
     /// Clones the template. The first call in a process starts PostgreSQL and creates the template.
     pub async fn create() -> Self {
-        tokio::task::spawn_blocking(make_template)
+        tokio::task::spawn_blocking(create_template)
             .await
             .expect("the template's thread ended");
         Self::clone_of(TEMPLATE).await
@@ -60,7 +61,7 @@ impl TestDatabase {
     }
 
     /// A database on the test's own server. Dropping the value does not drop it, and [`Self::block_connections`] panics.
-    pub fn elsewhere(url: &str) -> Self {
+    pub fn at_url(url: &str) -> Self {
         Self {
             name: None,
             url: url.to_owned(),
@@ -74,6 +75,26 @@ impl TestDatabase {
 
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    fn config(&self) -> Config {
+        self.url.parse().expect("the URL of a test's database")
+    }
+
+    /// The folder of the server's socket.
+    pub(crate) fn socket_folder(&self) -> PathBuf {
+        match self.config().get_hosts() {
+            [Host::Unix(folder)] => folder.clone(),
+            _ => panic!("the test's cluster listens on a unix socket"),
+        }
+    }
+
+    /// The URL of the database at a socket in another folder.
+    pub(crate) fn url_at(&self, folder: &Path, port: u16) -> String {
+        let (config, folder) = (self.config(), folder.to_str().expect("a path in UTF-8"));
+        let (user, name) = (config.get_user(), config.get_dbname());
+        let (user, name) = (user.expect("a user"), name.expect("a name"));
+        format!("postgres://{user}@{}:{port}/{name}", folder.replace('/', "%2F"))
     }
 
     /// A plain connection, to inspect or change data.
@@ -90,8 +111,8 @@ impl TestDatabase {
             .output()
             .await
             .expect("pg_dump runs");
-        let complaint = String::from_utf8_lossy(&dump.stderr);
-        assert!(dump.status.success(), "pg_dump: {complaint}");
+        let errors = String::from_utf8_lossy(&dump.stderr);
+        assert!(dump.status.success(), "pg_dump: {errors}");
         String::from_utf8(dump.stdout).expect("a dump is text")
     }
 
@@ -111,7 +132,7 @@ impl TestDatabase {
         admin
             .batch_execute(&statements)
             .await
-            .expect("the database goes away");
+            .expect("connections are blocked");
     }
 
     pub async fn allow_connections(&self) {
@@ -120,7 +141,7 @@ impl TestDatabase {
         admin
             .batch_execute(&statement)
             .await
-            .expect("the database comes back");
+            .expect("connections are allowed");
     }
 }
 
@@ -137,39 +158,6 @@ impl Drop for TestDatabase {
         });
         // A database that could not be dropped is removed with its cluster.
         drop(dropped.join());
-    }
-}
-
-/// A socket to which a proxy listens in place of the database's socket, `target`.
-pub(crate) struct ProxySocket {
-    pub(crate) url: String,
-    pub(crate) listener: UnixListener,
-    pub(crate) target: PathBuf,
-    pub(crate) folder: TempDir,
-}
-
-impl ProxySocket {
-    pub(crate) fn of(database: &TestDatabase) -> Self {
-        let config: tokio_postgres::Config = database.url().parse().expect("the URL of a test's database");
-        let Some(tokio_postgres::config::Host::Unix(target)) = config.get_hosts().first() else {
-            panic!("the test's cluster listens on a unix socket");
-        };
-        let folder = tempfile::tempdir().expect("a folder for the socket");
-        let host = folder
-            .path()
-            .to_str()
-            .expect("a path in UTF-8")
-            .replace('/', "%2F");
-        let (user, name) = (
-            config.get_user().expect("a user"),
-            config.get_dbname().expect("a name"),
-        );
-        Self {
-            url: format!("postgres://{user}@{host}/{name}"),
-            listener: UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("the socket is bound"),
-            target: target.join(".s.PGSQL.5432"),
-            folder,
-        }
     }
 }
 
@@ -206,20 +194,20 @@ fn disk() -> PathBuf {
     }
 }
 
-fn make_template() {
-    static MADE: OnceLock<()> = OnceLock::new();
-    MADE.get_or_init(|| {
+fn create_template() {
+    static CREATED: OnceLock<()> = OnceLock::new();
+    CREATED.get_or_init(|| {
         blocking(async {
             let admin = connect(&cluster().url("postgres")).await;
-            let made = admin.batch_execute(&format!("create database {TEMPLATE}")).await;
-            made.expect("the template database is made");
+            let created = admin.batch_execute(&format!("create database {TEMPLATE}")).await;
+            created.expect("the template database is created");
         });
         adapter_postgres::migrate(&cluster().url(TEMPLATE), &mut |_| {})
             .expect("the template database is migrated");
     });
 }
 
-fn blocking<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn blocking<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -53,7 +53,7 @@ impl Fleet {
         pooled: bool,
     ) -> (TestServer, Self) {
         let pgbouncer = if pooled {
-            Some(PgBouncer::before(database, POOLED, STATEMENTS).await)
+            Some(PgBouncer::start(database, POOLED, STATEMENTS).await)
         } else {
             None
         };
@@ -73,7 +73,7 @@ impl Fleet {
             balancer.add(server);
         }
         let workers = (0..workers).map(|_| TestWorker::over(&options, url)).collect();
-        balancer.sends_to(SERVERS).await;
+        balancer.wait_for_servers(SERVERS).await;
         let first = others.remove(0);
         let fleet = Self {
             others,

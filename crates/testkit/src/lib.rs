@@ -29,6 +29,10 @@ mod smtp_server;
 mod statement_proxy;
 mod worker;
 
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
 pub use balancer::Balancer;
 pub use client::{Answer, AnswerHook, Client, Request, set_answer_hook};
 pub use clock::{ManualClock, TestClock};
@@ -43,3 +47,18 @@ pub use small_disk::{SmallDisk, may_lack_mounts, mounts_are_refused};
 pub use smtp_server::{SmtpAction, SmtpScript, SmtpServer};
 pub use statement_proxy::{Fault, Flaw, Statement, StatementProxy};
 pub use worker::TestWorker;
+
+/// Polls until `holds`. Panics with `failure` after the limit.
+pub(crate) async fn wait_until<F: Future<Output = bool>>(
+    limit: Duration,
+    holds: impl Fn() -> F,
+    failure: impl FnOnce() -> String,
+) {
+    let reached = timeout(limit, async {
+        while !holds().await {
+            sleep(Duration::from_millis(5)).await;
+        }
+    });
+    let is_reached = reached.await.is_ok();
+    assert!(is_reached, "{}", failure());
+}

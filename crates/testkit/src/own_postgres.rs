@@ -44,7 +44,7 @@ impl OwnPostgres {
     }
 
     pub fn database(&self) -> TestDatabase {
-        TestDatabase::elsewhere(&self.cluster.url("postgres"))
+        TestDatabase::at_url(&self.cluster.url("postgres"))
     }
 
     pub fn cluster(&self) -> &Cluster {

@@ -1,9 +1,7 @@
 //! A `PgBouncer` in transaction mode in front of a test's database.
 
 use std::{
-    env,
-    fmt::Write as _,
-    fs,
+    env, fs,
     os::unix::{
         fs::{MetadataExt as _, chown},
         process::CommandExt as _,
@@ -14,10 +12,9 @@ use std::{
 };
 
 use tempfile::TempDir;
-use tokio::{net::UnixStream, time::sleep};
-use tokio_postgres::{Config, config::Host};
+use tokio::net::UnixStream;
 
-use crate::TestDatabase;
+use crate::{TestDatabase, wait_until};
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Any number works: the socket is in a separate folder.
@@ -45,18 +42,23 @@ impl PgBouncer {
 
     /// Starts a pooler with this many connections to the database, and this many prepared statements kept per connection. With 0 it
     /// keeps none, as before version 1.21.
-    pub async fn before(database: &TestDatabase, connections: u32, statements: u32) -> Self {
+    pub async fn start(database: &TestDatabase, connections: u32, statements: u32) -> Self {
         let program = program().expect("PgBouncer is installed: run tests/pgbouncer/install");
-        let config: Config = database.url().parse().expect("the URL of a test's database");
-        let Some(Host::Unix(socket)) = config.get_hosts().first() else {
-            panic!("the test's cluster listens on a unix socket");
-        };
+        let socket = database.socket_folder();
         let folder = tempfile::tempdir().expect("a folder for the pooler");
         // PgBouncer refuses to run as root, and only its owner can use the server's socket.
-        let owner = fs::metadata(socket).expect("the cluster's socket folder");
+        let owner = fs::metadata(&socket).expect("the cluster's socket folder");
         let own = |path: &Path| chown(path, Some(owner.uid()), Some(owner.gid()));
         let settings = folder.path().join("pgbouncer.ini");
-        let text = settings_of(&config, socket, folder.path(), connections, statements);
+        let (url, path) = (database.url_at(folder.path(), PORT), folder.path().display());
+        // With `auth_type = any` the pooler needs the name of a role.
+        let user = url.split(['/', '@']).nth(2).expect("a user");
+        let text = format!(
+            "[databases]\n* = host={} port=5432 user={user}\n[pgbouncer]\nlisten_addr =\nlisten_port = {PORT}\nunix_socket_dir = {path}\n\
+             logfile = {path}/log\nauth_type = any\npool_mode = transaction\ndefault_pool_size = {connections}\n\
+             max_prepared_statements = {statements}\nmax_client_conn = 1000\n",
+            socket.display()
+        );
         fs::write(&settings, text).expect("the settings are written");
         own(folder.path()).expect("the folder is given away");
         own(&settings).expect("the settings are given away");
@@ -71,13 +73,6 @@ impl PgBouncer {
             .stderr(Stdio::null())
             .spawn()
             .expect("PgBouncer starts");
-        let host = folder.path().to_str().expect("a path in UTF-8");
-        let url = format!(
-            "postgres://{}@{}:{PORT}/{}",
-            config.get_user().expect("a user"),
-            host.replace('/', "%2F"),
-            config.get_dbname().expect("a name"),
-        );
         let started = Self { child, url, folder };
         started.listens().await;
         started
@@ -90,15 +85,11 @@ impl PgBouncer {
 
     async fn listens(&self) {
         let socket = self.folder.path().join(format!(".s.PGSQL.{PORT}"));
-        let reached = tokio::time::timeout(START_TIMEOUT, async {
-            while UnixStream::connect(&socket).await.is_err() {
-                sleep(Duration::from_millis(5)).await;
-            }
-        });
-        if reached.await.is_err() {
-            let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-            panic!("PgBouncer does not listen:\n{log}");
-        }
+        let path = socket.as_path();
+        let listens = || async move { UnixStream::connect(path).await.is_ok() };
+        let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        let failure = || format!("PgBouncer does not listen:\n{}", log());
+        wait_until(START_TIMEOUT, listens, failure).await;
     }
 }
 
@@ -115,27 +106,4 @@ fn program() -> Option<PathBuf> {
     let own = env::current_exe().ok()?;
     let places = own.ancestors().map(|folder| folder.join("pgbouncer/pgbouncer"));
     places.into_iter().find(|place| place.is_file())
-}
-
-fn settings_of(config: &Config, socket: &Path, folder: &Path, connections: u32, statements: u32) -> String {
-    let port = config.get_ports().first().copied().unwrap_or(5432);
-    let user = config.get_user().expect("a user");
-    let mut text = format!(
-        "[databases]\n* = host={} port={port} user={user}\n[pgbouncer]\n",
-        socket.display()
-    );
-    for (name, value) in [
-        ("listen_addr", String::new()),
-        ("listen_port", PORT.to_string()),
-        ("unix_socket_dir", folder.display().to_string()),
-        ("logfile", folder.join("log").display().to_string()),
-        ("auth_type", "any".to_owned()),
-        ("pool_mode", "transaction".to_owned()),
-        ("default_pool_size", connections.to_string()),
-        ("max_prepared_statements", statements.to_string()),
-        ("max_client_conn", "1000".to_owned()),
-    ] {
-        writeln!(text, "{name} = {value}").expect("a string takes everything");
-    }
-    text
 }

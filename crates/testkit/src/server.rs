@@ -1,6 +1,6 @@
 //! The product's `serve`, as a separate process over a test's database.
 
-use std::{ops::Deref, path::Path, process::Command, time::Duration};
+use std::{future::ready, ops::Deref, path::Path, process::Command, time::Duration};
 
 use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{KeyRing, SystemRandomness};
@@ -9,6 +9,7 @@ use crate::{
     Client, Process, TestDatabase,
     fleet::{Fleet, Topology},
     process::START_TIMEOUT,
+    wait_until,
 };
 
 /// Which workers a server runs.
@@ -163,16 +164,12 @@ impl TestServer {
 
     async fn readiness(&self, status: u16) {
         let (client, url) = (Client::new(), format!("{}/readyz", self.backoffice_url));
-        let reached = tokio::time::timeout(START_TIMEOUT, async {
-            while client.get(&url).send().await.status != status {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
-        assert!(
-            reached.await.is_ok(),
-            "readiness does not become {status}:\n{}",
-            self.log()
-        );
+        let is_reached = || {
+            let request = client.get(&url);
+            async move { request.send().await.status == status }
+        };
+        let failure = || format!("readiness does not become {status}:\n{}", self.log());
+        wait_until(START_TIMEOUT, is_reached, failure).await;
     }
 
     /// Starts the program over the database at `url`, in any state, and waits only until the program listens.
@@ -200,16 +197,8 @@ impl TestServer {
 
     /// Waits until `holds` is true of the log, and returns the log. Lines arrive a little after the answers that they belong to.
     pub async fn log_with(&self, holds: impl Fn(&str) -> bool) -> String {
-        let waited = tokio::time::timeout(LOG_TIMEOUT, async {
-            while !holds(&self.log()) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        });
-        assert!(
-            waited.await.is_ok(),
-            "the log does not have the expected lines:\n{}",
-            self.log()
-        );
+        let failure = || format!("the log does not have the expected lines:\n{}", self.log());
+        wait_until(LOG_TIMEOUT, || ready(holds(&self.log())), failure).await;
         self.log()
     }
 

@@ -31,14 +31,9 @@ impl SmallDisk {
     pub fn mount(megabytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder to mount on");
         let mut mount = Command::new("mount");
+        let options = format!("size={megabytes}m,mode=755");
         mount
-            .args([
-                "-t",
-                "tmpfs",
-                "-o",
-                &format!("size={megabytes}m,mode=755"),
-                "tmpfs",
-            ])
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
             .arg(folder.path());
         if mount.output().is_ok_and(|output| output.status.success()) {
             return Some(Self { folder });

@@ -21,15 +21,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream},
-    net::UnixStream,
+    net::{UnixListener, UnixStream},
     sync::watch,
 };
 
 use crate::{
     TestDatabase,
-    database::ProxySocket,
     link::{LinkState, Pace},
 };
+
+/// The port in the names of sockets.
+const PORT: u16 = 5432;
 
 /// The code of an `SSLRequest`.
 const TLS_REQUEST: [u8; 4] = 80_877_103_u32.to_be_bytes();
@@ -55,7 +57,7 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
     /// Replaces `instead_of` by `this` in the statement's text.
-    Says {
+    Replaces {
         this: &'static str,
         instead_of: &'static str,
     },
@@ -115,14 +117,12 @@ struct State {
 
 impl StatementProxy {
     pub fn to(database: &TestDatabase, flaws: &[Flaw]) -> Self {
-        let ProxySocket {
-            url,
-            listener,
-            target,
-            folder,
-        } = ProxySocket::of(database);
+        let folder = tempfile::tempdir().expect("a folder for the socket");
+        let url = database.url_at(folder.path(), PORT);
+        let socket = format!(".s.PGSQL.{PORT}");
+        let listener = UnixListener::bind(folder.path().join(&socket)).expect("the socket is bound");
         let shared = Arc::new(Shared {
-            target,
+            target: database.socket_folder().join(socket),
             flaws: flaws.to_vec(),
             ..Shared::default()
         });
@@ -203,7 +203,7 @@ impl StatementProxy {
     }
 
     /// Sets the process that [`Fault::ProcessDies`] kills.
-    pub fn kills(&self, process: u32) {
+    pub fn set_process(&self, process: u32) {
         self.shared.state().process = Some(process);
     }
 
@@ -237,7 +237,7 @@ impl Shared {
     fn rewritten(&self, sql: &str) -> Option<String> {
         let mut text = sql.to_owned();
         for flaw in &self.flaws {
-            if let Flaw::Says { this, instead_of } = flaw {
+            if let Flaw::Replaces { this, instead_of } = flaw {
                 text = text.replace(instead_of, this);
             }
         }
@@ -250,7 +250,7 @@ impl Shared {
     /// The statement's flaw, except one of its text.
     fn flaw(&self, sql: &str) -> Option<Flaw> {
         let found = self.flaws.iter().copied().find(|flaw| match flaw {
-            Flaw::Says { .. } => false,
+            Flaw::Replaces { .. } => false,
             Flaw::CommitsBefore(piece)
             | Flaw::CommitsAfter(piece)
             | Flaw::SentAgain(piece)
@@ -326,7 +326,7 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
         let (index, fault) = shared.next(&sql, is_pipelined);
         let flaw = shared.flaw(&sql);
         if matches!(flaw, Some(Flaw::CommitsBefore(_))) {
-            ask(&mut server, "commit; begin").await?;
+            query(&mut server, "commit; begin").await?;
         }
         let reply = match fault {
             Some(Fault::FailsBefore) => fail(&mut server, &sql).await?,
@@ -334,7 +334,7 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
                 shared.reached.send_replace(true);
                 return Ok(());
             }
-            _ => carry_out(&mut server, &batch.bytes, flaw, shared).await?,
+            _ => execute(&mut server, &batch.bytes, flaw, shared).await?,
         };
         if let Some(statement) = shared.state().recorded.get_mut(index) {
             statement.in_transaction = reply.in_transaction;
@@ -345,7 +345,7 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
         let reply = match fault {
             Some(Fault::FailsAfter) => fail(&mut server, &sql).await?,
             Some(Fault::AnswerLost) if matches!(flaw, Some(Flaw::SentAgain(_))) => {
-                carry_out(&mut server, &batch.bytes, flaw, shared).await?
+                execute(&mut server, &batch.bytes, flaw, shared).await?
             }
             Some(Fault::AnswerLost) => return Ok(()),
             Some(Fault::ProcessDies) => {
@@ -387,7 +387,7 @@ async fn startup(client: &mut BufReader<DuplexStream>) -> io::Result<Vec<u8>> {
     }
 }
 
-async fn carry_out(
+async fn execute(
     server: &mut UnixStream,
     batch: &[u8],
     flaw: Option<Flaw>,
@@ -407,7 +407,7 @@ async fn carry_out(
         shared.state().cached.insert(batch.to_vec(), reply.bytes.clone());
     }
     if matches!(flaw, Some(Flaw::CommitsAfter(_))) {
-        ask(server, "commit; begin").await?;
+        query(server, "commit; begin").await?;
     }
     Ok(reply)
 }
@@ -415,16 +415,16 @@ async fn carry_out(
 /// Makes the transaction fail at the server. A COMMIT that fails ends its transaction.
 async fn fail(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
     if sql.eq_ignore_ascii_case("commit") {
-        ask(server, "rollback").await?;
+        query(server, "rollback").await?;
     }
-    ask(
+    query(
         server,
         "do $$ begin raise exception 'a planted failure' using errcode = 'serialization_failure'; end $$",
     )
     .await
 }
 
-async fn ask(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
+async fn query(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
     server
         .write_all(&message(b'Q', &[sql.as_bytes(), &[0]].concat())?)
         .await?;

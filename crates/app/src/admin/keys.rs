@@ -48,7 +48,7 @@ pub(crate) enum Command {
     ///
     /// Runs beside serving processes: it replaces only unchanged values. Before, restart all of them with the new key in front, or
     /// they continue to seal with the old one. Interrupted, it may be run again. Fails if values are left that do not open or that
-    /// were locked, and does nothing if the first key is another one than its id says. Needs the database and `keys.sealing`.
+    /// were locked, and does nothing if another key sealed the values with the id of the first key. Needs the database and `keys.sealing`.
     Reseal {
         /// Open every value and report what would be done, but change nothing
         #[arg(long)]

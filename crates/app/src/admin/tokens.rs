@@ -19,28 +19,25 @@ use crate::command::{self, Exit, PrintError, note, use_case_error};
 pub(crate) enum Command {
     /// Revoke leaked tokens, or all of an application or a seller
     ///
-    /// It holds from the next request on. Leaked tokens are read from stdin, one a line, so that they are in no process list and no
+    /// Takes effect with the next request. Leaked tokens are read from stdin, one a line, so that they are in no process list and no
     /// shell history; a refresh token ends its whole family. Lines are reported by number, never by content. A line without a token, or
     /// with an unknown one, does not stop the others; the exit code is then 2 for a line without a token, else 3.
     ///
     /// An application's tokens are those of all sellers; a seller's tokens are those of all applications, and personal ones.
     /// New tokens can be issued afterwards: to stop that, suspend the application or close the account.
-    Revoke(Revoke),
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Revoke {
-    #[command(flatten)]
-    which: Which,
-    #[command(flatten)]
-    confirmation: Confirmation,
-    #[command(flatten)]
-    format: Format,
+    Revoke {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        confirmation: Confirmation,
+        #[command(flatten)]
+        format: Format,
+    },
 }
 
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-struct Which {
+pub(crate) struct Which {
     /// The tokens on stdin, one a line
     #[arg(long)]
     stdin: bool,
@@ -53,15 +50,15 @@ struct Which {
 }
 
 /// In bytes, longer than any token: no more of a line is read.
-const LONGEST: u64 = 1024;
+const MAX_LINE: u64 = 1024;
 
 impl Command {
     pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let Self::Revoke(Revoke {
+        let Self::Revoke {
             which,
             confirmation,
             format,
-        }) = self;
+        } = self;
         let (of, whose) = match (which.application, which.seller, which.stdin) {
             (Some(name), ..) => {
                 let application = find_application(database, &name).await?;
@@ -75,7 +72,7 @@ impl Command {
             }
             (None, None, _) => return revoke_from_stdin(database, format).await,
         };
-        confirmation.ask(format_args!("revoking all tokens of {whose}"))?;
+        confirmation.confirm(format_args!("revoking all tokens of {whose}"))?;
         let revoked = in_transaction(database, |tx| {
             Box::pin(revoke_all(tx, tx, ActingOperator::CommandLine, of))
         });
@@ -194,7 +191,7 @@ impl Report {
 /// The next line, trimmed; `None` at the end. A line that is longer than any token is truncated, and invalid UTF-8 never parses as a token.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
-    if input.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+    if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
     }
     if !line.ends_with(b"\n") {

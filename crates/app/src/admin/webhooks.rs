@@ -4,6 +4,7 @@ use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::bail;
 use clap::Subcommand;
+use kernel::SellerId;
 use serde_json::{Value, json};
 use usecases::{
     ActingOperator, Failure,
@@ -38,7 +39,19 @@ pub(crate) enum Command {
     /// Deliver the event of an earlier delivery again
     ///
     /// It is a new delivery, with its own id and attempts; prints the id. `pending` and `exhausted` list the ids.
-    DeliverAgain(DeliverAgain),
+    DeliverAgain {
+        /// The earlier delivery's id
+        #[arg(value_parser = id)]
+        delivery: Uuid,
+        /// The seller of the subscription: id, number or e-mail address
+        #[arg(long)]
+        seller: SellerName,
+        /// The subscription's id
+        #[arg(long, value_name = "ID", value_parser = id)]
+        subscription: Uuid,
+        #[command(flatten)]
+        format: Format,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -58,33 +71,27 @@ pub(crate) struct List {
     format: Format,
 }
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct DeliverAgain {
-    /// The earlier delivery's id
-    #[arg(value_parser = id)]
-    delivery: Uuid,
-    /// The seller of the subscription: id, number or e-mail address
-    #[arg(long)]
-    seller: SellerName,
-    /// The subscription's id
-    #[arg(long, value_name = "ID", value_parser = id)]
-    subscription: Uuid,
-    #[command(flatten)]
-    format: Format,
-}
-
 impl Command {
     pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
         match self {
             Self::Subscriptions { seller, format } => {
                 let seller = find_seller(database, &seller).await?;
                 let subscriptions = database.subscriptions();
-                let found = subscriptions.subscriptions_of_seller(seller.id).await?;
-                Ok(format.list(&found)?)
+                let rows = subscriptions.subscriptions_of_seller(seller.id).await?;
+                Ok(format.list(&rows)?)
             }
             Self::Pending(list) => list.run(database, Undelivered::Pending).await,
             Self::Exhausted(list) => list.run(database, Undelivered::Exhausted).await,
-            Self::DeliverAgain(again) => again.run(database).await,
+            Self::DeliverAgain {
+                delivery,
+                seller,
+                subscription,
+                format,
+            } => {
+                let seller = find_seller(database, &seller).await?.id;
+                let id = deliver_again(database, seller, (subscription.into(), delivery.into())).await?;
+                Ok(format.changed(&json!({ "delivery_id": id.to_string() }), id)?)
+            }
         }
     }
 }
@@ -111,32 +118,27 @@ impl List {
             );
             bail!(not_found(unknown));
         }
-        let found = directory.undelivered(filter, before, self.limit.limit).await?;
+        let rows = directory.undelivered(filter, before, self.limit.limit).await?;
         let next = |last: &DeliveryWithSeller| format!("--before {}", last.delivery.id);
-        Ok(self.format.page(&found, self.limit, next)?)
+        Ok(self.format.page(&rows, self.limit, next)?)
     }
 }
 
-impl DeliverAgain {
-    async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let by = (
-            ActingOperator::CommandLine,
-            find_seller(database, &self.seller).await?.id,
-        );
-        let which = (self.subscription.into(), self.delivery.into());
-        let queued = in_transaction(database, |tx| {
-            Box::pin(async move {
-                deliver_again_for_operator(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
-            })
-        });
-        let id = queued.await.map_err(|failure| match failure {
-            Failure::Refused(Refusal::NotFound) => not_found(Refusal::NotFound.to_string()).into(),
-            other => use_case_error(other),
-        })?;
-        Ok(self
-            .format
-            .changed(&json!({ "delivery_id": id.to_string() }), id)?)
-    }
+async fn deliver_again(
+    database: &Database,
+    seller: SellerId,
+    which: (SubscriptionId, DeliveryId),
+) -> anyhow::Result<DeliveryId> {
+    let by = (ActingOperator::CommandLine, seller);
+    let queued = in_transaction(database, |tx| {
+        Box::pin(async move {
+            deliver_again_for_operator(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
+        })
+    });
+    queued.await.map_err(|failure| match failure {
+        Failure::Refused(Refusal::NotFound) => not_found(Refusal::NotFound.to_string()).into(),
+        other => use_case_error(other),
+    })
 }
 
 impl Listed for SellerSubscription {
@@ -201,14 +203,10 @@ impl Listed for DeliveryWithSeller {
             "attempts": state.attempt(),
             "next_retry_at": state.next_retry_at().map(to_microsecond),
             "response_status": state.last().and_then(Attempted::response_status),
-            "error": state.last().and_then(failure),
+            "error": state.last().and_then(|last| match &last.outcome {
+                Outcome::Answered(_) => None,
+                Outcome::Failed(failure) => Some(failure.to_string()),
+            }),
         })
-    }
-}
-
-fn failure(last: &Attempted) -> Option<String> {
-    match &last.outcome {
-        Outcome::Answered(_) => None,
-        Outcome::Failed(failure) => Some(failure.to_string()),
     }
 }

@@ -40,7 +40,7 @@ pub(super) enum Command {
 }
 
 /// The size of a read, in bytes.
-const PIECE: usize = 256 * 1024;
+const CHUNK_SIZE: usize = 256 * 1024;
 const BAR: &str = "{bar:40} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left";
 const COUNTER: &str = "{spinner} {bytes}  {msg}  {bytes_per_sec}";
 
@@ -83,10 +83,10 @@ async fn feed(
     mut input: impl AsyncRead + Unpin,
     progress: ProgressBar,
 ) -> anyhow::Result<ImportReport> {
-    let mut piece = vec![0; PIECE];
+    let mut chunk = vec![0; CHUNK_SIZE];
     loop {
-        let length = input.read(&mut piece).await.context("the input broke off")?;
-        let Some(read) = piece.get(..length).filter(|read| !read.is_empty()) else {
+        let length = input.read(&mut chunk).await.context("the input broke off")?;
+        let Some(read) = chunk.get(..length).filter(|read| !read.is_empty()) else {
             break;
         };
         importer
@@ -115,20 +115,16 @@ fn progress(size: Option<u64>) -> ProgressBar {
 }
 
 fn summary(report: &ImportReport) -> String {
-    let ImportReport {
-        created,
-        updated,
-        unchanged,
-        rejected_total,
-        rejected,
-    } = report;
-    let listed = u64::try_from(rejected.len()).unwrap_or(u64::MAX);
-    let partly = if *rejected_total > listed {
-        format!(" (the first {listed} are listed)")
-    } else {
-        String::new()
-    };
-    format!("created {created}, updated {updated}, unchanged {unchanged}, rejected {rejected_total}{partly}")
+    let listed = u64::try_from(report.rejected.len()).unwrap_or(u64::MAX);
+    let partly = (report.rejected_total > listed).then(|| format!(" (the first {listed} are listed)"));
+    format!(
+        "created {}, updated {}, unchanged {}, rejected {}{}",
+        report.created,
+        report.updated,
+        report.unchanged,
+        report.rejected_total,
+        partly.unwrap_or_default()
+    )
 }
 
 #[cfg(test)]

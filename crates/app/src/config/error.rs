@@ -54,20 +54,20 @@ impl ConfigError {
 fn problem(error: figment::Error, layers: &Figment) -> Problem {
     let name = error.path.join(".");
     let key = key_at(&name);
-    let wanted = key
+    let expected = key
         .as_ref()
-        .map_or_else(|| "a section with keys in it".to_owned(), Key::wanted);
+        .map_or_else(|| "a section with keys in it".to_owned(), Key::expected);
     // A value in the place of a section may be one of the section's secrets.
     let secret = key.is_none_or(|key| key.is_secret());
     let reason = match error.kind {
-        Kind::Message(reason) if reason.contains("socket address") => format!("must be {wanted}"),
+        Kind::Message(reason) if reason.contains("socket address") => format!("must be {expected}"),
         Kind::Message(reason) => reason,
         Kind::UnknownField(_, known) => unknown(&name, known),
         Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
         Kind::InvalidType(found, _) | Kind::InvalidValue(found, _) if !secret => {
-            format!("must be {wanted}, not {}", shown(&found))
+            format!("must be {expected}, not {}", displayed(&found))
         }
-        Kind::InvalidType(..) | Kind::InvalidValue(..) => format!("must be {wanted}"),
+        Kind::InvalidType(..) | Kind::InvalidValue(..) => format!("must be {expected}"),
         _ if secret => "cannot be used".to_owned(),
         other => format!("cannot be used: {other}"),
     };
@@ -86,7 +86,7 @@ fn key_at(name: &str) -> Option<Key> {
     })
 }
 
-fn shown(found: &Actual) -> String {
+fn displayed(found: &Actual) -> String {
     match found {
         Actual::Unsigned(number) => number.to_string(),
         Actual::Signed(number) => number.to_string(),
@@ -98,19 +98,19 @@ fn shown(found: &Actual) -> String {
 }
 
 /// The longest value that a message quotes, in bytes.
-const LONGEST_SHOWN: usize = 80;
+const MAX_QUOTED: usize = 80;
 
 /// Adds the value to a reason that says only what is required. Never adds a secret, or a value that may contain one, such as a URL with
 /// credentials before the `@`.
 pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String {
-    let asks =
+    let is_rule =
         reason.starts_with("must be ") && !reason.starts_with("must be set") && !reason.contains(", not ");
-    if !asks || key_at(key).is_none_or(|key| key.is_secret()) {
+    if !is_rule || key_at(key).is_none_or(|key| key.is_secret()) {
         return reason;
     }
     match layers.find_value(key) {
         Ok(Value::String(_, text)) if text.is_empty() => format!("{reason}, not an empty text"),
-        Ok(Value::String(_, text)) if text.len() <= LONGEST_SHOWN && !text.contains(['@', '\n']) => {
+        Ok(Value::String(_, text)) if text.len() <= MAX_QUOTED && !text.contains(['@', '\n']) => {
             format!("{reason}, not `{text}`")
         }
         _ => reason,
@@ -118,7 +118,7 @@ pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String 
 }
 
 /// The minimum similarity, from 0 to 1, at which a known name is suggested for an unknown one.
-const ALIKE: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 
 /// The reason for an unknown key: the most similar known key, and all keys of its section.
 fn unknown(key: &str, known: &[&str]) -> String {
@@ -132,9 +132,11 @@ fn unknown(key: &str, known: &[&str]) -> String {
 /// The known key most similar to an unknown one: a name in the same section, or the same name in another section.
 fn suggestion(key: &str, known: &[&str]) -> Option<String> {
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
-    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
-    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    if likeness(nearest) >= ALIKE {
+    let similarity = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
+    let nearest = known
+        .iter()
+        .max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
+    if similarity(nearest) >= MIN_SIMILARITY {
         return Some(format!("{section}.{nearest}").trim_start_matches('.').to_owned());
     }
     let ends = format!(".{name}");

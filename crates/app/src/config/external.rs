@@ -275,11 +275,8 @@ struct CarrierSection<'a> {
 impl CarrierSection<'_> {
     fn missing_half(&self) -> Option<Fault> {
         let section = format!("carriers.{}", self.carrier.as_str());
-        missing_half(
-            &section,
-            self.names,
-            self.credentials.map(|secret| secret.is_some()),
-        )
+        let are_set = self.credentials.map(|secret| secret.is_some());
+        missing_half(&section, self.names, are_set)
     }
 
     /// The account, if the carrier is enabled.
@@ -289,15 +286,14 @@ impl CarrierSection<'_> {
             _ if self.is_open => ["".into(), "".into()],
             _ => return None,
         };
-        let mut account = Account::new(self.carrier, login, secret)?;
-        self.qualifier.clone_into(&mut account.qualifier);
-        if let Some(url) = self.base_url {
-            account.base_url = url.0.clone();
-        }
-        if let Some(url) = self.token_url {
-            account.token_url = url.0.clone();
-        }
-        Some(account)
+        let account = Account::new(self.carrier, login, secret)?;
+        let url = |configured: Option<&ServiceUrl>| configured.map(|url| url.0.clone());
+        Some(Account {
+            qualifier: self.qualifier.to_owned(),
+            base_url: url(self.base_url).unwrap_or(account.base_url),
+            token_url: url(self.token_url).unwrap_or(account.token_url),
+            ..account
+        })
     }
 }
 
@@ -366,11 +362,9 @@ impl CarriersConfig {
     }
 
     pub(super) fn faults(&self) -> Vec<Fault> {
-        let mut faults = self
-            .sections()
-            .iter()
-            .filter_map(CarrierSection::missing_half)
-            .collect::<Vec<_>>();
+        let sections = self.sections();
+        let halves = sections.iter().filter_map(CarrierSection::missing_half);
+        let mut faults = halves.collect::<Vec<_>>();
         if let (Some(false), Some(_)) = (self.inpost.enabled, &self.inpost.token) {
             faults.push(fault(
                 "carriers.inpost.enabled",
@@ -399,14 +393,12 @@ impl CarriersConfig {
 
     /// The settings of the adapter.
     pub fn settings(&self, user_agent: String) -> CarrierSettings {
+        let sections = self.sections();
+        let accounts = sections.iter().filter_map(CarrierSection::account);
         CarrierSettings {
             deadline: DEADLINE,
             user_agent,
-            accounts: self
-                .sections()
-                .iter()
-                .filter_map(CarrierSection::account)
-                .collect(),
+            accounts: accounts.collect(),
         }
     }
 }
@@ -527,11 +519,8 @@ impl TracingConfig {
         if let Err(error) = self.headers() {
             faults.push(fault("tracing.headers", format!("cannot be used: {error}")));
         }
-        if self
-            .service_name
-            .as_ref()
-            .is_some_and(|name| name.trim().is_empty())
-        {
+        let name = self.service_name.as_deref();
+        if name.is_some_and(|name| name.trim().is_empty()) {
             faults.push(fault("tracing.service_name", "must not be empty"));
         }
         if self.attributes().is_none() {
@@ -572,11 +561,8 @@ impl TracingConfig {
     }
 
     fn headers(&self) -> Result<Vec<Header>, NoHeader> {
-        self.headers
-            .0
-            .iter()
-            .map(|header| Header::parse(&header.0))
-            .collect()
+        let headers = self.headers.0.iter();
+        headers.map(|header| Header::parse(&header.0)).collect()
     }
 
     fn attributes(&self) -> Option<Vec<(String, String)>> {

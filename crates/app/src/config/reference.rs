@@ -35,7 +35,7 @@ impl Key {
     }
 
     /// The expected value, for a message about a wrong type.
-    pub(super) fn wanted(&self) -> String {
+    pub(super) fn expected(&self) -> String {
         let range = self.range.as_deref().filter(|range| range.starts_with("from "));
         match (self.kind.as_str(), range) {
             ("duration", _) => "a duration such as 500ms, 1m or 12h",

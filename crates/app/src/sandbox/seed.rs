@@ -102,7 +102,7 @@ fn invalid(error: impl Into<anyhow::Error>) -> SeedError {
     Failure::Refused(error.into())
 }
 
-fn odd(what: &'static str) -> impl Fn() -> SeedError {
+fn unknown(what: &'static str) -> impl Fn() -> SeedError {
     move || Failure::Refused(anyhow!("the plan names no such {what}"))
 }
 
@@ -119,7 +119,7 @@ struct Seeding<'a> {
 }
 
 /// A seeded seller.
-struct Shop {
+struct SeededSeller {
     id: SellerId,
     offers: Vec<OfferId>,
     credentials: SellerCredentials,
@@ -158,7 +158,7 @@ impl Seeding<'_> {
         tx: &dyn Transaction,
         plan: &SellerPlan,
         (password, hash): &(String, PasswordHash),
-    ) -> Result<Shop, SeedError> {
+    ) -> Result<SeededSeller, SeedError> {
         let email = format!("{}@{}", self.unique(&plan.mailbox, '+'), plan.domain);
         let request = sellers::Request {
             name: SellerName::new(plan.name.clone()).map_err(invalid)?,
@@ -187,7 +187,7 @@ impl Seeding<'_> {
             },
             applications,
         };
-        Ok(Shop {
+        Ok(SeededSeller {
             id: seller.id,
             offers,
             credentials,
@@ -257,7 +257,7 @@ impl Seeding<'_> {
         let mut ids = Vec::new();
         for (n, offer) in (0..).zip(&plan.offers) {
             let id = self.randomness.uuid().into();
-            let feed = offer.feed(id, &plan.domain).ok_or_else(odd("status"))?;
+            let feed = offer.feed(id, &plan.domain).ok_or_else(unknown("status"))?;
             feed_offer(tx, seller, feed, tx.now() - TimeDelta::minutes(n * 311 + 12)).await?;
             ids.push(id);
         }
@@ -268,7 +268,7 @@ impl Seeding<'_> {
     async fn order(
         &self,
         tx: &dyn Transaction,
-        shops: &mut [Shop],
+        shops: &mut [SeededSeller],
         (seller, n): (usize, usize),
         plan: &OrderPlan,
     ) -> Result<(), SeedError> {
@@ -283,7 +283,7 @@ impl Seeding<'_> {
                 Step::Cancel => (Settlement::Cancel, after(2)),
                 Step::Deliver => (Settlement::Deliver, after(6)),
                 Step::Ship(parcel) => {
-                    let shop = shops.get(seller).ok_or_else(odd("seller"))?;
+                    let shop = shops.get(seller).ok_or_else(unknown("seller"))?;
                     self.ship(tx, shop.id, id, parcel, after(3)).await?;
                     continue;
                 }
@@ -294,7 +294,11 @@ impl Seeding<'_> {
         let is_shared = plan.lines.iter().any(|(of, ..)| *of != seller);
         let concerned = plan.lines.iter().filter(|_| plan.steps == [Step::Pay]);
         for (of, ..) in concerned {
-            let examples = &mut shops.get_mut(*of).ok_or_else(odd("seller"))?.credentials.examples;
+            let examples = &mut shops
+                .get_mut(*of)
+                .ok_or_else(unknown("seller"))?
+                .credentials
+                .examples;
             let example = match (plan.is_test, is_shared) {
                 (true, _) => &mut examples.test_order,
                 (false, true) => &mut examples.multi_seller_order,
@@ -307,12 +311,16 @@ impl Seeding<'_> {
 
     fn request(
         &self,
-        shops: &[Shop],
+        shops: &[SeededSeller],
         (seller, n): (usize, usize),
         plan: &OrderPlan,
     ) -> Result<place_order::Request, SeedError> {
-        let seller_no = shops.get(seller).ok_or_else(odd("seller"))?.credentials.seller_no;
-        let (buyer, address, [payment, delivery]) = self.plan.buyer(n).ok_or_else(odd("buyer"))?;
+        let seller_no = shops
+            .get(seller)
+            .ok_or_else(unknown("seller"))?
+            .credentials
+            .seller_no;
+        let (buyer, address, [payment, delivery]) = self.plan.buyer(n).ok_or_else(unknown("buyer"))?;
         let line = |(seller, offer, quantity): &(usize, usize, i32)| {
             let shop = shops.get(*seller)?;
             Some(Line {
@@ -335,7 +343,7 @@ impl Seeding<'_> {
             delivery_method: Some(delivery),
             buyer: Some(buyer),
             shipping_address: Some(address),
-            items: items.ok_or_else(odd("offer"))?,
+            items: items.ok_or_else(unknown("offer"))?,
         })
     }
 
@@ -349,7 +357,7 @@ impl Seeding<'_> {
     ) -> Result<(), SeedError> {
         let report = Report {
             order: OrderRef::Id(order),
-            carrier: Carrier::parse(carrier).ok_or_else(odd("carrier"))?,
+            carrier: Carrier::parse(carrier).ok_or_else(unknown("carrier"))?,
             tracking_number: TrackingNumber::new(number.clone()).map_err(invalid)?,
             item_ids: Vec::new(),
         };

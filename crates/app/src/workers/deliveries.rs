@@ -27,9 +27,9 @@ use webhooks::{
 use super::routine::{FailureStreak, Routine};
 
 /// How long a delivery queued by another process waits at most before this one polls.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often to look for missed queues.
-const RECONCILE_EVERY: Duration = Duration::from_mins(1);
+const RECONCILE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The worker. Its batch lasts until the process stops, and ends when the attempts that are in progress then have ended and are recorded.
 pub(super) struct Deliveries {
@@ -73,7 +73,7 @@ struct QueueSignal<'a>(&'a Notify);
 impl Pulse for QueueSignal<'_> {
     async fn beat(&self) {
         // Notification or timeout: both mean to poll now.
-        let _ = timeout(LOOK_EVERY, self.0.notified()).await;
+        let _ = timeout(POLL_INTERVAL, self.0.notified()).await;
     }
 }
 
@@ -94,13 +94,10 @@ impl Routine for Reconciliation {
                 "subscriptions slept though deliveries were due, and were woken"
             );
         }
-        Ok(RECONCILE_EVERY)
+        Ok(RECONCILE_INTERVAL)
     }
 }
 
-const DELIVERIES: &str = "webhook_deliveries_total";
-const QUEUES: &str = "webhook_lanes_claimed_total";
-const FIRST_DELAY: &str = "webhook_first_attempt_delay_seconds";
 const IN_FLIGHT: &str = "webhook_attempts_in_flight";
 
 /// Records metrics, and logs failures of the store: the first one in a row, and the end of the row.
@@ -122,7 +119,8 @@ impl DeliveryObserver<'_> {
             let took = TimeDelta::milliseconds(record.duration_ms.into());
             let begun = self.clock.now() - took;
             let delay = queued_at(record.delivery).map(|at| (begun - at).to_std().unwrap_or_default());
-            metrics::histogram!(FIRST_DELAY).record(delay.unwrap_or_default().as_secs_f64());
+            let delay = delay.unwrap_or_default().as_secs_f64();
+            metrics::histogram!("webhook_first_attempt_delay_seconds").record(delay);
         }
     }
 }
@@ -140,7 +138,7 @@ impl Observer for DeliveryObserver<'_> {
             NextStep::Retry(_) => "put_off",
             NextStep::Exhausted => "given_up",
         };
-        metrics::counter!(DELIVERIES, "fate" => fate).increment(1);
+        metrics::counter!("webhook_deliveries_total", "fate" => fate).increment(1);
         self.first_attempt(record);
         let (subscription, delivery) = (record.lease.queue.subscription, record.delivery);
         let (attempt, milliseconds) = (record.attempt.saturating_add(1), record.duration_ms);
@@ -149,7 +147,7 @@ impl Observer for DeliveryObserver<'_> {
     }
 
     fn claimed(&self, queues: usize) {
-        metrics::counter!(QUEUES).increment(u64::try_from(queues).unwrap_or_default());
+        metrics::counter!("webhook_lanes_claimed_total").increment(u64::try_from(queues).unwrap_or_default());
     }
 
     fn succeeded(&self) {

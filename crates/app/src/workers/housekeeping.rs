@@ -43,7 +43,7 @@ impl Routine for Cleaning {
 }
 
 /// How often counts are stored, on average. A killed process loses the counts since the last time.
-const STORE_EVERY: Duration = Duration::from_secs(10);
+const STORE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Stores the counts of calls from the server threads of this process.
 pub(super) struct Usage {
@@ -73,7 +73,7 @@ impl Routine for Usage {
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
         self.store().await?;
-        Ok(STORE_EVERY)
+        Ok(STORE_INTERVAL)
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
             (Ok(()), 0),
             (Err(StoreError::Unavailable("away".into())), 1),
             (Err(StoreError::Retryable("beaten".into())), 1),
-            (Err(StoreError::unexpected("odd")), 0),
+            (Err(StoreError::unexpected("unexpected")), 0),
         ] {
             let (is_stored, mut log) = (outcome.is_ok(), MockUsageLog::new());
             log.expect_add_usage()

@@ -23,7 +23,7 @@ use super::routine::Routine;
 use crate::logging::error_chain;
 
 /// The interval between two polls of an empty queue.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The names of a kind of mail in logs and metrics.
 pub(super) trait Kind: Mail {
@@ -46,8 +46,10 @@ impl Kind for AccountMail {
 /// The worker. A mail that is interrupted by the end of the process is sent again when its lease expires.
 pub(super) struct Mails<M> {
     pub(super) queue: Arc<dyn MailQueue<M>>,
-    pub(super) mailer: LoggingMailer<M>,
+    pub(super) mailer: Arc<dyn Mailer<M>>,
     pub(super) randomness: Arc<dyn Randomness>,
+    /// Whether the last mail could not be sent.
+    pub(super) is_failing: AtomicBool,
 }
 
 #[async_trait]
@@ -57,7 +59,7 @@ impl<M: Kind> Routine for Mails<M> {
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
         let sending = MailSending {
             queue: &*self.queue,
-            mailer: &self.mailer,
+            mailer: self,
             randomness: &*self.randomness,
         };
         let steps = send_mails(sending).await?;
@@ -69,7 +71,7 @@ impl<M: Kind> Routine for Mails<M> {
             tracing::error!(mails = given_up, about = M::ABOUT, "mails were given up");
         }
         Ok(if steps.is_empty() {
-            LOOK_EVERY
+            POLL_INTERVAL
         } else {
             Duration::ZERO
         })
@@ -84,23 +86,9 @@ const fn name(next: MailStep) -> &'static str {
     }
 }
 
-/// A mailer that logs failures: each permanent refusal, and the first of temporary failures in a row.
-pub(super) struct LoggingMailer<M> {
-    mailer: Arc<dyn Mailer<M>>,
-    in_trouble: AtomicBool,
-}
-
-impl<M: Kind> LoggingMailer<M> {
-    pub(super) fn new(mailer: Arc<dyn Mailer<M>>) -> Self {
-        Self {
-            mailer,
-            in_trouble: AtomicBool::new(false),
-        }
-    }
-}
-
+/// Logs failures: each permanent refusal, and the first of temporary failures in a row.
 #[async_trait]
-impl<M: Kind> Mailer<M> for LoggingMailer<M> {
+impl<M: Kind> Mailer<M> for Mails<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
         let span = mail_span(M::ABOUT, mail.id());
         let outcome = self.mailer.send(mail).instrument(span.clone()).await;
@@ -110,7 +98,7 @@ impl<M: Kind> Mailer<M> for LoggingMailer<M> {
         match &outcome {
             Ok(()) => {
                 span.record("outcome", "sent");
-                if self.in_trouble.swap(false, Ordering::Relaxed) {
+                if self.is_failing.swap(false, Ordering::Relaxed) {
                     tracing::info!("mails can be sent again");
                 }
             }
@@ -121,7 +109,7 @@ impl<M: Kind> Mailer<M> for LoggingMailer<M> {
             Err(error @ SendError::Transient(_)) => {
                 span.record("outcome", "put_off");
                 let cause = error_chain(error);
-                if self.in_trouble.swap(true, Ordering::Relaxed) {
+                if self.is_failing.swap(true, Ordering::Relaxed) {
                     tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent now either");
                 } else {
                     tracing::warn!(mail = %mail.id(), cause, "a mail cannot be sent now and is retried");

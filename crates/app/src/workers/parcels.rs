@@ -28,7 +28,7 @@ pub(super) struct Parcels {
 
 impl Parcels {
     /// The polling interval: short compared to the shortest time between two look-ups.
-    fn look_every(&self) -> Duration {
+    fn poll_interval(&self) -> Duration {
         let shortest = self.schedule.interval.to_std().unwrap_or_default();
         (shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10))
     }
@@ -39,7 +39,7 @@ impl Routine for Parcels {
     const NAME: &'static str = "parcels";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        let asked = track_parcels(Tracking {
+        let looked_up = track_parcels(Tracking {
             queue: &*self.queue,
             carriers: &*self.carriers,
             units: &*self.units,
@@ -47,10 +47,10 @@ impl Routine for Parcels {
             schedule: self.schedule,
         })
         .await?;
-        let count = u64::try_from(asked).unwrap_or_default();
+        let count = u64::try_from(looked_up).unwrap_or_default();
         metrics::counter!("parcels_followed_total").increment(count);
-        Ok(if asked == 0 {
-            self.look_every()
+        Ok(if looked_up == 0 {
+            self.poll_interval()
         } else {
             Duration::ZERO
         })
@@ -86,7 +86,7 @@ impl QuotaLimitedCarriers {
             let quota = DailyQuota {
                 share: daily_limit(carrier).map(EvenShare::new),
                 interval: (carrier == Carrier::Dhl).then_some(DHL_INTERVAL),
-                last_asked: HashMap::new(),
+                last_lookup: HashMap::new(),
             };
             let budget = CarrierBudget {
                 in_flight: Semaphore::new(MAX_IN_FLIGHT),
@@ -126,21 +126,21 @@ struct DailyQuota {
     /// The shortest time between two look-ups of one parcel.
     interval: Option<TimeDelta>,
     /// Per parcel, within the interval.
-    last_asked: HashMap<TrackingNumber, DateTime<Utc>>,
+    last_lookup: HashMap<TrackingNumber, DateTime<Utc>>,
 }
 
 impl DailyQuota {
     /// Whether to ask now. Counts the look-up if so.
     fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> bool {
         if let Some(interval) = self.interval {
-            self.last_asked.retain(|_, at| now - *at < interval);
-            if self.last_asked.contains_key(number) {
+            self.last_lookup.retain(|_, at| now - *at < interval);
+            if self.last_lookup.contains_key(number) {
                 return false;
             }
         }
         let is_allowed = self.share.as_mut().is_none_or(|share| share.take(now));
         if is_allowed && self.interval.is_some() {
-            self.last_asked.insert(number.clone(), now);
+            self.last_lookup.insert(number.clone(), now);
         }
         is_allowed
     }
@@ -226,7 +226,7 @@ mod tests {
         let mut quota = DailyQuota {
             share: None,
             interval: Some(DHL_INTERVAL),
-            last_asked: HashMap::new(),
+            last_lookup: HashMap::new(),
         };
         let taken = (0..24 * 60)
             .filter(|minute| quota.take(&number(1), at(*minute)))
@@ -234,11 +234,11 @@ mod tests {
         assert_eq!(taken, 9);
         assert!((2..500).all(|n| quota.take(&number(n), at(24 * 60))));
         assert!(quota.take(&number(1), at(3 * 24 * 60)));
-        assert_eq!(quota.last_asked.len(), 1);
+        assert_eq!(quota.last_lookup.len(), 1);
     }
 
     #[tokio::test]
-    async fn a_carrier_over_its_limit_is_not_asked() {
+    async fn a_carrier_over_its_limit_gets_no_look_up() {
         let (mut carriers, mut clock) = (MockCarrierLookup::new(), MockClock::new());
         carriers
             .expect_look_up()

@@ -63,13 +63,13 @@ fn faults(expression: &str) -> Vec<String> {
             .any(|next| after.starts_with(next));
         let is_known = WORDS.split(' ').any(|word| word == name) || is_label || is_function;
         if metric(name).is_some() {
-            faults.push(format!("it counts {name} of any other program's"));
+            faults.push(format!("it uses {name} of any program"));
         } else if !is_known {
             faults.push(format!("there is no metric and no label {name}"));
         }
     }
     if found.is_empty() && !expression.contains("up{") {
-        faults.push("it asks for no metric".to_owned());
+        faults.push("it uses no metric".to_owned());
     }
     faults
 }
@@ -98,7 +98,7 @@ fn of_conditions(metric: &Metric, conditions: &str) -> Vec<String> {
         }
     }
     if given.iter().all(|(label, _)| *label != "job") {
-        faults.push(format!("it counts {} of any other program's", metric.name));
+        faults.push(format!("it uses {} of any program", metric.name));
     }
     // The public listener has no probes.
     let is_of_clients = given.contains(&("route", NO_PROBES)) || given.contains(&("listener", "api"));
@@ -170,8 +170,8 @@ fn unknown_metrics_and_labels_are_faults() {
             "no metric http_request_duration_seconds",
         ),
         ("1 + 1", "no metric"),
-        ("process_open_fds > 5", "any other program's"),
-        ("process_open_fds{instance=\"x\"} > 5", "any other program's"),
+        ("process_open_fds > 5", "of any program"),
+        ("process_open_fds{instance=\"x\"} > 5", "of any program"),
         ("http_requests_total{job=\"x\"}", "counts probes"),
         (
             "http_requests_total{job=\"x\",listener=\"backoffice\"}",
