@@ -20,7 +20,7 @@ pub(crate) struct Comparison {
 /// The first key, which seals, has the id of another key that sealed stored values.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the first key of `keys.sealing` is not the key that sealed the stored values with its id {0:?}: put that one in its place, \
+    "the first key of `keys.sealing` is not the key that sealed the stored values under its id {0:?}: put that one in its place, \
      or give this one a new id"
 )]
 pub(crate) struct MismatchedKey(String);
