@@ -94,11 +94,6 @@ impl Importer {
         self.lines.ended()
     }
 
-    /// The report so far; chunks in progress are not counted yet.
-    pub fn so_far(&self) -> &ImportReport {
-        &self.report
-    }
-
     /// Starts to write the collected chunk once the previous one is written, so that of two lines with the same id the later one wins.
     async fn write_chunk(&mut self) -> Result<(), ImportError> {
         self.written().await?;

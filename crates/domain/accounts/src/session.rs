@@ -19,12 +19,6 @@ pub struct Session {
     pub seen_at: DateTime<Utc>,
 }
 
-impl Session {
-    pub fn is_alive(&self, now: DateTime<Utc>) -> bool {
-        now < self.seen_at + SESSION_IDLE && now < self.created_at + SESSION_LIFETIME
-    }
-}
-
 /// The purpose of a one-time link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkKind {
@@ -86,26 +80,7 @@ pub struct Link {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::*;
-
-    #[test]
-    fn a_session_ends_when_idle_or_old() {
-        let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
-        let session = |seen_at| Session {
-            hash: SecretHash::of("x"),
-            seller: Uuid::nil().into(),
-            created_at: start,
-            seen_at,
-        };
-        let second = TimeDelta::seconds(1);
-        assert!(session(start).is_alive(start + SESSION_IDLE - second));
-        assert!(!session(start).is_alive(start + SESSION_IDLE));
-        let busy = session(start + SESSION_LIFETIME - second);
-        assert!(busy.is_alive(start + SESSION_LIFETIME - second));
-        assert!(!busy.is_alive(start + SESSION_LIFETIME));
-    }
 
     #[test]
     fn kinds_of_links_have_stored_names() {

@@ -125,10 +125,6 @@ impl ConsentTicket {
     }
 }
 
-/// The generation of a connection between a seller and an application. Disconnecting increments it: everything issued
-/// under an earlier one is invalid, including grants in progress.
-pub type Generation = i32;
-
 /// A connected application as shown to the seller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectedApplication {

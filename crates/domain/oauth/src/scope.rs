@@ -96,8 +96,6 @@ pub struct ScopeSet(u32);
 pub struct UnknownScope(pub String);
 
 impl ScopeSet {
-    pub const EMPTY: Self = Self(0);
-
     pub fn all() -> Self {
         Scope::ALL.iter().copied().collect()
     }
@@ -197,7 +195,7 @@ mod tests {
     fn a_list_may_repeat_names_and_spaces() {
         let repeated = ScopeSet::parse("offers:read  offers:read").unwrap();
         assert_eq!(repeated.to_string(), "offers:read");
-        assert_eq!(ScopeSet::parse("").unwrap(), ScopeSet::EMPTY);
+        assert_eq!(ScopeSet::parse("").unwrap(), ScopeSet(0));
         let unknown = UnknownScope("Offers:read".to_owned());
         assert_eq!(ScopeSet::parse("offers:read Offers:read"), Err(unknown));
     }

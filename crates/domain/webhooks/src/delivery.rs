@@ -74,62 +74,6 @@ impl NextStep {
     }
 }
 
-/// The delivery is finished: no further attempt of it can end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the delivery is finished")]
-pub struct Finished;
-
-impl Delivery {
-    /// Applies the end of an attempt at `now`.
-    pub fn conclude(
-        self,
-        last: Attempted,
-        now: DateTime<Utc>,
-        schedule: &RetrySchedule,
-        jitter: f64,
-    ) -> Result<Self, Finished> {
-        let before = match self.state {
-            DeliveryState::Queued => 0,
-            DeliveryState::Waiting { attempt, .. } => attempt,
-            DeliveryState::Delivered { .. }
-            | DeliveryState::Exhausted { .. }
-            | DeliveryState::Stopped { .. } => return Err(Finished),
-        };
-        let attempt = before.saturating_add(1);
-        let state = match NextStep::after(attempt, &last.outcome, schedule, jitter) {
-            NextStep::Delivered => DeliveryState::Delivered {
-                attempt,
-                last,
-                at: now,
-            },
-            NextStep::Retry(delay) => DeliveryState::Waiting {
-                attempt,
-                last,
-                due_at: now + delay,
-            },
-            NextStep::Exhausted => DeliveryState::Exhausted { last },
-        };
-        Ok(Self { state, ..self })
-    }
-
-    /// The subscription has ended. A finished delivery is unchanged.
-    #[must_use]
-    pub fn stop(self) -> Self {
-        let state = match self.state {
-            DeliveryState::Queued => DeliveryState::Stopped {
-                attempt: 0,
-                last: None,
-            },
-            DeliveryState::Waiting { attempt, last, .. } => DeliveryState::Stopped {
-                attempt,
-                last: Some(last),
-            },
-            finished => finished,
-        };
-        Self { state, ..self }
-    }
-}
-
 /// A delivery's state as stored in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRecord {

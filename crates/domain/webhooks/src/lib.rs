@@ -13,9 +13,7 @@ mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{Attempted, Failure, Outcome, Sent};
-pub use delivery::{
-    Delivery, DeliveryRecord, DeliveryState, Finished, MOST_ATTEMPTS, NextStep, RetrySchedule,
-};
+pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MOST_ATTEMPTS, NextStep, RetrySchedule};
 pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
 pub use ports::{
     DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, Message, NewDelivery,

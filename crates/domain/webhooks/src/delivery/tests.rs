@@ -1,21 +1,11 @@
-//! The state machine of a delivery, tested with random histories.
+//! Steps after an attempt, and states and their records.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
-use uuid::Uuid;
 
 use super::*;
 use crate::Failure;
-
-fn queued() -> Delivery {
-    Delivery {
-        id: Uuid::nil().into(),
-        event: WebhookEvent::OrderPaid,
-        created_at: DateTime::UNIX_EPOCH,
-        state: DeliveryState::Queued,
-    }
-}
 
 fn outcomes() -> impl Strategy<Value = Outcome> {
     prop_oneof![
@@ -25,81 +15,65 @@ fn outcomes() -> impl Strategy<Value = Outcome> {
     ]
 }
 
-fn attempts() -> impl Strategy<Value = Vec<Attempted>> {
-    let attempt = (outcomes(), 0_u64..20_000).prop_map(|(outcome, ms)| Attempted {
+fn attempts() -> impl Strategy<Value = Attempted> {
+    (outcomes(), 0_u64..20_000).prop_map(|(outcome, ms)| Attempted {
         outcome,
         duration: Duration::from_millis(ms),
-    });
-    prop::collection::vec(attempt, 0..10)
-}
-
-/// The row of a state.
-fn record(delivery: &Delivery) -> DeliveryRecord {
-    let state = &delivery.state;
-    DeliveryRecord {
-        attempt: state.attempt().into(),
-        due_at: match state {
-            DeliveryState::Queued => Some(delivery.created_at),
-            _ => state.next_retry_at(),
-        },
-        delivered_at: state.delivered_at(),
-        last: state.last().cloned(),
-    }
-}
-
-fn ended(attempts: Vec<Attempted>) -> Delivery {
-    attempts.into_iter().fold(queued(), |delivery, last| {
-        let next = delivery
-            .clone()
-            .conclude(last, DateTime::UNIX_EPOCH, &RetrySchedule::default(), 0.0);
-        next.unwrap_or(delivery)
     })
+}
+
+/// Every state, with the due time of a queued delivery.
+fn states() -> impl Strategy<Value = DeliveryState> {
+    let (failed, any) = (1..MOST_ATTEMPTS, 1..=MOST_ATTEMPTS);
+    let at = || (0_i64..1_000_000).prop_map(|second| DateTime::UNIX_EPOCH + TimeDelta::seconds(second));
+    prop_oneof![
+        Just(DeliveryState::Queued),
+        (failed.clone(), attempts(), at()).prop_map(|(attempt, last, due_at)| DeliveryState::Waiting {
+            attempt,
+            last,
+            due_at
+        }),
+        (any, attempts(), at()).prop_map(|(attempt, last, at)| DeliveryState::Delivered {
+            attempt,
+            last,
+            at
+        }),
+        attempts().prop_map(|last| DeliveryState::Exhausted { last }),
+        Just(DeliveryState::Stopped {
+            attempt: 0,
+            last: None
+        }),
+        (failed, attempts()).prop_map(|(attempt, last)| DeliveryState::Stopped {
+            attempt,
+            last: Some(last)
+        }),
+    ]
 }
 
 proptest! {
     #[test]
-    fn a_delivery_ends_at_its_first_success_or_its_sixth_failure(attempts in attempts(), jitter in 0.0..=1.0) {
+    fn a_success_ends_a_delivery_and_a_failure_repeats_it_up_to_the_sixth(
+        attempt in 1..=MOST_ATTEMPTS, outcome in outcomes(), jitter in 0.0..=1.0
+    ) {
         let schedule = RetrySchedule::default();
-        let (mut delivery, mut now) = (queued(), DateTime::UNIX_EPOCH);
-        let (mut failures, mut arrived) = (0, false);
-        for last in attempts {
-            now += TimeDelta::from_std(last.duration).unwrap();
-            match delivery.clone().conclude(last.clone(), now, &schedule, jitter) {
-                Err(Finished) => prop_assert!(arrived || failures == MOST_ATTEMPTS),
-                Ok(after) => {
-                    prop_assert!(!arrived && failures < MOST_ATTEMPTS);
-                    prop_assert_eq!(after.state.attempt(), delivery.state.attempt() + 1);
-                    prop_assert_eq!(after.state.last(), Some(&last));
-                    arrived = last.outcome.is_success();
-                    failures += u8::from(!arrived);
-                    prop_assert_eq!(after.state.delivered_at(), arrived.then_some(now));
-                    let waits = after.state.next_retry_at().map(|due| due > now);
-                    prop_assert_eq!(waits, (!arrived && failures < MOST_ATTEMPTS).then_some(true));
-                    delivery = after;
-                }
-            }
-            prop_assert!(delivery.state.attempt() <= MOST_ATTEMPTS);
-        }
+        let expected = match schedule.delay(attempt, jitter) {
+            _ if matches!(outcome, Outcome::Answered(200..=299)) => NextStep::Delivered,
+            Some(delay) if attempt < 6 => NextStep::Retry(delay),
+            _ => NextStep::Exhausted,
+        };
+        prop_assert_eq!(NextStep::after(attempt, &outcome, &schedule, jitter), expected);
     }
 
     #[test]
-    fn a_stopped_delivery_retains_its_attempts_and_has_no_more(attempts in attempts()) {
-        let delivery = ended(attempts);
-        let stopped = delivery.clone().stop();
-        prop_assert_eq!(stopped.state.attempt(), delivery.state.attempt());
-        prop_assert_eq!(stopped.state.last(), delivery.state.last());
-        prop_assert_eq!(stopped.state.next_retry_at(), None);
-        prop_assert_eq!(stopped.clone().stop(), stopped.clone());
-        let late = Attempted { outcome: Outcome::Answered(200), duration: Duration::ZERO };
-        let late = stopped.conclude(late, DateTime::UNIX_EPOCH, &RetrySchedule::default(), 0.0);
-        prop_assert_eq!(late, Err(Finished));
-    }
-
-    #[test]
-    fn states_are_read_back_from_their_records(attempts in attempts(), stops: bool) {
-        let delivery = ended(attempts);
-        let delivery = if stops { delivery.stop() } else { delivery };
-        prop_assert_eq!(DeliveryState::try_from(record(&delivery)), Ok(delivery.state));
+    fn states_are_read_back_from_their_records(state in states()) {
+        let queued = (state == DeliveryState::Queued).then_some(DateTime::UNIX_EPOCH);
+        let record = DeliveryRecord {
+            attempt: state.attempt().into(),
+            due_at: state.next_retry_at().or(queued),
+            delivered_at: state.delivered_at(),
+            last: state.last().cloned(),
+        };
+        prop_assert_eq!(DeliveryState::try_from(record), Ok(state));
     }
 
     #[test]
