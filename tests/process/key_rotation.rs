@@ -303,7 +303,7 @@ async fn sealing_anew_waits_for_whoever_holds_a_value_and_is_run_again_after_an_
     interrupted(resealing).await;
     let refused = admin(&world, &both, "reseal").await.failure();
     assert!(
-        refused.stderr.contains("1 values were locked by others"),
+        refused.stderr.contains("1 values were locked or changed"),
         "{}",
         refused.output()
     );
