@@ -9,6 +9,7 @@ use crate::{
     PROGRAM,
     admin::audit,
     exit_codes::{interrupted, started},
+    mails_to,
     starts::reason,
 };
 
@@ -150,11 +151,8 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     assert_eq!(sealed_by(&world, &both, &new).await.1, "seals");
 
     admin(&world, &both, "reseal --dry-run").await.success();
-    assert_eq!(
-        sealed_by(&world, &both, &old).await.0,
-        counts,
-        "nothing was written"
-    );
+    let unchanged = sealed_by(&world, &both, &old).await.0;
+    assert_eq!(unchanged, counts, "nothing was written");
     let about = format!("audit list --about {}", id(&new));
     let unknown = crate::admin::admin(&world, &about).await.ended(3);
     assert!(unknown.stderr.contains(id(&new)), "{}", unknown.stderr);
@@ -175,14 +173,9 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     assert!(told.contains("subscriptions.secret: 0 sealed anew"), "{told}");
 
     let mails = TempDir::new().unwrap();
+    let folder = mails.path().to_str().unwrap();
     world
-        .restart(|options| {
-            options
-                .set(KEYS, &both)
-                .set("SELLER_API__MAIL__FOLDER", mails.path().display())
-                .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
-                .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
-        })
+        .restart(|options| mails_to(options.set(KEYS, &both), folder))
         .await;
     let mut member = world.visitor();
     member.cookies.clone_from(&sealed.member.cookies);
@@ -198,11 +191,8 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     .await;
     let (_, link) = invitation.split_once("/panel/invitation/").expect("a link");
     let link = link.split_whitespace().next().unwrap();
-    world
-        .visitor()
-        .open(&format!("/panel/invitation/{link}"))
-        .await
-        .expect(200);
+    let path = format!("/panel/invitation/{link}");
+    world.visitor().open(&path).await.expect(200);
 
     // Without the old key, webhooks still work; nothing else that it sealed does.
     world.restart(|options| options.set(KEYS, &new)).await;
@@ -241,7 +231,7 @@ async fn what_does_not_open_is_told_and_left_alone() {
     let server = serving(&world, &both).await;
     server.ready().await;
     let log = server.log_with(|log| log.contains("ready")).await;
-    assert!(!named(&log), "whoever has both has nothing to be told: {log}");
+    assert!(!named(&log), "no warning with both keys: {log}");
     let without = admin(&world, "", "status").await.failure();
     assert!(without.stderr.contains("keys.sealing"), "{}", without.output());
 
@@ -271,13 +261,8 @@ async fn what_does_not_open_is_told_and_left_alone() {
     // One changed value does not count as a different key.
     let changed = "update subscriptions set secret = \
         set_byte(secret, length(secret) - 1, 255 - get_byte(secret, length(secret) - 1))";
-    world
-        .database
-        .connect()
-        .await
-        .batch_execute(changed)
-        .await
-        .unwrap();
+    let client = world.database.connect().await;
+    client.batch_execute(changed).await.unwrap();
     serving(&world, &old).await.ready().await;
     is_refused(&world, &both, "though it is in").await;
     let (counts, state) = sealed_by(&world, &both, &old).await;
