@@ -114,7 +114,7 @@ pub(crate) fn the<'a>(what: &str, secrets: &'a [(&str, String)]) -> &'a str {
 }
 
 /// Asserts that the search is effective: hashes are found, and pending secrets are there, sealed.
-pub(crate) async fn is_kept(world: &World, dump: &str, secrets: &[(&str, String)]) {
+pub(crate) async fn search_is_effective(world: &World, dump: &str, secrets: &[(&str, String)]) {
     let access = the("an access token", secrets).as_bytes();
     let hash = hex(digest(&SHA256, access).as_ref());
     for there in [hash.as_str(), "$argon2id$", "invited@shop.example"] {

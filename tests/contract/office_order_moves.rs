@@ -63,22 +63,22 @@ async fn each_transition_is_made_repeated_or_refused_by_the_orders_state() {
             let before = world.whole_order(&order.id).await;
             let answer = make(&world, &order, step).await;
             let after = world.whole_order(&order.id).await;
-            let told = format!("{state} {step}: {answer:?}");
+            let case = format!("{state} {step}: {answer:?}");
             if matches!(outcome, "order_unpaid" | "order_cancelled" | "already_shipped") {
-                assert_eq!(answer.status, 409, "{told}");
+                assert_eq!(answer.status, 409, "{case}");
                 answer.refused(409, outcome);
-                assert_eq!(after, before, "{told}");
+                assert_eq!(after, before, "{case}");
                 continue;
             }
             let status = if step == "shipment" { 201 } else { 200 };
-            assert_eq!(answer.status, status, "{told}");
-            assert_eq!(after["status"], outcome, "{told}");
+            assert_eq!(answer.status, status, "{case}");
+            assert_eq!(after["status"], outcome, "{case}");
             if step != "shipment" {
                 world.settled(&order.id, step).await;
                 let again = world.whole_order(&order.id).await;
                 assert_eq!(again, after, "{state}: {step} again is harmless");
             }
-            assert!(outcome != before["status"] || after == before, "{told}");
+            assert!(outcome != before["status"] || after == before, "{case}");
         }
     }
     for step in ["payment", "cancellation", "delivery", "buyer-erasure"] {

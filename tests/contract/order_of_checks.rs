@@ -75,8 +75,8 @@ async fn send(
         path += "?fields=nothing";
     }
     let of_tokens = [Fault::Token, Fault::Rate, Fault::Scope].into_iter();
-    let wanted: Vec<_> = of_tokens.filter(|fault| wrong(*fault)).collect();
-    let (_, token) = tokens.iter().find(|(faults, _)| *faults == wanted).unwrap();
+    let requested: Vec<_> = of_tokens.filter(|fault| wrong(*fault)).collect();
+    let (_, token) = tokens.iter().find(|(faults, _)| *faults == requested).unwrap();
     let request = world.at(method, &path).bearer(token);
     if wrong(Fault::UserAgent) {
         return request.without("user-agent").send().await;

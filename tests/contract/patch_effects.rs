@@ -102,9 +102,9 @@ async fn a_seller_publishes_and_unpublishes_and_moderation_sets_any_status() {
     let world = world().await;
     let trader = world.trader().await;
     for status in ["published", "draft", "proposed", "rejected"] {
-        for wanted in ["published", "draft"] {
+        for requested in ["published", "draft"] {
             let offer = world.any_offer(&trader.seller, json!({"status": status})).await;
-            let change = json!({"status": wanted, "stock": 1});
+            let change = json!({"status": requested, "stock": 1});
             let answer = world.patch(&trader.token, &offer, &change).await;
             let now = world.fed_offer(&trader.seller, &offer).await;
             if matches!(status, "published" | "draft") {

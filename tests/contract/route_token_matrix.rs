@@ -209,7 +209,7 @@ async fn panel(world: &World, issued: &Credentials, matrix: &mut Matrix) {
         };
         let before = fresh.post(&form).await;
         let is_fine = access == Access::Anybody || leads_to_sign_in(&before);
-        matrix.look(is_fine, &name, "nobody signed in", &before);
+        matrix.look(is_fine, &name, "a browser without a session", &before);
         let forged = signed_in.post(&form).await;
         let is_fine = matches!(forged.status, 400 | 403);
         matrix.look(is_fine, &name, "another browser's form", &forged);

@@ -10,7 +10,7 @@ use testkit::{OwnPostgres, TestWorker, sealing_key};
 use crate::{
     PROGRAM,
     account_links::links,
-    at_rest::{busy, holds_none, is_kept, the},
+    at_rest::{busy, holds_none, search_is_effective, the},
     set,
 };
 
@@ -93,7 +93,7 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
         ("SELLER_API__CARRIERS__DHL__API_KEY", CARRIER_KEY),
         ("SELLER_API__LOG__LEVEL", "trace"),
     ];
-    let mut told = String::new();
+    let mut output = String::new();
     for arguments in [
         ["config"].as_slice(),
         &["migrate"],
@@ -103,17 +103,17 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
         &["admin", "keys", "status"],
         &["admin", "keys", "reseal"],
     ] {
-        told += &run(PROGRAM, arguments, &environment).await.success().output();
+        output += &run(PROGRAM, arguments, &environment).await.success().output();
     }
     let revoke = ["admin", "tokens", "revoke", "--stdin"];
     let personal = the("a personal token", secrets);
-    told += &run_fed(PROGRAM, &revoke, &environment, personal).await.output();
+    output += &run_fed(PROGRAM, &revoke, &environment, personal).await.output();
     let create = ["admin", "operator-tokens", "create", "printed"];
     let printed = run(PROGRAM, &create, &environment).await.success();
     let mut words = printed.stdout.split_whitespace();
     let operator = words.find(|word| word.starts_with("ps_op_"));
     secrets.push(("a token that a command printed", operator.unwrap().to_owned()));
-    told += &printed.stderr;
+    output += &printed.stderr;
     // Errors about a missing database do not contain its password.
     let away = url.replacen("%2F", "%2Fnowhere%2F", 1);
     let away = [
@@ -121,7 +121,7 @@ async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
         ("SELLER_API__LOG__LEVEL", "trace"),
     ];
     let failed = run(PROGRAM, &["admin", "audit", "list"], &away).await;
-    told + &failed.failure().output()
+    output + &failed.failure().output()
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn no_secret_is_in_logs_metrics_traces_or_the_write_ahead_log() {
     ]);
     misplace(&world, &secrets).await;
 
-    let told = commanded(&url, &keys, &mut secrets).await;
+    let output = commanded(&url, &keys, &mut secrets).await;
 
     let mut measured = String::new();
     for listener in [&world.server.backoffice_url, &probes] {
@@ -182,23 +182,26 @@ async fn no_secret_is_in_logs_metrics_traces_or_the_write_ahead_log() {
     })
     .await;
     // Log lines arrive a little after the events.
-    let tells_all = |log: String| {
+    let has_all = |log: String| {
         let levels = ["\"TRACE\"", "\"DEBUG\""];
         levels.iter().any(|level| log.contains(level)).then_some(log)
     };
-    let log = eventually("all that serve tells", async || tells_all(world.server.log())).await;
-    let working = eventually("all that a worker tells", async || tells_all(worker.log())).await;
+    let log = eventually("the log of serve", async || has_all(world.server.log())).await;
+    let worker_log = eventually("the log of a worker", async || has_all(worker.log())).await;
     let dump = world.database.dump().await;
-    is_kept(&world, &dump, &secrets).await;
+    search_is_effective(&world, &dump, &secrets).await;
     let of_postgres = std::fs::read(postgres.cluster().log_file()).unwrap();
     let of_postgres = String::from_utf8_lossy(&of_postgres).into_owned();
     assert!(of_postgres.contains("database system is ready"), "{of_postgres}");
     let ahead = written_ahead(&world, &from).await;
-    assert!(ahead.contains("invited@shop.example"), "what is written is found");
+    assert!(
+        ahead.contains("invited@shop.example"),
+        "the search finds what is written"
+    );
     for (place, text) in [
         ("the log of serve", &log),
-        ("the log of a worker", &working),
-        ("what commands say", &told),
+        ("the log of a worker", &worker_log),
+        ("the output of commands", &output),
         ("the metrics", &measured),
         ("the traces", &exported),
         ("the database", &dump),
@@ -207,7 +210,7 @@ async fn no_secret_is_in_logs_metrics_traces_or_the_write_ahead_log() {
     ] {
         holds_none(place, text, &secrets);
     }
-    for text in [&log, &working, &told, &measured, &exported, &dump] {
+    for text in [&log, &worker_log, &output, &measured, &exported, &dump] {
         assert_no_secret(text);
     }
 }

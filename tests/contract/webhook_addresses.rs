@@ -60,9 +60,13 @@ async fn only_public_addresses_can_be_subscribed() {
         answer.invalid("url");
         answer.json()["errors"][0]["message"].take()
     };
-    let told = message("private.example").await;
+    let message_of_private = message("private.example").await;
     for host in ["absent.example", "mixed.example", "denied.example", "9.9.9.9"] {
-        assert_eq!(message(host).await, told, "which names exist inside is not told");
+        assert_eq!(
+            message(host).await,
+            message_of_private,
+            "private names do not differ from unknown ones"
+        );
     }
     assert_eq!(world.read(&own.token, "/v1/webhooks").await["items"], json!([]));
     // An unusual spelling of a public address is allowed.

@@ -33,7 +33,7 @@ async fn a_created_subscription_is_returned_with_its_secret() {
     assert!(random.len() >= 43, "256 bits at least");
     made.as_object_mut().unwrap().remove("secret");
     let listed = world.read(&own.token, "/v1/webhooks").await;
-    assert_eq!(listed["items"], json!([made]), "the secret is never told again");
+    assert_eq!(listed["items"], json!([made]), "the secret is not returned again");
     let stored = "select count(*) from subscriptions where position(convert_to($1, 'UTF8') in secret) > 0";
     assert_eq!(world.count(stored, &secret).await, 0, "it is sealed at rest");
     // Events are stored sorted and without duplicates. Several subscriptions may have the same URL.

@@ -195,7 +195,7 @@ impl World {
             .to_owned()
     }
 
-    /// The path of a consent screen that nobody has opened yet.
+    /// The path of a consent screen that is not opened yet.
     pub async fn unseen_screen(&self, asking: &Asking) -> String {
         let answer = self.visit(&asking.path()).await.expect(302);
         self.path_of(&json!({"url": answer.must("location")}))

@@ -68,7 +68,7 @@ pub(crate) fn forms(html: &str) -> Vec<Form> {
         let Some(tag) = Tag::at(html, start) else { continue };
         match (tag.name, found.last_mut()) {
             ("form", _) => found.push(Form {
-                action: tag.attribute("action").expect("a form says where it goes"),
+                action: tag.attribute("action").expect("a form has an action"),
                 method: tag.attribute("method").unwrap_or_else(|| "get".to_owned()),
                 fields: Vec::new(),
                 buttons: Vec::new(),

@@ -29,7 +29,7 @@ pub struct MachineNames {
 impl MachineNames {
     /// Starts a name server that knows these names; files define no names, not even `localhost`. Requires root, a free port and mounts.
     /// `None` without them, after a message; if the test may not be skipped ([`may_lack_mounts`]), it fails.
-    #[expect(clippy::print_stderr, reason = "what is skipped is told")]
+    #[expect(clippy::print_stderr, reason = "a skipped test is reported")]
     pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
         let server = if mounts_are_refused() {
             None

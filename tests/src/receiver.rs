@@ -1,4 +1,4 @@
-//! A webhook receiver on a loopback address. It records deliveries byte for byte and answers as a test tells it to.
+//! A webhook receiver on a loopback address. It records deliveries byte for byte and answers as a test decides.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,4 @@
-//! A recording HTTP proxy between two programs. It can disturb requests as a test tells it to.
+//! A recording HTTP proxy between two programs. It can disturb requests as a test decides.
 
 use std::sync::{Arc, Mutex};
 

@@ -76,7 +76,7 @@ fn headers(document: &Document, response: &Value) -> HeaderMap {
             "WWW-Authenticate" => "Bearer realm=\"api\"",
             name => known
                 .get(name)
-                .unwrap_or_else(|| panic!("a value for `{name}` is wanted")),
+                .unwrap_or_else(|| panic!("`{name}` needs a value here")),
         };
         let name: HeaderName = name.parse().unwrap();
         headers.insert(name, value.parse().unwrap());

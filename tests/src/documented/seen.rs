@@ -46,7 +46,7 @@ const PREFIX: &str = "answered-by-";
 
 fn folder() -> PathBuf {
     let program = std::env::current_exe().expect("a test knows its binary");
-    program.parent().expect("it lies in a folder").to_owned()
+    program.parent().expect("it is in a folder").to_owned()
 }
 
 /// When a process started, in ticks since boot: field 22 of its `stat` (proc(5)). Field 2, a name in parentheses, may contain spaces.
@@ -57,7 +57,7 @@ fn began(process: &str) -> Option<String> {
     after_name.split_whitespace().nth(19).map(str::to_owned)
 }
 
-/// Removes the files of finished runs that nobody has read: those of single suites.
+/// Removes the files of finished runs that were not read: those of single suites.
 fn clear_away() {
     let files = fs::read_dir(folder()).expect("the folder can be read");
     for file in files.filter_map(Result::ok) {
