@@ -1,13 +1,10 @@
 //! The requirement on a pooler between the program and the server: it must support named prepared statements, that is,
 //! make them available on whichever server connection a transaction gets.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::time::Duration;
 
 use kernel::StoreError;
-use tokio::time::timeout;
+use tokio::{sync::Mutex, time::timeout};
 use tokio_postgres::{Client, Error, SimpleQueryMessage, error::SqlState};
 
 use super::{Connector, error::within};
@@ -19,7 +16,8 @@ const SECOND_CONNECTION_TIMEOUT: Duration = Duration::from_millis(500);
 /// Whether prepared statements are known to be supported.
 #[derive(Debug, Default)]
 pub(crate) struct Pooler {
-    is_proven: AtomicBool,
+    /// Locked during a check: of two checks at once, one could take the server connection on which the other relies.
+    is_proven: Mutex<bool>,
 }
 
 impl Pooler {
@@ -29,20 +27,19 @@ impl Pooler {
         &self,
         connector: &Connector,
     ) -> Result<bool, StoreError> {
-        if self.is_proven.load(Ordering::Acquire) {
-            return Ok(true);
-        }
         let check = within(ANSWER_WITHIN, async {
-            let (preparing, blocking) = (connector.open_bare().await?, connector.open_bare().await?);
-            match is_still_prepared(&preparing, &blocking).await {
-                Ok(found) => Ok(found),
-                Err(error) if is_statement_error(&error) => Ok(false),
-                Err(error) => Err(StoreError::Unavailable(error.into())),
+            let mut is_proven = self.is_proven.lock().await;
+            if !*is_proven {
+                let (preparing, blocking) = (connector.open_bare().await?, connector.open_bare().await?);
+                *is_proven = match is_still_prepared(&preparing, &blocking).await {
+                    Ok(found) => found,
+                    Err(error) if is_statement_error(&error) => false,
+                    Err(error) => return Err(StoreError::Unavailable(error.into())),
+                };
             }
+            Ok(*is_proven)
         });
-        let supported = check.await?;
-        self.is_proven.store(supported, Ordering::Release);
-        Ok(supported)
+        check.await
     }
 }
 
