@@ -76,7 +76,7 @@ async fn a_log_that_cannot_grow_ends_the_server_and_loses_nothing() {
     let postgres = OwnPostgres::start_on(disk.path(), |options| {
         // The server must find its data again after it has crashed.
         options
-            .throw_away(false)
+            .delete_at_end(false)
             .setting("min_wal_size", "32MB")
             .setting("max_wal_size", "48MB")
     })

@@ -28,8 +28,8 @@ impl Pair {
     fn start() -> Self {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let [first, second] = [&folders[0], &folders[1]].map(|folder| Options::new(folder.path()));
-        let primary = Cluster::start(first.throw_away(true)).unwrap();
-        let second = second.throw_away(true).standby_of(primary.connection());
+        let primary = Cluster::start(first.delete_at_end(true)).unwrap();
+        let second = second.delete_at_end(true).standby_of(primary.connection());
         let standby = Cluster::start(second).unwrap();
         Self {
             primary,

@@ -138,7 +138,7 @@ async fn kill_all(postgres: &OwnPostgres) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answered() {
     // The data must survive the crash.
-    let postgres = OwnPostgres::start(|options| options.throw_away(false)).await;
+    let postgres = OwnPostgres::start(|options| options.delete_at_end(false)).await;
     let world = Arc::new(
         World::over(PROGRAM, postgres.database(), |options| {
             options.set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)

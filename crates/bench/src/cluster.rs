@@ -30,7 +30,7 @@ impl Cluster {
         }
         .context("no temporary folder")?;
         let options = Options::new(folder.path().join("cluster"))
-            .throw_away(true)
+            .delete_at_end(true)
             .setting("shared_buffers", shared_buffers()?);
         let options = SETTINGS
             .into_iter()

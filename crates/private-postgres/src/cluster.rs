@@ -36,7 +36,7 @@ pub struct Options {
     folder: PathBuf,
     settings: Vec<String>,
     fresh: bool,
-    throw_away: bool,
+    delete_at_end: bool,
     primary: Option<Connection>,
 }
 
@@ -47,7 +47,7 @@ impl Options {
             folder: folder.into(),
             settings: Vec::new(),
             fresh: false,
-            throw_away: false,
+            delete_at_end: false,
             primary: None,
         }
     }
@@ -68,8 +68,8 @@ impl Options {
 
     /// Whether to delete the data when their owner ends.
     #[must_use]
-    pub fn throw_away(mut self, throw_away: bool) -> Self {
-        self.throw_away = throw_away;
+    pub fn delete_at_end(mut self, delete_at_end: bool) -> Self {
+        self.delete_at_end = delete_at_end;
         self
     }
 
@@ -87,7 +87,7 @@ pub struct Cluster {
     paths: ClusterPaths,
     binaries: Binaries,
     settings: Vec<String>,
-    throw_away: bool,
+    delete_at_end: bool,
     /// `None` once stopped.
     server: Mutex<Option<Server>>,
     _lock: File,
@@ -111,13 +111,13 @@ impl Cluster {
         let socket_folder = paths.connection().socket_folder().display().to_string();
         settings.push(format!("unix_socket_directories=\"{socket_folder}\""));
         settings.extend(options.settings);
-        let server = Server::start(&paths, &binaries, &settings, options.throw_away)?;
+        let server = Server::start(&paths, &binaries, &settings, options.delete_at_end)?;
         tracing::debug!(folder = %folder.display(), pid = %server.process().as_raw_nonzero(), "PostgreSQL is ready");
         Ok(Self {
             paths,
             binaries,
             settings,
-            throw_away: options.throw_away,
+            delete_at_end: options.delete_at_end,
             server: Mutex::new(Some(server)),
             _lock: lock,
         })
@@ -186,7 +186,7 @@ impl Cluster {
         }
         dead.release();
         // If the start fails, the dead server stays in place, so that the next call tries again.
-        let next = Server::start(&self.paths, &self.binaries, &self.settings, self.throw_away)?;
+        let next = Server::start(&self.paths, &self.binaries, &self.settings, self.delete_at_end)?;
         *server = Some(next);
         Ok(true)
     }
@@ -202,7 +202,7 @@ impl Cluster {
             return Ok(());
         };
         server.stop(&self.paths)?;
-        if self.throw_away {
+        if self.delete_at_end {
             self.paths.remove()
         } else {
             Ok(())

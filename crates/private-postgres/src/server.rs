@@ -33,7 +33,7 @@ impl Server {
         paths: &ClusterPaths,
         binaries: &Binaries,
         settings: &[String],
-        throw_away: bool,
+        delete_at_end: bool,
     ) -> Result<Self, Error> {
         let life = leftover::end(paths)?;
         paths.clear_socket()?;
@@ -43,7 +43,7 @@ impl Server {
         let mut command = paths.account.command(&shell);
         command.args(["-c", GUARD, "postgres-guard"]);
         // Throw-away data need no orderly shutdown.
-        if throw_away {
+        if delete_at_end {
             command.arg("QUIT").arg(paths.root());
         } else {
             command.args(["INT", ""]);

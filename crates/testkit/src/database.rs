@@ -170,7 +170,7 @@ fn cluster() -> &'static Cluster {
         let start = |number: u32| {
             let options = Options::new(base.join(number.to_string()))
                 .fresh(true)
-                .throw_away(true);
+                .delete_at_end(true);
             let add = |options: Options, (name, value)| options.setting(name, value);
             Cluster::start(SETTINGS.into_iter().fold(options, add))
         };

@@ -30,7 +30,7 @@ impl OwnPostgres {
         let folder = tempfile::tempdir_in(disk).expect("a folder for the cluster");
         // The server's account has to pass through this folder.
         set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("the folder is opened");
-        let options = options(Options::new(folder.path()).throw_away(true));
+        let options = options(Options::new(folder.path()).delete_at_end(true));
         let started = tokio::task::spawn_blocking(move || {
             let cluster = Cluster::start(options).unwrap_or_else(|e| panic!("PostgreSQL: {e}"));
             adapter_postgres::migrate(&cluster.url("postgres"), &mut |_| {})

@@ -62,8 +62,8 @@ impl Default for Slots {
 
 /// Tells the worker when to look for work: every 100 ms, and as soon as a delivery is queued.
 #[async_trait]
-pub trait Pulse: Send + Sync {
-    async fn beat(&self);
+pub trait WorkSignal: Send + Sync {
+    async fn wait(&self);
 }
 
 /// For logs and metrics.
@@ -83,7 +83,7 @@ pub struct Dispatch<'a> {
     pub sender: &'a dyn WebhookSender,
     /// For fencing tokens and jitter.
     pub randomness: &'a dyn Randomness,
-    pub pulse: &'a dyn Pulse,
+    pub signal: &'a dyn WorkSignal,
     pub observer: &'a dyn Observer,
     pub schedule: RetrySchedule,
     pub slots: Slots,

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use kernel::{Invalid, OfferId, Randomness, SellerId, Violations};
 use orders::{
     Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef, OrderStore,
-    Reason, SellerOrder, ShipmentMail, Sighting, TrackingNumber,
+    Reason, SellerOrder, ShipmentMail, TrackingNumber, TrackingReport,
 };
 
 use crate::{Failure, failure::refuse};
@@ -57,12 +57,12 @@ pub async fn ask_carrier(
     is_test: bool,
     carrier: Carrier,
     number: &TrackingNumber,
-) -> Option<Sighting> {
+) -> Option<TrackingReport> {
     if is_test || carrier == Carrier::Other {
         return None;
     }
     match carriers.look_up(carrier, number).await {
-        Lookup::Found(sighting) => Some(sighting),
+        Lookup::Found(tracking_report) => Some(tracking_report),
         Lookup::NotFound | Lookup::Unavailable(_) => None,
     }
 }
@@ -73,7 +73,7 @@ pub async fn record_report(
     randomness: &dyn Randomness,
     seller: SellerId,
     report: &Report,
-    sighting: Option<Sighting>,
+    tracking_report: Option<TrackingReport>,
     now: DateTime<Utc>,
 ) -> Result<SellerOrder, Failure<Refusal>> {
     let Some(part) = orders.lock_part(seller, &report.order).await? else {
@@ -85,7 +85,7 @@ pub async fn record_report(
         id: randomness.uuid().into(),
         carrier: report.carrier,
         tracking_number: report.tracking_number.clone(),
-        sighting,
+        tracking_report,
     };
     let change = part.ship(new, Cause::Seller, now);
     let change = change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?;
@@ -145,7 +145,7 @@ pub async fn record_marketplace_shipment(
     orders: &dyn OrderStore,
     randomness: &dyn Randomness,
     shipment: &MarketplaceShipment,
-    sighting: Option<&Sighting>,
+    tracking_report: Option<&TrackingReport>,
     now: DateTime<Utc>,
 ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
     let parts = to_ship(orders.lock_order(&shipment.order).await?, shipment)?;
@@ -156,7 +156,7 @@ pub async fn record_marketplace_shipment(
             id: randomness.uuid().into(),
             carrier: shipment.carrier,
             tracking_number: shipment.tracking_number.clone(),
-            sighting: sighting.cloned().filter(|_| !part.is_test),
+            tracking_report: tracking_report.cloned().filter(|_| !part.is_test),
         };
         let change = part.ship(new, Cause::Marketplace, now);
         changes.push(change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?);

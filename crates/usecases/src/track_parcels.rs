@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 use kernel::{Randomness, StoreError};
-use orders::{CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, Sighting, TrackingQueue};
+use orders::{CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, TrackingQueue, TrackingReport};
 
 use crate::{Transaction, UnitOfWork, UnitOfWorkError, transact};
 
@@ -35,18 +35,22 @@ pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, UnitOfWorkEr
 }
 
 async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), UnitOfWorkError> {
-    let sighting = match tracking
+    let tracking_report = match tracking
         .carriers
         .look_up(parcel.carrier, &parcel.tracking_number)
         .await
     {
-        Lookup::Found(sighting) => Some(sighting),
+        Lookup::Found(tracking_report) => Some(tracking_report),
         Lookup::NotFound | Lookup::Unavailable(_) => None,
     };
-    let input = (parcel, sighting, tracking.schedule);
-    let next = transact(tracking.units, &input, |tx, (parcel, sighting, schedule)| {
-        Box::pin(record(tx, parcel, sighting.as_ref(), *schedule))
-    });
+    let input = (parcel, tracking_report, tracking.schedule);
+    let next = transact(
+        tracking.units,
+        &input,
+        |tx, (parcel, tracking_report, schedule)| {
+            Box::pin(record(tx, parcel, tracking_report.as_ref(), *schedule))
+        },
+    );
     let next = next.await?;
     tracking.queue.schedule_parcel(parcel, next).await?;
     Ok(())
@@ -56,22 +60,22 @@ async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), Uni
 async fn record(
     tx: &dyn Transaction,
     parcel: &DueParcel,
-    sighting: Option<&Sighting>,
+    tracking_report: Option<&TrackingReport>,
     schedule: PollSchedule,
 ) -> Result<Option<DateTime<Utc>>, UnitOfWorkError> {
     let now = tx.now();
-    if let Some(sighting) = sighting {
+    if let Some(tracking_report) = tracking_report {
         let order = OrderRef::Id(parcel.order);
         let Some(part) = tx.lock_part(parcel.seller, &order).await? else {
             let why = "a parcel without its order";
             return Err(StoreError::corrupt("seller_orders", parcel.order, why).into());
         };
-        let change = part.clone().sighted(sighting, now);
+        let change = part.clone().apply_tracking(tracking_report, now);
         if change.after != part {
             tx.save_parts(vec![change]).await?;
         }
     }
-    let status = sighting.map(|sighting| sighting.status);
+    let status = tracking_report.map(|tracking_report| tracking_report.status);
     Ok(schedule.next(parcel.shipped_at, status, now))
 }
 
@@ -96,7 +100,7 @@ mod tests {
             id: Uuid::nil().into(),
             carrier: Carrier::Dpd,
             tracking_number: tracking_number(),
-            sighting: None,
+            tracking_report: None,
         };
         let paid = part(1, 1).pay(now()).unwrap().after;
         paid.ship(new, Cause::Seller, now()).unwrap().after
@@ -147,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn a_delivery_changes_the_order_and_ends_its_tracking() {
         let found = |status| {
-            Lookup::Found(Sighting {
+            Lookup::Found(TrackingReport {
                 status,
                 at: None,
                 raw_code: String::new(),

@@ -50,7 +50,7 @@ pub use trace_id::TraceId;
 pub use violations::{Violations, both};
 
 /// The look of the product in a browser: one style sheet and one icon for the panel and the documentation.
-pub mod look {
+pub mod theme {
     /// Light and dark colours, type, page frame, blocks and forms.
     pub const STYLE: &str = include_str!("../assets/look.css");
 

@@ -8,7 +8,9 @@ use std::str::FromStr;
 use accounts::Email;
 use actix_web::http::Method;
 use kernel::{Invalid, SellerId};
-use orders::{Buyer, Carrier, OrderNumber, OrderRef, Reason, ShippingAddress, Sighting, TrackingNumber};
+use orders::{
+    Buyer, Carrier, OrderNumber, OrderRef, Reason, ShippingAddress, TrackingNumber, TrackingReport,
+};
 use serde_json::json;
 use usecases::Transaction;
 use usecases::erase_buyer::{NoSuchOrder, erase_buyer};
@@ -258,7 +260,7 @@ impl<S: Step> Write<BackOffice> for Settle<S> {
 pub(crate) struct ShipOrder {
     shipment: MarketplaceShipment,
     /// The carrier's answer about the parcel, once it was asked.
-    sighting: Option<Sighting>,
+    tracking_report: Option<TrackingReport>,
 }
 
 impl Operation<BackOffice> for ShipOrder {
@@ -276,7 +278,7 @@ impl Operation<BackOffice> for ShipOrder {
                 carrier,
                 tracking_number,
             },
-            sighting: None,
+            tracking_report: None,
         }))
     }
 }
@@ -289,13 +291,13 @@ impl Write<BackOffice> for ShipOrder {
         let is_test = parts.iter().any(|part| part.is_test);
         let (carriers, number) = (state.carriers.as_ref(), &shipment.tracking_number);
         let asking = ask_carrier(carriers, is_test, shipment.carrier, number);
-        self.sighting = call.deadline.pause(asking).await;
+        self.tracking_report = call.deadline.pause(asking).await;
         Ok(())
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (randomness, sighting) = (call.state.randomness.as_ref(), self.sighting.as_ref());
-        let parts = record_marketplace_shipment(tx, randomness, &self.shipment, sighting, tx.now())
+        let (randomness, tracking_report) = (call.state.randomness.as_ref(), self.tracking_report.as_ref());
+        let parts = record_marketplace_shipment(tx, randomness, &self.shipment, tracking_report, tx.now())
             .await
             .map_refusal(shipping_problem)?;
         Reply::created(&ShippedView::of(&parts))

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use orders::{Carrier, Lookup, Sighting, TrackingNumber, TrackingStatus};
+use orders::{Carrier, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
 use reqwest::header::{HeaderName, HeaderValue};
 use tokio::{
     sync::Semaphore,
@@ -108,7 +108,7 @@ impl RateLimitedClient {
 
     fn lookup(&self, answer: Result<Reading, Failure>) -> Lookup {
         match answer {
-            Ok(reading) => Lookup::Found(self.sighting(&reading)),
+            Ok(reading) => Lookup::Found(self.tracking_report(&reading)),
             Err(Failure::NotFound) => Lookup::NotFound,
             Err(failure) => Lookup::Unavailable(failure.to_string()),
         }
@@ -171,13 +171,13 @@ impl RateLimitedClient {
         permit.settle(outcome);
     }
 
-    fn sighting(&self, reading: &Reading) -> Sighting {
+    fn tracking_report(&self, reading: &Reading) -> TrackingReport {
         let raw_code: String = reading.code.chars().take(MAX_CODE_LENGTH).collect();
         let status = reading.status.unwrap_or_else(|| {
             tracing::warn!(carrier = self.carrier.as_str(), code = ?raw_code, "the carrier's code is not in its table");
             TrackingStatus::Unknown
         });
-        Sighting {
+        TrackingReport {
             status,
             at: reading.at,
             raw_code,

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use kernel::Clock;
-use orders::{Carrier, CarrierLookup, Lookup, Sighting, TrackingNumber, TrackingStatus};
+use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
 
 /// How many numbers with `LATER` are remembered; at this number all are forgotten.
 const REMEMBERED: usize = 10_000;
@@ -33,7 +33,7 @@ impl SimulatedCarriers {
     }
 
     fn found(&self, status: TrackingStatus, code: &str) -> Lookup {
-        Lookup::Found(Sighting {
+        Lookup::Found(TrackingReport {
             status,
             at: Some(self.clock.now()),
             raw_code: code.to_owned(),
@@ -93,9 +93,9 @@ mod tests {
     async fn look_up(carriers: &SimulatedCarriers, number: &str) -> String {
         let number = TrackingNumber::new(number.to_owned()).unwrap();
         match carriers.look_up(Carrier::Gls, &number).await {
-            Lookup::Found(sighting) => {
-                assert_eq!(sighting.at, Some(carriers.clock.now()));
-                sighting.status.as_str().to_owned()
+            Lookup::Found(tracking_report) => {
+                assert_eq!(tracking_report.at, Some(carriers.clock.now()));
+                tracking_report.status.as_str().to_owned()
             }
             Lookup::NotFound => "not found".to_owned(),
             Lookup::Unavailable(reason) => reason,

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use web::look;
+use web::theme;
 
 /// An embedded file.
 pub(crate) struct Asset {
@@ -18,10 +18,10 @@ const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 pub(crate) static ASSETS: LazyLock<[Asset; 7]> = LazyLock::new(|| {
     [
-        ("look.css", CSS, look::STYLE),
+        ("look.css", CSS, theme::STYLE),
         ("docs.css", CSS, include_str!("../assets/docs.css")),
         ("docs.js", JAVASCRIPT, include_str!("../assets/docs.js")),
-        ("icon.svg", "image/svg+xml", look::ICON),
+        ("icon.svg", "image/svg+xml", theme::ICON),
         (
             "highlight.js",
             JAVASCRIPT,

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
-use orders::{Carrier, OrderRef, Parcel, Reason, SellerOrder, Sighting, TrackingNumber};
+use orders::{Carrier, OrderRef, Parcel, Reason, SellerOrder, TrackingNumber, TrackingReport};
 use usecases::Transaction;
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
 use web::decode::{Shape, list, object, one_of, optional, required, text};
@@ -29,7 +29,7 @@ const MAX_ITEMS: usize = 1_000;
 pub(crate) struct ReportShipment {
     report: Report,
     /// The carrier's answer about the parcel, once it was asked.
-    sighting: Option<Sighting>,
+    tracking_report: Option<TrackingReport>,
     fields: Selection,
 }
 
@@ -70,7 +70,7 @@ impl Operation<Public> for ReportShipment {
                 tracking_number: shipment.tracking_number,
                 item_ids: shipment.item_ids,
             },
-            sighting: None,
+            tracking_report: None,
             fields,
         }))
     }
@@ -83,7 +83,7 @@ impl Write<Public> for ReportShipment {
         let order = call.deadline.run(checking).await?.map_refusal(problem)?;
         let (carriers, number) = (state.carriers.as_ref(), &report.tracking_number);
         let asking = ask_carrier(carriers, order.is_test, report.carrier, number);
-        self.sighting = call.deadline.pause(asking).await;
+        self.tracking_report = call.deadline.pause(asking).await;
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Write<Public> for ReportShipment {
             call.state.randomness.as_ref(),
             call.caller.seller,
             &self.report,
-            self.sighting.clone(),
+            self.tracking_report.clone(),
             transaction.now(),
         )
         .await

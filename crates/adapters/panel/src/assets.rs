@@ -7,7 +7,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use web::look;
+use web::theme;
 
 /// An embedded file.
 pub(crate) struct Asset {
@@ -20,13 +20,13 @@ pub(crate) struct Asset {
 /// The style sheet of every page.
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     let media_type = HeaderValue::from_static("text/css; charset=utf-8");
-    Asset::new("panel", "css", look::STYLE, media_type)
+    Asset::new("panel", "css", theme::STYLE, media_type)
 });
 
 /// The icon in the browser's tab.
 pub(crate) static ICON: LazyLock<Asset> = LazyLock::new(|| {
     let media_type = HeaderValue::from_static("image/svg+xml");
-    Asset::new("icon", "svg", look::ICON, media_type)
+    Asset::new("icon", "svg", theme::ICON, media_type)
 });
 
 impl Asset {

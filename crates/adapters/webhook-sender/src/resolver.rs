@@ -69,7 +69,7 @@ impl Resolver {
             Host::Address(address) => vec![*address],
             Host::Name(name) => self.look_up(name).await.ok_or(Failure::Dns)?,
         };
-        if addresses.iter().all(|address| self.rules.vet(*address)) {
+        if addresses.iter().all(|address| self.rules.allows(*address)) {
             Ok(addresses)
         } else {
             Err(Failure::AddressRefused)

@@ -294,7 +294,7 @@ fn the_adapters_get_what_is_configured() {
     );
     assert_eq!(webhooks.slots().attempts, 8);
     let sender = webhooks.sender("shop", "https://docs.example").unwrap();
-    assert!(sender.rules.vet([127, 0, 0, 1].into()) && !sender.rules.vet([10, 1, 2, 3].into()));
+    assert!(sender.rules.allows([127, 0, 0, 1].into()) && !sender.rules.allows([10, 1, 2, 3].into()));
     let spans = config.tracing.settings("shop-api").unwrap();
     assert_eq!(spans.service_name, "shop-api");
     assert_eq!(spans.endpoint.as_str(), "http://collector:4318/v1/traces");

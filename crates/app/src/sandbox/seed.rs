@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{OfferId, Randomness as _, SellerId};
 use oauth::{RawRegistration, Registrar, Scope};
-use orders::{Carrier, OrderId, OrderNumber, OrderRef, Sighting, TrackingNumber, TrackingStatus};
+use orders::{Carrier, OrderId, OrderNumber, OrderRef, TrackingNumber, TrackingReport, TrackingStatus};
 use usecases::{
     ActingOperator, Failure, Transaction,
     feed_offers::feed_offer,
@@ -362,12 +362,12 @@ impl Seeding<'_> {
             item_ids: Vec::new(),
         };
         // The sandbox's carriers always report a tracking number with this prefix as in transit.
-        let sighting = number.starts_with("TRANSIT").then(|| Sighting {
+        let tracking_report = number.starts_with("TRANSIT").then(|| TrackingReport {
             status: TrackingStatus::InTransit,
             at: Some(at),
             raw_code: "TRANSIT".to_owned(),
         });
-        let reported = record_report(tx, &self.randomness, seller, &report, sighting, at).await;
+        let reported = record_report(tx, &self.randomness, seller, &report, tracking_report, at).await;
         reported.map_err(refused)?;
         // The shipment was days ago, so its mail is not sent now.
         Ok(tx.forget_mails(order).await?)

@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::{
     UnitOfWorkError,
-    deliver_webhooks::{Dispatch, Observer, Pulse, Slots, deliver_webhooks},
+    deliver_webhooks::{Dispatch, Observer, Slots, WorkSignal, deliver_webhooks},
 };
 use web::{Tasks, request_span::SPANS};
 use webhooks::{
@@ -53,7 +53,7 @@ impl Routine for Deliveries {
             queues: &*self.queues,
             sender: &SpawningSender(Arc::clone(&self.sender)),
             randomness: &*self.randomness,
-            pulse: &QueueSignal(&self.queued),
+            signal: &QueueSignal(&self.queued),
             observer: &DeliveryObserver {
                 clock: &*self.clock,
                 streak: Mutex::default(),
@@ -70,8 +70,8 @@ impl Routine for Deliveries {
 struct QueueSignal<'a>(&'a Notify);
 
 #[async_trait]
-impl Pulse for QueueSignal<'_> {
-    async fn beat(&self) {
+impl WorkSignal for QueueSignal<'_> {
+    async fn wait(&self) {
         // Notification or timeout: both mean to poll now.
         let _ = timeout(POLL_INTERVAL, self.0.notified()).await;
     }

@@ -163,7 +163,7 @@ impl TrackingStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// The carrier knows the parcel.
-    Found(Sighting),
+    Found(TrackingReport),
     /// The carrier does not know the parcel, or not yet.
     NotFound,
     /// The carrier was not asked, or gave no usable response; with the reason, for the log.
@@ -172,7 +172,7 @@ pub enum Lookup {
 
 /// A carrier's report about a parcel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sighting {
+pub struct TrackingReport {
     pub status: TrackingStatus,
     /// When the status began, if the carrier reports it; for `Delivered` the time of delivery.
     pub at: Option<DateTime<Utc>>,
@@ -184,7 +184,7 @@ impl Lookup {
     /// The delivery, if the carrier reports one; anything else means "not known to be delivered".
     pub fn delivery(&self) -> Option<Delivery> {
         match self {
-            Self::Found(Sighting {
+            Self::Found(TrackingReport {
                 status: TrackingStatus::Delivered,
                 at,
                 ..
@@ -228,7 +228,7 @@ mod tests {
     fn only_the_status_delivered_is_a_delivery() {
         let at = DateTime::from_timestamp(1_700_000_000, 0);
         for status in TrackingStatus::ALL {
-            let found = Lookup::Found(Sighting {
+            let found = Lookup::Found(TrackingReport {
                 status,
                 at,
                 raw_code: "x".to_owned(),

@@ -1,6 +1,6 @@
 //! Commands to an order, the events they cause, and their refusals.
 
-use crate::{Carrier, OrderId, OrderNumber, OrderStatus, ShipmentId, Sighting, TrackingNumber};
+use crate::{Carrier, OrderId, OrderNumber, OrderStatus, ShipmentId, TrackingNumber, TrackingReport};
 
 /// An event of an order, for subscribers (contract: Events).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,5 +91,5 @@ pub struct NewShipment {
     pub carrier: Carrier,
     pub tracking_number: TrackingNumber,
     /// The carrier's response, if it was asked just before.
-    pub sighting: Option<Sighting>,
+    pub tracking_report: Option<TrackingReport>,
 }

@@ -8,7 +8,7 @@ use kernel::Change;
 
 use crate::{
     Cause, Command, Delivery, NewShipment, OrderEvent, OrderEventKind, OrderState, Parcel, Reason, Refusal,
-    SellerOrder, Sighting, TrackingStatus,
+    SellerOrder, TrackingReport, TrackingStatus,
 };
 
 type Outcome = Result<Change<SellerOrder, OrderEvent>, Refusal>;
@@ -83,15 +83,16 @@ impl SellerOrder {
         let paid_at = self.check_shippable(cause)?;
         let now = now.max(paid_at);
         let delivered = new
-            .sighting
+            .tracking_report
             .as_ref()
-            .filter(|sighting| sighting.status == TrackingStatus::Delivered);
-        let delivered_at = delivered.map(|sighting| sighting.at.unwrap_or(now).clamp(paid_at, now));
+            .filter(|tracking_report| tracking_report.status == TrackingStatus::Delivered);
+        let delivered_at =
+            delivered.map(|tracking_report| tracking_report.at.unwrap_or(now).clamp(paid_at, now));
         let parcel = Parcel {
             id: new.id,
             carrier: new.carrier,
             tracking_number: new.tracking_number,
-            tracking_status: new.sighting.map(|sighting| sighting.status),
+            tracking_status: new.tracking_report.map(|tracking_report| tracking_report.status),
             delivered_already: delivered_at.is_some(),
             buyer_notified: delivered_at.is_none() && self.mail_address().is_some(),
             created_at: now,
@@ -164,7 +165,11 @@ impl SellerOrder {
 
     /// Applies a carrier's report about a parcel in transit. Only a delivery changes the state; other reports are not
     /// errors, and a report that arrives after the next transition changes nothing.
-    pub fn sighted(self, sighting: &Sighting, now: DateTime<Utc>) -> Change<Self, OrderEvent> {
+    pub fn apply_tracking(
+        self,
+        tracking_report: &TrackingReport,
+        now: DateTime<Utc>,
+    ) -> Change<Self, OrderEvent> {
         let OrderState::Shipped {
             paid_at,
             shipped_at,
@@ -173,11 +178,11 @@ impl SellerOrder {
         else {
             return self.unchanged();
         };
-        let moved = parcel.tracking_status != Some(sighting.status);
-        parcel.tracking_status = Some(sighting.status);
-        if sighting.status == TrackingStatus::Delivered {
+        let moved = parcel.tracking_status != Some(tracking_report.status);
+        parcel.tracking_status = Some(tracking_report.status);
+        if tracking_report.status == TrackingStatus::Delivered {
             let now = now.max(shipped_at);
-            let delivered_at = sighting.at.unwrap_or(now).clamp(shipped_at, now);
+            let delivered_at = tracking_report.at.unwrap_or(now).clamp(shipped_at, now);
             let state = OrderState::Delivered {
                 paid_at,
                 shipped_at,

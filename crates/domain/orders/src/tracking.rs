@@ -112,7 +112,7 @@ pub trait TrackingQueue: Send + Sync {
 mod tests {
     use super::*;
     use crate::machine::tests::{at, order, shipment};
-    use crate::{Cause, Sighting};
+    use crate::{Cause, TrackingReport};
 
     const SCHEDULE: PollSchedule = PollSchedule {
         interval: TimeDelta::minutes(30),
@@ -162,7 +162,7 @@ mod tests {
         let due_at = hour(1);
         assert_eq!(tracked(shipped()), Some(TrackingChange::Begins { due_at }));
         assert_eq!(tracked(deliver(shipped())), Some(TrackingChange::Ends));
-        let in_transit = Sighting {
+        let in_transit = TrackingReport {
             status: TrackingStatus::InTransit,
             at: None,
             raw_code: String::new(),
@@ -170,7 +170,7 @@ mod tests {
         for change in [
             change(Carrier::Inpost, true),
             change(Carrier::Other, false),
-            shipped().after.sighted(&in_transit, at(0)),
+            shipped().after.apply_tracking(&in_transit, at(0)),
             deliver(shipped()).after.erase_buyer(at(0)),
             deliver(change(Carrier::Inpost, true)),
         ] {

@@ -38,7 +38,7 @@ impl AddressPolicy {
 impl AddressRules {
     /// Whether a delivery may connect to the address. An IPv4-mapped address (RFC 4291 §2.5.5.2) reaches the IPv4 host
     /// that it embeds, so it is denied if that one is.
-    pub fn vet(&self, address: IpAddr) -> bool {
+    pub fn allows(&self, address: IpAddr) -> bool {
         let reached = address.to_canonical();
         let denied = |network: &IpNet| network.contains(&address) || network.contains(&reached);
         self.policy.admits(address) && !self.deny.iter().any(denied)
@@ -51,7 +51,7 @@ impl AddressRules {
         scheme
             && match url.host() {
                 Host::Name(_) => true,
-                Host::Address(address) => self.vet(*address),
+                Host::Address(address) => self.allows(*address),
             }
     }
 }
@@ -73,10 +73,10 @@ mod tests {
             let rules = rules(policy, &["8.8.8.0/24", "2606:4700::/32", "127.0.0.0/8"]);
             let denied = "8.8.8.8 ::ffff:8.8.8.8 2606:4700:4700::1111 ::ffff:127.0.0.1";
             for denied in denied.split_whitespace() {
-                assert!(!rules.vet(denied.parse().unwrap()), "{denied}");
+                assert!(!rules.allows(denied.parse().unwrap()), "{denied}");
             }
-            assert!(rules.vet("8.8.9.8".parse().unwrap()));
-            assert_eq!(rules.vet("::1".parse().unwrap()), policy == AddressPolicy::Any);
+            assert!(rules.allows("8.8.9.8".parse().unwrap()));
+            assert_eq!(rules.allows("::1".parse().unwrap()), policy == AddressPolicy::Any);
         }
     }
 

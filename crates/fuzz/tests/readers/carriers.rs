@@ -79,7 +79,7 @@ fn an_answer_is_parsed_or_refused_always_in_the_same_way() {
             let lookup = parse(bytes);
             assert_eq!(parse(bytes), lookup);
             match lookup {
-                Lookup::Found(sighting) => assert!(sighting.raw_code.chars().count() <= 64),
+                Lookup::Found(tracking_report) => assert!(tracking_report.raw_code.chars().count() <= 64),
                 Lookup::NotFound => {}
                 Lookup::Unavailable(why) => is_printable(&why, 0),
             }

@@ -77,7 +77,7 @@ fn incomplete_data_are_created_again_and_data_of_another_version_kept() {
 fn a_fresh_start_and_a_throw_away_server_remove_the_data() {
     let folder = folder();
     sql(&start(folder.path()), "create table gone ()");
-    let fresh = Options::new(folder.path()).fresh(true).throw_away(true);
+    let fresh = Options::new(folder.path()).fresh(true).delete_at_end(true);
     let cluster = Cluster::start(fresh).unwrap();
     assert_eq!(sql(&cluster, "select to_regclass('gone') is null"), "t");
     let data = cluster.data_folder();
@@ -123,7 +123,7 @@ fn a_cluster_works_in_long_and_unusual_paths() {
             .starts_with(fs::canonicalize(&long).unwrap())
     );
     drop(cluster);
-    let cluster = Cluster::start(Options::new(&long).throw_away(true)).unwrap();
+    let cluster = Cluster::start(Options::new(&long).delete_at_end(true)).unwrap();
     assert_eq!(cluster.connection().socket_folder(), socket);
     sql(&cluster, "select from kept");
     drop(cluster);
@@ -151,14 +151,14 @@ fn root_keeps_data_elsewhere_where_the_account_cannot_enter() {
         .status()
         .unwrap();
     assert!(copied.success());
-    let other = Cluster::start(Options::new(&copy).throw_away(true)).unwrap();
+    let other = Cluster::start(Options::new(&copy).delete_at_end(true)).unwrap();
     assert_ne!(
         other.data_folder(),
         data,
         "a copy of the folder has data of its own"
     );
 
-    let cluster = Cluster::start(Options::new(&inside).throw_away(true)).unwrap();
+    let cluster = Cluster::start(Options::new(&inside).delete_at_end(true)).unwrap();
     assert_eq!(cluster.data_folder(), data);
     sql(&cluster, "select from kept");
     drop(cluster);

@@ -15,8 +15,8 @@ struct Owner {
 }
 
 impl Owner {
-    fn start(folder: &Path, throw_away: bool) -> Self {
-        let mut process = Self::spawn(folder, throw_away);
+    fn start(folder: &Path, delete_at_end: bool) -> Self {
+        let mut process = Self::spawn(folder, delete_at_end);
         let lines = BufReader::new(process.stdout.take().unwrap()).lines().take(3);
         let lines: Result<Vec<_>, _> = lines.collect();
         let [server, data, url] = lines.unwrap().try_into().expect("the owner ended early");
@@ -28,10 +28,10 @@ impl Owner {
         }
     }
 
-    fn spawn(folder: &Path, throw_away: bool) -> Child {
+    fn spawn(folder: &Path, delete_at_end: bool) -> Child {
         Command::new(env!("CARGO_BIN_EXE_cluster-owner"))
             .arg(folder)
-            .args(throw_away.then_some("throw-away"))
+            .args(delete_at_end.then_some("throw-away"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -50,9 +50,9 @@ fn starts_with_its_data(folder: &Path) {
 
 #[test]
 fn a_server_ends_with_its_killed_owner_and_throw_away_data_too() {
-    for throw_away in [false, true] {
+    for delete_at_end in [false, true] {
         let folder = folder();
-        let mut owner = Owner::start(folder.path(), throw_away);
+        let mut owner = Owner::start(folder.path(), delete_at_end);
         let guard = ps("ppid", owner.server).parse().unwrap();
         owner.kill();
         eventually("the end of server and guard", || {
@@ -60,7 +60,7 @@ fn a_server_ends_with_its_killed_owner_and_throw_away_data_too() {
         });
         let record = owner.data.join("postmaster.pid");
         assert!(!record.exists(), "the server shut down properly");
-        if throw_away {
+        if delete_at_end {
             eventually("the removal", || !owner.data.exists());
         } else {
             starts_with_its_data(folder.path());

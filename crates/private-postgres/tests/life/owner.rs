@@ -12,7 +12,7 @@ use private_postgres::{Cluster, Options};
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args_os().skip(1);
     let options = Options::new(arguments.next().ok_or("no folder")?);
-    let cluster = Cluster::start(options.throw_away(arguments.next().is_some()))?;
+    let cluster = Cluster::start(options.delete_at_end(arguments.next().is_some()))?;
     let server = cluster.server_process().ok_or("no server")?;
     let data = cluster.data_folder();
     writeln!(

@@ -31,8 +31,8 @@ const TIMED_OUT: Response = Response::timeout(TIMEOUT);
 struct Every100Ms;
 
 #[async_trait]
-impl Pulse for Every100Ms {
-    async fn beat(&self) {
+impl WorkSignal for Every100Ms {
+    async fn wait(&self) {
         sleep(Duration::from_millis(100)).await;
     }
 }
@@ -78,7 +78,7 @@ impl World {
             queues: &self.store,
             sender: &self.receivers,
             randomness: &chance(),
-            pulse: &Every100Ms,
+            signal: &Every100Ms,
             observer: &NoObserver,
             schedule: RetrySchedule::default(),
             slots,

@@ -16,7 +16,7 @@ const LAST_TRIES: u8 = 3;
 const MAX_BATCH: u8 = 128;
 
 enum Step {
-    Beat,
+    Signal,
     Stop,
     Ended(Start, Sent),
     Claimed(Result<Claimed, StoreError>),
@@ -66,7 +66,7 @@ impl<'a> Worker<'a> {
             stopping: None,
         };
         worker.begin(stop.map(|()| Step::Stop));
-        worker.begin(dispatch.pulse.beat().map(|()| Step::Beat));
+        worker.begin(dispatch.signal.wait().map(|()| Step::Signal));
         worker
     }
 
@@ -151,11 +151,11 @@ impl<'a> Worker<'a> {
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Beat => {
+            Step::Signal => {
                 self.is_paused = false;
                 self.may_claim = true;
                 self.may_refill = true;
-                self.begin(self.dispatch.pulse.beat().map(|()| Step::Beat));
+                self.begin(self.dispatch.signal.wait().map(|()| Step::Signal));
             }
             Step::Stop => self.stopping = Some(LAST_TRIES),
             Step::Ended(start, Sent::Attempted(attempted)) => self.end(&start, attempted),

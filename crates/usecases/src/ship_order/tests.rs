@@ -85,14 +85,14 @@ async fn test_orders_and_other_carriers_are_not_looked_up() {
 async fn the_mail_is_queued_with_the_shipment_unless_the_parcel_has_arrived() {
     let seller = Uuid::from_u128(1).into();
     for (status, mailed) in [(TrackingStatus::InTransit, 1), (TrackingStatus::Delivered, 0)] {
-        let sighting = Sighting {
+        let tracking_report = TrackingReport {
             status,
             at: None,
             raw_code: String::new(),
         };
         let store = store(vec![paid(1)], 1, mailed);
-        let (report, sighting) = (report(&[]), Some(sighting));
-        let after = record_report(&store, &chance(), seller, &report, sighting, now()).await;
+        let (report, tracking_report) = (report(&[]), Some(tracking_report));
+        let after = record_report(&store, &chance(), seller, &report, tracking_report, now()).await;
         assert_eq!(after.unwrap().parcel().unwrap().buyer_notified, mailed == 1);
     }
 }

@@ -26,12 +26,16 @@ fn read(carrier: &str, status: u16, body: &str) -> String {
         .find(|one| one.as_str() == carrier)
         .unwrap();
     match PARSERS.parse_answer(carrier, &number(), status, body.as_bytes()) {
-        Some(Lookup::Found(sighting)) => {
-            let at = sighting
+        Some(Lookup::Found(tracking_report)) => {
+            let at = tracking_report
                 .at
                 .map(|at| at.to_rfc3339_opts(SecondsFormat::AutoSi, true));
             let at = at.as_deref().unwrap_or("undated");
-            format!("{} {} {at}", sighting.status.as_str(), sighting.raw_code)
+            format!(
+                "{} {} {at}",
+                tracking_report.status.as_str(),
+                tracking_report.raw_code
+            )
         }
         Some(Lookup::NotFound) => "not found".to_owned(),
         Some(Lookup::Unavailable(reason)) => reason,

@@ -8,7 +8,7 @@ use std::{
 
 use adapter_carriers::{Account, CarrierSettings, Carriers};
 use futures_util::future::join_all;
-use orders::{Carrier, CarrierLookup, Lookup, Sighting, TrackingNumber};
+use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber, TrackingReport};
 use testkit::{HttpServer, ManualClock, Received, response};
 use tokio::sync::Semaphore;
 use url::Url;
@@ -219,9 +219,9 @@ impl World {
         self.carriers.look_up(self.carrier, &number()).await
     }
 
-    pub(crate) async fn finds(&self) -> Sighting {
+    pub(crate) async fn finds(&self) -> TrackingReport {
         match self.look_up().await {
-            Lookup::Found(sighting) => sighting,
+            Lookup::Found(tracking_report) => tracking_report,
             other => panic!("{:?}: {other:?}", self.carrier),
         }
     }

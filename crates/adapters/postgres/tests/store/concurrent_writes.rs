@@ -18,7 +18,7 @@ use crate::support::{
 
 /// The number of deadlocks that the database has counted.
 async fn deadlocks(fixture: &Fixture) -> i64 {
-    fixture.others_have_gone().await;
+    fixture.wait_until_alone().await;
     let seen = "select deadlocks from pg_stat_database where datname = current_database()";
     fixture.count(seen).await
 }

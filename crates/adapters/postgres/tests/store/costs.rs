@@ -31,7 +31,7 @@ impl Fixture {
 
     /// Table rows read, and pages read of tables and indexes.
     async fn read(&self) -> (i64, i64) {
-        self.others_have_gone().await;
+        self.wait_until_alone().await;
         self.tamper("select pg_stat_force_next_flush()").await;
         let sql = "select (select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables)::bigint, \
             (select sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit + idx_blks_read, 0)) from pg_statio_user_tables)::bigint";

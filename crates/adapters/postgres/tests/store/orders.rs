@@ -13,24 +13,24 @@ use testkit::TestClock;
 use usecases::Transaction;
 
 use crate::support::{
-    Fixture, changed, each_once, id, instant, is_rolled_back, paid, part, shipment, shipped, sighting,
-    take_all,
+    Fixture, changed, each_once, id, instant, is_rolled_back, paid, part, shipment, shipped, take_all,
+    tracking_report,
 };
 
 /// A part in each state, with all distinguishable facts.
 pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
     let new = || part(seller, instant());
     let at = instant() + TimeDelta::hours(1);
-    let seen = |status| sighting(status, Some(instant() + TimeDelta::minutes(30)));
+    let seen = |status| tracking_report(status, Some(instant() + TimeDelta::minutes(30)));
     let mut delivered_already = shipment(Carrier::PocztaPolska);
-    delivered_already.sighting = Some(seen(TrackingStatus::Delivered));
-    let sighted = |carrier, status| shipped(new(), carrier).sighted(&seen(status), at).after;
+    delivered_already.tracking_report = Some(seen(TrackingStatus::Delivered));
+    let apply_tracking = |carrier, status| shipped(new(), carrier).apply_tracking(&seen(status), at).after;
     vec![
         new(),
         paid(new()),
         shipped(new(), Carrier::Other),
-        sighted(Carrier::Inpost, TrackingStatus::OutForDelivery),
-        sighted(Carrier::Gls, TrackingStatus::Delivered),
+        apply_tracking(Carrier::Inpost, TrackingStatus::OutForDelivery),
+        apply_tracking(Carrier::Gls, TrackingStatus::Delivered),
         paid(new())
             .ship(delivered_already, Cause::Seller, at)
             .unwrap()

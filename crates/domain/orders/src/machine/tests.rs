@@ -39,17 +39,17 @@ pub(crate) fn order() -> SellerOrder {
     }
 }
 
-pub(crate) fn shipment(sighting: Option<Sighting>) -> NewShipment {
+pub(crate) fn shipment(tracking_report: Option<TrackingReport>) -> NewShipment {
     NewShipment {
         id: Uuid::from_u128(4).into(),
         carrier: Carrier::Inpost,
         tracking_number: TrackingNumber::new("ABC-123".to_owned()).unwrap(),
-        sighting,
+        tracking_report,
     }
 }
 
-fn sighting(status: TrackingStatus, at: Option<DateTime<Utc>>) -> Sighting {
-    Sighting {
+fn tracking_report(status: TrackingStatus, at: Option<DateTime<Utc>>) -> TrackingReport {
+    TrackingReport {
         status,
         at,
         raw_code: "x".to_owned(),
@@ -73,8 +73,8 @@ fn the_usual_sequence() {
     let shipped = paid.after.ship(shipment(None), Cause::Seller, at(2)).unwrap();
     assert_eq!(kinds(&shipped), [OrderEventKind::Shipped]);
     assert!(shipped.after.parcel().unwrap().buyer_notified);
-    let report = sighting(TrackingStatus::Delivered, Some(at(3)));
-    let delivered = shipped.after.sighted(&report, at(9));
+    let report = tracking_report(TrackingStatus::Delivered, Some(at(3)));
+    let delivered = shipped.after.apply_tracking(&report, at(9));
     assert_eq!(kinds(&delivered), [OrderEventKind::Delivered]);
     assert_eq!(delivered.after.delivered_at(), Some(at(3)));
     assert_eq!(delivered.after.updated_at, at(9));
@@ -122,7 +122,7 @@ fn a_delivery_reported_at_shipment_is_clamped_between_payment_and_now() {
         (Some(at(99)), at(20)),
         (None, at(20)),
     ] {
-        let new = shipment(Some(sighting(TrackingStatus::Delivered, reported)));
+        let new = shipment(Some(tracking_report(TrackingStatus::Delivered, reported)));
         let paid = order().pay(at(10)).unwrap().after;
         let change = paid.ship(new, Cause::Seller, at(20)).unwrap();
         let both = [OrderEventKind::Shipped, OrderEventKind::Delivered];
@@ -166,8 +166,8 @@ fn a_cancelled_order_stays_as_paid_as_it_was() {
 #[test]
 fn a_sighting_is_recorded() {
     let shipped = paid().ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
-    let in_transit = sighting(TrackingStatus::InTransit, None);
-    let seen = shipped.sighted(&in_transit, at(3));
+    let in_transit = tracking_report(TrackingStatus::InTransit, None);
+    let seen = shipped.apply_tracking(&in_transit, at(3));
     let status = seen.after.parcel().unwrap().tracking_status;
     assert_eq!(status, Some(TrackingStatus::InTransit));
     assert_eq!((seen.after.updated_at, seen.events.len()), (at(3), 0));
@@ -194,9 +194,9 @@ fn erasure_removes_buyer_and_address_and_updates_what_was_visible() {
 enum Step {
     Pay,
     Cancel,
-    Ship(Cause, Option<Sighting>),
+    Ship(Cause, Option<TrackingReport>),
     Deliver(Option<DateTime<Utc>>),
-    Sight(Sighting),
+    Sight(TrackingReport),
     Erase,
 }
 
@@ -209,9 +209,9 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
         Just(Step::Pay),
         Just(Step::Cancel),
         (shipper, prop::option::of(seen()))
-            .prop_map(|(who, seen)| Step::Ship(who, seen.map(|(s, at)| sighting(s, at)))),
+            .prop_map(|(who, seen)| Step::Ship(who, seen.map(|(s, at)| tracking_report(s, at)))),
         instant().prop_map(Step::Deliver),
-        (status, instant()).prop_map(|(s, at)| Step::Sight(sighting(s, at))),
+        (status, instant()).prop_map(|(s, at)| Step::Sight(tracking_report(s, at))),
         Just(Step::Erase),
     ];
     // The clock may step back slightly: no timestamp may follow it.
@@ -224,7 +224,7 @@ fn apply(step: &Step, order: SellerOrder, now: DateTime<Utc>) -> Outcome {
         Step::Cancel => order.cancel(now),
         Step::Ship(cause, seen) => order.ship(shipment(seen.clone()), *cause, now),
         Step::Deliver(at) => order.deliver(Delivery { at: *at }, now),
-        Step::Sight(seen) => Ok(order.sighted(seen, now)),
+        Step::Sight(seen) => Ok(order.apply_tracking(seen, now)),
         Step::Erase => Ok(order.erase_buyer(now)),
     }
 }

@@ -10,7 +10,7 @@ use kernel::{
 use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock};
 use orders::{
     Buyer, Carrier, Cause, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, SellerOrder,
-    ShipmentMail, ShippingAddress, Sighting, TrackingNumber, TrackingStatus,
+    ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
 };
 use usecases::{
     Failure, Repeatable, Transaction, UnitOfWork, UnitOfWorkError, change_offer, place_order, settle_order,
@@ -203,13 +203,13 @@ pub(crate) fn shipment(carrier: Carrier) -> NewShipment {
         id: id().into(),
         carrier,
         tracking_number: tracking_number(),
-        sighting: None,
+        tracking_report: None,
     }
 }
 
 /// A carrier's report about a parcel.
-pub(crate) fn sighting(status: TrackingStatus, at: Option<DateTime<Utc>>) -> Sighting {
-    Sighting {
+pub(crate) fn tracking_report(status: TrackingStatus, at: Option<DateTime<Utc>>) -> TrackingReport {
+    TrackingReport {
         status,
         at,
         raw_code: String::new(),
