@@ -66,18 +66,17 @@ async fn a_flaw_of_idempotency_or_of_the_gate_is_detected() {
     let without_fence = says(" and $5::uuid is not null", " and fence = $5 and status is null");
     let stored_apart = Flaw::CommitsBefore("update idempotency set status");
     let event_apart = Flaw::CommitsBefore("insert into changes");
-    tokio::join!(
-        with_faults(without_fence, &[Fault::Waits], "several answers", order),
-        with_faults(stored_apart, &[Fault::NeverArrives], "the footprint", order),
-        with_faults(event_apart, &[Fault::NeverArrives], "the footprint", offer),
-        with_faults(Flaw::Cached(GATE), &[], "the token works", revocation),
-        with_faults(
-            Flaw::SentAgain(GATE),
-            &[Fault::AnswerLost],
-            "are counted",
-            async |_| Counting
-        ),
-    );
+    with_faults(without_fence, &[Fault::Waits], "several answers", order).await;
+    with_faults(stored_apart, &[Fault::NeverArrives], "the footprint", order).await;
+    with_faults(event_apart, &[Fault::NeverArrives], "the footprint", offer).await;
+    with_faults(Flaw::Cached(GATE), &[], "the token works", revocation).await;
+    with_faults(
+        Flaw::SentAgain(GATE),
+        &[Fault::AnswerLost],
+        "are counted",
+        async |_| Counting,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -86,12 +85,10 @@ async fn a_missing_or_short_lock_is_detected() {
     let refresh = async |rig: &Rig| Refresh(Connected::new(rig).await);
     let unlocked_offer = says("from offers where seller_id = $1 and id = $2", LOCK_OFFER);
     let unlocked_family = says("from families where id = $1), ", LOCK_FAMILY);
-    tokio::join!(
-        with_rivals(unlocked_offer, order),
-        with_rivals(Flaw::CommitsAfter(LOCK_OFFER), order),
-        with_rivals(unlocked_family, refresh),
-        with_rivals(Flaw::CommitsAfter(LOCK_FAMILY), refresh),
-    );
+    with_rivals(unlocked_offer, order).await;
+    with_rivals(Flaw::CommitsAfter(LOCK_OFFER), order).await;
+    with_rivals(unlocked_family, refresh).await;
+    with_rivals(Flaw::CommitsAfter(LOCK_FAMILY), refresh).await;
 }
 
 #[tokio::test]
