@@ -6,7 +6,7 @@ use blackbox::{Document, Expect, HOOK_SCOPES, Operation, World, entry, local_rec
 use serde_json::{Value, json};
 use testkit::Request;
 
-use crate::{PROGRAM, world, world_of_trade};
+use crate::{PROGRAM, world, world_of_trade, world_with};
 
 /// An id that does not exist.
 const NOBODYS: &str = "00000000-0000-4000-8000-000000000000";
@@ -46,6 +46,10 @@ async fn every_operation_has_the_common_errors() {
         answer.is_problem(400, &[whole("missing_user_agent")]);
         let answer = ask("?colour=red").bearer(&token).send().await;
         answer.is_problem(400, &[entry("validation_error", "colour")]);
+        let mut responses = operation.responses(Document::current());
+        let (_, refused) = responses.find(|(status, _)| *status == "400").unwrap();
+        let documented = &refused["content"]["application/json"]["examples"]["validation_error"]["value"];
+        assert_eq!(answer.json()["errors"], documented["errors"]);
         ask("").send().await.is_problem(401, &[whole("unauthorized")]);
         if has("403") {
             let answer = ask("").bearer(&without).send().await;
@@ -141,13 +145,15 @@ async fn every_operation_is_500_without_a_database() {
 
 #[tokio::test]
 async fn the_document_is_served_without_a_token() {
-    let world = world().await;
+    let docs = "https://docs.shop.example";
+    let world = world_with(&[("SERVER__DOCS_URL", docs)]).await;
     let request = world.at("GET", "/openapi.json").without("user-agent");
     let answer = request.send().await.expect(200);
     assert_eq!(answer.must("content-type"), "application/json");
     assert_eq!(answer.must("cache-control"), "public, max-age=300");
     let document = answer.json();
     assert_eq!(document["servers"], json!([{"url": world.server.base_url}]));
+    assert_eq!(document["externalDocs"]["url"], docs);
     let committed: Value = serde_json::from_str(include_str!("../../docs/openapi.json")).unwrap();
     let paths = |document: &Value| {
         document["paths"]

@@ -95,12 +95,15 @@ async fn assets_are_cached_and_pages_are_in_polish_or_english() {
             page.shows(&format!("<html lang=\"{language}\">"));
         }
     }
-    // Each page links to the other language, and the choice is remembered.
+    // Each page links to the other language, and the choice is remembered for a year.
     let mut browser = world.visitor();
     browser.page("/panel/sign-in").await.shows("lang=pl");
     for path in ["/panel/sign-in?lang=pl", "/panel/forgotten-password"] {
         browser.open(path).await.shows("<html lang=\"pl\">");
     }
+    let chosen = browser.get("/panel/sign-in?lang=pl").await;
+    let cookie = chosen.must("set-cookie");
+    assert!(cookie.contains("; Max-Age=31536000"), "{cookie}");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ async fn a_sign_in_starts_a_session_with_a_new_secret() {
     let form = sign_in_form(&page, &member.seller.email.to_uppercase(), PASSWORD);
     let answer = browser.post(&form).await.expect(303);
     let cookie = answer.must("set-cookie");
-    for attribute in ["; HttpOnly", "; SameSite=Lax", "; Path=/"] {
+    for attribute in ["; HttpOnly", "; SameSite=Lax", "; Path=/", "; Max-Age=604800"] {
         assert!(cookie.contains(attribute), "{cookie}");
     }
     let by_http = !cookie.contains("Secure") && !cookie.contains("Domain");
@@ -45,6 +45,12 @@ async fn cookies_are_secure_where_the_panel_is_reached_by_https() {
     );
     let hsts = answer.must("strict-transport-security");
     assert!(hsts.contains("max-age="), "{hsts}");
+    // Without the prefix, another host of the domain may have set the cookie.
+    let mut browser = world.member().await.browser;
+    assert!(browser.is_in().await);
+    let secret = browser.cookies.remove("__Host-seller_panel").unwrap();
+    browser.cookies.insert("seller_panel".to_owned(), secret);
+    assert!(!browser.is_in().await);
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ async fn an_unknown_path_is_404_and_counted_with_a_token_and_401_without() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_404_with_allow() {
+async fn a_wrong_method_is_404_and_allow_lists_the_methods_of_the_path() {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let one = format!("/v1/offers/{}", world.offer(&seller, 1, json!({})).await);
@@ -67,10 +67,18 @@ async fn a_wrong_method_is_404_with_allow() {
             answer.refused(401, "unauthorized");
         }
     }
-    for (method, path, allow) in [("PATCH", "/v1/offers", Some("GET")), ("GET", "/v1/nothing", None)] {
+    let shipments = format!("/v1/orders/{}/shipments", offer_id(1));
+    for (method, path, allow) in [
+        ("PATCH", "/v1/offers", Some("GET")),
+        ("DELETE", &one, Some("GET, PATCH")),
+        ("GET", &shipments, Some("POST")),
+        ("GET", "/v1/nothing", None),
+    ] {
         let answer = exchange(&world, method, path, Some(&token)).await.expect(404);
         assert_eq!(answer.header("allow"), allow);
     }
+    let office = world.office_delete("/sellers").await.expect(404);
+    assert_eq!(office.header("allow"), Some("POST, GET"));
 }
 
 #[tokio::test]
