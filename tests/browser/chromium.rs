@@ -52,14 +52,9 @@ impl Browser {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        let driver = Command::new(driver)
-            .arg("--port=0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let mut driver = Driver(driver.expect("the driver starts"));
-        let url = url_of(&mut driver.0);
+        // The driver ends if another program takes the port that it has chosen.
+        let mut attempts = (0..5).map(|_| Driver::start(&driver));
+        let (driver, url) = attempts.find_map(|started| started).expect("the driver listens");
         let session = Session::open(&url, capabilities(&browser, &profile, options)).await;
         Some(Self {
             session,
@@ -129,16 +124,23 @@ fn installed(names: &[&str]) -> Option<String> {
     Some(program.display().to_string())
 }
 
-/// The URL on which the driver listens. The rest of its output is read and dropped.
-fn url_of(driver: &mut Child) -> String {
-    let mut lines = BufReader::new(driver.stdout.take().expect("stdout is piped")).lines();
-    let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
-        let (_, port) = line.split_once("successfully on port ")?;
-        port.trim_end_matches('.').parse::<u16>().ok()
-    });
-    std::thread::spawn(move || lines.for_each(drop));
-    format!(
-        "http://127.0.0.1:{}",
-        port.expect("the driver says where it listens")
-    )
+impl Driver {
+    /// A driver with its URL; `None` if it ends before it listens.
+    fn start(program: &str) -> Option<(Self, String)> {
+        let driver = Command::new(program)
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut driver = Self(driver.expect("the driver starts"));
+        let mut lines = BufReader::new(driver.0.stdout.take()?).lines();
+        let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let (_, port) = line.split_once("successfully on port ")?;
+            port.trim_end_matches('.').parse::<u16>().ok()
+        })?;
+        // The rest of its output is read, so that the driver is not blocked.
+        std::thread::spawn(move || lines.for_each(drop));
+        Some((driver, format!("http://127.0.0.1:{port}")))
+    }
 }

@@ -431,9 +431,13 @@ async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
         delay: ROUND_TRIP / 2,
         ..Pace::default()
     });
+    // Repeated, since a busy machine takes time of its own.
     let mut quickest = Duration::MAX;
-    for _ in 0..4 {
+    for _ in 0..30 {
         quickest = quickest.min(keyed_writes(&fixture, &far, offer).await);
+        if quickest < 11 * ROUND_TRIP {
+            break;
+        }
     }
     assert!(
         (10 * ROUND_TRIP..11 * ROUND_TRIP).contains(&quickest),
