@@ -3,10 +3,11 @@
 use blackbox::{Application, Callback, Expect, Pair, World, at_once, refreshing, text};
 use testkit::{Answer, TestServer};
 
-use crate::with_partner;
+use crate::{with_partner, world_with};
 
 const REVOKE_FAMILY: &str = "update families set revoked_at = api_now() where kind = 'authorization_code'";
 const DISCONNECT: &str = "update connections set generation = generation + 1, disconnected_at = api_now()";
+const LOCK_FAMILY: &str = "select from families where kind = 'authorization_code' for update";
 const DELETE: &str = "update applications set deleted_at = api_now() where not built_in";
 
 #[tokio::test]
@@ -31,6 +32,25 @@ async fn a_rotation_waits_for_a_revocation_and_sees_it() {
             answer.oauth_error(400, "invalid_grant");
         }
     }
+}
+
+#[tokio::test]
+async fn a_client_that_breaks_off_before_the_commit_keeps_its_code_or_refresh_token() {
+    let world = world_with(&[("SERVER__THREADS", "1")]).await;
+    let mut browser = world.member().await.browser;
+    let app = world.partner(&world.seller().await, &["offers:read"]).await;
+    let asking = world.asking(&app, "offers:read");
+    let code = world.code(&mut browser, &asking).await;
+    let second_attempt = async |grant: &[(&str, &str)]| {
+        let held = world.open_transaction(LOCK_FAMILY).await;
+        let first = world.grant_on_wire(&app, grant).await;
+        world.waiters(1).await;
+        world.reset(first).await;
+        held.end("rollback").await;
+        Pair::of(world.oauth(&app, "token", grant).await)
+    };
+    let pair = second_attempt(&asking.exchanging(&code)).await;
+    second_attempt(&refreshing(&pair.refresh)).await;
 }
 
 /// The look-up of a token checks its application, so issuing need not wait for a deletion.

@@ -1,7 +1,7 @@
 //! The connection breaks at a COMMIT and the database is unreachable for a while: the answer states the real outcome, or the key stays
 //! taken. Crash points test the case with a reachable database.
 
-use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel, until};
+use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel, refreshing, until};
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{Answer, Fault, Request, StatementProxy};
@@ -10,7 +10,10 @@ use crate::PROGRAM;
 
 /// A world whose server connects through a proxy and sends no commits by itself.
 async fn prepared() -> (World, StatementProxy, Trader, String) {
-    let alone = |options: testkit::ServerOptions| options.set("SELLER_API__SERVER__WORKERS", "none");
+    let alone = |options: testkit::ServerOptions| {
+        let options = options.set("SELLER_API__SERVER__WORKERS", "none");
+        options.set("SELLER_API__SERVER__THREADS", 1)
+    };
     let (world, link) = World::over_a_link(PROGRAM, alone).await;
     let trader = world.trader().await;
     let offer = world.any_offer(&trader.seller, json!({})).await;
@@ -120,6 +123,22 @@ async fn a_key_stays_taken_while_nobody_can_know() {
 }
 
 #[tokio::test]
+async fn the_outcome_is_looked_up_until_the_database_is_back() {
+    let (world, link, trader, offer) = prepared().await;
+    link.lose_commit_and_block(Fault::AnswerLost);
+    let outage = async {
+        link.reached().await;
+        world.database.block_connections().await;
+        // The look-up that waits at the link is refused.
+        link.unblock();
+        world.server.not_ready().await;
+        world.database.allow_connections().await;
+    };
+    let (answer, ()) = tokio::join!(patch(&world, &trader, &offer).send(), outage);
+    assert_eq!(answer.expect(200).json()["stock"], 3);
+}
+
+#[tokio::test]
 async fn a_family_stays_alive_while_nobody_can_know() {
     let (world, link, trader, _) = prepared().await;
     let partner = world.partner(&trader.seller, &["offers:read"]).await;
@@ -134,7 +153,37 @@ async fn a_family_stays_alive_while_nobody_can_know() {
     // The real outcome is reported once the database is reachable.
     let next = Pair::of(answer);
     assert!(world.works(&pair.access).await && world.works(&next.access).await);
-    Pair::of(world.refresh(&partner, &next.refresh).await);
+    // From the COMMIT on, the work is finished even if the client breaks off.
+    link.lose_commit_and_block(Fault::NeverArrives);
+    let asked = world.grant_on_wire(&partner, &refreshing(&next.refresh)).await;
+    link.reached().await;
+    world.reset(asked).await;
+    link.unblock();
+    let used = "select count(*) from refresh_tokens where $1 = '' and used_at is not null";
+    until("the rotation", async || world.count(used, "").await == 2).await;
+}
+
+#[tokio::test]
+async fn a_replay_ends_the_family_although_the_answer_to_its_commit_is_lost() {
+    let (world, link, trader, _) = prepared().await;
+    let partner = world.partner(&trader.seller, &["offers:read"]).await;
+    let mut browser = world.member().await.browser;
+    for loss in [Fault::AnswerLost, Fault::NeverArrives] {
+        for replays_code in [true, false] {
+            let asking = world.asking(&partner, "offers:read");
+            let code = world.code(&mut browser, &asking).await;
+            let first = Pair::of(world.exchange(&partner, &asking, &code).await);
+            let next = world.refreshed(&partner, &first.refresh).await;
+            link.lose_commit(loss);
+            if replays_code {
+                world.no_exchange(&partner, &asking, &code, "invalid_grant").await;
+            } else {
+                world.no_refresh(&partner, &first.refresh, "invalid_grant").await;
+            }
+            link.reached().await;
+            world.has_ended(&partner, &next).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,10 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
 
-use crate::{Application, Expect, Page, Seller, Visitor, World, documented, forms::encoded, text};
+use crate::{
+    Application, Expect, Page, Seller, Visitor, Wire, World, documented, forms::encoded, request_with_body,
+    text,
+};
 
 /// The redirect URI of [`World::partner`].
 pub const CALLBACK: &str = "https://app.example/callback";
@@ -291,6 +294,26 @@ impl World {
     pub async fn oauth(&self, application: &Application, endpoint: &str, fields: &[(&str, &str)]) -> Answer {
         let request = self.oauth_request(application, endpoint, fields);
         request.send().await
+    }
+
+    /// Sends a grant to the token endpoint on a new connection, and does not wait for the answer.
+    pub async fn grant_on_wire(&self, application: &Application, grant: &[(&str, &str)]) -> Wire {
+        let client = [
+            ("client_id", application.client_id.as_str()),
+            ("client_secret", &application.client_secret),
+        ];
+        let form = encoded(&[grant, &client].concat());
+        let kind = ("content-type", "application/x-www-form-urlencoded");
+        let mut wire = Wire::connect(&self.server.base_url).await;
+        wire.send(request_with_body("POST", "/oauth/token", &[kind], &form))
+            .await;
+        wire
+    }
+
+    /// Resets a connection to a server with one thread. That thread notices it before it answers another connection.
+    pub async fn reset(&self, wire: Wire) {
+        wire.reset();
+        self.visit("/openapi.json").await.expect(200);
     }
 
     pub async fn exchange(&self, application: &Application, asking: &Asking, code: &str) -> Answer {

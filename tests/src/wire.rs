@@ -133,6 +133,11 @@ impl Wire {
         })
     }
 
+    /// Ends the connection with a TCP reset.
+    pub fn reset(self) {
+        self.stream.set_zero_linger().expect("the option is set");
+    }
+
     /// Whether the server closes without sending anything more.
     pub async fn is_closed(&mut self) -> bool {
         self.unread.is_empty() && !self.more().await
