@@ -1,7 +1,7 @@
 //! Issues a token pair for a code or a refresh token.
 //!
-//! Before the COMMIT, the work is dropped when the client disconnects, so that no credential is used up in vain. From the COMMIT on, it
-//! runs as a separate task. If the answer to the COMMIT is lost, the task looks the outcome up: a client that got an error would present
+//! Before the COMMIT, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client that
+//! has only closed its sending side still waits for the answer. From the COMMIT on, the work runs as a separate task. If the answer to the COMMIT is lost, the task looks the outcome up: a client that got an error would present
 //! the same credential again, and that ends its family.
 
 use std::sync::Arc;
