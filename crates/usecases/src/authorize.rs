@@ -122,6 +122,17 @@ mod tests {
         assert_eq!(ticket.request.redirect_uri, "https://app.example/cb");
     }
 
+    #[tokio::test]
+    async fn a_client_id_that_cannot_exist_is_not_looked_up() {
+        let query = AuthorizationQuery::new(vec![("client_id".to_owned(), "nobody".to_owned())]);
+        let applications = MockApplicationReader::new();
+        let refused = authorize(&applications, &sealer(), &chance(), &query, now()).await;
+        assert!(matches!(
+            support::refusal(refused),
+            AuthorizationRefusal::Client(_)
+        ));
+    }
+
     #[test]
     fn a_handle_carries_the_whole_request() {
         let request = AuthorizationRequest {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use accounts::{Action, Actor, Seller};
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{MockRandomness, MockSealer, OfferId, SellerId, StoreError};
+use kernel::{MockRandomness, MockSealer, OfferId, Purpose, SellerId, StoreError};
 use oauth::{
     Application, ApplicationStatus, ClientType, Family, FamilyStatus, RawRegistration, Registration, Scope,
     SecretHash,
@@ -115,11 +115,17 @@ pub(crate) fn application() -> Application {
     }
 }
 
-/// An identity sealer, so that a test can inspect sealed values.
+/// An identity sealer of consent tickets alone, so that a test can inspect sealed values.
 pub(crate) fn sealer() -> MockSealer {
     let mut sealer = MockSealer::new();
-    sealer.expect_seal().returning(|_, _, plain| plain.to_vec());
-    sealer.expect_open().returning(|_, _, sealed| Ok(sealed.to_vec()));
+    sealer
+        .expect_seal()
+        .withf(|purpose, _, _| *purpose == Purpose::ConsentTicket)
+        .returning(|_, _, plain| plain.to_vec());
+    sealer
+        .expect_open()
+        .withf(|purpose, _, _| *purpose == Purpose::ConsentTicket)
+        .returning(|_, _, sealed| Ok(sealed.to_vec()));
     sealer
 }
 

@@ -436,10 +436,12 @@ async fn every_failure_without_an_effect_releases_the_key() {
 }
 
 #[actix_web::test]
-async fn retry_after_is_sent_if_the_store_is_unavailable_and_not_for_a_defect() {
+async fn a_failure_has_the_trace_id_and_retry_after_only_if_the_store_is_unavailable() {
     for (id, waits) in [("away", true), ("failing", false), ("panicking", false)] {
-        let response = respond(&Store::default(), request(Method::GET, id)).await;
+        let request = request(Method::GET, id).insert_header(("x-request-id", "request-1"));
+        let response = respond(&Store::default(), request).await;
         assert_eq!(response.status(), 500);
+        assert_eq!(response.headers().get("x-trace-id").unwrap(), "request-1", "{id}");
         assert_eq!(response.headers().contains_key("retry-after"), waits, "{id}");
     }
 }

@@ -156,7 +156,7 @@ async fn long_lines_fill_a_chunk_by_their_bytes() {
 
 fn some_line() -> impl Strategy<Value = String> {
     prop_oneof![
-        4 => (0_u128..4, "[ab]").prop_map(|(id, title)| line(id, &title)),
+        4 => (0_u128..4, "[abż😀]").prop_map(|(id, title)| line(id, &title)),
         1 => Just(String::new()),
         1 => "[ \t]{1,3}",
         1 => "[{}\"a-c:,0-9]{1,9}",

@@ -91,7 +91,8 @@ async fn inpost_works_without_a_token_and_behind_a_path() {
     let mut settings = world::settings(Carrier::Inpost, &url, DEADLINE);
     settings.accounts[0].secret = "".into();
     let carriers = Carriers::new(&settings, clock()).unwrap();
-    carriers.look_up(Carrier::Inpost, &number()).await;
+    let lookup = carriers.look_up(Carrier::Inpost, &number()).await;
+    assert!(matches!(lookup, Lookup::Found(_)), "{lookup:?}");
     let request = world.requests().remove(0);
     assert_eq!(request.target(), format!("/behind/a/proxy/v1/tracking/{NUMBER}"));
     assert!(!request.headers.iter().any(|(name, _)| name == "authorization"));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use adapter_carriers::{Carriers, DEADLINE};
 use futures_util::future::join_all;
-use orders::{Carrier, CarrierLookup};
+use orders::{Carrier, CarrierLookup, Lookup};
 use tokio::{
     net::{TcpSocket, TcpStream},
     time::timeout,
@@ -123,4 +123,22 @@ async fn a_carrier_gets_four_requests_at_a_time_and_others_wait_for_half_of_the_
         assert_eq!(world.count(), 16, "{:?}", world.carrier);
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_silent_carrier_delays_no_other() {
+    let (silent, other) = (World::new(Carrier::Inpost).await, World::new(Carrier::Dhl).await);
+    silent.pause();
+    let [mut both, others] = [&silent, &other].map(|world| settings(world.carrier, &world.url, DEADLINE));
+    both.accounts.extend(others.accounts);
+    let (carriers, number) = (Carriers::new(&both, clock()).unwrap(), number());
+    let of_other = async {
+        until(|| silent.count() == 4).await;
+        carriers.look_up(other.carrier, &number).await
+    };
+    let silenced = join_all((0..5).map(|_| carriers.look_up(silent.carrier, &number)));
+    tokio::select! {
+        lookups = silenced => panic!("{lookups:?}"),
+        lookup = of_other => assert!(matches!(lookup, Lookup::Found(_)), "{lookup:?}"),
+    }
 }

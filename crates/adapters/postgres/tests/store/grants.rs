@@ -205,6 +205,10 @@ async fn used_or_unknown_credentials_cannot_be_used() {
     ] {
         is_unexpected(fixture.begin().await.issue_token(loose).await);
     }
+    let personal = "update families set kind = 'personal'";
+    let error = fixture.client.execute(personal, &[]).await.unwrap_err();
+    let constraint = error.as_db_error().and_then(|error| error.constraint());
+    assert_eq!(constraint, Some("families_generation_check"));
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Claims on idempotency keys: the fence, the lease, waiting requests, and the outcome of a lost COMMIT.
+//! Claims on idempotency keys: the fence, the lease, waiting requests, and the outcome of a lost COMMIT, that of a token
+//! pair as well.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use futures_util::join;
 use kernel::{Claim, Claimed, LOST_CLAIM};
 use tokio::time::Instant;
 
-use crate::support::{Fixture, LEASE, again, answer, claim, id, is_rolled_back};
+use crate::support::{Fixture, LEASE, Parties, again, answer, claim, id, is_rolled_back};
 
 fn fresh() -> Claim {
     claim(id().into(), "k", "a")
@@ -137,16 +138,24 @@ async fn a_stored_response_is_sealed_for_its_own_row() {
 #[tokio::test]
 async fn the_outcome_of_a_lost_commit_waits_for_its_backend() {
     let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
     let claims = fixture.database.claims();
     for commits in [true, false] {
-        let first = fresh();
+        let (first, code) = (fresh(), parties.code(&fixture).await);
         fixture.claim_key(&first).await;
-        let tx = fixture.begin().await;
+        let (tx, reader) = (fixture.begin().await, fixture.begin().await);
+        let pair = parties.exchange(&*tx, code).await.unwrap().unwrap();
         tx.complete(&first, &answer("a")).await.unwrap();
-        let (outcome, ()) = join!(
+        let has_pair = async {
+            reader.lock_family(code.family).await.unwrap();
+            reader.has_access_token(pair.access).await.unwrap()
+        };
+        let (outcome, has_pair, ()) = join!(
             claims.outcome(&first),
+            has_pair,
             fixture.end_once_it_blocks_another(tx, commits)
         );
+        assert_eq!(has_pair, commits);
         assert_eq!(outcome.unwrap(), commits.then(|| answer("a")));
         assert_eq!(
             claims.outcome(&again(&first)).await.unwrap(),

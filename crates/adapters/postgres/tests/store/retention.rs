@@ -143,7 +143,11 @@ async fn expired_panel_data_are_cleared() {
 }
 
 #[tokio::test]
-async fn changes_and_finished_mails_are_cleared_after_thirty_days() {
+async fn old_changes_mails_and_claims_are_cleared() {
+    const CLAIMS: &str = "
+        insert into idempotency (seller_id, fence, created_at, expires_at, key, fingerprint)
+          select gen_random_uuid(), gen_random_uuid(), api_now() - interval '26 hours', api_now() - age, 'k', sha256('a')
+          from (values (interval '61 min'), (interval '59 min')) t (age)";
     let (fixture, clock) = Fixture::frozen().await;
     let seller = fixture.seller().await;
     let offer = fixture.offer(seller, 5).await;
@@ -163,8 +167,10 @@ async fn changes_and_finished_mails_are_cleared_after_thirty_days() {
         fixture.database.clear_records().await.unwrap(),
         ClearedRecords::default()
     );
+    fixture.tamper(CLAIMS).await;
     clock.advance(TimeDelta::milliseconds(1)).await;
     let cleared = ClearedRecords {
+        claims: 1,
         changes: 1,
         mails: 2,
         ..ClearedRecords::default()

@@ -1,13 +1,15 @@
 //! Hostile receivers.
 
 use std::{
+    future::ready,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
     time::{Duration, Instant},
 };
 
+use fuzz::{mutated, runner};
 use testkit::HttpServer;
 use tokio::{
     io::AsyncWriteExt as _,
@@ -136,6 +138,35 @@ async fn an_answer_that_is_not_http_is_a_protocol_failure() {
         let outcome = outcome(&sender(), &receiver.url()).await;
         assert!(is_protocol(&outcome), "{outcome:?} {}", answer.escape_ascii());
     }
+}
+
+#[test]
+fn whatever_a_receiver_answers_ends_the_attempt() {
+    let samples = [
+        OK,
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        b"HTTP/1.0 302 Found\r\nlocation: http://127.0.0.1/\r\n\r\nuntil the end",
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n\0",
+    ];
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let _within = runtime.enter();
+    let answer = Arc::new(Mutex::new(Vec::new()));
+    let next = Arc::clone(&answer);
+    let receiver = HttpServer::start(move |_| ready(Some(next.lock().unwrap().clone())));
+    let url = runtime.block_on(receiver).url();
+    let sender = sender_with(|settings| settings.kept_connections = 0);
+    let check = |bytes| {
+        *answer.lock().unwrap() = bytes;
+        let attempted = runtime.block_on(send(&sender, &url));
+        assert!(attempted.duration < LONG, "{attempted:?}");
+        match attempted.outcome {
+            Outcome::Answered(status) => assert!((100..1000).contains(&status), "{status}"),
+            Outcome::Failed(failure) => assert!(!failure.to_string().contains(char::is_control)),
+        }
+        Ok(())
+    };
+    runner().run(&mutated(samples), check).unwrap();
 }
 
 #[tokio::test]
