@@ -38,7 +38,9 @@ const TRIES: usize = 8;
 /// Time for a worker to reach each of its statements.
 const REACHED: Duration = Duration::from_secs(2);
 /// Maximum time for the other worker while a statement's answer waits.
-const OVERTAKING: Duration = Duration::from_secs(1);
+const OVERTAKING: Duration = Duration::from_secs(3);
+/// Time for the first worker to act after its statement's answer.
+const RESUMED: Duration = Duration::from_millis(1_500);
 /// Longer than any lease of background work.
 const WORK_LEASE: TimeDelta = TimeDelta::minutes(6);
 
@@ -129,7 +131,8 @@ impl Workers {
         let proxy = StatementProxy::to(&self.rig.world.database, &self.flaws);
         proxy.arm(statement, fault);
         let worker = self.faulty_worker(&proxy);
-        let reached = timeout(REACHED, proxy.reached()).await.is_ok();
+        // A fault that came later would kill the only worker that runs.
+        let reached = timeout(REACHED, proxy.reached()).await.is_ok() || !proxy.disarm();
         let verdict = self.follow::<W>(fault, &proxy, reached).await;
         drop(worker);
         self.other.signal(Signal::STOP);
@@ -181,7 +184,10 @@ impl Workers {
         let others = self.rig.list(W::LEASED).await;
         let sent = proxy.recorded().len();
         proxy.resume();
-        eventually_or(OVERTAKING, async || proxy.recorded().len() > sent + 2).await;
+        eventually_or(RESUMED, async || {
+            proxy.recorded().len() > sent + 2 || self.rig.list(W::LEASED).await != others
+        })
+        .await;
         let after = self.rig.list(W::LEASED).await;
         self.other.signal(Signal::CONT);
         match others {
@@ -195,17 +201,17 @@ impl Workers {
     }
 }
 
-/// Two deliveries of one queue. The receiver refuses the first attempt and is slow to answer each further one.
+/// Two deliveries of one queue. The receiver refuses the first attempt and answers each further one after a delay.
 pub(crate) struct Deliveries {
     own: Integration,
     receiver: Receiver,
 }
 
 impl Deliveries {
-    pub(crate) async fn new(rig: &Rig) -> Self {
+    pub(crate) async fn new(rig: &Rig, delay: Duration) -> Self {
         let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
         rig.world.hook(&own.token, &receiver).await;
-        receiver.answers(Reply::Late(204, Duration::from_millis(50)));
+        receiver.answers(Reply::Late(204, delay));
         Self { own, receiver }
     }
 }
@@ -334,7 +340,7 @@ impl Work for Mails {
 
 async fn deliveries() -> Verdict {
     let rig = Rig::with(&[], soon_again).await;
-    let work = Deliveries::new(&rig).await;
+    let work = Deliveries::new(&rig, Duration::from_millis(50)).await;
     Workers::new(rig, &[]).check(&work, &FAULTS).await
 }
 

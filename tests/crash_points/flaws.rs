@@ -1,5 +1,7 @@
 //! Tests the crash points themselves: each of these flaws, planted between the program and PostgreSQL, is detected.
 
+use std::time::Duration;
+
 use testkit::{Fault, Flaw};
 
 use crate::{
@@ -16,12 +18,13 @@ const LOCK_FAMILY: &str = "from families where id = $1 for no key update), ";
 /// Part of the gate's statement.
 const GATE: &str = "sum(times)::bigint as times from live group by client_id";
 
-/// Asserts that a flaw was planted and is detected as this violation.
+/// Asserts that a flaw was planted and is detected as one of these violations.
 #[track_caller]
-fn is_detected(is_planted: bool, verdict: Verdict, as_this: &str) {
+fn is_detected(is_planted: bool, verdict: Verdict, as_one_of: &[&str]) {
     assert!(is_planted, "no statement has the flaw");
     let violation = verdict.expect_err("the flaw is not detected");
-    assert!(violation.contains(as_this), "{violation}");
+    let is_expected = as_one_of.iter().any(|text| violation.contains(text));
+    assert!(is_expected, "{violation}");
 }
 
 /// A flaw that a case with these faults detects.
@@ -34,7 +37,7 @@ async fn with_faults<C: Case>(
     let mut rig = Rig::new(&[flaw]).await;
     let case = case(&rig).await;
     let verdict = rig.check_faults(&case, faults).await;
-    is_detected(rig.is_flawed(), verdict, as_this);
+    is_detected(rig.is_flawed(), verdict, &[as_this]);
 }
 
 /// A flaw that a rival request detects.
@@ -42,16 +45,17 @@ async fn with_rivals<C: Case>(flaw: Flaw, case: impl AsyncFnOnce(&Rig) -> C) {
     let mut rig = Rig::new(&[flaw]).await;
     let case = case(&rig).await;
     let verdict = rig.check_against_rivals(&case).await;
-    is_detected(rig.is_flawed(), verdict, "a rival at");
+    is_detected(rig.is_flawed(), verdict, &["a rival at"]);
 }
 
 /// Flaws that deliveries with this fault detect.
-async fn in_deliveries(flaws: &[Flaw], fault: Fault, as_this: &str) {
+async fn in_deliveries(flaws: &[Flaw], fault: Fault, as_one_of: &[&str]) {
     let rig = Rig::with(&[], blackbox::soon_again).await;
-    let work = Deliveries::new(&rig).await;
+    // Long enough that the test sees the lease of the worker that takes over.
+    let work = Deliveries::new(&rig, Duration::from_millis(400)).await;
     let workers = Workers::new(rig, flaws);
     let verdict = workers.check(&work, &[fault]).await;
-    is_detected(workers.is_flawed(), verdict, as_this);
+    is_detected(workers.is_flawed(), verdict, as_one_of);
 }
 
 const fn says(this: &'static str, instead_of: &'static str) -> Flaw {
@@ -111,18 +115,19 @@ async fn a_flaw_of_deliveries_or_of_the_feed_is_detected() {
     let asleep = async {
         let mut rig = Rig::with(&[asleep], blackbox::local_receivers).await;
         let verdict = queue_while_a_worker_releases(&mut rig).await;
-        is_detected(rig.is_flawed(), verdict, "a queue that sleeps");
+        is_detected(rig.is_flawed(), verdict, &["a queue that sleeps"]);
     };
     let horizon = "and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) ";
     let feed = async {
         let mut rig = Rig::new(&[says("", horizon)]).await;
         let verdict = follow_the_feed(&mut rig).await;
-        is_detected(rig.is_flawed(), verdict, "the feed");
+        is_detected(rig.is_flawed(), verdict, &["the feed"]);
     };
-    tokio::join!(
-        in_deliveries(&recorded_twice, Fault::AnswerLost, "are recorded"),
-        in_deliveries(&without_fence, Fault::Waits, "has become"),
-        asleep,
-        feed,
-    );
+    // Alone, since each depends on a worker that takes over in time. The feed mostly waits.
+    let deliveries = async {
+        in_deliveries(&recorded_twice, Fault::AnswerLost, &["are recorded"]).await;
+        in_deliveries(&without_fence, Fault::Waits, &["has become", "are recorded"]).await;
+        asleep.await;
+    };
+    tokio::join!(deliveries, feed);
 }
