@@ -7,12 +7,12 @@ use std::{
 };
 
 use adapter_postgres::MigrateError;
-use kernel::StoreError;
+use kernel::{StoreError, error_chain};
 use usecases::UnitOfWorkError;
 
 use crate::{
     config::{Loaded, LogConfig, Sources},
-    logging::{self, error_chain},
+    logging,
     readiness::TooOld,
 };
 

@@ -1,7 +1,6 @@
 //! The log on stderr, one event per line, written by a separate thread; and spans for a trace collector.
 
 use std::{
-    error::Error,
     io::{self, BufWriter, IsTerminal as _},
     panic,
     sync::{Mutex, OnceLock, PoisonError},
@@ -137,20 +136,6 @@ pub(crate) async fn finish_spans(within: Duration) {
     }
 }
 
-/// The messages of an error and its causes on one line, without causes that an outer message already contains.
-pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
-}
-
 /// A line format that adds `otel_trace_id` and `otel_span_id` to lines within a span.
 struct WithIds<F> {
     lines: F,
@@ -193,13 +178,6 @@ mod tests {
     use tracing::{Level, subscriber::with_default};
 
     use super::*;
-
-    #[test]
-    fn an_error_chain_has_each_cause_once() {
-        let error = anyhow::anyhow!("refused").context("cannot connect: refused");
-        let chain = error_chain(error.context("cannot read").as_ref());
-        assert_eq!(chain, "cannot read: cannot connect: refused");
-    }
 
     #[test]
     fn the_log_ignores_spans_of_traces_at_any_level() {

@@ -12,7 +12,7 @@ use adapter_backoffice::{Health, NotReady};
 use adapter_postgres::{Database, SchemaState};
 use adapter_sealing::KeyRing;
 use async_trait::async_trait;
-use kernel::StoreError;
+use kernel::{StoreError, error_chain};
 use sd_notify::NotifyState;
 use tokio::{
     sync::{OnceCell, watch},
@@ -22,7 +22,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     command::{Exit, Failure},
-    logging::error_chain,
     process,
     prometheus::set_ready,
     sealing_keys,

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::Context as _;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
-use kernel::Clock;
+use kernel::{Clock, error_chain};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -28,10 +28,7 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 use x509_cert::der::Decode as _;
 
-use crate::{
-    config::{ServerConfig as Listeners, TlsConfig},
-    logging::error_chain,
-};
+use crate::config::{ServerConfig as Listeners, TlsConfig};
 
 /// How often the files are read without a signal.
 const RELOAD_INTERVAL: Duration = Duration::from_mins(1);

@@ -12,7 +12,7 @@ mod routine;
 use std::sync::{Arc, atomic::AtomicBool};
 
 use accounts::AccountMail;
-use kernel::Randomness;
+use kernel::{Randomness, error_chain};
 use orders::ShipmentMail;
 use tokio::select;
 
@@ -26,7 +26,6 @@ use self::{
 use crate::{
     config::Period,
     external_services::{ExternalServices, Mailers},
-    logging::error_chain,
     wiring::{Shared, poll_schedule},
 };
 

@@ -6,10 +6,7 @@ use oauth::{
     BearerToken, ClientTokens, FamilyId, Grant, InvalidClient, IssuedToken, NewClientToken, TokenKind,
 };
 
-use crate::{Failure, failure::refuse};
-
-/// How often storing is repeated if the token was certainly not stored because the transaction lost against another one.
-const REPEATS: usize = 3;
+use crate::{Failure, MAX_RETRIES, failure::refuse};
 
 /// Issues an access token that expires `lifetime` after it is stored. If the application or the account has ended since the client was
 /// authenticated, the client gets the refusal of authentication. After a failure the token is not returned.
@@ -32,7 +29,7 @@ pub async fn issue_client_token(
         match tokens.issue(new).await {
             Ok(true) => break,
             Ok(false) => return refuse(InvalidClient::Meanwhile),
-            Err(StoreError::Retryable(_)) if repeats < REPEATS => repeats += 1,
+            Err(StoreError::Retryable(_)) if repeats < MAX_RETRIES => repeats += 1,
             Err(error) => return Err(error.into()),
         }
     }

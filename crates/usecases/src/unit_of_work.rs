@@ -11,7 +11,7 @@ use orders::OrderStore;
 use webhooks::SubscriptionStore;
 
 /// Attempts in addition to the first one for a transaction that lost against another one.
-const REPEATS: usize = 3;
+pub const MAX_RETRIES: usize = 3;
 
 /// Opens transactions.
 ///
@@ -77,11 +77,13 @@ pub async fn transact<I: ?Sized, T, E: Repeatable>(
         match work(transaction.as_ref(), input).await {
             Ok(value) => match transaction.commit().await {
                 Ok(()) => return Ok(value),
-                Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < REPEATS => repeats += 1,
+                Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < MAX_RETRIES => {
+                    repeats += 1;
+                }
                 Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::Store(cause).into()),
                 Err(CommitError::Unknown(cause)) => return Err(UnitOfWorkError::Unknown(cause).into()),
             },
-            Err(error) if error.is_repeatable() && repeats < REPEATS => repeats += 1,
+            Err(error) if error.is_repeatable() && repeats < MAX_RETRIES => repeats += 1,
             Err(error) => return Err(error),
         }
     }

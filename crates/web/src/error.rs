@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
-use std::fmt::{self, Display};
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
-use kernel::{CommitError, LOST_CLAIM, StoreError};
+use kernel::{CommitError, LOST_CLAIM, StoreError, error_chain};
 use thiserror::Error;
 use usecases::{Failure, Repeatable, UnitOfWorkError};
 
@@ -205,24 +204,8 @@ impl<T, R> MapRefusal<T, R> for Result<T, Failure<R>> {
 
 /// Logs the cause of a 500 under the trace id in the response.
 pub fn log_failure(trace_id: &TraceId, route: &str, cause: &Cause) {
-    let cause = ErrorChain(cause.as_ref());
-    tracing::error!(trace_id = trace_id.as_str(), route, %cause, "a request failed");
-}
-
-/// An error and its chain of sources, on one line.
-#[derive(Debug)]
-pub struct ErrorChain<'a>(pub &'a dyn StdError);
-
-impl Display for ErrorChain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
-    }
+    let cause = error_chain(cause.as_ref());
+    tracing::error!(trace_id = trace_id.as_str(), route, cause, "a request failed");
 }
 
 /// A handler panicked; the panic is already logged.
@@ -251,19 +234,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-
-    #[derive(Debug, Error)]
-    #[error("outer")]
-    struct Outer(#[source] Inside);
-
-    #[derive(Debug, Error)]
-    #[error("inner")]
-    struct Inside;
-
-    #[test]
-    fn an_error_chain_shows_every_cause() {
-        assert_eq!(ErrorChain(&Outer(Inside)).to_string(), "outer: inner");
-    }
 
     #[tokio::test]
     async fn a_panic_becomes_a_value_and_is_logged_once() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kernel::{Claim, Claimed, CommitError, StoreError};
 use tokio::time::{Instant, sleep, timeout_at};
-use usecases::{Repeatable, Transaction, UnitOfWork, UnitOfWorkError};
+use usecases::{MAX_RETRIES, Repeatable, Transaction, UnitOfWork, UnitOfWorkError};
 
 use crate::deadline::Deadline;
 use crate::error::{Error, catch_panic};
@@ -15,9 +15,6 @@ use crate::listener::Listener;
 use crate::operation::{Call, Write};
 use crate::problem::Problem;
 use crate::reply::Reply;
-
-/// How often a transaction that lost to another one is retried.
-const MAX_RETRIES: usize = 3;
 
 /// How long to look up the outcome of a lost COMMIT, counted from the first lost one (D132).
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,9 +1,9 @@
 //! The HTTP client of all carriers: no redirects, no proxies from the environment, limited answers, a span per exchange.
 
-use std::{error::Error, fmt::Write as _, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::Clock;
+use kernel::{Clock, error_chain};
 use opentelemetry::{Context, trace::TraceContextExt as _};
 use orders::Carrier;
 use reqwest::{
@@ -135,26 +135,15 @@ fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<TimeDelta> {
 
 impl From<reqwest::Error> for Failure {
     fn from(error: reqwest::Error) -> Self {
+        // The URL contains the tracking number.
+        let error = error.without_url();
         match (error.is_timeout(), error.is_connect()) {
             (true, true) => Self::ConnectTimeout,
             (true, false) => Self::Timeout,
-            (false, true) => Self::Connect(error_chain(error)),
-            (false, false) => Self::Broken(error_chain(error)),
+            (false, true) => Self::Connect(error_chain(&error)),
+            (false, false) => Self::Broken(error_chain(&error)),
         }
     }
-}
-
-/// An error and its causes as text, without the URL, since it contains the tracking number.
-fn error_chain(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        // Writing to a string cannot fail.
-        let _ = write!(text, ": {next}");
-        cause = next.source();
-    }
-    text
 }
 
 /// A GET request for JSON.

@@ -7,10 +7,10 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
 use askama::Template;
-use kernel::StoreError;
+use kernel::{StoreError, error_chain};
 use oauth::{ConsentRefusal, Quota};
 use usecases::{Repeatable, UnitOfWorkError};
-use web::error::{Cause, ErrorChain, log_failure};
+use web::error::{Cause, log_failure};
 use web::{TaskPanicked, TraceId, meters, response};
 
 use crate::Panel;
@@ -147,7 +147,7 @@ impl Refusal {
     pub(crate) fn log(&self, trace_id: &TraceId, what: &'static str) {
         let cause = self
             .cause()
-            .map(|cause| ErrorChain(cause.as_ref()).to_string())
+            .map(|cause| error_chain(cause.as_ref()))
             .unwrap_or_default();
         tracing::error!(trace_id = trace_id.as_str(), cause, "{what}");
     }

@@ -19,7 +19,7 @@ use std::{
 use diesel::ConnectionError;
 use diesel_async::AsyncPgConnection;
 use futures_util::future::BoxFuture;
-use kernel::StoreError;
+use kernel::{StoreError, error_chain};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_postgres::{Client, Config, NoTls, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -88,7 +88,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
-            Ok(error) => write!(f, "{}: {}", self.host, chain(error))?,
+            Ok(error) => write!(f, "{}: {}", self.host, error_chain(error))?,
             Err(timeout) => write!(f, "{}: {timeout}", self.host)?,
         }
         self.advice().map_or(Ok(()), |advice| write!(f, " ({advice})"))
@@ -117,12 +117,6 @@ fn login_advice(code: &SqlState) -> Option<&'static str> {
         }
         _ => None,
     }
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 impl From<ConnectError> for StoreError {
@@ -191,7 +185,7 @@ impl Connector {
 
     /// Opens a connection for the pool, which has its own timeouts. Its driver ends with it.
     pub(crate) async fn open_for_pool(&self) -> Result<AsyncPgConnection, ConnectionError> {
-        let refused = |error| ConnectionError::BadConnection(chain(&error));
+        let refused = |error| ConnectionError::BadConnection(error_chain(&error));
         let client = self.open_bare().await.map_err(refused)?;
         AsyncPgConnection::try_from(client).await
     }
@@ -241,7 +235,10 @@ async fn drive(connection: Driver) {
             tracing::info!("the database server is being stopped and closed a connection");
         }
         Err(error) => {
-            tracing::warn!(error = chain(&error), "a connection to the database was lost");
+            tracing::warn!(
+                error = error_chain(&error),
+                "a connection to the database was lost"
+            );
         }
     }
 }

@@ -12,6 +12,7 @@ use adapter_sealing::SystemClock;
 use adapter_telemetry::{Header, NoHeader, Settings as TelemetrySettings};
 use adapter_webhook_sender::SenderSettings;
 use chrono::TimeDelta;
+use kernel::error_chain;
 use orders::Carrier;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ use super::{
     Fault, fault, missing_half,
     values::{List, NameServer, Network, Period, Secret, ServiceUrl},
 };
-use crate::{external_services::Mailers, logging::error_chain};
+use crate::external_services::Mailers;
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

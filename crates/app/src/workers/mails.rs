@@ -10,7 +10,7 @@ use std::{
 
 use accounts::AccountMail;
 use async_trait::async_trait;
-use kernel::{Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SendError};
+use kernel::{Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SendError, error_chain};
 use orders::ShipmentMail;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::{
@@ -20,7 +20,6 @@ use usecases::{
 use web::request_span::SPANS;
 
 use super::routine::Routine;
-use crate::logging::error_chain;
 
 /// The interval between two polls of an empty queue.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -3,12 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use kernel::{Randomness, StoreError};
+use kernel::{Randomness, StoreError, error_chain};
 use tokio::{select, time::sleep};
 use usecases::UnitOfWorkError;
 use web::Tasks;
-
-use crate::logging::error_chain;
 
 /// The pause after a first failure; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -22,7 +22,7 @@ pub use mail::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, SendError};
 pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
 pub use page::{Keyset, PAGE_DEFAULT, PAGE_MAX, Page, PageSize};
 pub use ports::{Clock, Purpose, Randomness, SealError, Sealer};
-pub use store_error::{CommitError, Row, StoreError};
+pub use store_error::{CommitError, Row, StoreError, error_chain};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use idempotency::MockIdempotencyClaims;

@@ -2,6 +2,20 @@
 
 use std::error::Error;
 
+/// The messages of an error and its causes on one line, without causes that an outer message already contains.
+pub fn error_chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
 /// The failure of a port that stores or reads state. The caller that sends the response logs the cause once.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -96,5 +110,16 @@ mod tests {
         assert_eq!(conflict.conflict(), Some("orders_pkey"));
         assert_eq!(StoreError::unexpected("no idea").conflict(), None);
         assert_eq!(StoreError::Retryable("deadlock".into()).conflict(), None);
+    }
+
+    #[test]
+    fn an_error_chain_has_each_cause_once() {
+        let row = || Box::new(StoreError::corrupt("orders", 7, "no items"));
+        let failure = StoreError::Unexpected(Box::new(StoreError::Retryable(row())));
+        let chain = "the store failed unexpectedly: the transaction lost against another one and can be repeated: \
+                     impossible row orders[7] (no items)";
+        assert_eq!(error_chain(&failure), chain);
+        let commit = CommitError::RolledBack(StoreError::Unexpected("the store failed unexpectedly".into()));
+        assert_eq!(error_chain(&commit).matches("unexpectedly").count(), 1);
     }
 }
