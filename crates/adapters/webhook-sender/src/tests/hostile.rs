@@ -192,12 +192,21 @@ async fn a_connection_that_closes_early_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_silent_handshake_and_a_dripping_head_end_with_the_attempt() {
-    let dripping = HttpServer::start_raw(|mut stream| async move {
-        receive_and_send(&mut stream, b"HTTP/1.1 200 OK\r\nx: ").await;
+async fn a_silent_or_dripping_handshake_and_a_dripping_head_end_with_the_attempt() {
+    let drip = async |mut stream: TcpStream| {
         while stream.write_all(b"x").await.is_ok() {
             sleep(Duration::from_millis(5)).await;
         }
+    };
+    let dripping = HttpServer::start_raw(move |mut stream| async move {
+        receive_and_send(&mut stream, b"HTTP/1.1 200 OK\r\nx: ").await;
+        drip(stream).await;
+    })
+    .await;
+    // The beginning of a TLS record with 16 KiB of the handshake.
+    let shaking_hands = HttpServer::start_raw(move |mut stream| async move {
+        stream.write_all(&[22, 3, 3, 0x40, 0]).await.unwrap();
+        drip(stream).await;
     })
     .await;
     let silent = HttpServer::start_raw(|stream| async move {
@@ -207,7 +216,9 @@ async fn a_silent_handshake_and_a_dripping_head_end_with_the_attempt() {
     .await;
     let sender = sender_with(|settings| settings.attempt_timeout = SHORT);
     times_out(&sender, &dripping.url()).await;
-    times_out(&sender, &silent.url().replace("http:", "https:")).await;
+    for receiver in [silent, shaking_hands] {
+        times_out(&sender, &receiver.url().replace("http:", "https:")).await;
+    }
 }
 
 #[tokio::test]
