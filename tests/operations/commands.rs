@@ -95,10 +95,12 @@ fn what_the_commands_name_is_there() {
 }
 
 #[tokio::test]
-async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
+async fn two_roles_and_the_database_are_all_that_the_first_start_needs() {
     let page = page();
     let (_, rest) = page.split_once("```sql\nCREATE ROLE").unwrap();
-    let (statements, _) = rest.split_once("```").unwrap();
+    let (statements, rest) = rest.split_once("```").unwrap();
+    let (_, rest) = rest.split_once("```sql\nALTER DEFAULT").unwrap();
+    let (privileges, _) = rest.split_once("```").unwrap();
     let folder = tempfile::tempdir().unwrap();
     // PostgreSQL's account has to pass through this folder.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -117,16 +119,23 @@ async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
     let made = administrator.query_one(asked, &[]).await.unwrap();
     let made = [made.get::<_, String>(0), made.get(1), made.get(2)];
     assert_eq!(made, ["UTF8", "C", "C.UTF-8"]);
+    let within = TestDatabase::at_url(&cluster.url("seller_api")).connect().await;
+    let grant = format!("ALTER DEFAULT{privileges}");
+    within.batch_execute(&grant).await.unwrap();
     let user = cluster.connection().user();
-    let url = cluster.url("seller_api");
-    let url = if url.contains(&format!("//{user}@")) {
-        url.replacen(&format!("//{user}@"), "//seller_api:secret@", 1)
-    } else {
-        url.replacen(&format!("user={user}"), "user=seller_api", 1)
+    let url_of = |role: &str, password: &str| {
+        let url = cluster.url("seller_api");
+        let of_role = if url.contains(&format!("//{user}@")) {
+            url.replacen(&format!("//{user}@"), &format!("//{role}:{password}@"), 1)
+        } else {
+            url.replacen(&format!("user={user}"), &format!("user={role}"), 1)
+        };
+        assert_ne!(url, of_role);
+        of_role
     };
-    assert!(
-        url.contains("seller_api:secret@") || url.contains("user=seller_api"),
-        "{url}"
+    let (url, owners) = (
+        url_of("seller_api", "secret"),
+        url_of("seller_api_owner", "owner-secret"),
     );
     for words in [
         &["migrate"][..],
@@ -136,9 +145,14 @@ async fn the_role_and_the_database_are_all_that_the_first_start_needs() {
         run(Command::new(PROGRAM)
             .args(words)
             .env("DATABASE_URL", &url)
+            .env("SELLER_API__DATABASE__DIRECT_URL", &owners)
             .env("SELLER_API__KEYS__SEALING", sealing_key()));
     }
-    drop(administrator);
+    let asked =
+        "select string_agg(distinct tableowner::text, ' ') from pg_tables where schemaname = 'public'";
+    let owner = within.query_one(asked, &[]).await.unwrap();
+    assert_eq!(owner.get::<_, String>(0), "seller_api_owner");
+    drop((administrator, within));
     tokio::task::spawn_blocking(move || cluster.stop())
         .await
         .unwrap()

@@ -14,7 +14,7 @@ use crate::{
 };
 
 const UNITS: [&str; 3] = [
-    "seller-api.service",
+    "seller-api@.service",
     "seller-api-worker.service",
     "seller-api-migrate.service",
 ];
@@ -53,9 +53,11 @@ impl Unit {
         all[0]
     }
 
-    /// The arguments after the program's name.
+    /// The arguments after the program's name, of an instance with ports of its own.
     fn words(&self) -> Vec<String> {
-        let mut words = self.one("ExecStart").split(' ').map(str::to_owned);
+        let command = self.one("ExecStart").replace("%i:8080", "127.0.0.1:0");
+        let command = command.replace("%i:8081", "127.0.0.1:0");
+        let mut words = command.split(' ').map(str::to_owned);
         assert_eq!(words.next().as_deref(), Some(INSTALLED));
         words.collect()
     }
@@ -106,9 +108,10 @@ fn systemd_accepts_the_units_with_and_without_tls() {
     let folder = tempfile::tempdir().unwrap();
     let mut units = copies(folder.path());
     systemd_accepts(&units);
-    let additions = folder.path().join("seller-api.service.d");
+    let additions = folder.path().join("seller-api@.service.d");
     fs::create_dir(&additions).unwrap();
-    fs::write(additions.join("tls.conf"), text("systemd/tls.conf")).unwrap();
+    let addition = text("systemd/tls.conf").replace(INSTALLED, "/bin/true");
+    fs::write(additions.join("tls.conf"), addition).unwrap();
     units.truncate(1);
     systemd_accepts(&units);
 }
@@ -116,7 +119,7 @@ fn systemd_accepts_the_units_with_and_without_tls() {
 #[test]
 fn the_units_have_the_same_restrictions() {
     let free = "Description ExecStart Type NotifyAccess Restart RestartSec WatchdogSec TimeoutStopSec TimeoutStartSec \
-        LimitNOFILE StartLimitIntervalSec WantedBy";
+        LimitNOFILE MemoryMax TasksMax StartLimitIntervalSec WantedBy";
     let free: Vec<_> = free.split(' ').collect();
     let locks = UNITS.map(|name| {
         let mut unit = Unit::read(name).0;
@@ -174,6 +177,8 @@ fn the_drop_in_for_tls_has_a_port_a_key_and_a_reload() {
         "AmbientCapabilities=CAP_NET_BIND_SERVICE",
         "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
         "PrivateUsers=no",
+        // The unit's own says where the public listener is.
+        "ExecStart=",
         "SupplementaryGroups=seller-api-tls",
         "ExecReload=/bin/kill -HUP $MAINPID",
     ] {

@@ -292,7 +292,7 @@ fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Optio
 pub struct DatabaseConfig {
     /// The database, `postgres://user:password@host:port/name`, directly or through PgBouncer (1.21 or newer) in transaction mode.
     pub url: Option<Secret>,
-    /// The same database and role without a pooler, for migrations. If unset: `url`.
+    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`.
     #[schemars(extend("x-read-by" = "migrate"))]
     pub direct_url: Option<Secret>,
     /// Connections for transactions. Each server thread has eight more, for reads and for the token endpoint.

@@ -114,7 +114,7 @@ impl OfferPlan {
             price: Money::pln(*price).ok(),
             stock: Stock::new(*stock).ok(),
             brand: has_brand.then(|| brand.clone()),
-            signature: has_brand.then(|| format!("{brand}|{ean}")),
+            signature: has_brand.then(|| format!("{handle}|{brand}|{ean}")),
             ean: Some(ean.clone()),
             thumbnail: has_brand.then(|| format!("https://img.{domain}/{handle}.jpg")),
             url: format!("https://{domain}/p/{handle}"),
@@ -140,6 +140,8 @@ mod tests {
                 assert!(offers::title(offer.title.clone()).is_ok(), "{offer:?}");
                 assert!(offers::handle(offer.handle.clone()).is_ok(), "{offer:?}");
                 assert!(offers::web_address(offer.url.clone()).is_ok(), "{offer:?}");
+                let parts = offer.signature.iter().map(|text| text.split('|').count());
+                assert!(parts.eq(offer.brand.iter().map(|_| 3)), "{offer:?}");
                 let digits = plan.3.bytes().zip([1, 3].into_iter().cycle());
                 let weighted = digits.map(|(digit, weight)| u32::from(digit - b'0') * weight);
                 assert_eq!((plan.3.len(), weighted.sum::<u32>() % 10), (13, 0), "{offer:?}");
