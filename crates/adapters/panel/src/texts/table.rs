@@ -208,9 +208,9 @@ texts! {
         client_type => "Kind", "Rodzaj";
         client_type_hint =>
             "A confidential one runs on a server that can keep a secret. A public one runs where others could \
-                               read it: in a browser, on a phone or a desktop.",
+                               read it: on a phone or a desktop.",
             "Poufna działa na serwerze, który potrafi strzec sekretu. Publiczna działa tam, gdzie inni mogliby go \
-                               odczytać: w przeglądarce, w telefonie lub na komputerze użytkownika.";
+                               odczytać: w telefonie lub na komputerze użytkownika.";
         redirect_uris => "Redirect addresses", "Adresy przekierowania";
         redirect_hint =>
             "One per line, at most 20; only for consent of sellers. Full addresses that begin with https://, without \
