@@ -78,7 +78,7 @@ fn config() -> ConfigFile {
 }
 
 #[test]
-fn containers_can_read_the_secrets_and_nobody_else_of_the_machine_can() {
+fn only_containers_can_read_the_secrets() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let (_folder, secrets) = secrets();
     assert_eq!(mode(&secrets), 0o700);
@@ -116,7 +116,7 @@ fn the_cluster_is_made_as_the_page_has_it() {
 }
 
 #[test]
-fn the_machine_is_a_trusted_proxy_and_nobody_else() {
+fn only_the_host_is_a_trusted_proxy() {
     let machine = compose()["networks"]["outside"]["ipam"]["config"][0]["gateway"].clone();
     let trusted = config().with(&image::environment()).server.trusted_proxies;
     let trusted = trusted.0.iter().map(|network| network.0.to_string());

@@ -36,7 +36,7 @@ fn hadolint_has_nothing_to_say() {
 }
 
 #[test]
-fn nobody_in_particular_runs_the_program_without_a_shell() {
+fn the_image_runs_as_an_unprivileged_user_and_has_no_shell() {
     let stage = last_stage();
     let (user, group) = stage.one("USER").rest.split_once(':').unwrap();
     for id in [user, group] {
@@ -132,7 +132,7 @@ fn stages_that_are_copied_from_exist_and_the_compiler_is_the_repositorys() {
 }
 
 #[test]
-fn the_ports_that_are_told_are_those_that_are_listened_on() {
+fn exposed_ports_are_the_ones_listened_on() {
     let config = ConfigFile::of("").with(&environment());
     let listened = [
         config.server.bind,
@@ -152,7 +152,7 @@ fn the_ports_that_are_told_are_those_that_are_listened_on() {
 }
 
 #[tokio::test]
-async fn the_health_check_tells_life_from_none() {
+async fn the_health_check_detects_a_dead_process() {
     let stage = last_stage();
     assert_eq!(stage.one("HEALTHCHECK").list(), ["/usr/local/bin/alive"]);
     let placed = stage

@@ -109,7 +109,7 @@ fn metrics_are_collected_of_every_pod_as_the_job_of_the_alert_rules() {
 }
 
 #[test]
-fn every_pod_is_let_out_to_the_collector_that_the_configuration_could_name() {
+fn network_policies_allow_pods_to_reach_the_collector() {
     let config = text("kubernetes/config.yaml");
     let mut lines = config.lines().map(str::trim);
     let endpoint = lines.find_map(|line| line.strip_prefix("# otlp_endpoint = "));
@@ -132,7 +132,7 @@ fn every_pod_is_let_out_to_the_collector_that_the_configuration_could_name() {
 }
 
 #[test]
-fn the_schemas_of_kubernetes_admit_them() {
+fn manifests_match_the_kubernetes_schemas() {
     assert_eq!(operations("kubernetes").read_dir().unwrap().count(), FILES.len());
     for file in FILES {
         let Some(mut validate) = of_python("kubernetes-validate") else {
@@ -144,7 +144,7 @@ fn the_schemas_of_kubernetes_admit_them() {
 }
 
 #[test]
-fn everything_lies_in_one_namespace_and_is_selected_by_labels_that_are_there() {
+fn all_objects_share_a_namespace_and_selectors_match_labels() {
     let workloads = workloads();
     for object in objects() {
         assert_eq!(object["metadata"]["namespace"], "seller-api", "{object}");
@@ -199,7 +199,7 @@ fn pods_are_locked_down_and_given_time_to_stop() {
 }
 
 #[test]
-fn ports_are_those_that_are_listened_on() {
+fn ports_are_the_ones_listened_on() {
     let (config, policies, mut names) = (effective(), of_kind("NetworkPolicy"), BTreeSet::new());
     for deployment in of_kind("Deployment") {
         let listened = listened(&deployment, &config);
@@ -295,7 +295,7 @@ fn a_disruption_takes_one_pod_at_a_time() {
 }
 
 #[tokio::test]
-async fn what_the_pods_run_starts_answers_its_probes_and_stops() {
+async fn the_pods_command_starts_answers_its_probes_and_stops() {
     let (config, database) = (config(), TestDatabase::empty().await);
     ends_well(&words(&container(&of_kind("Job")[0])["args"]), &config, &database).await;
     for deployment in of_kind("Deployment") {

@@ -86,7 +86,7 @@ async fn pour(mut stream: TcpStream, first: &[u8], again: &[u8]) {
 }
 
 #[tokio::test]
-async fn hostile_receivers_harm_nobody() {
+async fn hostile_receivers_harm_no_other_delivery() {
     let world = World::with(PROGRAM, |options| {
         local_receivers(options)
             .set("SELLER_API__WEBHOOKS__ATTEMPT_TIMEOUT", "500ms")

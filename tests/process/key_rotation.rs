@@ -214,7 +214,7 @@ async fn is_refused(world: &World, keys: &str, told: &str) {
 }
 
 #[tokio::test]
-async fn what_does_not_open_is_told_and_left_alone() {
+async fn values_under_a_missing_key_are_reported_and_kept() {
     let (old, new, world, _sealed) = sealed_world().await;
     let both = format!("{new},{old}");
     let before = sealed_by(&world, &old, &old).await.0;
@@ -270,7 +270,7 @@ async fn what_does_not_open_is_told_and_left_alone() {
 }
 
 #[tokio::test]
-async fn sealing_anew_waits_for_whoever_holds_a_value_and_is_run_again_after_an_interruption() {
+async fn resealing_waits_for_row_locks_and_can_be_repeated_after_an_interruption() {
     let (old, new, world, _sealed) = sealed_world().await;
     let both = format!("{new},{old}");
     let before = sealed_by(&world, &both, &old).await.0;

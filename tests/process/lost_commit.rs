@@ -75,7 +75,7 @@ async fn without_a_key_nothing_is_done_twice_and_nothing_is_claimed_that_was_not
 }
 
 /// The link is blocked at the COMMIT, so the request is answered while its outcome is unknown.
-async fn nobody_can_know(loss: Fault) {
+async fn unknown_outcome(loss: Fault) {
     let (world, link, trader, offer) = prepared().await;
     let clock = world.database.control_clock().await;
     link.lose_commit_and_block(loss);
@@ -114,12 +114,12 @@ async fn nobody_can_know(loss: Fault) {
 
 #[tokio::test]
 async fn a_commit_that_was_done_is_found_as_soon_as_the_database_is() {
-    nobody_can_know(Fault::AnswerLost).await;
+    unknown_outcome(Fault::AnswerLost).await;
 }
 
 #[tokio::test]
-async fn a_key_stays_taken_while_nobody_can_know() {
-    nobody_can_know(Fault::NeverArrives).await;
+async fn a_key_stays_claimed_while_the_outcome_is_unknown() {
+    unknown_outcome(Fault::NeverArrives).await;
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn the_outcome_is_looked_up_until_the_database_is_back() {
 }
 
 #[tokio::test]
-async fn a_family_stays_alive_while_nobody_can_know() {
+async fn a_family_survives_an_unknown_outcome() {
     let (world, link, trader, _) = prepared().await;
     let partner = world.partner(&trader.seller, &["offers:read"]).await;
     let mut member = world.member().await;
@@ -187,7 +187,7 @@ async fn a_replay_ends_the_family_although_the_answer_to_its_commit_is_lost() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_consented_to_is_answered_whether_or_not_the_first_look_stands() {
+async fn an_invalid_consent_is_refused_whether_or_not_the_first_commit_succeeded() {
     let (world, link, _, _) = prepared().await;
     let mut browser = world.member().await.browser;
     let own_use = json!({"redirect_uris": [CALLBACK], "scopes": ["offers:read"]});

@@ -49,7 +49,7 @@ async fn scraped(server: &TestServer) -> BTreeMap<Series, f64> {
 }
 
 /// Asserts that the scraped values match the table.
-fn is_told(found: &BTreeMap<Series, f64>) {
+fn assert_in_table(found: &BTreeMap<Series, f64>) {
     for series in found.keys() {
         let meter = table().iter().find(|meter| match meter.kind {
             Kind::Histogram => ["_bucket", "_sum", "_count"]
@@ -92,7 +92,7 @@ fn value(found: &BTreeMap<Series, f64>, name: &str, labels: &[(&str, &str)]) -> 
 }
 
 #[tokio::test]
-async fn what_is_shown_is_what_the_table_tells() {
+async fn every_exported_series_is_in_the_table() {
     let world = World::with(PROGRAM, local_receivers).await;
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;
@@ -111,7 +111,7 @@ async fn what_is_shown_is_what_the_table_tells() {
         .then_some(found)
     };
     let found = eventually("a look at the queues", looked).await;
-    is_told(&found);
+    assert_in_table(&found);
     for (name, labels, is) in [
         ("webhook_deliveries_total", &[("fate", "delivered")][..], 1.0),
         ("webhook_lanes_claimed_total", &[], 1.0),
@@ -197,7 +197,7 @@ async fn a_thousand_odd_requests_make_no_labels() {
     }
     let after = scraped(&world.server).await;
     assert_eq!(labels(&after), labels(&before));
-    is_told(&after);
+    assert_in_table(&after);
     let counted = value(&after, "http_requests_total", &[]) - value(&before, "http_requests_total", &[]);
     assert!(counted >= 1_000.0, "{counted}");
 }
@@ -208,14 +208,14 @@ async fn odd(wire: &mut Wire, method: &str, path: &str) {
 }
 
 #[tokio::test]
-async fn with_the_database_away_metrics_are_told_all_the_same() {
+async fn metrics_are_exported_without_a_database() {
     let database = TestDatabase::create().await;
     database.block_connections().await;
     let server = blackbox::listen(&testkit::ServerOptions::new(PROGRAM), database.url()).await;
     server.not_ready().await;
     server.log_with(|log| log.contains("not ready: waiting")).await;
     let found = scraped(&server).await;
-    is_told(&found);
+    assert_in_table(&found);
     assert!(value(&found, "ready", &[]).abs() < f64::EPSILON);
     for path in ["/healthz", "/nothing-here"] {
         let url = format!("{}{path}", server.backoffice_url);

@@ -42,7 +42,7 @@ fn by_name(receiver: &Receiver, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn receivers_whose_names_fail_are_tried_again_and_hold_up_nobody() {
+async fn receivers_whose_names_do_not_resolve_are_retried_and_delay_no_other() {
     let known = [FAILING[0], FAILING[1], FAILING[2], SOUND].map(|name| (name, HERE));
     let names = NameServer::start(&known).await;
     let world = World::with(PROGRAM, |options| {

@@ -22,7 +22,7 @@ fn lines_of(log: &str, name: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_written_stops_nobody_and_goes_on_with_whole_lines() {
+async fn a_log_that_cannot_be_written_stops_no_request_and_continues_with_whole_lines() {
     let Some(disk) = small_disk(4) else { return };
     let world = World::start(PROGRAM).await;
     let (_, token) = world.reader().await;

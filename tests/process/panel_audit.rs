@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{admin::audit, world};
 
 /// A seller's audit entries, oldest first: action and subject.
-async fn told(world: &World, seller: &str) -> Vec<(String, String)> {
+async fn audit_entries(world: &World, seller: &str) -> Vec<(String, String)> {
     let text = |entry: &Value, name: &str| entry[name].as_str().unwrap().to_owned();
     let mut entries = audit(world, &format!("--about {seller} --limit 100")).await;
     entries.reverse();
@@ -21,7 +21,7 @@ async fn told(world: &World, seller: &str) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn what_sellers_do_in_the_panel_stands_in_the_audit_log() {
+async fn sellers_actions_in_the_panel_are_in_the_audit_log() {
     let world = world().await;
     let mut member = world.member().await;
     let seller = member.seller.id.clone();
@@ -88,7 +88,7 @@ async fn what_sellers_do_in_the_panel_stands_in_the_audit_log() {
         .expect(200);
 
     let told = blackbox::eventually("the note of the wrong password", async || {
-        Some(told(&world, &seller).await)
+        Some(audit_entries(&world, &seller).await)
             .filter(|told| told.iter().any(|(action, _)| action == "session.refused"))
     })
     .await;

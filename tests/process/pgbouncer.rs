@@ -84,7 +84,7 @@ async fn connections_are_shared_and_nothing_of_one_client_is_left_to_the_next() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pooler_that_forgets_statements_is_told_of_and_migrations_go_past_it() {
+async fn migrate_reports_a_pooler_without_prepared_statements_and_can_bypass_it() {
     if !PgBouncer::is_installed() {
         return;
     }

@@ -67,7 +67,7 @@ fn place(data: &Path, name: &str, content: &str) {
 }
 
 #[tokio::test]
-async fn a_databases_certificate_out_of_its_time_is_told_and_survived() {
+async fn a_database_certificate_outside_its_validity_is_logged_and_survived() {
     const NAME: &str = "db.example";
     if !can_step() {
         return;
