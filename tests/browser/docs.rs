@@ -1,9 +1,11 @@
 //! The documentation in a browser: read, searched, copied from, tried. It loads nothing from other origins, and the browser's console has
 //! no errors.
 
+use blackbox::Sandbox;
 use serde_json::{Value, json};
 
 use crate::{
+    PROGRAM,
     chromium::{Browser, Options},
     driver::Session,
     looks::look,
@@ -184,7 +186,9 @@ async fn pages_fit_and_can_be_read() {
     let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
         return;
     };
-    let (world, _) = world_and_seller().await;
+    // Pages for operators are in the sandbox alone.
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::open(PROGRAM, folder.path()).await;
     let mut found = Vec::new();
     for (name, path) in [
         ("home", "/docs"),
@@ -198,7 +202,7 @@ async fn pages_fit_and_can_be_read() {
         ("not-found", "/docs/nothing"),
         ("reference", "/docs/reference"),
     ] {
-        browser.go(&world.url(path)).await;
+        browser.go(&format!("{}{path}", sandbox.text("base_url"))).await;
         let faults = look(&browser, &format!("docs-{name}")).await;
         // Scalar's appearance is not ours.
         found.extend(faults.into_iter().filter(|_| name != "reference"));

@@ -20,6 +20,7 @@ mod dockerfile;
 mod image;
 mod kubernetes;
 mod names;
+mod proxy;
 mod restore;
 mod runbook;
 mod started;

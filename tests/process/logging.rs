@@ -7,9 +7,10 @@ use serde_json::json;
 use crate::{waits_for_a_lock, world};
 
 #[tokio::test]
-async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
+async fn each_request_has_one_line_with_trace_id_caller_route_status_and_duration() {
     let world = world().await;
     let (seller, token) = world.reader().await;
+    let client_id = world.read(&token, "/v1/me").await["app"]["client_id"].clone();
     let id = world.offer(&seller, 1, json!({})).await;
     let offer = format!("/v1/offers/{id}");
     let cases = [
@@ -47,6 +48,9 @@ async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
         let found = (&line["method"], &line["route"], &line["status"]);
         assert_eq!(found, (&json!(method.as_str()), &json!(route), &json!(status)));
         assert!(line["duration_ms"].as_f64().unwrap() > 0.0, "{line}");
+        assert_eq!(line["client_address"], "127.0.0.1");
+        let has_token = path.starts_with("/v1");
+        assert_eq!(line.get("client_id"), has_token.then_some(&client_id), "{line}");
         assert!(!line.to_string().contains(&id), "a path is no route: {line}");
     }
     let office = world
@@ -54,6 +58,8 @@ async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
         .header("x-request-id", "office-one");
     office.send().await.expect(200);
     let log = world.server.log_with(|log| logs_request(log, "office-one")).await;
+    let find = "select id::text from operator_tokens";
+    let operator = world.database.connect().await.query_one(find, &[]).await.unwrap();
     assert!(
         !log.contains("otel_"),
         "without a collector there are no traces: {log}"
@@ -64,6 +70,8 @@ async fn each_request_has_one_line_with_trace_id_route_status_and_duration() {
         .find(|line| line["trace_id"] == "office-one")
         .expect("the back office logs too");
     assert!(!line["route"].as_str().unwrap().contains(&seller.id), "{line}");
+    assert_eq!(line["operator_token"], operator.get::<_, String>(0));
+    assert_eq!(line.get("client_id"), None);
 }
 
 #[tokio::test]

@@ -8,6 +8,8 @@ mod seed;
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
+use adapter_docs_site::Audience;
+
 use self::{
     data_dir::{Credentials, DataDir},
     database::SandboxDatabase,
@@ -46,7 +48,9 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
         prepared = prepare(loaded, options) => prepared?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
-    let outcome = service.run(signals, || Ok(print(guide)?)).await;
+    let outcome = service
+        .run(Audience::Operators, signals, || Ok(print(guide)?))
+        .await;
     home.stop().await?;
     outcome
 }

@@ -4,6 +4,7 @@
 use std::{process::ExitCode, sync::atomic::Ordering, time::Duration};
 
 use actix_web::dev::{Server, ServerHandle};
+use adapter_docs_site::Audience;
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use ipnet::IpNet;
@@ -43,7 +44,7 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let external = ExternalServices::real(config, &config.server.public_url_at(public.address()))?;
     let tls = Tls::load(&config.server, &external.clock).await?;
     Service::new(config, public, backoffice, external, tls)?
-        .run(signals, || Ok(()))
+        .run(Audience::Integrators, signals, || Ok(()))
         .await
 }
 
@@ -90,9 +91,11 @@ impl Service {
         })
     }
 
-    /// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners answer.
+    /// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners answer. `readers` of the
+    /// documentation decide which of its pages are served.
     pub(crate) async fn run(
         self,
+        readers: Audience,
         signals: Signals,
         listening: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<ExitCode> {
@@ -112,7 +115,7 @@ impl Service {
         let _reloading = tls.keep_current()?;
         let addresses = (public.address(), backoffice.address());
         let servers = vec![
-            shared.public(public.listen()?, public_tls)?,
+            shared.public(public.listen()?, public_tls, readers)?,
             shared.backoffice(backoffice.listen()?, backoffice_tls)?,
         ];
         run_until_stopped(&shared, servers, signals, || {

@@ -9,7 +9,7 @@ use std::{
 
 use actix_web::{dev::Server, web::ServiceConfig};
 use adapter_backoffice::{BackOffice, BackOfficeSettings};
-use adapter_docs_site::{Docs, DocsSettings};
+use adapter_docs_site::{Audience, Docs, DocsSettings};
 use adapter_http::{HttpSettings as ApiSettings, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
@@ -103,10 +103,15 @@ impl Shared {
     }
 
     /// The server of `/v1`, `/oauth`, the panel and the documentation.
-    pub(crate) fn public(&self, listener: TcpListener, tls: Option<ServerConfig>) -> anyhow::Result<Server> {
+    pub(crate) fn public(
+        &self,
+        listener: TcpListener,
+        tls: Option<ServerConfig>,
+        readers: Audience,
+    ) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
-        let docs = self.docs()?;
+        let docs = self.docs(readers)?;
         let threads = self
             .config
             .server
@@ -210,10 +215,12 @@ impl Shared {
     }
 
     /// The documentation, with a reference generated from this program.
-    fn docs(&self) -> anyhow::Result<Docs> {
+    fn docs(&self, audience: Audience) -> anyhow::Result<Docs> {
         let settings = DocsSettings {
             public_url: self.public_url.clone(),
             service_name: self.config.server.service_name.clone(),
+            audience,
+            trusted_proxies: TrustedProxies::new(self.trusted_proxies()),
         };
         let openapi = adapter_http::openapi(&self.public_url, &self.docs_url);
         Ok(Docs::new(&settings, &openapi, self.randomness.clone())?)

@@ -1,8 +1,11 @@
 //! The access log: one structured line for each request.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
+use oauth::ClientId;
+use uuid::Uuid;
 
 use crate::trace_id::TraceId;
 
@@ -16,6 +19,9 @@ macro_rules! write_at {
             target: "access",
             listener = $line.listener,
             trace_id = $line.trace_id.as_str(),
+            client_address = %$line.client_address,
+            client_id = $line.caller.and_then(CallerId::application).map(tracing::field::display),
+            operator_token = $line.caller.and_then(CallerId::operator_token).map(tracing::field::display),
             method = $line.method.as_str(),
             route = $line.route,
             status = $line.status.as_u16(),
@@ -23,6 +29,31 @@ macro_rules! write_at {
             "request",
         )
     };
+}
+
+/// Who has authenticated itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerId {
+    /// An application.
+    Application(ClientId),
+    /// An operator, by the id of its token.
+    Operator(Uuid),
+}
+
+impl CallerId {
+    fn application(self) -> Option<ClientId> {
+        match self {
+            Self::Application(client_id) => Some(client_id),
+            Self::Operator(_) => None,
+        }
+    }
+
+    fn operator_token(self) -> Option<Uuid> {
+        match self {
+            Self::Application(_) => None,
+            Self::Operator(token) => Some(token),
+        }
+    }
 }
 
 /// The contents of a line. It has no field for a path, a query string or a header: those can carry ids, tokens and personal data, while the
@@ -33,6 +64,10 @@ pub struct AccessLine<'a> {
     pub listener: &'static str,
     /// The trace id in the response.
     pub trace_id: &'a TraceId,
+    /// The client's address, behind trusted proxies.
+    pub client_address: IpAddr,
+    /// None without valid credentials.
+    pub caller: Option<CallerId>,
     pub method: &'a Method,
     /// The route's template, such as `/v1/offers/{id}`; `-` if no route matched.
     pub route: &'a str,
@@ -64,6 +99,8 @@ fn milliseconds(duration: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]
@@ -79,6 +116,8 @@ mod tests {
             let line = AccessLine {
                 listener: "api",
                 trace_id: &TraceId::from_random([0xab; 16]),
+                client_address: Ipv4Addr::LOCALHOST.into(),
+                caller: None,
                 method: &Method::GET,
                 route,
                 status: StatusCode::from_u16(status).unwrap(),

@@ -89,15 +89,22 @@ impl Front {
             trace_id,
             span: span.clone(),
             client,
+            caller: Cell::default(),
             received_at,
             body_took: Duration::ZERO,
         };
-        let Answer { response, route } = span.instrument(answer(request)).await;
+        let Answer {
+            response,
+            route,
+            caller,
+        } = span.instrument(answer(request)).await;
         let (status, duration) = (response.status(), received_at.elapsed());
         self.meters.count(route, &method, status, duration);
         let line = AccessLine {
             listener: self.name,
             trace_id: &trace_id,
+            client_address: client,
+            caller,
             method: &method,
             route,
             status,

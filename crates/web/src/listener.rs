@@ -54,7 +54,7 @@ pub trait Listener: Sized + Send + Sync + 'static {
     fn key_binding(&self, caller: &Self::Caller, path: &str) -> Option<String>;
 
     /// Adds headers from the context of the checks to the response, and counts the response.
-    fn finish(&self, request: &Request, context: Self::ResponseContext, response: &mut HttpResponse);
+    fn finish(&self, context: Self::ResponseContext, response: &mut HttpResponse);
 }
 
 /// The ports and settings that the pipeline itself needs.

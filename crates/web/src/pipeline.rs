@@ -40,7 +40,7 @@ pub async fn answer<L: Listener>(
             (problem.into_response(&trace_id), closes)
         }
     };
-    listener.finish(&request, context, &mut response);
+    listener.finish(context, &mut response);
     if let RouteMatch::Route(route, _) = found
         && let Some(deprecation) = route.docs.and_then(|docs| docs.deprecated)
     {

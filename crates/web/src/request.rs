@@ -1,5 +1,6 @@
 //! A request before any check.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use crate::access_log::CallerId;
 use crate::body::{self, Body, BodyLimits};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -27,6 +29,8 @@ pub struct Request {
     pub span: RequestSpan,
     /// The client's address, behind trusted proxies.
     pub client: IpAddr,
+    /// Who has authenticated itself so far.
+    pub(crate) caller: Cell<Option<CallerId>>,
     pub received_at: Instant,
     /// How long the client took to send its body.
     pub(crate) body_took: Duration,
@@ -36,6 +40,7 @@ pub struct Request {
 pub struct Answer {
     pub response: HttpResponse,
     pub route: &'static str,
+    pub(crate) caller: Option<CallerId>,
 }
 
 impl Request {
@@ -54,6 +59,14 @@ impl Request {
 
     pub fn query(&self) -> &str {
         self.http.uri().query().unwrap_or_default()
+    }
+
+    /// Names the authenticated caller in the access log, and an application in the span too.
+    pub fn record_caller(&self, caller: CallerId) {
+        if let CallerId::Application(client_id) = caller {
+            self.span.record_client(client_id);
+        }
+        self.caller.set(Some(caller));
     }
 
     /// When the request is dropped. The time that the client took to send its body does not count.
@@ -82,7 +95,11 @@ impl Request {
             Payload::None => response,
             payload => response::keep_payload(response, payload),
         };
-        Answer { response, route }
+        Answer {
+            response,
+            route,
+            caller: self.caller.get(),
+        }
     }
 
     /// Answers with a document that needs no token.

@@ -70,7 +70,7 @@ impl RequestSpan {
     }
 
     /// Records the application of the request.
-    pub fn record_client(&self, client_id: impl std::fmt::Display) {
+    pub(crate) fn record_client(&self, client_id: impl std::fmt::Display) {
         self.0.record("client_id", display(client_id));
     }
 

@@ -7,6 +7,7 @@ use actix_web::http::Method;
 use kernel::KeySpace;
 use oauth::SecretHash;
 use usecases::ActingOperator;
+use web::access_log::CallerId;
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
@@ -69,6 +70,7 @@ impl Listener for BackOffice {
             None => None,
         };
         let row = row.ok_or_else(|| Problem::unauthorized(&self.settings.realm))?;
+        request.record_caller(CallerId::Operator(row.id));
         Ok(Some(ActingOperator::Token(row.id, request.client)))
     }
 
@@ -88,7 +90,7 @@ impl Listener for BackOffice {
         None
     }
 
-    fn finish(&self, _: &Request, (): (), _: &mut HttpResponse) {}
+    fn finish(&self, (): (), _: &mut HttpResponse) {}
 }
 
 /// The calling operator, for the audit log.

@@ -10,7 +10,7 @@ use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime};
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 
 use crate::markdown;
-use crate::sources::{self, CHANGELOG_FILE, CHANGELOG_PAGE};
+use crate::sources::{self, Audience, CHANGELOG_FILE, CHANGELOG_PAGE};
 
 pub(crate) const FEED: &str = "/docs/changelog.atom";
 
@@ -99,7 +99,8 @@ fn entry(
     anchor: &str,
     text: &str,
 ) -> Entry {
-    let html = markdown::render(text, |link| sources::follow(CHANGELOG_FILE, link)).html;
+    let follow = |link: &str| sources::follow(CHANGELOG_FILE, link, Audience::Integrators);
+    let html = markdown::render(text, follow).html;
     let origin = page.trim_end_matches(CHANGELOG_PAGE);
     Entry {
         id,

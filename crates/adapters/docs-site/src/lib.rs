@@ -1,5 +1,5 @@
 //! The documentation under `/docs` of the public listener: guides, API reference, errors, changelog with a feed, and a search over all of
-//! it.
+//! it; for operators also the pages about running the service.
 //!
 //! Everything is embedded in the program and rendered once, at the start ([`Docs::new`]). Pages load nothing from other origins, and all
 //! but the API reference work without scripts. The reference is Scalar (vendored), which reads `/openapi.json`.
@@ -17,3 +17,4 @@ mod tests;
 
 pub use listener::{Docs, configure};
 pub use site::{DocsError, DocsSettings};
+pub use sources::Audience;

@@ -1,10 +1,8 @@
-//! Requests for the documentation: each response gets its headers, a line in the access log and a count in the metrics.
+//! Requests for the documentation, and the headers of their responses.
 
-use std::rc::Rc;
+use std::future::ready;
 use std::sync::Arc;
-use std::time::Instant;
 
-use actix_web::dev::Payload;
 use actix_web::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, CROSS_ORIGIN_OPENER_POLICY,
     CROSS_ORIGIN_RESOURCE_POLICY, ETAG, EntityTag, Header as _, HeaderMap, HeaderValue, IF_NONE_MATCH,
@@ -12,19 +10,17 @@ use actix_web::http::header::{
     X_FRAME_OPTIONS,
 };
 use actix_web::http::{Method, StatusCode};
-use actix_web::web::{ServiceConfig, scope, to};
+use actix_web::web::{ServiceConfig, scope};
 use actix_web::{HttpRequest, HttpResponse};
 use kernel::Randomness;
-use web::access_log::AccessLine;
 use web::form::Form;
-use web::meters::RequestMeters;
+use web::front::Front;
+use web::request::{Answer, Request};
 use web::trace_id::X_TRACE_ID;
-use web::{RequestSpan, TraceId, head, response};
+use web::{TrustedProxies, head};
 
 use crate::site::{DocsError, DocsSettings, Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
 
-/// The listener's name in logs and metrics.
-const LISTENER: &str = "docs";
 /// Pages change only with the program.
 const FIVE_MINUTES: &str = "public, max-age=300";
 /// The address of an asset has a hash of its content.
@@ -44,6 +40,7 @@ const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src
 pub struct Docs {
     site: Arc<Site>,
     randomness: Arc<dyn Randomness>,
+    proxies: TrustedProxies,
     is_https: bool,
 }
 
@@ -57,6 +54,7 @@ impl Docs {
         Ok(Self {
             site: Arc::new(Site::new(settings, openapi)?),
             randomness,
+            proxies: settings.trusted_proxies.clone(),
             is_https: settings.public_url.starts_with("https://"),
         })
     }
@@ -65,66 +63,31 @@ impl Docs {
 /// Serves `/docs` and everything below it. Call it once per server thread, before the listener that takes all other requests.
 pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let listener = Rc::new(Listener {
-            docs,
-            meters: RequestMeters::new(LISTENER),
-        });
-        config.service(scope("/docs").default_service(to(move |request, payload| {
-            let listener = Rc::clone(&listener);
-            async move { listener.serve(&request, payload) }
-        })));
+        let front = Front::public("docs", docs.proxies.clone(), docs.randomness.as_ref());
+        let route = front.route(move |request| ready(docs.answer(request)));
+        config.service(scope("/docs").default_service(route));
     }
-}
-
-/// The documentation in one server thread.
-struct Listener {
-    docs: Docs,
-    meters: RequestMeters,
 }
 
 /// A response without its common headers, and the route's template for logs and metrics.
-type Answer = (HttpResponse, &'static str);
+type Routed = (HttpResponse, &'static str);
 
-impl Listener {
-    fn serve(&self, request: &HttpRequest, payload: actix_web::web::Payload) -> HttpResponse {
-        let at = Instant::now();
-        let trace_id = TraceId::of(request.headers(), || {
-            let random = self.docs.randomness.secret();
-            random.first_chunk().copied().unwrap_or_default()
-        });
-        // Pages are public, so callers do not decide whether traces are recorded.
-        let span = RequestSpan::begin(LISTENER, request.headers(), &trace_id, || false);
-        let is_too_large = head::check(request.head()).is_err();
-        let (mut response, route) = span.within(|| {
-            if is_too_large {
-                return page(StatusCode::BAD_REQUEST, self.docs.site.too_large.clone(), "-");
-            }
-            self.answer(request)
-        });
+impl Docs {
+    fn answer(&self, request: Request) -> Answer {
+        let is_too_large = head::check(request.http.head()).is_err();
+        let (mut response, route) = if is_too_large {
+            page(StatusCode::BAD_REQUEST, self.site.too_large.clone(), "-")
+        } else {
+            self.respond(&request.http)
+        };
         let headers = response.headers_mut();
-        headers.insert(X_TRACE_ID, trace_id.to_header_value());
-        secure(headers, request.uri().path(), self.docs.is_https);
-        let response = match payload.into_inner() {
-            payload if is_too_large => response::closing(response, payload),
-            Payload::None => response,
-            payload => response::keep_payload(response, payload),
-        };
-        let (status, duration) = (response.status(), at.elapsed());
-        self.meters.count(route, request.method(), status, duration);
-        let line = AccessLine {
-            listener: LISTENER,
-            trace_id: &trace_id,
-            method: request.method(),
-            route,
-            status,
-            duration,
-        };
-        span.end(request.method(), route, status, || line.write());
-        response
+        headers.insert(X_TRACE_ID, request.trace_id.to_header_value());
+        secure(headers, request.path(), self.is_https);
+        request.end(response, route, is_too_large)
     }
 
-    fn answer(&self, request: &HttpRequest) -> Answer {
-        let site = &self.docs.site;
+    fn respond(&self, request: &HttpRequest) -> Routed {
+        let site = &self.site;
         let path = request.uri().path();
         let document = site.documents.get(path);
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -204,7 +167,7 @@ fn of_document(request: &HttpRequest, document: &Document, cached: &'static str)
 }
 
 /// A page rendered for one request.
-fn page(status: StatusCode, html: String, route: &'static str) -> Answer {
+fn page(status: StatusCode, html: String, route: &'static str) -> Routed {
     let mut response = HttpResponse::build(status);
     response.insert_header((CONTENT_TYPE, "text/html; charset=utf-8"));
     response.insert_header((CACHE_CONTROL, "no-store"));

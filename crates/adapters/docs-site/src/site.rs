@@ -8,10 +8,11 @@ use bytes::Bytes;
 use pulldown_cmark::HeadingLevel;
 use serde_json::Value;
 use thiserror::Error;
+use web::TrustedProxies;
 
 use crate::markdown::{self, Section};
 use crate::search::{Index, LONGEST_QUERY, Passage, SearchResult};
-use crate::sources::{ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS, Source};
+use crate::sources::{Audience, ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS, Source};
 use crate::{assets, changelog, sources};
 
 /// The home page.
@@ -33,6 +34,10 @@ pub struct DocsSettings {
     pub public_url: String,
     /// The name of the service on every page.
     pub service_name: String,
+    /// Decides which pages there are.
+    pub audience: Audience,
+    /// The proxies whose `X-Forwarded-For` is trusted.
+    pub trusted_proxies: TrustedProxies,
 }
 
 /// The site could not be rendered.
@@ -129,6 +134,8 @@ impl Site {
         let DocsSettings {
             public_url,
             service_name,
+            audience,
+            ..
         } = settings;
         let operations = operations(&serde_json::from_str(openapi)?);
         let reference = Page {
@@ -143,8 +150,8 @@ impl Site {
         };
         let mut pages = vec![home, reference];
         let mut passages: Vec<_> = operations.iter().map(|(_, passage)| passage.clone()).collect();
-        for source in sources::pages() {
-            pages.push(Page::read(source, &mut passages));
+        for source in sources::pages(*audience) {
+            pages.push(Page::read(source, *audience, &mut passages));
         }
         // A stable sort: within a section the order is that of the sources.
         pages.sort_by_key(|page| SECTIONS.iter().position(|name| *name == page.section));
@@ -167,7 +174,7 @@ impl Site {
         }
         let reference = Document::new(Reference { settings }.render()?, HTML);
         documents.insert(REFERENCE_PAGE.to_owned(), reference);
-        for (address, media_type, text) in sources::plain_files() {
+        for (address, media_type, text) in sources::plain_files(*audience) {
             // A released document gets this server's origin, so that it differs from `/openapi.json` only by real changes.
             let text = match media_type {
                 "application/json" => text.replace(RELEASED_ORIGIN, public_url),
@@ -285,8 +292,9 @@ impl Page {
     }
 
     /// Renders a file, and adds its passages to the search.
-    fn read(source: Source, passages: &mut Vec<Passage>) -> Self {
-        let rendered = markdown::render(&source.text, |link| sources::follow(&source.file, link));
+    fn read(source: Source, audience: Audience, passages: &mut Vec<Passage>) -> Self {
+        let follow = |link: &str| sources::follow(&source.file, link, audience);
+        let rendered = markdown::render(&source.text, follow);
         let title = match source.label {
             "" => rendered.title,
             label => label.to_owned(),
@@ -321,6 +329,12 @@ impl Page {
 }
 
 impl Navigation {
+    /// The sections that have pages.
+    fn sections(&self) -> impl Iterator<Item = &'static str> {
+        let is_linked = |section: &&str| self.links.iter().any(|link| link.section == *section);
+        SECTIONS.into_iter().filter(is_linked)
+    }
+
     /// The complete page, with links to the previous and the next page.
     fn render(&self, page: &Page, query: &str) -> askama::Result<String> {
         let position = self.links.iter().position(|link| link.address == page.address);

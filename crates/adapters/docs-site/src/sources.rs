@@ -11,8 +11,23 @@ const CHANGELOG: &str = "Changelog";
 const OPERATIONS: &str = "Running the service";
 const BACKGROUND: &str = "Background";
 
-/// Sections that are not for integrators, who write programs against the API.
+/// Sections whose pages come last in search results.
 pub(crate) const ASIDE: [&str; 3] = [CHANGELOG, OPERATIONS, BACKGROUND];
+
+/// Who reads the site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Developers of programs that use the API, and everybody else on the internet: guides, reference, errors and changelog.
+    Integrators,
+    /// Also operators and developers of the service: all pages.
+    Operators,
+}
+
+impl Audience {
+    fn reads(self, section: &str) -> bool {
+        self == Self::Operators || ![OPERATIONS, BACKGROUND].contains(&section)
+    }
+}
 
 pub(crate) const ERRORS_PAGE: &str = "/docs/errors";
 pub(crate) const CHANGELOG_PAGE: &str = "/docs/changelog";
@@ -70,11 +85,11 @@ pub(crate) struct Source {
 }
 
 /// Every page made from one Markdown file, in the order of the navigation within each section.
-pub(crate) fn pages() -> Vec<Source> {
+pub(crate) fn pages(audience: Audience) -> Vec<Source> {
     let source = |section, file: &str, label| Source {
         section,
         file: file.to_owned(),
-        address: address(file).unwrap_or_default(),
+        address: address(file, audience).unwrap_or_default(),
         label,
         text: text_of(file),
     };
@@ -87,17 +102,17 @@ pub(crate) fn pages() -> Vec<Source> {
         };
         (file != GUIDE_LIST, list.find(&link).unwrap_or(usize::MAX))
     });
-    let of_table = PAGES
-        .iter()
-        .map(|(section, file, _, label)| source(section, file, label));
-    let mut pages: Vec<_> = of_table.collect();
+    let of_table = PAGES.iter().filter(|(section, ..)| audience.reads(section));
+    let mut pages: Vec<_> = of_table
+        .map(|(section, file, _, label)| source(section, file, label))
+        .collect();
     pages.extend(guides.iter().map(|file| source(GUIDES, file, "")));
     pages
 }
 
 /// Files that are served unchanged: address, media type and text.
-pub(crate) fn plain_files() -> impl Iterator<Item = (String, &'static str, String)> {
-    let known = files().filter_map(|file| Some((address(&file)?, file)));
+pub(crate) fn plain_files(audience: Audience) -> impl Iterator<Item = (String, &'static str, String)> {
+    let known = files().filter_map(move |file| Some((address(&file, audience)?, file)));
     known.filter_map(|(address, file)| {
         let media_type = match file.rsplit_once('.')?.1 {
             "md" => return None,
@@ -109,7 +124,7 @@ pub(crate) fn plain_files() -> impl Iterator<Item = (String, &'static str, Strin
 }
 
 /// The target of a file's link on the site; `None` if the site does not show the target.
-pub(crate) fn follow(from: &str, link: &str) -> Option<String> {
+pub(crate) fn follow(from: &str, link: &str, audience: Audience) -> Option<String> {
     if link.starts_with('#') || link.starts_with("https://") || link.starts_with("http://") {
         return Some(link.to_owned());
     }
@@ -123,13 +138,13 @@ pub(crate) fn follow(from: &str, link: &str) -> Option<String> {
             name => path.push(name),
         }
     }
-    Some(address(&path.join("/"))? + anchor)
+    Some(address(&path.join("/"), audience)? + anchor)
 }
 
 /// The address on the site of a repository file.
-fn address(file: &str) -> Option<String> {
-    if let Some((_, _, name, _)) = own_page(file) {
-        return Some(format!("/docs/{name}"));
+fn address(file: &str, audience: Audience) -> Option<String> {
+    if let Some((section, _, name, _)) = own_page(file) {
+        return audience.reads(section).then(|| format!("/docs/{name}"));
     }
     if let Some(page) = file.strip_suffix(".md") {
         return is_guide(file).then(|| format!("/{}", page.trim_end_matches("/README")));

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use atom_syndication::Feed;
+use web::TrustedProxies;
 
 use crate::markdown::{self, Rendered};
 use crate::site::{DocsSettings, Site};
+use crate::sources::Audience;
 use crate::{changelog, sources};
 
 const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
@@ -16,10 +18,17 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 /// Paths of the public listener outside the site.
 const BESIDE: [&str; 2] = ["/openapi.json", "/panel"];
 
+/// The site with all pages.
 fn site() -> Site {
+    site_for(Audience::Operators)
+}
+
+fn site_for(audience: Audience) -> Site {
     let settings = DocsSettings {
         public_url: "https://api.example.com".to_owned(),
         service_name: "Kettles & Co".to_owned(),
+        audience,
+        trusted_proxies: TrustedProxies::default(),
     };
     Site::new(&settings, OPENAPI).unwrap()
 }
@@ -45,8 +54,13 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_link_and_anchor_has_a_target() {
-    let site = site();
-    let pages = pages(&site);
+    for audience in [Audience::Integrators, Audience::Operators] {
+        has_no_dead_link(&site_for(audience));
+    }
+}
+
+fn has_no_dead_link(site: &Site) {
+    let pages = pages(site);
     let (mut dead, mut checked) = (Vec::new(), 0);
     let mut follow = |from: &str, link: &str| {
         let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
@@ -79,13 +93,39 @@ fn every_link_and_anchor_has_a_target() {
     assert!(checked > 1000, "{checked}");
 }
 
+#[test]
+fn only_operators_read_about_running_the_service() {
+    let (public, whole) = (site_for(Audience::Integrators), site());
+    let is_public = |path: &&str| public.documents.contains_key(*path);
+    let (shared, own): (Vec<_>, Vec<_>) = pages(&whole).into_keys().partition(is_public);
+    assert_eq!(
+        own,
+        [
+            "/docs/architecture",
+            "/docs/back-office",
+            "/docs/decisions",
+            "/docs/mail",
+            "/docs/operations",
+            "/docs/performance",
+            "/docs/reliability",
+            "/docs/security",
+            "/docs/security-measures",
+        ]
+    );
+    assert_eq!(pages(&public).into_keys().collect::<Vec<_>>(), shared);
+    for section in ["Running the service", "Background"] {
+        let is_in = |site: &Site, query| site.search(query).unwrap().contains(section);
+        assert!(is_in(&whole, "backup") && !is_in(&public, "backup"), "{section}");
+    }
+}
+
 /// Links to files that exist only in the repository are shown as text; the files must exist.
 #[test]
 fn files_that_the_site_does_not_have_are_in_the_repository() {
     let dead = RefCell::new(Vec::new());
-    for source in sources::pages() {
+    for source in sources::pages(Audience::Operators) {
         markdown::render(&source.text, |link| {
-            let address = sources::follow(&source.file, link);
+            let address = sources::follow(&source.file, link, Audience::Operators);
             if address.is_none() {
                 dead.borrow_mut().push((source.file.clone(), link.to_owned()));
             }
@@ -158,7 +198,8 @@ fn searches_find_their_page_among_the_first_three() {
 }
 
 fn rendered(text: &str) -> Rendered {
-    markdown::render(text, |link| sources::follow("docs/guide/orders.md", link))
+    let from = "docs/guide/orders.md";
+    markdown::render(text, |link| sources::follow(from, link, Audience::Operators))
 }
 
 #[test]

@@ -8,6 +8,7 @@ use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, USER_AGENT};
 use kernel::{KeySpace, SellerId};
 use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope};
+use web::access_log::CallerId;
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
@@ -89,6 +90,7 @@ impl Listener for Public {
 
         context.limit = rate_limit(&quota);
         context.counted = Some((principal.seller, principal.client_id));
+        request.record_caller(CallerId::Application(principal.client_id));
         if !admits("api", &quota) {
             return Err(Problem::rate_limited(retry_after(&quota)).into());
         }
@@ -113,9 +115,8 @@ impl Listener for Public {
             .then(|| principal.client_id.to_string())
     }
 
-    fn finish(&self, request: &Request, context: ResponseContext, response: &mut HttpResponse) {
+    fn finish(&self, context: ResponseContext, response: &mut HttpResponse) {
         if let Some((seller, client_id)) = context.counted {
-            request.span.record_client(client_id);
             let status = response.status().as_u16();
             self.usage.count(UsageKey {
                 seller,

@@ -194,7 +194,7 @@ impl Listener for Shop {
         None
     }
 
-    fn finish(&self, _: &Request, (): (), response: &mut HttpResponse) {
+    fn finish(&self, (): (), response: &mut HttpResponse) {
         let name = actix_web::http::header::HeaderName::from_static("x-finished");
         response.headers_mut().insert(name, 1.into());
     }

@@ -6,6 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{Application, ClientId, ClientType, Credential, CredentialKind};
 use usecases::revoke_tokens::{PresentedToken, revoke_own};
+use web::access_log::CallerId;
 use web::deadline::Deadline;
 use web::request::Request;
 use web::write::repeat;
@@ -26,7 +27,7 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
 
     let applications = public.applications.as_ref();
     let client = client::authenticated(request.headers(), &parameters, applications, deadline).await?;
-    request.span.record_client(client.client_id);
+    request.record_caller(CallerId::Application(client.client_id));
     if counts_against_client(public, &client, &parameters, deadline).await? {
         count(public, Limit::TokenByClient(client.client_id), deadline).await?;
     }

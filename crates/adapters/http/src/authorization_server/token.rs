@@ -10,6 +10,7 @@ use oauth::{
 };
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
+use web::access_log::CallerId;
 use web::deadline::Deadline;
 use web::request::Request;
 use web::{TraceId, response};
@@ -57,7 +58,7 @@ async fn check_and_issue(
     *requested = Some(grant_type);
     let (headers, applications) = (request.headers(), public.applications.as_ref());
     let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
-    request.span.record_client(client.client_id);
+    request.record_caller(CallerId::Application(client.client_id));
     let credential = credential(grant_type, &parameters);
     if counts_against_client(public, &client, credential.as_ref(), deadline).await? {
         count(public, Limit::TokenByClient(client.client_id), deadline).await?;
