@@ -9,7 +9,6 @@ use std::{
 
 use blackbox::{Expect as _, logs_request, own_loopback, requests, until};
 use rcgen::generate_simple_self_signed;
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testkit::{Answer, Client, HttpServer, OwnPostgres, ServerOptions, TestServer, read_request, response};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc::unbounded_channel};
@@ -39,8 +38,8 @@ fn configuration(folder: &Path, [proxy, one, two]: [Ipv4Addr; 3]) -> String {
 }
 
 impl Proxy {
-    /// Starts it at the first address, with servers at the others. `None` without `HAProxy`.
-    fn start(addresses: [Ipv4Addr; 3]) -> Option<Self> {
+    /// Starts it at the first address, with servers at the others, and waits until it listens. `None` without `HAProxy`.
+    async fn start(addresses: [Ipv4Addr; 3]) -> Option<Self> {
         let mut haproxy = of_machine("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("haproxy.cfg");
@@ -54,11 +53,16 @@ impl Proxy {
         let log = File::create(folder.path().join("log")).unwrap();
         haproxy.arg("-db").arg("-f").arg(&file);
         let child = haproxy.stdin(Stdio::null()).stdout(log).spawn();
-        Some(Self {
+        let proxy = Self {
             child: child.unwrap(),
             url: format!("http://{}:8080", addresses[0]),
             folder,
+        };
+        until("the proxy listens", async || {
+            TcpStream::connect((addresses[0], 8080)).await.is_ok()
         })
+        .await;
+        Some(proxy)
     }
 
     fn log(&self) -> String {
@@ -67,7 +71,9 @@ impl Proxy {
 
     async fn get(&self, path: &str) -> Answer {
         let url = format!("{}{path}", self.url);
-        let request = Client::new().get(&url).bearer("ps_pt_unknown");
+        let request = Client::new()
+            .get(&url)
+            .bearer(&format!("ps_pt_{}", "A".repeat(64)));
         // What a client may send to be somebody else, or to have its requests traced.
         request
             .header("x-forwarded-for", "203.0.113.9")
@@ -103,7 +109,7 @@ async fn server(address: Ipv4Addr, proxy: Ipv4Addr, database: &str) -> TestServe
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_database_clients_get_the_services_own_answer() {
     let addresses = [own_loopback(), own_loopback(), own_loopback()];
-    let Some(proxy) = Proxy::start(addresses) else {
+    let Some(proxy) = Proxy::start(addresses).await else {
         return;
     };
     let postgres = OwnPostgres::start(|options| options).await;
@@ -113,8 +119,8 @@ async fn without_the_database_clients_get_the_services_own_answer() {
     let is_refused = async || proxy.get("/v1/me").await.status == 401;
     until("the proxy finds them", is_refused).await;
 
-    let process = i32::try_from(postgres.cluster().server_process().unwrap()).unwrap();
-    kill_process(Pid::from_raw(process).unwrap(), Signal::INT).unwrap();
+    let started = proxy.log().len();
+    tokio::task::block_in_place(|| postgres.cluster().stop()).unwrap();
     one.not_ready().await;
     two.not_ready().await;
     // Before the proxy has noticed, and after.
@@ -126,7 +132,7 @@ async fn without_the_database_clients_get_the_services_own_answer() {
     };
     until("the proxy has noticed", async || {
         refuses_in_its_form().await;
-        proxy.log().contains("Running on backup")
+        proxy.log()[started..].contains("Running on backup")
     })
     .await;
     refuses_in_its_form().await;
@@ -135,9 +141,8 @@ async fn without_the_database_clients_get_the_services_own_answer() {
     for _ in 0..10 {
         proxy.get("/v1/me").await.expect(500);
     }
-    tokio::task::block_in_place(|| postgres.cluster().restart_if_dead()).unwrap();
-    until("they are back", is_refused).await;
-    let trace_id = proxy.get("/v1/me").await.must("x-trace-id").to_owned();
+    let answer = proxy.get("/v1/me").await;
+    let trace_id = answer.must("x-trace-id").to_owned();
     let log = two.log_with(|log| logs_request(log, &trace_id)).await;
     let line = requests(&log)
         .into_iter()
@@ -155,7 +160,7 @@ async fn without_the_database_clients_get_the_services_own_answer() {
 #[tokio::test]
 async fn what_clients_say_about_their_address_and_trace_is_dropped() {
     let addresses = [own_loopback(), own_loopback(), own_loopback()];
-    let Some(proxy) = Proxy::start(addresses) else {
+    let Some(proxy) = Proxy::start(addresses).await else {
         return;
     };
     let (seen, mut received) = unbounded_channel();
