@@ -40,7 +40,7 @@ create table authorization_codes (
 -- For clearing what has expired.
 create index authorization_codes_expires_at_idx on authorization_codes (expires_at);
 
--- A used one stays until it would have expired: that is how its second use is known.
+-- A used one stays for 90 days, its new `expires_at`: that is how its second use is known.
 create table refresh_tokens (
     family_id uuid not null references families (id) on delete cascade,
     hash bytea not null check (octet_length(hash) = 32),

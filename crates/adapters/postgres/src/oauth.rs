@@ -123,11 +123,12 @@ row! {
     }
 }
 
-/// Consumes a credential and stores a pair. A credential used before changes no row, and then nothing is stored.
+/// Consumes a credential and stores a pair. A credential used before changes no row, and then nothing is stored. The used
+/// hash is kept for 90 days, so that a second use is recognised.
 macro_rules! consume {
     ($table:literal, $key:expr, $pair:expr) => {
-        sql!((): concat!("with used as (update ", $table,
-            " set used_at = clock.at from (select api_now() as at) clock where family_id = "), $key.family.uuid(),
+        sql!((): concat!("with used as (update ", $table, " set used_at = clock.at, expires_at = clock.at + interval '90 days' \
+               from (select api_now() as at) clock where family_id = "), $key.family.uuid(),
             " and hash = ", $key.hash.bytes().as_slice(),
             " and used_at is null returning family_id), \
              refresh as (insert into refresh_tokens (family_id, hash, scopes, expires_at) select family_id, ",

@@ -9,7 +9,7 @@ use crate::{ClientId, Family, GrantRefusal, ScopeSet, SecretHash, Verdict, excha
 pub struct RefreshToken {
     /// The scopes of its pair.
     pub scopes: ScopeSet,
-    /// When it expires.
+    /// When it expires; of a used one, until when its second use is recognised.
     pub expires_at: DateTime<Utc>,
     pub used_at: Option<DateTime<Utc>>,
 }

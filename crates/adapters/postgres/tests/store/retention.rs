@@ -61,20 +61,24 @@ async fn a_family_is_cleared_with_the_last_of_its_codes_and_tokens() {
         .await
         .unwrap();
     let after = async |time| clock.freeze(instant() + time + TimeDelta::hours(1)).await;
-    // The unused code is deleted with its family; then the access tokens are deleted, and the refresh tokens stay.
-    for (minutes, cleared) in [(10, (0, 0, 0)), (11, (2, 1, 0)), (61, (2, 0, 0))] {
+    // The unused code is deleted with its family; then the access tokens are deleted, and the rest stays.
+    for (minutes, cleared) in [(10, (0, 0, 0)), (11, (1, 1, 0)), (61, (2, 0, 0))] {
         after(TimeDelta::minutes(minutes)).await;
         assert_eq!(clear(&fixture).await, cleared, "after {minutes} minutes");
     }
     let tx = fixture.begin().await;
     assert!(tx.lock_family(pair.refresh.family).await.unwrap().is_some());
-    let (_, known) = tx.lock_refresh_token(used.refresh).await.unwrap().unwrap();
-    assert!(
-        known.unwrap().used_at.is_some(),
-        "a used one is known until it would have expired"
-    );
     drop(tx);
+    // The unused refresh token has expired. The used one, and the used code, are known for 90 days.
     after(TimeDelta::days(30) + TimeDelta::minutes(1)).await;
+    assert_eq!(clear(&fixture).await, (1, 0, 0));
+    after(TimeDelta::days(90)).await;
+    assert_eq!(clear(&fixture).await, (0, 0, 0));
+    let tx = fixture.begin().await;
+    let (_, known) = tx.lock_refresh_token(used.refresh).await.unwrap().unwrap();
+    assert!(known.unwrap().used_at.is_some());
+    drop(tx);
+    after(TimeDelta::days(90) + TimeDelta::minutes(1)).await;
     assert_eq!(clear(&fixture).await, (2, 1, 0));
 
     // A revoked family is deleted with everything in it.
