@@ -102,7 +102,7 @@ impl IdempotencyClaims for StoredClaims {
             })
             .await?;
         let Some((row, existed)) = taken else {
-            return Ok(Claimed::InProgress);
+            return self.read_locked(claim).await;
         };
         // Only an existing row was locked, which `xmax` shows: a claim or a stored response had expired.
         if existed && row.fence == claim.fence {
@@ -144,6 +144,15 @@ impl IdempotencyClaims for StoredClaims {
 }
 
 impl StoredClaims {
+    /// The state of a key whose row another transaction has locked, to complete it: the row as it was before.
+    async fn read_locked(&self, claim: &Claim) -> Result<Claimed, StoreError> {
+        let read = sql!(ClaimRow:
+            "select fence, fingerprint, status, body from idempotency where seller_id = ", claim.space.uuid(),
+            " and key = ", claim.key.as_str(), " and expires_at > (select api_now())");
+        let row = Autocommit::row(&self.statements, read).await?;
+        row.map_or(Ok(Claimed::InProgress), |row| row.claimed(claim, &self.sealing))
+    }
+
     /// Waits for the transaction that holds the row's lock, and then reads the row. Uses a new connection: a pooled one
     /// may be as dead as the lost one.
     async fn lock_and_read(&self, claim: &Claim) -> Result<Option<ClaimRow>, StoreError> {
