@@ -14,7 +14,8 @@ const SCREEN: &str = "/panel/consent";
 async fn approval_and_denial_return_state_and_issuer_to_the_client() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     let state = "żółw & \"<state>\" +%20";
-    for (decision, error) in [("approve", None), ("deny", Some("access_denied"))] {
+    let denial = Some("The seller refused.");
+    for (decision, error, reason) in [("approve", None, None), ("deny", Some("access_denied"), denial)] {
         let asking = world.asking(&app, "offers:read").with("state", state);
         let page = world.screen(&mut member.browser, &asking).await;
         let form = page.form(SCREEN).press("decision", decision);
@@ -24,6 +25,7 @@ async fn approval_and_denial_return_state_and_issuer_to_the_client() {
         let back = Callback::of(&answer);
         assert!(back.address.starts_with(&format!("{CALLBACK}?")), "{back:?}");
         assert_eq!((back.get("state"), back.get("error")), (Some(state), error));
+        assert_eq!(back.get("error_description"), reason);
         assert_eq!(back.get("iss"), Some(world.server.base_url.as_str()));
         assert_eq!(back.get("code").is_some(), error.is_none());
     }
@@ -45,7 +47,7 @@ async fn the_screen_shows_application_owner_seller_and_scopes_and_is_not_framed(
         &member.seller.email,
         "orders:read",
         "offers:read",
-        "read your offers",
+        "read offers",
         "app.example",
     ] {
         page.shows(text);
@@ -55,7 +57,7 @@ async fn the_screen_shows_application_owner_seller_and_scopes_and_is_not_framed(
     let mut browser = member.browser.clone().with_header("accept-language", polish);
     let polish = browser.page(&page.path).await;
     polish.shows("lang=\"pl\"");
-    polish.hides("read your offers");
+    polish.hides("read offers");
     // The form may lead to the redirect URI, and otherwise only to our own origin.
     let other = member.browser.page("/panel/applications").await;
     for (page, action) in [(&page, "'self' https://app.example"), (&other, "'self'")] {
@@ -63,6 +65,34 @@ async fn the_screen_shows_application_owner_seller_and_scopes_and_is_not_framed(
         assert!(policy.contains(&format!("form-action {action};")), "{policy}");
         assert!(!policy.contains("unsafe"), "{policy}");
         crate::is_guarded(&page.path, &page.answer);
+    }
+}
+
+/// The contract's labels.
+const LABELS: [(&str, &str); 6] = [
+    ("offers:read", "read offers"),
+    ("offers:write", "create and edit offers, change prices and stock"),
+    ("orders:read", "read orders and buyer data"),
+    ("shipments:write", "report shipments (buyer is notified)"),
+    ("settings:read", "read sales settings"),
+    ("settings:write", "change sales settings"),
+];
+
+#[tokio::test]
+async fn consent_and_registration_show_each_scopes_label_word_for_word() {
+    let (world, mut member, app) = with_partner(&LABELS.map(|(scope, _)| scope)).await;
+    let asking = world.asking(&app, &LABELS.map(|(scope, _)| scope).join(" "));
+    let consent = world.screen(&mut member.browser, &asking).await;
+    let registration = member.browser.page("/panel/applications/new").await;
+    for page in [consent, registration] {
+        for (_, label) in LABELS {
+            // The scope's name or a warning may follow.
+            let mut ends = ["<", " <"].into_iter();
+            assert!(
+                ends.any(|end| page.html.contains(&format!(">{label}{end}"))),
+                "{label}: {page:?}"
+            );
+        }
     }
 }
 
@@ -153,7 +183,11 @@ async fn a_sign_in_leads_to_the_screen_and_the_account_can_be_changed() {
 async fn own_use_and_pending_applications_can_ask_their_owner_alone() {
     let world = world_of_consent().await;
     let (mut owner, mut stranger) = (world.member().await, world.member().await);
-    for purpose in ["own_use", "for_other_sellers", "other"] {
+    for (purpose, reason) in [
+        ("own_use", "registered for own use"),
+        ("for_other_sellers", "is pending"),
+        ("other", "is pending"),
+    ] {
         let changes = json!({"redirect_uris": [CALLBACK], "purpose": purpose});
         let app = world.register(&owner.seller, changes).await;
         let asking = world.asking(&app, "offers:read");
@@ -163,6 +197,10 @@ async fn own_use_and_pending_applications_can_ask_their_owner_alone() {
         assert!(is_redirect, "{page:?}");
         let back = Callback::of(&page.answer);
         assert_eq!(back.get("error"), Some("access_denied"), "{purpose}: {back:?}");
+        assert!(
+            back.get("error_description").unwrap().contains(reason),
+            "{back:?}"
+        );
         assert!(back.get("state").is_some() && back.get("iss").is_some());
         let code = world.code(&mut owner.browser, &asking).await;
         world.exchange(&app, &asking, &code).await.expect(200);

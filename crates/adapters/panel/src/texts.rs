@@ -49,24 +49,24 @@ impl Texts {
         }
     }
 
-    /// What a scope permits.
+    /// What a scope permits, in English in the contract's words.
     pub(crate) const fn scope(&self, scope: Scope) -> &'static str {
         self.pick(match scope {
-            Scope::OffersRead => ("read your offers", "odczytywać Twoje oferty"),
+            Scope::OffersRead => ("read offers", "odczytywać Twoje oferty"),
             Scope::OffersWrite => (
                 "create and edit offers, change prices and stock",
                 "tworzyć i edytować oferty, zmieniać ceny i stany magazynowe",
             ),
             Scope::OrdersRead => (
-                "read orders and buyers' data",
+                "read orders and buyer data",
                 "odczytywać zamówienia i dane kupujących",
             ),
             Scope::ShipmentsWrite => (
-                "report shipments (the buyer is notified)",
+                "report shipments (buyer is notified)",
                 "zgłaszać wysyłki (kupujący dostaje powiadomienie)",
             ),
-            Scope::SettingsRead => ("read your sales settings", "odczytywać ustawienia sprzedaży"),
-            Scope::SettingsWrite => ("change your sales settings", "zmieniać ustawienia sprzedaży"),
+            Scope::SettingsRead => ("read sales settings", "odczytywać ustawienia sprzedaży"),
+            Scope::SettingsWrite => ("change sales settings", "zmieniać ustawienia sprzedaży"),
             Scope::OrdersWrite => ("change orders", "zmieniać zamówienia"),
             Scope::ShipmentsRead => ("read shipments", "odczytywać wysyłki"),
             Scope::ReturnsRead => ("read returns", "odczytywać zwroty"),

@@ -67,6 +67,8 @@ impl Connection {
         let opened = http1::Builder::new()
             .max_buf_size(2 * HEAD_MAX)
             .max_headers(FIELDS_MAX)
+            // Names have no case (RFC 9110 §5.1), but some receivers compare them with the documented spelling.
+            .title_case_headers(true)
             .handshake(TokioIo::new(tokio::io::join(reader, writer)))
             .await;
         let (requests, driver) = opened.map_err(|error| failure::of_exchange(&error))?;

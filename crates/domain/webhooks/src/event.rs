@@ -71,8 +71,17 @@ pub struct Event {
 
 /// The thin body of an event: only ids, never personal data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Data {
+    #[serde(flatten)]
+    about: Thing,
+    /// True in a sample alone, absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    test: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-enum Data {
+enum Thing {
     Order { order_id: String, order_number: String },
     Offer { offer_id: String },
 }
@@ -94,10 +103,11 @@ impl Event {
             OrderEventKind::Delivered => WebhookEvent::OrderDelivered,
             OrderEventKind::Cancelled => WebhookEvent::OrderCancelled,
         };
-        let data = Data::Order {
+        let about = Thing::Order {
             order_id: event.order.to_string(),
             order_number: event.number.as_str().to_owned(),
         };
+        let data = Data { about, test: false };
         Self { name, data }
     }
 
@@ -106,8 +116,11 @@ impl Event {
         match event {
             OfferEvent::Rejected { offer } => Some(Self {
                 name: WebhookEvent::OfferRejected,
-                data: Data::Offer {
-                    offer_id: offer.to_string(),
+                data: Data {
+                    about: Thing::Offer {
+                        offer_id: offer.to_string(),
+                    },
+                    test: false,
                 },
             }),
             OfferEvent::PriceChanged { .. }
@@ -118,19 +131,20 @@ impl Event {
 
     /// A sample event about a nonexistent thing, for testing a receiver. `id` is used as the order's or offer's id.
     pub fn sample(name: WebhookEvent, id: Uuid) -> Self {
-        let data = match name {
+        let about = match name {
             WebhookEvent::OrderCreated
             | WebhookEvent::OrderPaid
             | WebhookEvent::OrderShipped
             | WebhookEvent::OrderDelivered
-            | WebhookEvent::OrderCancelled => Data::Order {
+            | WebhookEvent::OrderCancelled => Thing::Order {
                 order_id: id.to_string(),
                 order_number: SAMPLE_NUMBER.to_owned(),
             },
-            WebhookEvent::OfferRejected => Data::Offer {
+            WebhookEvent::OfferRejected => Thing::Offer {
                 offer_id: id.to_string(),
             },
         };
+        let data = Data { about, test: true };
         Self { name, data }
     }
 
@@ -185,6 +199,15 @@ mod tests {
             r#"{{"id":"{nil}","event":"order.paid","occurred_at":"1970-01-01T00:00:00.000000Z","data":{{"order_id":"{nil}","order_number":"A-1"}}}}"#
         );
         assert_eq!(String::from_utf8(body).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_sample_of_any_kind_says_that_it_is_one() {
+        for name in WebhookEvent::ALL {
+            let body = Event::sample(name, Uuid::max()).body(Uuid::nil().into(), DateTime::<Utc>::UNIX_EPOCH);
+            let body: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
+            assert_eq!(body["data"]["test"], true, "{body}");
+        }
     }
 
     #[test]

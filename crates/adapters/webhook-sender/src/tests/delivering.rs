@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use testkit::HttpServer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use webhooks::{AddressPolicy, Outcome};
 
 use super::support::{BODY, OK, answering, delivers, outcome, sender, settings, stalling_after};
@@ -41,6 +42,35 @@ async fn a_request_is_exactly_that_of_the_contract() {
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(request.headers, expected);
     assert_eq!(request.body, BODY);
+}
+
+#[tokio::test]
+async fn header_names_are_spelled_as_documented() {
+    let head = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&head);
+    let receiver = HttpServer::start_raw(move |mut stream| {
+        let seen = Arc::clone(&seen);
+        async move {
+            let mut bytes = Vec::new();
+            while !bytes.ends_with(BODY) {
+                stream.read_buf(&mut bytes).await.unwrap();
+            }
+            *seen.lock().unwrap() = bytes;
+            stream.write_all(OK).await.unwrap();
+        }
+    })
+    .await;
+    delivers(&sender(), &receiver.url(), 1).await;
+    let head = String::from_utf8(head.lock().unwrap().clone()).unwrap();
+    for name in [
+        "Content-Type",
+        "User-Agent",
+        "X-Delivery-Id",
+        "X-Event",
+        "X-Signature",
+    ] {
+        assert!(head.contains(&format!("\r\n{name}: ")), "{head}");
+    }
 }
 
 #[tokio::test]
