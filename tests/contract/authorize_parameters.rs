@@ -29,6 +29,10 @@ async fn refused(world: &World, asking: &Asking, error: &str) {
     let answer = ask(world, asking).await;
     answer.oauth_error(400, error);
     assert_eq!(answer.header("location"), None, "{asking:?}");
+    // A seller reads it.
+    let description = text(&answer.json(), "error_description");
+    assert!(description.starts_with("You cannot go on here"), "{description}");
+    assert!(description.ends_with('.'), "cut off: {description}");
 }
 
 async fn to_consent(world: &World, asking: &Asking) -> String {
@@ -109,7 +113,18 @@ async fn every_other_error_is_redirected_to_the_client() {
     let state = proper.get("state").to_owned();
     for name in ["response_type", "code_challenge", "code_challenge_method"] {
         let missing = proper.clone().without(name);
-        sent_back(&world, &missing, "invalid_request", Some(&state)).await;
+        let back = sent_back(&world, &missing, "invalid_request", Some(&state)).await;
+        let description = back.get("error_description").unwrap();
+        assert!(description.contains(&format!("Send {name}")), "{description}");
+    }
+    // One missing parameter does not hide another one.
+    let neither = proper
+        .clone()
+        .without("code_challenge")
+        .without("code_challenge_method");
+    let back = sent_back(&world, &neither, "invalid_request", Some(&state)).await;
+    for name in ["code_challenge,", "code_challenge_method"] {
+        assert!(back.get("error_description").unwrap().contains(name), "{back:?}");
     }
     let short = "A".repeat(42);
     for (name, value, error) in [

@@ -40,7 +40,7 @@ async fn an_unknown_path_is_404_and_counted_with_a_token_and_401_without() {
         let answer = exchange(&world, "GET", &path, None).await;
         assert_eq!(answer.status, 401, "{path}");
     }
-    for path in ["/V1/me", "/v2/me", "/", "/nothing", "/v1me"] {
+    for path in ["/V1/me", "/v2/me", "/nothing", "/v1me"] {
         let answer = exchange(&world, "GET", path, Some(&token)).await;
         assert_eq!(answer.status, 404, "{path}");
     }
@@ -112,4 +112,30 @@ async fn head_answers_as_get_without_a_body_and_is_counted() {
     wire.send(world.raw("HEAD", "/v1/me", "ps_at_x", &[])).await;
     let head = wire.bare_answer().await.unwrap().expect(401);
     head.must("www-authenticate");
+}
+
+#[tokio::test]
+async fn a_404_for_a_slash_at_the_end_says_so() {
+    let world = world().await;
+    let (_, token) = world.reader().await;
+    for (path, says_so) in [
+        ("/v1/offers/", true),
+        ("/v1/offers/x/", true),
+        ("/v1/orders/ZAM-1/shipments/", true),
+        ("/v1/offers//", false),
+        ("/v1/nothing/", false),
+        ("/oauth/token/", true),
+        ("/oauth/nothing/", false),
+    ] {
+        let answer = exchange(&world, "GET", path, Some(&token)).await.expect(404);
+        let said = String::from_utf8_lossy(&answer.bytes);
+        assert_eq!(said.contains("slash at its end"), says_so, "{path}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn the_root_leads_to_the_documentation() {
+    let world = world().await;
+    let answer = exchange(&world, "GET", "/", None).await.expect(308);
+    assert_eq!(answer.must("location"), "/docs");
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
     Application, ApplicationStore, ClientId, Consent, ConsentRefusal, ConsentTicket, Credential,
-    CredentialKind, Decision, FamilyId, GrantStore, NewConsent, RedirectError, ScopeSet, Viewer, granted,
+    CredentialKind, Decision, Denial, FamilyId, GrantStore, NewConsent, ScopeSet, Viewer, granted,
     redirect_url,
 };
 
@@ -18,7 +18,7 @@ pub enum ScreenResponse {
     /// Show it: the requested scopes that the application still holds.
     Screen(ScopeSet),
     /// No decision is needed: redirect to the application with this error.
-    Answered(RedirectError),
+    Answered(Denial),
 }
 
 /// Shows the screen to a viewer and binds it to the first one. A request that cannot be granted to this seller, whatever they decide, is
@@ -54,18 +54,22 @@ pub async fn show(
 #[derive(Debug)]
 pub enum Outcome {
     Code(Credential),
-    Error(RedirectError),
+    Error(Denial),
 }
 
 impl Outcome {
-    /// The redirect target: the redirect URI with `code` or `error`, `state`, and `iss` (RFC 9207).
+    /// The redirect target: the redirect URI with `code` or `error` and `error_description`, `state`, and `iss` (RFC 9207).
     pub fn redirect(&self, ticket: &ConsentTicket, issuer: &str) -> String {
-        let (name, value) = match self {
-            Self::Code(code) => ("code", code.reveal()),
-            Self::Error(error) => ("error", error.as_str()),
-        };
-        let parameters = [(name, value), ("state", &ticket.request.state), ("iss", issuer)];
-        redirect_url(&ticket.request.redirect_uri, &parameters)
+        let (state, iss) = (("state", ticket.request.state.as_str()), ("iss", issuer));
+        let address = &ticket.request.redirect_uri;
+        match self {
+            Self::Code(code) => redirect_url(address, &[("code", code.reveal()), state, iss]),
+            Self::Error(reason) => {
+                let (error, description) = (reason.error().as_str(), reason.to_string());
+                let parameters = [("error", error), ("error_description", &description), state, iss];
+                redirect_url(address, &parameters)
+            }
+        }
     }
 }
 
@@ -92,7 +96,7 @@ pub async fn decide(
     let outcome = match decision {
         Decision::Deny => {
             by.log(accounts, Action::ConsentRefused, client_id).await?;
-            Outcome::Error(RedirectError::AccessDenied)
+            Outcome::Error(Denial::Refused)
         }
         Decision::Approve => {
             let application = usable_application(applications, accounts, ticket).await?;

@@ -96,6 +96,14 @@ impl Problem {
         Self::new(Code::NotFound, "There is no such resource.")
     }
 
+    /// 404 on a path that exists without the slash at its end (D6).
+    pub fn trailing_slash() -> Self {
+        Self::new(
+            Code::NotFound,
+            "This path exists without the slash at its end: leave the slash out.",
+        )
+    }
+
     /// 404 on a path that exists: the contract has no 405 (D4). `allow` lists the path's methods.
     pub fn wrong_method(allow: impl Into<Cow<'static, str>>) -> Self {
         let allow = allow.into();
@@ -121,8 +129,8 @@ impl Problem {
 
     /// 422: the idempotency key was used with another request.
     pub fn key_reused() -> Self {
-        let message =
-            "This Idempotency-Key was used for a request with another method, path or body. Take a new key.";
+        let message = "This Idempotency-Key was used for another request: with another method, path or body, or by another \
+                       application, since all applications of a seller share one key space. Take a new key.";
         Self::new(Code::IdempotencyKeyReused, message)
     }
 

@@ -111,6 +111,8 @@ pub(crate) enum RouteMatch<'a, L: Listener> {
     Route(&'static Route<L>, Ids<'a>),
     /// The path exists, with these methods. The route is the path's first.
     WrongMethod(&'static Route<L>, String),
+    /// The path exists without the slash at its end.
+    TrailingSlash,
     NoPath,
 }
 
@@ -137,7 +139,12 @@ pub(crate) fn find<'a, L: Listener>(
         first = first.or(Some(route));
     }
     let Some(first) = first else {
-        return RouteMatch::NoPath;
+        let is_path = |path| table.iter().any(|route| capture(route.path, path).is_some());
+        return if path.strip_suffix('/').is_some_and(is_path) {
+            RouteMatch::TrailingSlash
+        } else {
+            RouteMatch::NoPath
+        };
     };
     let methods = table
         .iter()
@@ -151,7 +158,7 @@ impl<'a, L: Listener> RouteMatch<'a, L> {
     pub(crate) const fn at_path(&self) -> Option<&'static Route<L>> {
         match self {
             Self::Route(route, _) | Self::WrongMethod(route, _) => Some(route),
-            Self::NoPath => None,
+            Self::TrailingSlash | Self::NoPath => None,
         }
     }
 
@@ -160,6 +167,7 @@ impl<'a, L: Listener> RouteMatch<'a, L> {
         match self {
             Self::Route(route, ids) => Ok((route, *ids)),
             Self::WrongMethod(_, allow) => Err(Problem::wrong_method(allow.clone())),
+            Self::TrailingSlash => Err(Problem::trailing_slash()),
             Self::NoPath => Err(Problem::not_found()),
         }
     }

@@ -60,12 +60,17 @@ impl Docs {
     }
 }
 
-/// Serves `/docs` and everything below it. Call it once per server thread, before the listener that takes all other requests.
+/// Serves `/docs` and everything below it, and leads there from `/`. Call it once per server thread, before the listener that takes all
+/// other requests.
 pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let front = Front::public("docs", docs.proxies.clone(), docs.randomness.as_ref());
-        let route = front.route(move |request| ready(docs.answer(request)));
-        config.service(scope("/docs").default_service(route));
+        let pages = || {
+            let docs = docs.clone();
+            let front = Front::public("docs", docs.proxies.clone(), docs.randomness.as_ref());
+            front.route(move |request| ready(docs.answer(request)))
+        };
+        config.route("/", pages());
+        config.service(scope("/docs").default_service(pages()));
     }
 }
 

@@ -94,7 +94,13 @@ async fn dispatch(
     endpoint: Option<Endpoint>,
 ) -> Result<HttpResponse, OAuthError> {
     head::check(request.http.head())?;
-    let endpoint = endpoint.ok_or_else(OAuthError::not_found)?;
+    let endpoint = endpoint.ok_or_else(|| {
+        let shorter = request.path().strip_suffix('/');
+        match shorter.and_then(Endpoint::at) {
+            Some(_) => OAuthError::trailing_slash(),
+            None => OAuthError::not_found(),
+        }
+    })?;
     if !endpoint.takes(request.method()) {
         return Err(OAuthError::wrong_method(endpoint.method()));
     }

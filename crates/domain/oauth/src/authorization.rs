@@ -207,13 +207,14 @@ impl AuthorizationQuery {
     }
 
     fn challenge(&self) -> Result<CodeChallenge, (RedirectError, String)> {
+        let Parameter::Once(given) = self.get("code_challenge") else {
+            let description = "Send code_challenge, the base64url of the SHA-256 of the code_verifier, and \
+                               code_challenge_method=S256: PKCE is required.";
+            return Err(invalid(description.to_owned()));
+        };
         if self.get("code_challenge_method") != Parameter::Once("S256") {
             return Err(invalid("Send code_challenge_method=S256.".to_owned()));
         }
-        let given = match self.get("code_challenge") {
-            Parameter::Once(given) => given,
-            Parameter::Missing | Parameter::Repeated => "",
-        };
         CodeChallenge::new(given.to_owned())
             .map_err(|wrong: Invalid| invalid(format!("code_challenge {wrong}.")))
     }

@@ -11,27 +11,49 @@ kernel::uuid_id! {
     ConsentId
 }
 
-/// Whether the application may ask this seller. It may always ask its owner, and others only if it is active and not
-/// registered for own use (D81).
-pub fn may_ask(application: &Application, seller: SellerId) -> bool {
-    let for_others =
-        application.purpose != Purpose::OwnUse && application.status == ApplicationStatus::Active;
-    application.owner == seller || for_others
+/// Why the application gets no code. The messages are its `error_description`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Denial {
+    #[error("The seller refused.")]
+    Refused,
+    #[error("The application is pending: until the marketplace has accepted it, it may ask its owner alone.")]
+    Pending,
+    #[error("The application is registered for own use: it may ask its owner alone.")]
+    OwnUse,
+    #[error("The application is deleted or suspended, or its owner's account is closed.")]
+    Unusable,
+    #[error("The application no longer holds any of the requested scopes.")]
+    NoScope,
 }
 
-/// The scopes granted by the seller's approval, judged by the application's current state: `access_denied` if it is
-/// deleted, suspended or may no longer ask this seller; `invalid_scope` if no scope is left.
+impl Denial {
+    /// The value of `error`.
+    pub const fn error(self) -> RedirectError {
+        match self {
+            Self::Refused | Self::Pending | Self::OwnUse | Self::Unusable => RedirectError::AccessDenied,
+            Self::NoScope => RedirectError::InvalidScope,
+        }
+    }
+}
+
+/// The scopes granted by the seller's approval, judged by the application's current state. It may always ask its owner, and
+/// others only if it is active and not registered for own use (D81).
 pub fn granted(
     application: Option<&Application>,
     seller: SellerId,
     requested: ScopeSet,
-) -> Result<ScopeSet, RedirectError> {
-    let application = application.filter(|found| found.status != ApplicationStatus::Suspended);
-    let application = application.filter(|found| may_ask(found, seller));
-    let held = application.ok_or(RedirectError::AccessDenied)?.scopes;
-    let left = requested.intersection(held);
+) -> Result<ScopeSet, Denial> {
+    let application = application.ok_or(Denial::Unusable)?;
+    let is_owner = application.owner == seller;
+    match application.status {
+        ApplicationStatus::Suspended => return Err(Denial::Unusable),
+        _ if !is_owner && application.purpose == Purpose::OwnUse => return Err(Denial::OwnUse),
+        ApplicationStatus::Pending if !is_owner => return Err(Denial::Pending),
+        ApplicationStatus::Pending | ApplicationStatus::Active => {}
+    }
+    let left = requested.intersection(application.scopes);
     if left.is_empty() {
-        Err(RedirectError::InvalidScope)
+        Err(Denial::NoScope)
     } else {
         Ok(left)
     }
@@ -173,9 +195,14 @@ mod tests {
         for purpose in Purpose::ALL {
             for status in [ApplicationStatus::Pending, ApplicationStatus::Active] {
                 let application = application(purpose, status);
-                assert!(may_ask(&application, seller(1)));
-                let fine = purpose != Purpose::OwnUse && status == ApplicationStatus::Active;
-                assert_eq!(may_ask(&application, seller(2)), fine, "{purpose:?} {status:?}");
+                let asking = |by| granted(Some(&application), seller(by), application.scopes);
+                assert_eq!(asking(1), Ok(application.scopes));
+                let expected = match (purpose, status) {
+                    (Purpose::OwnUse, _) => Err(Denial::OwnUse),
+                    (_, ApplicationStatus::Pending) => Err(Denial::Pending),
+                    _ => Ok(application.scopes),
+                };
+                assert_eq!(asking(2), expected, "{purpose:?} {status:?}");
             }
         }
     }
@@ -190,9 +217,9 @@ mod tests {
         let left = [Scope::OffersRead].into_iter().collect();
         for (application, by, expected) in [
             (Some(&active), 2, Ok(left)),
-            (None, 2, Err(RedirectError::AccessDenied)),
-            (Some(&suspended), 1, Err(RedirectError::AccessDenied)),
-            (Some(&narrowed), 2, Err(RedirectError::InvalidScope)),
+            (None, 2, Err(Denial::Unusable)),
+            (Some(&suspended), 1, Err(Denial::Unusable)),
+            (Some(&narrowed), 2, Err(Denial::NoScope)),
         ] {
             assert_eq!(granted(application, seller(by), requested), expected);
         }

@@ -27,8 +27,8 @@ pub use authorization::{
 };
 pub use client_id::ClientId;
 pub use consent::{
-    ConnectedApplication, Consent, ConsentId, ConsentRefusal, ConsentTicket, Decision, Viewer, granted,
-    may_ask,
+    ConnectedApplication, Consent, ConsentId, ConsentRefusal, ConsentTicket, Decision, Denial, Viewer,
+    granted,
 };
 pub use credential::{Credential, CredentialKind};
 pub use edit::{ApplicationEdit, RawEdit};

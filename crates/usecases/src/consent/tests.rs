@@ -64,7 +64,7 @@ fn grants(mut grants: MockTransaction, decided: bool, saved: usize) -> MockTrans
 #[tokio::test]
 async fn the_screen_is_shown_refused_or_answered_at_once() {
     use ConsentRefusal::{AnotherViewer, Decided, Expired, Unknown};
-    use RedirectError::{AccessDenied, InvalidScope};
+    use Denial::{NoScope, Pending, Unusable};
     let active = application(ApplicationStatus::Active);
     let pending = application(ApplicationStatus::Pending);
     let [mut narrowed, mut moved] = [active.clone(), active.clone()];
@@ -72,8 +72,7 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
     moved.redirect_uris = vec!["https://app.example/new".to_owned()];
     let late = now() + TimeDelta::minutes(10);
     let screen = Ok(ScreenResponse::Screen([Scope::OrdersRead].into_iter().collect()));
-    let denied = Ok(ScreenResponse::Answered(AccessDenied));
-    let no_scope = Ok(ScreenResponse::Answered(InvalidScope));
+    let denied = |denial| Ok(ScreenResponse::Answered(denial));
     for (application, decided, who, at, saved, expected) in [
         (Some(&active), false, 2, now(), 0, screen),
         (Some(&active), false, 3, now(), 0, Err(AnotherViewer)),
@@ -81,11 +80,11 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
         (Some(&active), true, 2, now(), 0, Err(Decided)),
         (Some(&moved), false, 2, now(), 0, Err(Unknown)),
         // A request that cannot be granted is answered, and the screen is used up.
-        (None, false, 2, now(), 1, denied),
-        (Some(&pending), false, 2, now(), 1, denied),
-        (Some(&narrowed), false, 2, now(), 1, no_scope),
+        (None, false, 2, now(), 1, denied(Unusable)),
+        (Some(&pending), false, 2, now(), 1, denied(Pending)),
+        (Some(&narrowed), false, 2, now(), 1, denied(NoScope)),
         // The same viewer gets the same answer again while it holds.
-        (Some(&pending), true, 2, now(), 0, denied),
+        (Some(&pending), true, 2, now(), 0, denied(Pending)),
         (Some(&pending), true, 3, now(), 0, Err(AnotherViewer)),
     ] {
         let grants = grants(MockTransaction::new(), decided, saved);
@@ -153,12 +152,12 @@ async fn approval_gives_a_code_for_the_remaining_scopes() {
 #[tokio::test]
 async fn denial_and_an_application_or_owner_that_is_gone_give_no_code() {
     let outcome = decided(deciding(Action::ConsentRefused), (None, false), Decision::Deny).await;
-    let denied = redirect("error=access_denied");
+    let denied = redirect("error=access_denied&error_description=The+seller+refused.");
     assert_eq!(outcome.redirect(&ticket(), ISSUER), denied);
     let active = application(ApplicationStatus::Active);
     for owned in [(None, false), (Some(active), true)] {
         let outcome = decided(MockTransaction::new(), owned, Decision::Approve).await;
-        assert!(matches!(outcome, Outcome::Error(RedirectError::AccessDenied)));
+        assert!(matches!(outcome, Outcome::Error(Denial::Unusable)));
     }
 }
 
@@ -178,7 +177,7 @@ async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
     let later = now() + TimeDelta::seconds(1);
     // At `later`, another decision came before this one.
     for (decided, at, expected) in [(true, now(), true), (true, later, false), (false, now(), false)] {
-        let denied = Outcome::Error(RedirectError::AccessDenied);
+        let denied = Outcome::Error(Denial::Refused);
         assert_eq!(committed(tx(), decided, None, denied, at).await, expected);
     }
     for exists in [true, false] {

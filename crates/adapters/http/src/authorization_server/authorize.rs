@@ -65,11 +65,18 @@ fn read(query: &str) -> AuthorizationQuery {
     )
 }
 
+/// For the seller, whose browser shows an error that cannot go back to the client.
+const FOR_SELLER: &str = "You cannot go on here: tell the provider of the application that sent you.";
+
 /// The URL that returns a refusal to the client, with our issuer (RFC 9207).
 fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthError> {
     match refusal {
-        AuthorizationRefusal::Client(description) => Err(OAuthError::no_such_client(description)),
-        AuthorizationRefusal::Direct(description) => Err(OAuthError::invalid_request(description)),
+        AuthorizationRefusal::Client(description) => {
+            Err(OAuthError::no_such_client(format!("{FOR_SELLER} {description}")))
+        }
+        AuthorizationRefusal::Direct(description) => {
+            Err(OAuthError::invalid_request(format!("{FOR_SELLER} {description}")))
+        }
         AuthorizationRefusal::Redirected {
             redirect_uri,
             state,

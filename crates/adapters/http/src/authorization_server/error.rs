@@ -102,7 +102,7 @@ impl OAuthError {
     }
 
     /// 400 for an unknown client if the caller is a browser, which cannot authenticate as a client.
-    pub(super) fn no_such_client(description: &'static str) -> Self {
+    pub(super) fn no_such_client(description: impl Into<Cow<'static, str>>) -> Self {
         let mut error = Self::invalid_client(description);
         error.0.status = StatusCode::BAD_REQUEST;
         error
@@ -112,6 +112,14 @@ impl OAuthError {
     pub(super) fn not_found() -> Self {
         let mut error = Self::invalid_request("There is no such endpoint.");
         error.0.status = StatusCode::NOT_FOUND;
+        error
+    }
+
+    /// 404 on an endpoint with a slash at its end (D6).
+    pub(super) fn trailing_slash() -> Self {
+        let mut error = Self::not_found();
+        error.0.description =
+            "This endpoint exists without the slash at its end: leave the slash out.".into();
         error
     }
 
