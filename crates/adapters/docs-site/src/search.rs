@@ -1,8 +1,9 @@
 //! The search: BM25 over every passage of the site. It runs on the server, so it needs no script.
 
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use bm25::{Document, Language, SearchEngine, SearchEngineBuilder};
+use bm25::{DefaultTokenizer, Document, Language, SearchEngine, SearchEngineBuilder, Tokenizer as _};
 
 use crate::sources::ASIDE;
 
@@ -31,6 +32,13 @@ pub(crate) struct Index {
     engine: OnceLock<SearchEngine<usize>>,
 }
 
+/// The passages that match a query, best first.
+pub(crate) struct SearchResults<'a> {
+    pub(crate) found: Vec<SearchResult<'a>>,
+    /// Whether they have all words of the query. If no passage has, they have some.
+    pub(crate) has_all_words: bool,
+}
+
 /// A passage with an excerpt of its text.
 pub(crate) struct SearchResult<'a> {
     pub(crate) passage: &'a Passage,
@@ -55,10 +63,14 @@ impl Index {
         SearchEngineBuilder::with_documents(Language::English, documents).build()
     }
 
-    /// The passages that match the query, best first.
-    pub(crate) fn search(&self, query: &str) -> Vec<SearchResult<'_>> {
+    /// The passages with all words of the query, or, if there are none, with any of them.
+    pub(crate) fn search(&self, query: &str) -> SearchResults<'_> {
+        let engine = self.engine.get_or_init(|| self.build());
+        let all = with_all_words(engine, query);
+        let has_all_words = !all.is_empty();
         let query = with_parts(query);
-        let matches = self.engine.get_or_init(|| self.build()).search(&query, None);
+        let mut matches = engine.search(&query, None);
+        matches.retain(|found| !has_all_words || all.contains(&found.document.id));
         let matches = matches.into_iter().filter_map(|found| {
             let id = found.document.id;
             let passage = self.passages.get(id)?;
@@ -76,8 +88,27 @@ impl Index {
             passage,
             excerpt: excerpt(&passage.text, &query),
         });
-        found.collect()
+        SearchResults {
+            found: found.collect(),
+            has_all_words,
+        }
     }
+}
+
+/// The ids of the passages that have every word of the query but those without a meaning of their own, such as "how".
+fn with_all_words(engine: &SearchEngine<usize>, query: &str) -> HashSet<usize> {
+    let tokenizer = DefaultTokenizer::new(Language::English);
+    let query = parts(query);
+    let words = query.split_whitespace();
+    let words = words.filter(|word| !tokenizer.tokenize(word).is_empty());
+    let having = |word: &str| {
+        let found = engine.search(word, None).into_iter();
+        found.map(|found| found.document.id).collect::<HashSet<_>>()
+    };
+    words
+        .map(having)
+        .reduce(|one, other| &one & &other)
+        .unwrap_or_default()
 }
 
 /// Names such as `order_unpaid` and `order.paid` can be found as a whole and by their parts.

@@ -11,7 +11,7 @@ use thiserror::Error;
 use web::TrustedProxies;
 
 use crate::markdown::{self, Section};
-use crate::search::{Index, LONGEST_QUERY, Passage, SearchResult};
+use crate::search::{Index, LONGEST_QUERY, Passage, SearchResults};
 use crate::sources::{Audience, ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS, Source};
 use crate::{assets, changelog, sources};
 
@@ -125,7 +125,7 @@ struct Home<'a> {
 #[template(path = "results.html")]
 struct Results<'a> {
     query: &'a str,
-    results: &'a [SearchResult<'a>],
+    results: &'a SearchResults<'a>,
 }
 
 impl Site {
@@ -219,9 +219,10 @@ impl Site {
     }
 }
 
-/// Redirects of `/docs/`, which people type, and of the former pages of operations, errors and the explorer.
+/// Redirects of `/` and `/docs/`, which people type, and of the former pages of operations, errors and the explorer.
 fn moved(pages: &[Page], operations: &[(String, Passage)]) -> BTreeMap<String, String> {
     let mut moved = BTreeMap::from([
+        ("/".to_owned(), HOME.to_owned()),
         (format!("{HOME}/"), HOME.to_owned()),
         ("/docs/explorer".to_owned(), REFERENCE_PAGE.to_owned()),
         (format!("{REFERENCE_PAGE}/security"), REFERENCE_PAGE.to_owned()),

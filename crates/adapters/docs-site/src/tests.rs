@@ -178,6 +178,10 @@ fn searches_find_their_page_among_the_first_three() {
         ("how do I verify a webhook signature", "/docs/guide/webhooks"),
         ("which carriers are supported", "/docs/guide/shipments"),
         ("generated clients", "/docs/guide/clients"),
+        ("refund", "/docs/guide/not-there"),
+        ("invoice", "/docs/guide/not-there"),
+        ("uninstall", "/docs/guide/not-there"),
+        ("register an application", "/docs/guide/"),
         ("backup", "/docs/operations"),
     ] {
         let html = site.search(query).unwrap();
@@ -195,6 +199,30 @@ fn searches_find_their_page_among_the_first_three() {
         );
     }
     assert!(site.search(&"ä".repeat(10_000)).unwrap().len() < 50_000);
+}
+
+#[test]
+fn a_search_finds_passages_with_all_words_and_otherwise_says_that_they_are_the_nearest() {
+    let site = site();
+    let nearest = "No place has all words";
+    let addresses = |query: &str| {
+        let html = site.search(query).unwrap();
+        let results = html.split("<ol class=\"results\">").nth(1).unwrap_or_default();
+        let found = attributes(results, "href").into_iter().map(str::to_owned);
+        (html.contains(nearest), found.collect::<Vec<_>>())
+    };
+    let (is_nearest, both) = addresses("how is a cursor clamped?");
+    assert!(!is_nearest && !both.is_empty());
+    let (_, one) = addresses("cursor");
+    let (_, other) = addresses("clamped");
+    assert!(
+        both.iter()
+            .all(|found| one.contains(found) && other.contains(found)),
+        "{both:?}"
+    );
+    assert!(both.len() < one.len());
+    let (is_nearest, some) = addresses("cursor xyzzy");
+    assert!(is_nearest && !some.is_empty());
 }
 
 fn rendered(text: &str) -> Rendered {
