@@ -29,6 +29,12 @@ interface Page<Item> {
   readonly next: string | null;
 }
 
+/** A page's items, and when it was answered, by the service's clock. */
+export interface ReadPage<Item> {
+  readonly items: Item[];
+  readonly answeredAt: Date;
+}
+
 /** An answer that this program has no use for. */
 export class Refused extends Error {
   readonly status: number;
@@ -52,27 +58,29 @@ export class Api {
   }
 
   async get<Body>(path: string): Promise<Body> {
-    return (await this.#call({ method: "GET", url: this.#baseUrl + path, headers: {} })) as Body;
+    return (await this.#call({ method: "GET", url: this.#baseUrl + path, headers: {} })).body as Body;
   }
 
   /** A POST that is done once, however often it is sent. */
   async write<Body>(path: string, write: Write): Promise<Body> {
     const headers = { "Content-Type": "application/json", "Idempotency-Key": write.idempotencyKey };
-    return (await this.#call({ method: "POST", url: this.#baseUrl + path, headers, body: write.body })) as Body;
+    return (await this.#call({ method: "POST", url: this.#baseUrl + path, headers, body: write.body })).body as Body;
   }
 
-  /** The items of all pages of a list. */
-  async *pages<Item>(path: string, query: Record<string, string>): AsyncGenerator<Item> {
+  /** The pages of a list. */
+  async *pages<Item>(path: string, query: Record<string, string>): AsyncGenerator<ReadPage<Item>> {
     let after: string | null = null;
     do {
       const parameters = new URLSearchParams(after === null ? query : { ...query, after });
-      const page: Page<Item> = await this.get(`${path}?${parameters.toString()}`);
-      yield* page.items;
+      const url = `${this.#baseUrl}${path}?${parameters.toString()}`;
+      const answer: Answer = await this.#call({ method: "GET", url, headers: {} });
+      const page = answer.body as Page<Item>;
+      yield { items: page.items, answeredAt: new Date(answer.headers.get("Date") ?? Number.NaN) };
       after = page.next;
     } while (after !== null);
   }
 
-  async #call(request: Outgoing): Promise<unknown> {
+  async #call(request: Outgoing): Promise<Answer> {
     const token = await this.#tokens.current();
     let answer = await send(withToken(request, token));
     if (answer.status === 401) {
@@ -80,7 +88,7 @@ export class Api {
       answer = await send(withToken(request, await this.#tokens.insteadOf(token)));
     }
     if (answer.status >= 300) throw new Refused(answer);
-    return answer.body;
+    return answer;
   }
 }
 

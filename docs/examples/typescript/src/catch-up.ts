@@ -9,13 +9,17 @@ const OVERLAP = 60_000;
 
 /** Reads the orders that have changed since the last reading, and has those looked at that are to be shipped. */
 export async function catchUp(api: Api, store: Store): Promise<void> {
-  const begun = Date.now();
   const since = store.facts.caughtUpTo;
   const query = { status: "processing", fields: "status", limit: "200", ...(since && { updated_after: since }) };
   const found: string[] = [];
-  for await (const order of api.pages<{ id: string }>("/v1/orders", query)) found.push(order.id);
+  let begun: Date | undefined;
+  for await (const page of api.pages<{ id: string }>("/v1/orders", query)) {
+    // By the service's clock, not by this machine's. What changes while the pages are read is found by the next reading.
+    begun ??= page.answeredAt;
+    found.push(...page.items.map((order) => order.id));
+  }
   store.lookAt(found);
   // Only now: if the reading breaks off, the next one begins where this one did.
-  store.remember({ caughtUpTo: new Date(begun - OVERLAP).toISOString() });
+  if (begun) store.remember({ caughtUpTo: new Date(begun.getTime() - OVERLAP).toISOString() });
   log.info(`caught up: ${found.length} orders to look at`);
 }
