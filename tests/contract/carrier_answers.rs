@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use blackbox::{CarrierStub, Expect, StubAnswer, Trader, World, assert_members, eventually, line, until};
 use serde_json::{Value, json};
+use testkit::{HttpServer, response};
 
 use crate::world_with;
 
@@ -50,6 +51,88 @@ async fn a_delivered_parcel_sets_the_order_delivered_without_a_mail() {
         for step in ["order.shipped", "order.delivered"] {
             assert_eq!(world.count_in_feed(step, &order.id).await, 1, "{step}");
         }
+    }
+}
+
+/// A carrier's name, its account's settings, its answer about a parcel, the code of a delivered one, and a token.
+type Sample = (
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+macro_rules! sample {
+    ($file:literal) => {
+        include_str!(concat!(
+            "../../crates/adapters/carriers/tests/lookups/samples/",
+            $file
+        ))
+    };
+}
+
+const TOKEN: &str = r#"{"access_token": "t", "token_type": "Bearer", "expires_in": 3600}"#;
+const CLIENT: &[&str] = &["CLIENT_ID", "CLIENT_SECRET"];
+const CARRIERS: [Sample; 7] = [
+    ("inpost", &["TOKEN"], sample!("inpost.json"), "delivered", ""),
+    ("dhl", &["API_KEY"], sample!("dhl.json"), "delivered", ""),
+    (
+        "poczta_polska",
+        &["LOGIN", "PASSWORD"],
+        sample!("poczta_polska.json"),
+        "P_D",
+        "token",
+    ),
+    ("dpd", &["LOGIN", "PASSWORD"], sample!("dpd.xml"), "190101", ""),
+    ("gls", CLIENT, sample!("gls.json"), "DELIVERED", TOKEN),
+    ("ups", CLIENT, sample!("ups.json"), "011", TOKEN),
+    ("fedex", CLIENT, sample!("fedex.json"), "DL", TOKEN),
+];
+
+#[tokio::test]
+async fn each_carrier_tells_that_a_parcel_was_delivered_already() {
+    const NUMBER: &str = "00340434-TEST-1";
+    let (mut servers, mut settings) = (Vec::new(), Vec::new());
+    for (carrier, account, sample, code, token) in CARRIERS {
+        let parcel = sample.replace("NUMBER", NUMBER).replace("CODE", code);
+        let server = HttpServer::start(move |request| {
+            let is_token = request.target().ends_with("/token");
+            let body = if is_token {
+                token.to_owned()
+            } else {
+                parcel.clone()
+            };
+            async move { Some(response(200, [("connection", "close")], body.as_bytes())) }
+        })
+        .await;
+        let section = format!("CARRIERS__{}", carrier.to_uppercase());
+        settings.extend(
+            account
+                .iter()
+                .map(|key| (format!("{section}__{key}"), "x".to_owned())),
+        );
+        settings.push((format!("{section}__BASE_URL"), server.url()));
+        if !token.is_empty() {
+            settings.push((format!("{section}__TOKEN_URL"), format!("{}/token", server.url())));
+        }
+        servers.push(server);
+    }
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    let world = world_with(&settings).await;
+    let trader = world.trader().await;
+    for (carrier, ..) in CARRIERS {
+        let order = world.paid_order(&trader).await;
+        let report = json!({"carrier": carrier, "tracking_number": NUMBER});
+        let made = world.shipped(&trader.token, &order.id, &report).await;
+        let expected = json!({"carrier": carrier, "delivered_already": true, "buyer_notified": false});
+        assert_members(&made, expected);
+        let seen = world.order(&trader.token, &order.id).await;
+        assert_eq!(seen["status"], "delivered", "{carrier}");
+        assert_eq!(world.mails(&order.id).await, 0, "{carrier}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use blackbox::Expect;
 use testkit::Client;
 
-use crate::{instant, world, world_with};
+use crate::{instant, with_partner, world, world_with};
 
 #[tokio::test]
 async fn all_tokens_of_an_application_share_one_limit() {
@@ -27,6 +27,25 @@ async fn all_tokens_of_an_application_share_one_limit() {
     for n in 1..=3 {
         let personal = world.personal_token(&seller, &["offers:read"]).await.token;
         assert_eq!(remaining(&personal, "/v1/me").await, 600 - n);
+    }
+}
+
+#[tokio::test]
+async fn the_tokens_of_two_consenting_sellers_share_their_applications_limit() {
+    let (world, _, app) = with_partner(&["offers:read"]).await;
+    world.stop_clock("2040-01-01T12:00:30Z").await;
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let mut seller = world.member().await;
+        tokens.push(world.pair(&mut seller.browser, &app, "offers:read").await.access);
+    }
+    world.set_limit(&tokens[0], 4).await;
+    for (n, remaining) in [(0, 2), (1, 1), (0, 0)] {
+        let answer = world.get(&tokens[n], "/v1/offers").await.expect(200);
+        assert_eq!(answer.number("x-ratelimit-remaining"), remaining);
+    }
+    for token in &tokens {
+        world.get(token, "/v1/me").await.refused(429, "rate_limited");
     }
 }
 

@@ -19,8 +19,10 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
     let sent = parcel("0000000001");
     world.shipped(&own.token, &delivered.id, &sent).await;
     world.settled(&delivered.id, "delivery").await;
-    let cancelled = world.unpaid(&lines, changes).await;
+    let cancelled = world.unpaid(&lines, changes.clone()).await;
     world.settled(&cancelled.id, "cancellation").await;
+    let refunded = world.paid(&lines, changes).await;
+    world.settled(&refunded.id, "cancellation").await;
     let moderation = format!("/sellers/{}/offers/{offer}/moderation", own.seller.id);
     for decision in ["propose", "reject"] {
         let body = json!({"decision": decision});
@@ -34,6 +36,9 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
         ("order.delivered".to_owned(), of(&delivered)),
         ("order.created".to_owned(), of(&cancelled)),
         ("order.cancelled".to_owned(), of(&cancelled)),
+        ("order.created".to_owned(), of(&refunded)),
+        ("order.paid".to_owned(), of(&refunded)),
+        ("order.cancelled".to_owned(), of(&refunded)),
         ("offer.rejected".to_owned(), json!({"offer_id": offer})),
     ])
 }
