@@ -107,7 +107,8 @@ impl Node {
         self.with("x-extensible", true)
     }
 
-    /// The same schema that also accepts `null`: in the array of types, or, for a named schema, as an alternative.
+    /// The same schema that also accepts `null`, in the array of types. A named schema accepts it wherever it is used; `title` keeps its
+    /// name in clients whose generators would number the types of the array.
     #[must_use]
     pub fn or_null(self) -> Self {
         match self {
@@ -115,12 +116,17 @@ impl Node {
                 if let Some(kind) = members.get_mut("type") {
                     *kind = Self::List(vec![kind.clone(), "null".into()]);
                 }
+                if let Some(Self::List(values)) = members.get_mut("enum") {
+                    values.push(Self::Null);
+                }
                 Self::Object(members)
             }
-            named => {
-                let null = Self::of([("type", "null".into())]);
-                Self::of([("anyOf", Self::List(vec![named, null]))])
-            }
+            Self::Named { name, schema, beside } => Self::Named {
+                schema: Box::new(schema.or_null().with("title", name.as_str())),
+                name,
+                beside,
+            },
+            other => other,
         }
     }
 
@@ -244,14 +250,9 @@ pub fn array(element: Node) -> Node {
 /// A response object: all of these members; later versions may add others.
 pub fn object(members: &[(&str, Node)]) -> Node {
     let required: Vec<_> = members.iter().map(|(name, _)| *name).collect();
-    partial_object(members, &required)
-}
-
-/// A response object: these members, of which `required` are always present; later versions may add others.
-pub fn partial_object(members: &[(&str, Node)], required: &[&str]) -> Node {
     open_object(
         members.iter().map(|(name, schema)| (*name, schema.clone())),
-        required,
+        &required,
     )
 }
 

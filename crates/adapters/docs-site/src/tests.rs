@@ -181,7 +181,7 @@ fn searches_find_their_page_among_the_first_three() {
         ("refund", "/docs/guide/not-there"),
         ("invoice", "/docs/guide/not-there"),
         ("uninstall", "/docs/guide/not-there"),
-        ("register an application", "/docs/guide/"),
+        ("register an application", "/docs/guide/applications"),
         ("backup", "/docs/operations"),
     ] {
         let html = site.search(query).unwrap();

@@ -121,9 +121,9 @@ view! {
         "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
         "delivery_method": string().or_null() => order.delivery_method,
         "shipment": ParcelView::schema().or_null() => order.parcel().map(ParcelView::of),
-        "buyer": BuyerView::schema().or_null().describe("`null` until the order is paid.")
+        "buyer": BuyerView::schema().or_null().describe(PERSONAL)
             => shown(order, order.buyer.as_ref()).map(BuyerView::of),
-        "shipping_address": AddressView::schema().or_null().describe("`null` until the order is paid.")
+        "shipping_address": AddressView::schema().or_null().describe(PERSONAL)
             => shown(order, order.shipping_address.as_ref()).map(AddressView::of),
         "items": array(ItemView::schema()).describe("The seller's own items alone.")
             => order.items.iter().map(|item| ItemView::of(item, order.status())).collect::<Vec<_>>(),
@@ -131,6 +131,10 @@ view! {
         "updated_at": date_time().describe("Moves with every other field.") => Timestamp::new(order.updated_at),
     }
 }
+
+/// The cases in which personal data are withheld.
+const PERSONAL: &str = "`null` until the order is paid, so also where it was cancelled unpaid; where the order has none; and after the \
+                        buyer's data were erased.";
 
 /// Contract: Order.
 fn status() -> Node {

@@ -1,8 +1,8 @@
 //! Views of resources: fields are declared once for the `fields` parameter, the OpenAPI document and the response bytes.
 
 /// Declares the view of a record: a type whose `FIELDS` are the names that `fields` may select, in the contract's order, and whose values
-/// serialise the selected fields directly. Any field may be left out except `id` and those after `never without`; the schema requires only
-/// these.
+/// serialise the selected fields directly. `fields` may leave out any field except `id` and those after `never without`; the schema requires
+/// them all, as the parameter's description says.
 macro_rules! view {
     ($(#[$doc:meta])* $view:ident of $record:ident: $type:ty, named $title:literal, $description:literal
         $(, never without $always:literal)* { $($name:literal: $schema:expr => $value:expr,)+ }) => {
@@ -27,10 +27,7 @@ macro_rules! view {
         impl $view<'_> {
             /// The schema in the OpenAPI document.
             fn schema() -> ::web::schema::Node {
-                let members = [$(($name, $schema),)+];
-                let required = Self::FIELDS.iter().filter(|name| Self::ALWAYS.contains(name));
-                let required: Vec<_> = required.copied().collect();
-                ::web::schema::partial_object(&members, &required).describe($description).named($title)
+                ::web::schema::object(&[$(($name, $schema),)+]).describe($description).named($title)
             }
         }
 

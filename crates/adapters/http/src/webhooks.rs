@@ -79,7 +79,8 @@ view! {
             => delivery.state.last().map(Attempted::duration_ms),
         "delivered_at": date_time().or_null() => delivery.state.delivered_at().map(Timestamp::new),
         "next_retry_at": date_time().or_null()
-            .describe("`null` once it is delivered, or given up: then `delivered_at` is `null` too.")
+            .describe("`null` while the first attempt is queued (`attempt` is 0), once it is delivered, once it is given up (`attempt` is 6), \
+                and once it is stopped, since the seller disconnected the application.")
             => delivery.state.next_retry_at().map(Timestamp::new),
         "created_at": date_time() => Timestamp::new(delivery.created_at),
     }

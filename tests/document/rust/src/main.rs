@@ -42,8 +42,8 @@ async fn main() {
     api.bearer_access_token = Some(issued.access_token.clone());
 
     let me = account_api::get_me(&api, AGENT, None, None).await.unwrap();
-    assert_eq!(me.app.unwrap().client_id, client_id);
-    assert!(me.scopes.unwrap().contains(&Scope::ShipmentsColonWrite));
+    assert_eq!(me.app.client_id, client_id);
+    assert!(me.scopes.contains(&Scope::ShipmentsColonWrite));
 
     let offers = all_offers(&api).await;
     changes_an_offer_once(&api, &offers).await;
@@ -66,7 +66,7 @@ async fn main() {
         .await
         .unwrap();
     let events: Vec<_> = deliveries.items.iter().map(|delivery| delivery.event).collect();
-    assert_eq!(events, [Some(WebhookEvent::OrderShipped)]);
+    assert_eq!(events, [WebhookEvent::OrderShipped]);
 
     // A deleted resource is a 404, distinguished from others by its code.
     webhooks_api::delete_webhook(&api, &id, AGENT, None, None)
@@ -125,9 +125,9 @@ async fn all_offers(api: &Configuration) -> Vec<Offer> {
 async fn changes_an_offer_once(api: &Configuration, offers: &[Offer]) {
     let published = offers
         .iter()
-        .filter(|offer| offer.status == Some(OfferStatus::Published));
+        .filter(|offer| offer.status == OfferStatus::Published);
     let (id, stock) = published
-        .filter_map(|offer| Some((offer.id.to_string(), offer.stock.flatten()?)))
+        .filter_map(|offer| Some((offer.id.to_string(), offer.stock?)))
         .next()
         .unwrap();
     let change = OfferUpdate {
@@ -137,13 +137,13 @@ async fn changes_an_offer_once(api: &Configuration, offers: &[Offer]) {
     let key = Uuid::new_v4().to_string();
     let changed = || offers_api::update_offer(api, &id, AGENT, change.clone(), None, Some(&key), None);
     let (first, repeated) = (changed().await.unwrap(), changed().await.unwrap());
-    assert_eq!(first.stock, Some(Some(stock + 1)));
+    assert_eq!(first.stock, Some(stock + 1));
     assert_eq!(repeated, first);
 }
 
 /// An error has a type, and its codes are an enumeration.
 async fn cannot_price_what_has_no_price(api: &Configuration, offers: &[Offer]) {
-    let unpriced = offers.iter().find(|offer| offer.price == Some(None)).unwrap();
+    let unpriced = offers.iter().find(|offer| offer.price.is_none()).unwrap();
     let change = OfferUpdate {
         price: Some(Box::new(NewPrice::new(100, Currency::Pln))),
         ..OfferUpdate::new()
@@ -165,8 +165,8 @@ async fn ships_an_order(api: &Configuration) {
     for candidate in paid.items {
         let id = candidate.id.to_string();
         let order = orders_api::get_order(api, &id, AGENT, None, None).await.unwrap();
-        assert_eq!(order.status, Some(OrderStatus::Processing));
-        assert!(order.buyer.flatten().unwrap().email.is_some());
+        assert_eq!(order.status, OrderStatus::Processing);
+        assert!(order.buyer.unwrap().email.is_some());
         let shipment = match ship(api, &id, "TRANSIT0001").await {
             Ok(shipment) => shipment,
             Err(CreateShipmentConflictCode::MultiSellerOrder) => continue,
@@ -174,11 +174,11 @@ async fn ships_an_order(api: &Configuration) {
         };
         assert_eq!(
             (shipment.order_id, shipment.carrier),
-            (Some(candidate.id), Some(Carrier::Inpost))
+            (candidate.id, Carrier::Inpost)
         );
         let known = orders_api::get_order(api, &id, AGENT, None, None).await.unwrap();
-        assert_eq!(known.status, Some(OrderStatus::Shipped));
-        assert_eq!(known.shipment.flatten().unwrap().tracking_number, "TRANSIT0001");
+        assert_eq!(known.status, OrderStatus::Shipped);
+        assert_eq!(known.shipment.unwrap().tracking_number, "TRANSIT0001");
         let again = ship(api, &id, "TRANSIT0002").await.unwrap_err();
         assert_eq!(again, CreateShipmentConflictCode::AlreadyShipped);
         return;

@@ -108,7 +108,7 @@ fn examples_pass_and_each_missing_or_additional_member_is_found() {
         body["buyer"] = value;
         assert_eq!(with_body(&order, "", &body).is_ok(), fine);
     }
-    // `fields` makes the chosen members and `id` the only ones.
+    // `fields` makes the chosen members and `id` the only ones, in a list too.
     let chosen = json!({"id": order.answer.json()["id"], "buyer": null});
     for (query, fine) in [
         ("fields=buyer", true),
