@@ -88,11 +88,7 @@ async fn a_repeat_waits_briefly_for_a_completion_that_is_not_committed() {
     let began = Instant::now();
     assert_eq!(fixture.claim_key(&repeat).await, Claimed::InProgress);
     assert_eq!(fixture.claim_key(&other(&first)).await, Claimed::Reused);
-    assert!(
-        began.elapsed() < Duration::from_millis(2_000),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     let (claimed, committed) = join!(fixture.claim_key(&repeat), tx.commit());
     committed.unwrap();
     assert_eq!(claimed, Claimed::Completed(answer("a")));
