@@ -54,7 +54,14 @@ async fn in_deliveries(flaws: &[Flaw], fault: Fault, as_one_of: &[&str]) {
     // Long enough that the test sees the lease of the worker that takes over.
     let work = Deliveries::new(&rig, Duration::from_millis(400)).await;
     let workers = Workers::new(rig, flaws);
-    let verdict = workers.check(&work, &[fault]).await;
+    let mut verdict = Ok(());
+    // On a busy machine the other worker may take over before the first one has tried again.
+    for _ in 0..3 {
+        verdict = workers.check(&work, &[fault]).await;
+        if verdict.is_err() {
+            break;
+        }
+    }
     is_detected(workers.is_flawed(), verdict, as_one_of);
 }
 
