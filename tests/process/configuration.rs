@@ -1,6 +1,6 @@
 //! `config`, and the help texts of commands. Tests of single configuration errors are beside the configuration.
 
-use blackbox::run;
+use blackbox::{events, run};
 use testkit::sealing_key;
 
 use crate::PROGRAM;
@@ -74,6 +74,65 @@ async fn what_cannot_be_is_named_with_its_key_and_source() {
         "{}",
         missing.stderr
     );
+}
+
+#[tokio::test]
+async fn every_command_reads_the_file_that_the_environment_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let nowhere = "[database]\nurl = \"postgres://nobody@127.0.0.1:1/nowhere\"\n";
+    let (one, other) = (
+        file("one.toml", nowhere),
+        file("other.toml", "[log]\nlevel = \"off\"\n"),
+    );
+    let environment = [("SELLER_API_CONFIG", one.as_str())];
+    let shown = run(PROGRAM, &["config"], &environment).await.success().output();
+    assert!(shown.contains(&format!("# the file {one}")), "{shown}");
+    let words = ["config", "--config", &other];
+    let shown = run(PROGRAM, &words, &environment).await.success().output();
+    assert!(shown.contains(&other) && !shown.contains(&one), "{shown}");
+    for command in ["admin audit list", "import offers - --seller 1", "migrate"] {
+        let words: Vec<_> = command.split(' ').collect();
+        run(PROGRAM, &words, &environment).await.ended(4);
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_fails_says_why_in_the_format_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let no_folder = folder.path().join("file/mail");
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let key = sealing_key();
+    let mails = [
+        ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere"),
+        ("SELLER_API__KEYS__SEALING", &key),
+        ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
+        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
+        ("SELLER_API__MAIL__FOLDER", no_folder.to_str().unwrap()),
+        ("SELLER_API__MAIL__SENDER_NAME", "Shop"),
+        ("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example"),
+        ("SELLER_API__LOG__FORMAT", "json"),
+    ];
+    let misnamed = [
+        ("SELLER_API__SERVER__COLOUR", "red"),
+        ("SELLER_API__LOG__FORMAT", "json"),
+    ];
+    for (environment, named) in [(&mails[..], "mail.folder"), (&misnamed, "COLOUR")] {
+        let refused = run(PROGRAM, &["serve"], environment).await.ended(1);
+        let last = events(&refused.stderr).pop().unwrap();
+        assert_eq!(last["level"], "ERROR");
+        let message = last["fields"]["message"].as_str().unwrap();
+        assert!(message.contains(named) && last["timestamp"].is_string(), "{last}");
+        // For people, if the log is for them.
+        let refused = run(PROGRAM, &["serve"], &environment[..environment.len() - 1])
+            .await
+            .ended(1);
+        assert!(refused.stderr.contains("seller-api: "), "{}", refused.stderr);
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! itself.
 
 use blackbox::{World, listen};
-use testkit::OwnPostgres;
+use testkit::{OwnPostgres, ServerOptions, TestServer};
 use tokio_postgres::{Client, NoTls, error::SqlState};
 
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     ledger::{self, Ledger},
     outage::{connect_every_thread, holds_out, in_time},
     served_by,
+    starts::reason,
 };
 
 /// A role without superuser rights, as in production: reserved connections are not available to it.
@@ -49,6 +50,9 @@ async fn a_server_without_free_connections_is_survived() {
     let mut world = World::over(PROGRAM, postgres.database(), |options| options).await;
     let options = world.options.clone();
     served_by(&mut world, &options, &url).await;
+    // With its pool and eight connections for each thread it might open more.
+    let is_warned = |log: &str| log.contains("too few connections for this process");
+    world.server.log_with(is_warned).await;
     let (seller, token) = world.reader().await;
     let mut ledger = Ledger::open(&world).await;
     assert_eq!(ledger.write(&world, 3).await, 3);
@@ -71,6 +75,8 @@ async fn a_server_without_free_connections_is_survived() {
     // A server that starts meanwhile waits.
     let another = listen(&world.options, &url).await;
     another.not_ready().await;
+    let full = reason(&another).await;
+    assert!(full.contains("max_connections"), "{full}");
 
     // The program loses its connections and gets no new ones.
     admin
@@ -96,4 +102,21 @@ async fn a_server_without_free_connections_is_survived() {
     another.ready().await;
     ledger.holds(&world).await;
     ledger::in_time(&world);
+}
+
+/// As after a changed password: open connections work, and end one after another.
+#[tokio::test]
+async fn a_role_that_is_no_longer_let_in_is_noticed_before_the_last_connection_ends() {
+    let postgres = OwnPostgres::start(|options| options).await;
+    let admin = postgres.database().connect().await;
+    admin.batch_execute(ACCOUNT).await.unwrap();
+    let url = postgres.database().url().replace("//postgres@", "//shop@");
+    let server = TestServer::listen(&ServerOptions::new(PROGRAM), &url).await;
+    server.ready().await;
+    admin.batch_execute("alter role shop nologin").await.unwrap();
+    server.not_ready().await;
+    let refused = reason(&server).await;
+    assert!(refused.contains("does not let the role in"), "{refused}");
+    admin.batch_execute("alter role shop login").await.unwrap();
+    server.ready().await;
 }

@@ -13,7 +13,7 @@ use kernel::Clock;
 
 use crate::{
     admin,
-    command::{self, Exit, PrintError, block_on, note, print, started},
+    command::{Exit, PrintError, block_on, note, print, started},
     config::{Layer, Loaded, Sources, reference},
     external_services::docs_url,
     logging, prometheus,
@@ -24,13 +24,13 @@ use crate::{
 
 /// The API of an online marketplace's sellers.
 ///
-/// Configuration, later sources win: defaults, the TOML file of --config, environment variables such as `SELLER_API__SERVER__BIND` or
+/// Configuration, later sources win: defaults, the TOML file of --config (or `SELLER_API_CONFIG`), environment variables such as `SELLER_API__SERVER__BIND` or
 /// `DATABASE_URL`, flags. `seller-api config` shows the result.
 #[derive(Debug, Parser)]
 #[command(name = "seller-api", version, max_term_width = 100)]
 struct Cli {
     /// A TOML file with configuration
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, env = "SELLER_API_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -144,7 +144,7 @@ pub(crate) fn run() -> ExitCode {
         {
             return ExitCode::SUCCESS;
         }
-        command::print_error(&error);
+        logging::report_failure(&error);
         let exit = Exit::of(&error);
         if exit == Exit::Unknown {
             note("it may be done or not: check before you repeat it");
@@ -231,6 +231,7 @@ fn traced<const N: usize>(
     for (flag, key, value) in flags {
         sources = sources.with(value.map(|value| Layer::flag(flag, key, value)));
     }
+    logging::report_failures_as(sources.log_format());
     let loaded = sources.load()?;
     logging::start_traced(&loaded.config)?;
     Ok(loaded)

@@ -7,7 +7,7 @@ use std::{
 };
 
 use adapter_postgres::MigrateError;
-use kernel::{StoreError, error_chain};
+use kernel::StoreError;
 use usecases::UnitOfWorkError;
 
 use crate::{
@@ -39,11 +39,6 @@ pub(crate) fn print(text: impl Display) -> Result<(), PrintError> {
 /// Prints on stderr. A closed stderr is not a failure.
 pub(crate) fn note(text: impl Display) {
     drop(writeln!(io::stderr(), "{text}"));
-}
-
-/// Prints on stderr why a command failed.
-pub(crate) fn print_error(error: &anyhow::Error) {
-    note(format_args!("seller-api: {}", error_chain(error.as_ref())));
 }
 
 /// A failure with its own exit code, and the reason.

@@ -4,6 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use accounts::AccountMail;
 use adapter_carriers::{Carriers, DEADLINE, SimulatedCarriers};
+use adapter_mail::FolderMailer;
 use adapter_sealing::SystemClock;
 use adapter_webhook_sender::HttpSender;
 use anyhow::{Context as _, anyhow};
@@ -75,6 +76,14 @@ impl ExternalServices {
 }
 
 fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>> {
+    if let Some(folder) = &config.mail.folder {
+        FolderMailer::check(folder).with_context(|| {
+            format!(
+                "configuration key `mail.folder`: {} cannot be written",
+                folder.display()
+            )
+        })?;
+    }
     let mailer = config.mail.mailer();
     mailer.map_err(|(key, reason)| anyhow!("configuration key `{key}` {reason}"))
 }

@@ -3,13 +3,20 @@
 use std::{
     io::{self, BufWriter, IsTerminal as _, Write},
     panic,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
 
+use adapter_sealing::SystemClock;
 use adapter_telemetry::Telemetry;
 use anyhow::Context as _;
+use chrono::SecondsFormat;
+use kernel::{Clock as _, error_chain};
+use serde_json::json;
 use tokio::task::spawn_blocking;
 use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -22,7 +29,10 @@ use tracing_subscriber::{
 };
 use web::request_span::SPANS;
 
-use crate::config::{Config, LogConfig, LogFormat};
+use crate::{
+    command::note,
+    config::{Config, LogConfig, LogFormat},
+};
 
 /// Events of the HTTP libraries at too high a level: a line per thread at each start, and an error per malformed request, which anybody can
 /// send in any number.
@@ -40,6 +50,8 @@ const GATHER: Duration = Duration::from_millis(2);
 
 /// When it is dropped, the remaining lines are written, within about a second.
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
+/// Whether the failure of the program is a line of JSON.
+static REPORTS_JSON: AtomicBool = AtomicBool::new(false);
 /// The exporter to the trace collector, set by [`start_traced`].
 static TELEMETRY: OnceLock<Telemetry> = OnceLock::new();
 
@@ -138,6 +150,24 @@ fn log_panics() {
         let message = panic.payload_as_str().unwrap_or("no message");
         tracing::error!(place, panic = message, "a thread panicked");
     }));
+}
+
+/// Sets the format in which [`report_failure`] reports: that of the log of a long-running command.
+pub(crate) fn report_failures_as(format: LogFormat) {
+    REPORTS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
+}
+
+/// Writes to stderr why the program ends, whatever the log's level.
+pub(crate) fn report_failure(error: &anyhow::Error) {
+    let message = format!("seller-api: {}", error_chain(error.as_ref()));
+    if REPORTS_JSON.load(Ordering::Relaxed) {
+        // A line like those of the log.
+        let timestamp = SystemClock.now().to_rfc3339_opts(SecondsFormat::Micros, true);
+        let fields = json!({ "message": message });
+        note(json!({ "timestamp": timestamp, "level": "ERROR", "fields": fields, "target": "seller_api" }));
+    } else {
+        note(message);
+    }
 }
 
 /// Writes the remaining lines, within about a second. Call it at the end of the program.

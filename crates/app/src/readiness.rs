@@ -16,7 +16,7 @@ use kernel::{StoreError, error_chain};
 use sd_notify::NotifyState;
 use tokio::{
     sync::{OnceCell, watch},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,6 +33,8 @@ const READY_TIMEOUT: Duration = Duration::from_millis(1_900);
 const KEYS_TIMEOUT: Duration = Duration::from_millis(900);
 /// The pause between two checks of the schema.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The pause between two new connections that show whether the database still lets the role in.
+const LOGIN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The state behind `/readyz`. Clones share it.
 #[derive(Clone)]
@@ -43,6 +45,10 @@ pub(crate) struct Readiness {
     compared: Arc<OnceCell<()>>,
     stopping: Arc<AtomicBool>,
     reached: Arc<watch::Sender<bool>>,
+    /// The result of the last check.
+    ready: Arc<AtomicBool>,
+    /// Set while the database refuses to let the role in. Open connections may still work, until each of them ends.
+    locked_out: Arc<AtomicBool>,
 }
 
 /// Why this program cannot use a schema, and how to fix it; `None` if it can.
@@ -74,7 +80,8 @@ fn schema_problem(state: &SchemaState) -> Option<String> {
         }
         SchemaState::Missing => "the database has no schema yet: run `seller-api migrate`".to_owned(),
         SchemaState::Behind { pending } => {
-            format!("the database lacks {pending} migrations: run `seller-api migrate`")
+            let migrations = if *pending == 1 { "migration" } else { "migrations" };
+            format!("the database lacks {pending} {migrations}: run `seller-api migrate`")
         }
         SchemaState::NeedsNewerBinary { oldest } => {
             format!("the database's schema needs seller-api {oldest} or newer")
@@ -114,13 +121,21 @@ impl Readiness {
             compared: Arc::default(),
             stopping: Arc::default(),
             reached: Arc::default(),
+            ready: Arc::default(),
+            locked_out: Arc::default(),
         }
     }
 
     /// Makes the service not ready from now on.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
+        self.ready.store(false, Ordering::Relaxed);
         set_ready(false);
+    }
+
+    /// Whether the last check found the process ready.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.ready)
     }
 
     /// Waits until a check has found the database ready.
@@ -144,8 +159,14 @@ impl Readiness {
 
     async fn watch_once(&self) -> TooOld {
         let mut last = None;
+        let mut next_login = Instant::now() + LOGIN_INTERVAL;
         loop {
             let was_ready = *self.reached.borrow();
+            if Instant::now() >= next_login {
+                let is_locked_out = self.database.refuses_role().await;
+                self.locked_out.store(is_locked_out, Ordering::Relaxed);
+                next_login = Instant::now() + if is_locked_out { INTERVAL } else { LOGIN_INTERVAL };
+            }
             let state = self.check_in_time().await;
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
@@ -156,6 +177,7 @@ impl Readiness {
                         oldest: oldest.clone(),
                     };
                 }
+                self.ready.store(reason == Some(None), Ordering::Relaxed);
                 state.report();
                 last = reason;
             }
@@ -172,6 +194,9 @@ impl Readiness {
     }
 
     async fn check(&self) -> Result<State, StoreError> {
+        if self.locked_out.load(Ordering::Relaxed) {
+            return Ok(self.unreachable("new connections are refused".to_owned()));
+        }
         let state = State::Schema(self.database.schema_state().await?);
         if state != READY {
             return Ok(state);
@@ -270,11 +295,13 @@ mod tests {
 
     /// States that only this test covers; process tests cover the others.
     #[test]
-    fn a_read_only_server_and_a_wrong_locale_are_reported_with_the_setting() {
+    fn reasons_name_what_to_change() {
         let locale = "pl_PL.UTF-8".to_owned();
         for (state, setting) in [
             (SchemaState::ReadOnly, "target_session_attrs"),
             (SchemaState::NotEnglish { locale }, "lc_messages"),
+            (SchemaState::Behind { pending: 1 }, "lacks 1 migration:"),
+            (SchemaState::Behind { pending: 2 }, "lacks 2 migrations:"),
         ] {
             let reason = schema_problem(&state).unwrap();
             assert!(reason.contains(setting), "{reason}");

@@ -8,6 +8,7 @@ use adapter_docs_site::Audience;
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use ipnet::IpNet;
+use kernel::error_chain;
 use sd_notify::NotifyState;
 use tokio::{
     task::{JoinError, JoinSet},
@@ -59,7 +60,8 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let shared = Shared::new(config, public_url, external)?;
     let address = probes.address();
     let servers = vec![shared.probes(probes.listen()?)?];
-    run_until_stopped(&shared, servers, signals, || {
+    let connections = shared.connections(false);
+    run_until_stopped(&shared, (servers, connections), signals, || {
         tracing::info!(probes = %address, "listening");
         workers::start(&shared);
         Ok(())
@@ -118,7 +120,8 @@ impl Service {
             shared.public(public.listen()?, public_tls, readers)?,
             shared.backoffice(backoffice.listen()?, backoffice_tls)?,
         ];
-        run_until_stopped(&shared, servers, signals, || {
+        let connections = shared.connections(true);
+        run_until_stopped(&shared, (servers, connections), signals, || {
             tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
             workers::start_counting(&shared);
             if shared.config.server.workers == WorkersMode::All {
@@ -139,10 +142,34 @@ fn all_address_networks(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
 /// The time limit for exporting the last spans.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
-/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once all listeners answer.
+/// Warns once the database is reached if its server has too few connections for this process beside those that others hold. Behind a
+/// pooler, which `database.direct_url` bypasses, the pooler's limit counts, and it is not known here.
+async fn warn_of_few_connections(shared: Shared, own: usize) {
+    if shared.config.database.direct_url.is_some() {
+        return;
+    }
+    shared.readiness.reached().await;
+    match shared.database.connection_room().await {
+        Ok(room) if room.others.saturating_add(own) > room.allowed => tracing::warn!(
+            own,
+            others = room.others,
+            allowed = room.allowed,
+            "the database server allows too few connections for this process beside those that are open: raise its max_connections, lower \
+             `database.pool_size` or `server.threads`, or put a PgBouncer between"
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::debug!(
+            cause = error_chain(&error),
+            "the server's connections are not known"
+        ),
+    }
+}
+
+/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once all listeners answer. The process opens up to
+/// this many connections to the database.
 async fn run_until_stopped(
     shared: &Shared,
-    servers: Vec<Server>,
+    (servers, connections): (Vec<Server>, usize),
     mut signals: Signals,
     listening: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
@@ -159,6 +186,7 @@ async fn run_until_stopped(
         process::feed_watchdog(),
         AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),
         AbortOnDropHandle::new(tokio::spawn(queues)),
+        AbortOnDropHandle::new(tokio::spawn(warn_of_few_connections(shared.clone(), connections))),
     );
     let outcome = tokio::select! {
         signal = signals.next() => Ok(signal),

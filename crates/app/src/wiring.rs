@@ -31,6 +31,8 @@ use crate::{
 
 /// The marketplace has few connections, but an import must not block other requests.
 const BACKOFFICE_THREADS: usize = 2;
+/// The connections of a thread of the public listener, beside the pool.
+const CONNECTIONS_OF_A_THREAD: usize = 8;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -112,11 +114,7 @@ impl Shared {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
         let docs = self.docs(readers)?;
-        let threads = self
-            .config
-            .server
-            .threads
-            .map_or_else(processors, |threads| threads.get().into());
+        let threads = self.threads();
         let configure = move || {
             let public = shared.public_state(&settings);
             let panel = shared.panel_state(&panel_settings, &public);
@@ -132,6 +130,22 @@ impl Shared {
             ..self.http(threads)
         };
         http_server::serve(listener, settings, configure)
+    }
+
+    /// The threads of the public listener.
+    fn threads(&self) -> usize {
+        let configured = self.config.server.threads;
+        configured.map_or_else(processors, |threads| threads.get().into())
+    }
+
+    /// The most connections to the database that a process with or without the public listener opens.
+    pub(crate) fn connections(&self, serves: bool) -> usize {
+        let of_threads = if serves {
+            self.threads().saturating_mul(CONNECTIONS_OF_A_THREAD)
+        } else {
+            0
+        };
+        self.config.database.pool_size.saturating_add(of_threads)
     }
 
     /// The server of the back office.

@@ -12,7 +12,7 @@ mod routine;
 use std::sync::{Arc, atomic::AtomicBool};
 
 use accounts::AccountMail;
-use kernel::{Randomness, error_chain};
+use kernel::error_chain;
 use orders::ShipmentMail;
 use tokio::select;
 
@@ -128,6 +128,7 @@ impl Shared {
             schedule: config.retry_schedule(),
             slots: config.slots(),
             tasks: self.tasks.clone(),
+            ready: self.readiness.flag(),
         });
         self.run_routine(Reconciliation {
             queues: self.database.subscription_queues(),
@@ -135,10 +136,8 @@ impl Shared {
     }
 
     fn run_routine<R: Routine>(&self, routine: R) {
-        let randomness: Arc<dyn Randomness> = self.randomness.clone();
-        drop(
-            self.tasks
-                .run(run_routine(Arc::new(routine), self.tasks.clone(), randomness)),
-        );
+        let (tasks, ready) = (self.tasks.clone(), self.readiness.flag());
+        let running = run_routine(Arc::new(routine), tasks, self.randomness.clone(), ready);
+        drop(self.tasks.run(running));
     }
 }

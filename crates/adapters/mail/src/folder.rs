@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use kernel::{Clock, Mailer, SendError};
-use tempfile::Builder;
+use tempfile::{Builder, NamedTempFile};
 use tokio::task::spawn_blocking;
 
 use crate::{
@@ -27,6 +27,12 @@ pub struct FolderMailer {
 }
 
 impl FolderMailer {
+    /// Fails where no mail could be written. Creates the folder.
+    pub fn check(folder: &Path) -> io::Result<()> {
+        create_dir_all(folder)?;
+        temporary(folder).map(drop)
+    }
+
     /// The first mail creates the folder.
     pub fn new(
         sender: &SenderSettings,
@@ -60,8 +66,13 @@ struct WriteError(#[from] io::Error);
 /// Each call uses a separate temporary file, so that concurrent writes of one mail do not interfere.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
     create_dir_all(folder)?;
-    let mut file = Builder::new().prefix(".").suffix(".tmp").tempfile_in(folder)?;
+    let mut file = temporary(folder)?;
     file.write_all(bytes)?;
     file.persist(folder.join(name)).map_err(|refused| refused.error)?;
     Ok(())
+}
+
+/// Deleted unless it is renamed.
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    Builder::new().prefix(".").suffix(".tmp").tempfile_in(folder)
 }

@@ -78,6 +78,18 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
+    /// Whether the server does not let the role in, whatever it does with open connections.
+    fn is_of_role(&self) -> bool {
+        let code = self.error.as_ref().ok().and_then(tokio_postgres::Error::code);
+        code.is_some_and(|code| {
+            [
+                SqlState::INVALID_PASSWORD,
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+            ]
+            .contains(code)
+        })
+    }
+
     /// Advice about this failure, if there is any; never names the server.
     fn advice(&self) -> Option<&'static str> {
         let error = self.error.as_ref().ok()?;
@@ -115,6 +127,10 @@ fn login_advice(code: &SqlState) -> Option<&'static str> {
         SqlState::INSUFFICIENT_PRIVILEGE => {
             Some("the role may not connect to the database: grant it CONNECT")
         }
+        SqlState::TOO_MANY_CONNECTIONS => Some(
+            "all its connections are taken: raise the server's max_connections, lower database.pool_size of the processes, or put a \
+             PgBouncer between",
+        ),
         _ => None,
     }
 }
@@ -197,6 +213,14 @@ impl Connector {
         Ok(client)
     }
 
+    /// Whether a new connection is refused because of the role's name or password.
+    pub(crate) async fn refuses_role(&self) -> bool {
+        match self.open_bare().await {
+            Err(ConnectError::Refused(refusals)) => refusals.iter().any(Refusal::is_of_role),
+            Err(_) | Ok(_) => false,
+        }
+    }
+
     /// Tries the hosts in turn; each gets its share of the remaining time.
     async fn connect_to_any(&self) -> Result<(Client, Driver), ConnectError> {
         let end = Instant::now() + self.timeout;
@@ -253,6 +277,8 @@ mod tests {
         assert!(password.contains("password"), "{password}");
         let name = login_advice(&SqlState::INVALID_CATALOG_NAME).unwrap();
         assert!(name.contains("database of that name"), "{name}");
-        assert_eq!(login_advice(&SqlState::TOO_MANY_CONNECTIONS), None);
+        let full = login_advice(&SqlState::TOO_MANY_CONNECTIONS).unwrap();
+        assert!(full.contains("max_connections"), "{full}");
+        assert_eq!(login_advice(&SqlState::ADMIN_SHUTDOWN), None);
     }
 }

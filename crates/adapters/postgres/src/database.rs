@@ -94,6 +94,13 @@ pub struct Database {
     tools: Tools,
 }
 
+/// How many connections a server allows ordinary roles, and how many others than this process's pool hold now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionRoom {
+    pub allowed: usize,
+    pub others: usize,
+}
+
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database")
@@ -312,6 +319,27 @@ impl Database {
     /// names the server.
     pub fn advice(&self) -> Option<&'static str> {
         self.connector.advice()
+    }
+
+    /// Whether the database refuses new connections because of the role's name or password.
+    pub async fn refuses_role(&self) -> bool {
+        self.connector.refuses_role().await
+    }
+
+    /// The connections that the server allows this role.
+    pub async fn connection_room(&self) -> Result<ConnectionRoom, StoreError> {
+        let own = self.pool.status().size;
+        let room = sql!((i32, i64):
+            "select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer \
+               - coalesce(current_setting('reserved_connections', true), '0')::integer, \
+               (select count(*) from pg_stat_activity where backend_type = 'client backend')");
+        let room = self.autocommit("schema").row(room).await?;
+        let (allowed, open) =
+            room.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
+        Ok(ConnectionRoom {
+            allowed: usize::try_from(allowed).unwrap_or_default(),
+            others: usize::try_from(open).unwrap_or_default().saturating_sub(own),
+        })
     }
 
     /// Deletes one small batch of expired credentials and panel data, and reports whether more is left.

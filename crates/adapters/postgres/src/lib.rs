@@ -44,7 +44,7 @@ pub use connection::{
     pool::PoolState,
     url::{DatabaseUrlError, check_url},
 };
-pub use database::{Database, DatabaseSettings};
+pub use database::{ConnectionRoom, Database, DatabaseSettings};
 pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate};
 pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;

@@ -12,7 +12,7 @@ use figment::{
 };
 
 use super::{
-    Config, ConfigError, Problem,
+    Config, ConfigError, LogFormat, Problem,
     error::with_value,
     reference::{Key, keys},
 };
@@ -121,20 +121,35 @@ impl Sources {
         self
     }
 
-    /// Reads and checks the configuration.
-    pub fn load(mut self) -> Result<Loaded, ConfigError> {
-        let mut figment = Figment::new();
-        if let Some(path) = &self.file {
-            figment = figment.merge(Layer::file(path)?);
-        }
+    /// All layers, and the first of the file's problems.
+    fn merged(&self) -> (Figment, Result<(), ConfigError>) {
+        let file = self.file.as_deref().map(Layer::file).transpose();
+        let (file, outcome) = match file {
+            Ok(file) => (file, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        let mut environment = self.environment.iter().collect::<Vec<_>>();
         // `DATABASE_URL` first: the key's own variable is more specific and overrides it.
-        self.environment
-            .sort_by_key(|(name, _)| (name != "DATABASE_URL", name.clone()));
-        let environment = self.environment.iter();
-        let variables = environment.filter_map(|(name, value)| Layer::variable(name, value));
-        for layer in variables.chain(self.flags) {
-            figment = figment.merge(layer);
-        }
+        environment.sort_by_key(|(name, _)| (name != "DATABASE_URL", name));
+        let variables = environment
+            .into_iter()
+            .filter_map(|(name, value)| Layer::variable(name, value));
+        let layers = file
+            .into_iter()
+            .chain(variables)
+            .chain(self.flags.iter().cloned());
+        (layers.fold(Figment::new(), Figment::merge), outcome)
+    }
+
+    /// The format of the log, also of a configuration that is refused.
+    pub fn log_format(&self) -> LogFormat {
+        self.merged().0.extract_inner("log.format").unwrap_or_default()
+    }
+
+    /// Reads and checks the configuration.
+    pub fn load(self) -> Result<Loaded, ConfigError> {
+        let (figment, outcome) = self.merged();
+        outcome?;
         let config: Config = figment
             .extract_lossy()
             .map_err(|errors| ConfigError::refused(errors, &figment))?;

@@ -1,7 +1,7 @@
 //! Delivers webhooks, records metrics, and wakes queues that were missed.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -42,6 +42,8 @@ pub(super) struct Deliveries {
     pub(super) schedule: RetrySchedule,
     pub(super) slots: Slots,
     pub(super) tasks: Tasks,
+    /// Whether the process is ready.
+    pub(super) ready: Arc<AtomicBool>,
 }
 
 #[async_trait]
@@ -56,7 +58,7 @@ impl Routine for Deliveries {
             signal: &QueueSignal(&self.queued),
             observer: &DeliveryObserver {
                 clock: &*self.clock,
-                streak: Mutex::default(),
+                streak: Mutex::new(FailureStreak::new(Arc::clone(&self.ready))),
             },
             schedule: self.schedule,
             slots: self.slots,

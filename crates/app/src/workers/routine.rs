@@ -1,6 +1,12 @@
 //! The loop of every worker: a batch, then a pause, until the process stops.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use kernel::{Randomness, StoreError, error_chain};
@@ -23,9 +29,14 @@ pub(super) trait Routine: Send + Sync + 'static {
 }
 
 /// Runs batches until the process stops; a batch in progress is finished first. Each batch is a separate task: if one panics, that is
-/// logged, and the next one follows.
-pub(super) async fn run_routine<R: Routine>(routine: Arc<R>, tasks: Tasks, randomness: Arc<dyn Randomness>) {
-    let mut streak = FailureStreak::default();
+/// logged, and the next one follows. `ready` tells whether the process is.
+pub(super) async fn run_routine<R: Routine>(
+    routine: Arc<R>,
+    tasks: Tasks,
+    randomness: Arc<dyn Randomness>,
+    ready: Arc<AtomicBool>,
+) {
+    let mut streak = FailureStreak::new(ready);
     loop {
         let batch = {
             let routine = Arc::clone(&routine);
@@ -54,13 +65,22 @@ fn with_jitter(pause: Duration, randomness: &dyn Randomness) -> Duration {
 }
 
 /// A row of failures.
-#[derive(Default)]
 pub(super) struct FailureStreak {
     failures: u32,
     is_logged: bool,
+    /// Whether the process is ready.
+    ready: Arc<AtomicBool>,
 }
 
 impl FailureStreak {
+    pub(super) fn new(ready: Arc<AtomicBool>) -> Self {
+        Self {
+            failures: 0,
+            is_logged: false,
+            ready,
+        }
+    }
+
     /// Logs a failure unless the previous batch failed too, and returns the pause after it.
     pub(super) fn log_failure(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
         let cause = error_chain(error);
@@ -75,8 +95,16 @@ impl FailureStreak {
                 self.is_logged = true;
             }
         }
-        metrics::counter!("worker_failures_total", "worker" => worker).increment(1);
+        if self.counts(error) {
+            metrics::counter!("worker_failures_total", "worker" => worker).increment(1);
+        }
         self.next_pause()
+    }
+
+    /// Failures of an outage do not count: `/readyz` and its alert tell of it. A worker's first one may come before the process has noticed.
+    fn counts(&self, error: &UnitOfWorkError) -> bool {
+        let is_outage = matches!(error, UnitOfWorkError::Store(StoreError::Unavailable(_)));
+        !is_outage || self.failures > 0 && self.ready.load(Ordering::Relaxed)
     }
 
     fn next_pause(&mut self) -> Duration {
@@ -86,7 +114,8 @@ impl FailureStreak {
     }
 
     pub(super) fn log_recovery(&mut self, worker: &'static str) {
-        if std::mem::take(self).is_logged {
+        self.failures = 0;
+        if std::mem::take(&mut self.is_logged) {
             tracing::info!(worker, "a worker works again");
         }
     }
@@ -94,7 +123,7 @@ impl FailureStreak {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use adapter_sealing::SystemRandomness;
     use kernel::MockRandomness;
@@ -130,7 +159,8 @@ mod tests {
         let tasks = Tasks::new(Handle::current());
         let failing = Arc::new(Failing::default());
         let randomness = Arc::new(SystemRandomness::new());
-        drop(tasks.run(run_routine(Arc::clone(&failing), tasks.clone(), randomness)));
+        let running = run_routine(Arc::clone(&failing), tasks.clone(), randomness, Arc::default());
+        drop(tasks.run(running));
         failing.third.notified().await;
         tasks.stop();
         let drained = timeout(Duration::from_secs(1), tasks.drained()).await;
@@ -139,7 +169,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_bound_until_a_success_and_have_jitter() {
-        let mut streak = FailureStreak::default();
+        let mut streak = FailureStreak::new(Arc::default());
         let pauses = [(); 7].map(|()| streak.next_pause().as_secs());
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
         streak.log_recovery("failing");
@@ -150,5 +180,18 @@ mod tests {
             with_jitter(Duration::from_secs(10), &randomness).as_secs()
         };
         assert_eq!([seconds(0), seconds(255)], [5, 15]);
+    }
+
+    #[test]
+    fn failures_of_an_outage_do_not_count_unless_the_process_is_ready_all_the_same() {
+        let ready = Arc::new(AtomicBool::new(true));
+        let mut streak = FailureStreak::new(Arc::clone(&ready));
+        let away = UnitOfWorkError::Store(StoreError::Unavailable("away".into()));
+        let other = UnitOfWorkError::Store(StoreError::unexpected("failing"));
+        assert!(!streak.counts(&away) && streak.counts(&other));
+        streak.next_pause();
+        assert!(streak.counts(&away));
+        ready.store(false, Ordering::Relaxed);
+        assert!(!streak.counts(&away) && streak.counts(&other));
     }
 }
