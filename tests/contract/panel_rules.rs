@@ -175,13 +175,9 @@ async fn an_applications_page_shows_the_days_requests_by_status() {
 
 #[tokio::test]
 async fn a_sign_in_is_503_while_the_queue_of_password_hashes_is_full() {
-    let world = world_with(&[
-        ("PANEL__PASSWORD_HASHES_AT_A_TIME", "1"),
-        ("PANEL__PASSWORD_HASHES_WAITING", "0"),
-    ])
-    .await;
+    let world = world_with(&[("PANEL__SIGN_IN_LIMIT_PER_IP", "1000")]).await;
     let mut crowd = Vec::new();
-    for n in 0..12 {
+    for n in 0..120 {
         let mut browser = world.visitor();
         let page = browser.page("/panel/sign-in").await;
         let email = format!("nobody-{n}@shop.example");

@@ -1,6 +1,8 @@
 //! `admin`: operators' tokens, tokens, connections, deliveries, the audit log and keys.
 
-use blackbox::{Finished, Receiver, Reply, World, eventually, offer_id, run, run_fed, soon_again};
+use blackbox::{Expect, Finished, Receiver, Reply, World, eventually, offer_id, run, run_fed, soon_again};
+use chrono::TimeDelta;
+use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{ServerOptions, TestServer};
 
@@ -70,6 +72,10 @@ async fn an_operator_token_is_made_listed_and_revoked() {
     let made = admin_json(&world, "operator-tokens create ci").await.remove(0);
     assert_eq!(made["name"], "ci");
     assert_eq!(office(&world, made["token"].as_str().unwrap()).await, 200);
+    let listed = admin_json(&world, "operator-tokens list").await;
+    let ci = listed.iter().find(|one| one["name"] == "ci").unwrap();
+    assert!(ci["used_at"].is_string() && ci["expires_at"].is_null(), "{ci}");
+    assert_eq!(ci["scopes"], json!(["read", "write"]));
 
     let unknown = format!("revoke {}", offer_id(1));
     for (wrong, code) in [
@@ -78,6 +84,8 @@ async fn an_operator_token_is_made_listed_and_revoked() {
         ("create", 2),
         ("create --name", 2),
         ("create one --name two", 2),
+        ("create one --expires-in 0s", 2),
+        ("create one --expires-in soon", 2),
     ] {
         let wrong = format!("operator-tokens {wrong}");
         admin(&world, &wrong).await.ended(code);
@@ -90,6 +98,39 @@ async fn an_operator_token_is_made_listed_and_revoked() {
         let has_example = refused.contains("such as 0197a5c4-");
         assert!(has_example && !refused.contains("invalid length"), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn an_operator_token_expires_and_may_be_for_reading_alone() {
+    let world = world().await;
+    let clock = world.database.control_clock().await;
+    let made = admin_json(
+        &world,
+        "operator-tokens create report --read-only --expires-in 1h",
+    )
+    .await
+    .remove(0);
+    let token = made["token"].as_str().unwrap();
+    let of = |method, path: &str| {
+        let request = world
+            .client
+            .request(method, &format!("{}{path}", world.server.backoffice_url));
+        request.bearer(token)
+    };
+    of(Method::GET, "/sellers").send().await.expect(200);
+    let seller = json!({"name": "K", "email": "k@shop.example"});
+    let refused = of(Method::POST, "/sellers").json(&seller).send().await;
+    refused.refused(403, "insufficient_scope");
+    of(Method::GET, "/nothing").send().await.refused(404, "not_found");
+    clock.advance(TimeDelta::minutes(61)).await;
+    assert_eq!(office(&world, token).await, 401);
+    let listed = admin_json(&world, "operator-tokens list").await;
+    let listed = listed.iter().find(|one| one["name"] == "report").unwrap();
+    assert_eq!(listed["scopes"], json!(["read"]));
+    assert!(
+        listed["expires_at"].as_str() > listed["used_at"].as_str(),
+        "{listed}"
+    );
 }
 
 #[tokio::test]
@@ -303,7 +344,7 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
     let expected = json!({
         "id": newest["id"], "seller_id": seller.id, "subscription_id": hook.id, "event": newest["event"],
         "created_at": newest["created_at"], "attempts": 6, "next_retry_at": null, "response_status": 503,
-        "error": null,
+        "error": null, "application": subscription["application"], "url": receiver.url,
     });
     assert_eq!(*newest, expected);
     let id = newest["id"].as_str().unwrap();
@@ -332,6 +373,14 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
     assert_eq!(arrived.json()["event"], newest["event"]);
     assert!(arrived.json().to_string().contains(&order.number));
     is_audited(&world, id, "delivery.repeated").await;
+    // Everything that was given up since an instant, and nothing since a later one.
+    let none = admin_json(&world, "webhooks deliver-again --since 2999-01-01T00:00:00Z").await;
+    assert_eq!(none, Vec::<Value>::new());
+    let seen = receiver.count();
+    let all = admin_json(&world, "webhooks deliver-again --since 2020-01-01T00:00:00Z").await;
+    assert!(!all.is_empty());
+    receiver.has(seen + all.len()).await;
+    admin(&world, "webhooks deliver-again").await.ended(2);
     let unknown = format!("webhooks deliver-again {} {of}", hook.id);
     admin(&world, &unknown).await.ended(3);
 }

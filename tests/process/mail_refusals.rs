@@ -3,10 +3,10 @@
 use blackbox::{
     MachineNames, MailServer, Point,
     Trouble::{self, HangsUp, Replies},
-    World, line, parcel, until,
+    World, line, parcel, run, until,
 };
 use chrono::TimeDelta;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::TestClock;
 
 use crate::{PROGRAM, metrics, name_servers::FAULTS};
@@ -128,10 +128,39 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     assert!(metrics.lines().any(|line| line == given_up), "{metrics}");
     let log = world
         .server
-        .log_with(|log| log.contains("mails were given up"))
+        .log_with(|log| log.contains("a mail was given up"))
         .await;
     assert!(log.contains("550 5.1.1") && log.contains("554 5.7.1"), "{log}");
+    assert!(log.contains("the mail server is "), "{log}");
     assert!(!log.contains("buyer.example"), "no buyer is told to the log");
+
+    // An operator finds them with their orders, and has one sent again.
+    let environment = [("DATABASE_URL", world.database.url())];
+    let command = ["admin", "mails", "list", "--json"];
+    let listed = run(PROGRAM, &command, &environment).await.success().stdout;
+    let listed: Vec<Value> = listed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let ids: Vec<_> = listed
+        .iter()
+        .map(|mail| mail["order_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, [&spam_id, &gone_id]);
+    let id = listed[0]["id"].as_str().unwrap();
+    let again = ["admin", "mails", "send-again", id];
+    run(PROGRAM, &again, &environment).await.success();
+    is_recorded(&world, &spam_id, "sent_at is not null and attempts = 1").await;
+    assert_eq!(server.taken(&spam).len(), 1);
+    run(PROGRAM, &again, &environment).await.ended(3);
+    let audit = ["admin", "audit", "list", "--about", &spam_id, "--json"];
+    let entry = run(PROGRAM, &audit, &environment).await.success().stdout;
+    let entry: Value = serde_json::from_str(entry.lines().next().unwrap()).unwrap();
+    assert_eq!(entry["action"], "mail.repeated");
+    assert!(
+        entry["os_user"].as_str().is_some_and(|user| !user.is_empty()),
+        "{entry}"
+    );
 }
 
 #[tokio::test]

@@ -2,19 +2,22 @@
 
 mod keys;
 mod listing;
+mod mails;
 mod tokens;
 mod webhooks;
 
 use std::{
+    env,
     fmt::Display,
     io::{self, IsTerminal as _, Write as _},
     str::FromStr,
 };
 
-use accounts::{AuditEntry, OperatorTokenRow, Seller};
+use accounts::{AuditEntry, NewOperatorToken, OperatorTokenRow, Seller};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::{Context as _, bail};
+use chrono::TimeDelta;
 use clap::Subcommand;
 use futures_util::future::BoxFuture;
 use oauth::{Application, ClientId, ConnectedApplication, Scope};
@@ -29,10 +32,14 @@ use uuid::Uuid;
 use self::listing::{Format, Limit, Listed, to_microsecond};
 use crate::{
     command::{Exit, Failure, block_on, note, started},
-    config::{Config, Sources},
+    config::{Config, Period, Sources},
     readiness::require_schema,
     wiring,
 };
+
+/// The longest name of an operating system's user in the audit log.
+const OS_USER_MAX: usize = 100;
+const LONGEST_LIFETIME: TimeDelta = TimeDelta::days(36_600);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -45,6 +52,9 @@ pub(crate) enum Command {
     /// Subscriptions, and deliveries that have not arrived
     #[command(subcommand)]
     Webhooks(webhooks::Command),
+    /// Mails to buyers that were given up
+    #[command(subcommand)]
+    Mails(mails::Command),
     /// Tokens for the back office
     #[command(subcommand)]
     OperatorTokens(OperatorTokens),
@@ -64,6 +74,12 @@ pub(crate) enum OperatorTokens {
     Create {
         #[command(flatten)]
         name: Name,
+        /// For how long it can be used, such as 90d [default: for ever]
+        #[arg(long, value_name = "DURATION", value_parser = lifetime)]
+        expires_in: Option<TimeDelta>,
+        /// Only for reading: changes are refused
+        #[arg(long)]
+        read_only: bool,
         #[command(flatten)]
         format: Format,
     },
@@ -140,6 +156,7 @@ impl Command {
                 Self::OperatorTokens(command) => command.run(&database).await,
                 Self::Connections(command) => command.run(&database).await,
                 Self::Webhooks(command) => command.run(&database).await,
+                Self::Mails(command) => command.run(&database).await,
                 Self::Audit(command) => command.run(&database).await,
                 Self::Keys(_) => Ok(()),
             }
@@ -149,21 +166,41 @@ impl Command {
 
 /// The configured database, if the program can use its schema.
 pub(crate) async fn open_database(config: &Config) -> anyhow::Result<Database> {
-    let database = wiring::database(config)?;
+    let database = wiring::database(config)?.with_os_user(os_user());
     require_schema(&database, false).await?;
     Ok(database)
+}
+
+/// The operating system's user of this process. With sudo also the one who called it: `jan as root`.
+fn os_user() -> Option<String> {
+    let user = whoami::username().ok()?;
+    let caller = env::var("SUDO_USER")
+        .ok()
+        .filter(|caller| !caller.is_empty() && *caller != user);
+    let name = caller.map_or_else(|| user.clone(), |caller| format!("{caller} as {user}"));
+    Some(name.chars().take(OS_USER_MAX).collect()).filter(|name: &String| !name.is_empty())
 }
 
 impl OperatorTokens {
     async fn run(self, database: &Database) -> anyhow::Result<()> {
         let units = database.units();
         match self {
-            Self::Create { name, format } => {
+            Self::Create {
+                name,
+                expires_in,
+                read_only,
+                format,
+            } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
                 let name = operator_token_name(name)
                     .map_err(|error| Failure(Exit::Usage, format!("the name {error}")))?;
                 let randomness = SystemRandomness::new();
-                let (id, token) = create_operator_token(&*units, &randomness, &name).await?;
+                let new = NewOperatorToken {
+                    name: name.clone(),
+                    lifetime: expires_in,
+                    read_only,
+                };
+                let (id, token) = create_operator_token(&*units, &randomness, new).await?;
                 note(format_args!(
                     "created the operator token {id}; it is shown only once:"
                 ));
@@ -192,17 +229,35 @@ impl Listed for OperatorTokenRow {
     const COLUMNS: &'static [(&'static str, &'static str)] = &[
         ("ID", "id"),
         ("CREATED", "created_at"),
+        ("USED", "used_at"),
+        ("EXPIRES", "expires_at"),
         ("REVOKED", "revoked_at"),
+        ("SCOPES", "scopes"),
         ("NAME", "name"),
     ];
+
+    fn cell(&self, heading: &str) -> Option<String> {
+        (heading == "SCOPES").then(|| scopes_of(self).join(" "))
+    }
 
     fn object(&self) -> Value {
         json!({
             "id": self.id.to_string(),
             "name": self.name,
+            "scopes": scopes_of(self),
             "created_at": to_microsecond(self.created_at),
+            "used_at": self.used_at.map(to_microsecond),
+            "expires_at": self.expires_at.map(to_microsecond),
             "revoked_at": self.revoked_at.map(to_microsecond),
         })
+    }
+}
+
+fn scopes_of(token: &OperatorTokenRow) -> &'static [&'static str] {
+    if token.read_only {
+        &["read"]
+    } else {
+        &["read", "write"]
     }
 }
 
@@ -246,8 +301,10 @@ impl Listed for AuditEntry {
     ];
 
     fn cell(&self, heading: &str) -> Option<String> {
-        let id = self.actor.id().map(|id| format!(" {id}")).unwrap_or_default();
-        (heading == "ACTOR").then(|| format!("{}{id}", self.actor.kind()))
+        let id = self.actor.id().map(|id| id.to_string());
+        let who = id.or_else(|| self.os_user.clone());
+        let who = who.map(|who| format!(" {who}")).unwrap_or_default();
+        (heading == "ACTOR").then(|| format!("{}{who}", self.actor.kind()))
     }
 
     fn object(&self) -> Value {
@@ -258,6 +315,7 @@ impl Listed for AuditEntry {
             "address": self.address.map(|address| address.to_string()),
             "action": self.action.as_str(),
             "subject": self.subject,
+            "os_user": self.os_user,
         })
     }
 }
@@ -291,6 +349,15 @@ impl Listed for ConnectedApplication {
             "used_at": self.used_at.map(to_microsecond),
         })
     }
+}
+
+/// A duration from now on.
+fn lifetime(text: &str) -> Result<TimeDelta, String> {
+    let period = Period::try_from(text.to_owned())?;
+    if period.0.is_zero() || period.time_delta() > LONGEST_LIFETIME {
+        return Err("must be longer than nothing and at most 36600d".to_owned());
+    }
+    Ok(period.time_delta())
 }
 
 fn id(text: &str) -> Result<Uuid, String> {

@@ -18,7 +18,7 @@ use std::{
 };
 
 use adapter_postgres::{DatabaseSettings, check_url};
-use adapter_sealing::{HashingBounds, KeyError, KeyRing};
+use adapter_sealing::{KeyError, KeyRing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -327,6 +327,17 @@ impl DatabaseConfig {
         checked.collect()
     }
 
+    /// Whether `direct_url` bypasses something before the server.
+    pub fn has_pooler(&self) -> bool {
+        let server = |url: &Option<Secret>| {
+            let url = url.as_ref()?.expose();
+            let place = url.rsplit_once('@').map_or(url, |(_, place)| place);
+            place.split(['/', '?']).next().map(str::to_owned)
+        };
+        let direct = server(&self.direct_url);
+        direct.is_some() && direct != server(&self.url)
+    }
+
     /// The adapter's settings for the database at `url`.
     pub fn settings(&self, url: &str, default_rate_limit: NonZeroU32) -> DatabaseSettings {
         DatabaseSettings {
@@ -408,37 +419,22 @@ pub struct PanelConfig {
     #[schemars(extend("x-range" = "from 1 to 1000000"))]
     #[default(30)]
     pub sign_in_limit_per_ip: u32,
-    /// The same for one account. Further attempts wait, each a second longer than the one before, so that nobody can lock the owner out.
-    #[schemars(extend("x-range" = "from 1 to 1000000"))]
-    #[default(5)]
-    pub sign_in_undelayed_per_account: u32,
-    /// The longest wait of such an attempt.
+    /// The longest wait of an attempt. Beyond five a minute for one account each waits a second longer than the one before, so that nobody
+    /// can lock the owner out.
     #[schemars(extend("x-range" = "from 0s to 30s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub sign_in_longest_delay: Period,
-    /// Passwords that one process hashes concurrently; each takes 19 MiB and a core for tens of milliseconds.
-    #[schemars(extend("x-range" = "from 1 to 512"))]
-    #[default(2)]
-    pub password_hashes_at_a_time: u16,
-    /// Passwords that wait to be hashed. Further attempts are 503.
-    #[schemars(extend("x-range" = "from 0 to 65535"))]
-    #[default(64)]
-    pub password_hashes_waiting: u16,
 }
+
+/// Attempts a minute for one account that do not wait.
+const UNDELAYED_PER_ACCOUNT: u32 = 5;
 
 impl PanelConfig {
     pub(crate) fn attempts(&self) -> AttemptLimits {
         AttemptLimits {
             per_address: self.sign_in_limit_per_ip,
-            undelayed_per_account: self.sign_in_undelayed_per_account,
+            undelayed_per_account: UNDELAYED_PER_ACCOUNT,
             longest_delay: self.sign_in_longest_delay.0,
-        }
-    }
-
-    pub(crate) fn hashing(&self) -> HashingBounds {
-        HashingBounds {
-            at_a_time: self.password_hashes_at_a_time.into(),
-            waiting: self.password_hashes_waiting.into(),
         }
     }
 }

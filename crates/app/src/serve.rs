@@ -143,9 +143,9 @@ fn all_address_networks(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
 /// Warns once the database is reached if its server has too few connections for this process beside those that others hold. Behind a
-/// pooler, which `database.direct_url` bypasses, the pooler's limit counts, and it is not known here.
+/// pooler the pooler's limit counts, and it is not known here.
 async fn warn_of_few_connections(shared: Shared, own: usize) {
-    if shared.config.database.direct_url.is_some() {
+    if shared.config.database.has_pooler() {
         return;
     }
     shared.readiness.reached().await;

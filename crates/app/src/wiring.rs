@@ -13,7 +13,7 @@ use adapter_docs_site::{Audience, Docs, DocsSettings};
 use adapter_http::{HttpSettings as ApiSettings, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
-use adapter_sealing::{Argon2Hasher, KeyError, KeyRing, SystemRandomness};
+use adapter_sealing::{Argon2Hasher, HashingBounds, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use ipnet::IpNet;
 use orders::PollSchedule;
@@ -31,6 +31,11 @@ use crate::{
 
 /// The marketplace has few connections, but an import must not block other requests.
 const BACKOFFICE_THREADS: usize = 2;
+/// Two at a time leave other requests their cores. Those who wait behind 64 get their answer after about a second.
+const PASSWORD_HASHES: HashingBounds = HashingBounds {
+    at_a_time: 2,
+    waiting: 64,
+};
 /// The connections of a thread of the public listener, beside the pool.
 const CONNECTIONS_OF_A_THREAD: usize = 8;
 
@@ -92,7 +97,7 @@ impl Shared {
             public_url,
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
-            passwords: Arc::new(Argon2Hasher::new(config.panel.hashing())),
+            passwords: Arc::new(Argon2Hasher::new(PASSWORD_HASHES)),
             randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),

@@ -2,6 +2,7 @@
 
 use std::{future::ready, ops::Deref, path::Path, process::Command, time::Duration};
 
+use accounts::NewOperatorToken;
 use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{KeyRing, SystemRandomness};
 
@@ -234,7 +235,8 @@ async fn operator_token(database: &TestDatabase) -> String {
         default_rate_limit: std::num::NonZeroU32::MIN,
     };
     let units = Database::new(settings).expect("the URL is fine").units();
-    usecases::operator_tokens::create_operator_token(&*units, &SystemRandomness::new(), "tests")
+    let new = NewOperatorToken::named("tests");
+    usecases::operator_tokens::create_operator_token(&*units, &SystemRandomness::new(), new)
         .await
         .expect("the operator token is stored")
         .1

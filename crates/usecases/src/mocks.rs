@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use accounts::{
-    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewSeller, PasswordHash, Seller, Session,
+    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, PasswordHash,
+    Seller, Session,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, Claim, CommitError, OfferId, SellerId, StoreError, StoredResponse};
+use kernel::{Change, Claim, CommitError, MailId, OfferId, SellerId, StoreError, StoredResponse};
 use mockall::mock;
 use oauth::{
     Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent, ConsentId, Count, FamiliesOf,
@@ -73,6 +74,7 @@ mock! {
         async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool, placed_at: DateTime<Utc>) -> Result<(), StoreError>;
         async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
         async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
+        async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError>;
         async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
     }
 
@@ -107,7 +109,7 @@ mock! {
         async fn add_personal_token(&self, seller: SellerId, family: FamilyId, name: &str) -> Result<(), StoreError>;
         async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
         async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
-        async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError>;
+        async fn add_operator_token(&self, id: Uuid, hash: SecretHash, token: NewOperatorToken) -> Result<(), StoreError>;
         async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
     }
 }

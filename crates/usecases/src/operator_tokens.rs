@@ -1,6 +1,6 @@
 //! Operator tokens, created and revoked on the command line, with an audit log entry.
 
-use accounts::Action;
+use accounts::{Action, NewOperatorToken};
 use kernel::{Invalid, Randomness};
 use oauth::{OperatorToken, SecretHash};
 use uuid::Uuid;
@@ -21,22 +21,27 @@ pub fn operator_token_name(name: String) -> Result<String, Invalid> {
 pub async fn create_operator_token(
     units: &dyn UnitOfWork,
     randomness: &dyn Randomness,
-    name: &str,
+    new: NewOperatorToken,
 ) -> Result<(Uuid, OperatorToken), UnitOfWorkError> {
     let (id, token) = (
         randomness.uuid(),
         OperatorToken::from_random(&randomness.secret()),
     );
-    let input = (id, name, token.hash());
-    transact(units, &input, |tx, (id, name, hash)| {
-        Box::pin(add(tx, *id, name, *hash))
+    let input = (id, token.hash(), new);
+    transact(units, &input, |tx, (id, hash, new)| {
+        Box::pin(add(tx, *id, *hash, new.clone()))
     })
     .await?;
     Ok((id, token))
 }
 
-async fn add(tx: &dyn Transaction, id: Uuid, name: &str, hash: SecretHash) -> Result<(), UnitOfWorkError> {
-    tx.add_operator_token(id, name, hash).await?;
+async fn add(
+    tx: &dyn Transaction,
+    id: Uuid,
+    hash: SecretHash,
+    new: NewOperatorToken,
+) -> Result<(), UnitOfWorkError> {
+    tx.add_operator_token(id, hash, new).await?;
     let by = ActingOperator::CommandLine;
     Ok(by.log(tx, Action::OperatorTokenCreated, id).await?)
 }
@@ -75,7 +80,8 @@ mod tests {
             });
             units
         };
-        let created = create_operator_token(&units(Action::OperatorTokenCreated, 1), &chance(), "ci").await;
+        let created = units(Action::OperatorTokenCreated, 1);
+        let created = create_operator_token(&created, &chance(), NewOperatorToken::named("ci")).await;
         let (id, token) = created.unwrap();
         assert_eq!(id, Uuid::from_u128(1));
         assert!(token.reveal().starts_with("ps_op_"));

@@ -1,8 +1,12 @@
-//! A worker sends due mails of one kind.
+//! A worker sends due mails of one kind; an operator has one that was given up sent again.
 
+use accounts::{AccountStore, Action};
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::{DueMail, Mail, MailQueue, MailStep, Mailer, Randomness, StoreError};
+use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, Randomness, StoreError};
+use orders::OrderStore;
+
+use crate::ActingOperator;
 
 /// How many mails are leased at a time.
 const BATCH: u16 = 20;
@@ -17,7 +21,7 @@ pub struct MailSending<'a, M> {
 }
 
 /// Sends a batch concurrently, so that a slow server does not let leases expire. Returns the outcome of each mail.
-pub async fn send_mails<M: Mail>(sending: MailSending<'_, M>) -> Result<Vec<MailStep>, StoreError> {
+pub async fn send_mails<M: Mail>(sending: MailSending<'_, M>) -> Result<Vec<(MailId, MailStep)>, StoreError> {
     let due = sending
         .queue
         .lease_mails(sending.randomness.uuid(), BATCH, LEASE)
@@ -26,16 +30,33 @@ pub async fn send_mails<M: Mail>(sending: MailSending<'_, M>) -> Result<Vec<Mail
     sent.into_iter().collect()
 }
 
-async fn send_one<M: Mail>(sending: &MailSending<'_, M>, due: &DueMail<M>) -> Result<MailStep, StoreError> {
+async fn send_one<M: Mail>(
+    sending: &MailSending<'_, M>,
+    due: &DueMail<M>,
+) -> Result<(MailId, MailStep), StoreError> {
     let outcome = sending.mailer.send(&due.mail).await;
     let next = MailStep::after(due.attempt, &outcome);
     sending.queue.settle_mail(due.mail.id(), due.fence, next).await?;
-    Ok(next)
+    Ok((due.mail.id(), next))
+}
+
+/// Queues a buyer's mail that was given up again; false if there is no such mail.
+pub async fn send_again(
+    orders: &dyn OrderStore,
+    accounts: &dyn AccountStore,
+    by: ActingOperator,
+    mail: MailId,
+) -> Result<bool, StoreError> {
+    let Some(order) = orders.requeue_mail(mail).await? else {
+        return Ok(false);
+    };
+    by.log(accounts, Action::MailRequeued, order).await?;
+    Ok(true)
 }
 
 #[cfg(test)]
 mod tests {
-    use kernel::{MailId, MockMailQueue, MockMailer, SendError};
+    use kernel::{MockMailQueue, MockMailer, SendError};
     use uuid::Uuid;
 
     use super::*;
@@ -78,6 +99,8 @@ mod tests {
             randomness: &chance(),
         };
         let steps = send_mails(sending).await.unwrap();
-        assert_eq!(steps, [MailStep::Retry(TimeDelta::minutes(1)), MailStep::Sent]);
+        let id = |id| MailId::from(Uuid::from_u128(id));
+        let retried = MailStep::Retry(TimeDelta::minutes(1));
+        assert_eq!(steps, [(id(1), retried), (id(2), MailStep::Sent)]);
     }
 }

@@ -81,7 +81,7 @@ pub(crate) struct RegisterApplication {
 impl Operation<BackOffice> for RegisterApplication {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers/{seller}/applications";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let registration = validation::body(incoming, fields(), |fields| raw_registration(fields).check())?;
@@ -165,7 +165,7 @@ pub(crate) struct ReadApplication {
 impl Operation<BackOffice> for ReadApplication {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/applications/{client_id}";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;
@@ -191,7 +191,7 @@ pub(crate) struct AdjustApplication {
 impl Operation<BackOffice> for AdjustApplication {
     const METHOD: Method = Method::PATCH;
     const PATH: &'static str = "/applications/{client_id}";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let own = |limit| NonZeroU32::new(limit).map_or(RateLimit::Default, RateLimit::Own);
@@ -226,7 +226,7 @@ pub(crate) struct DeleteApplication {
 impl Operation<BackOffice> for DeleteApplication {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/applications/{client_id}";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;
@@ -278,7 +278,7 @@ impl Transition for Reinstate {
 impl<M: Transition> Operation<BackOffice> for Move<M> {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = M::PATH;
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;

@@ -36,7 +36,7 @@ pub(crate) struct ListChanges {
 impl Operation<BackOffice> for ListChanges {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/changes";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Read;
     const QUERY: &'static [Parameter] = &[
         Parameter::undocumented("after"),
         Parameter::undocumented("limit"),

@@ -24,7 +24,7 @@ pub(crate) struct ImportOffers {
 impl Operation<BackOffice> for ImportOffers {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers/{seller}/offers:import";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let headers = match MediaType::of(incoming.headers()) {

@@ -31,7 +31,7 @@ pub(crate) struct PutOffer {
 impl Operation<BackOffice> for PutOffer {
     const METHOD: Method = Method::PUT;
     const PATH: &'static str = "/sellers/{seller}/offers/{offer}";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let fields = incoming.json_alone(&body())?;
@@ -66,7 +66,7 @@ pub(crate) struct ReadOffer {
 impl Operation<BackOffice> for ReadOffer {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/sellers/{seller}/offers/{offer}";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;
@@ -93,7 +93,7 @@ pub(crate) struct ModerateOffer {
 impl Operation<BackOffice> for ModerateOffer {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers/{seller}/offers/{offer}/moderation";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let decisions = &[Decision::Propose, Decision::Approve, Decision::Reject];
@@ -133,7 +133,7 @@ pub(crate) struct PriceOffer {
 impl Operation<BackOffice> for PriceOffer {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers/{seller}/offers/{offer}/automatic-price";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let (price,) = incoming.json_alone(&object((required("price", money()),)))?;

@@ -45,7 +45,7 @@ pub(crate) struct PlaceOrder {
 impl Operation<BackOffice> for PlaceOrder {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/orders";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let request = incoming.json_alone(&order())?;
@@ -180,7 +180,7 @@ pub(crate) struct ReadOrder {
 impl Operation<BackOffice> for ReadOrder {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/orders/{order}";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;
@@ -233,7 +233,7 @@ impl Step for Delivery {
 impl<S: Step> Operation<BackOffice> for Settle<S> {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = S::PATH;
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;
@@ -266,7 +266,7 @@ pub(crate) struct ShipOrder {
 impl Operation<BackOffice> for ShipOrder {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/orders/{order}/shipment";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let (seller, carrier, tracking_number) = incoming.json_alone(&object(shipment()))?;
@@ -328,7 +328,7 @@ pub(crate) struct EraseBuyer {
 impl Operation<BackOffice> for EraseBuyer {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/orders/{order}/buyer-erasure";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;

@@ -27,7 +27,7 @@ pub(crate) struct IssueToken {
 impl Operation<BackOffice> for IssueToken {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers/{seller}/personal-tokens";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let fields = (
@@ -69,7 +69,7 @@ pub(crate) struct RevokeToken {
 impl Operation<BackOffice> for RevokeToken {
     const METHOD: Method = Method::DELETE;
     const PATH: &'static str = "/sellers/{seller}/personal-tokens/{token}";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;

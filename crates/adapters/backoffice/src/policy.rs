@@ -23,7 +23,16 @@ pub enum Access {
     /// Anybody who can reach the listener.
     Open,
     /// A caller with an operator token.
-    Operator,
+    Read,
+    /// A caller with one that is not for reading alone.
+    Write,
+}
+
+/// Who calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operator {
+    acting: ActingOperator,
+    read_only: bool,
 }
 
 impl Listener for BackOffice {
@@ -36,7 +45,7 @@ impl Listener for BackOffice {
     const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
     /// `None` for an open operation.
-    type Caller = Option<ActingOperator>;
+    type Caller = Option<Operator>;
     type Scope = Access;
     type ResponseContext = ();
 
@@ -61,7 +70,7 @@ impl Listener for BackOffice {
         access: Option<Access>,
         deadline: Deadline,
         (): &mut (),
-    ) -> Result<Option<ActingOperator>, Error> {
+    ) -> Result<Option<Operator>, Error> {
         let Some(operators) = self.operators.as_ref().filter(|_| access != Some(Access::Open)) else {
             return Ok(None);
         };
@@ -71,22 +80,28 @@ impl Listener for BackOffice {
         };
         let row = row.ok_or_else(|| Problem::unauthorized(&self.settings.realm))?;
         request.record_caller(CallerId::Operator(row.id));
-        Ok(Some(ActingOperator::Token(row.id, request.client)))
+        Ok(Some(Operator {
+            acting: ActingOperator::Token(row.id, request.client),
+            read_only: row.read_only,
+        }))
     }
 
-    fn permit(&self, caller: &Option<ActingOperator>, access: Access) -> Result<(), Problem> {
+    fn permit(&self, caller: &Option<Operator>, access: Access) -> Result<(), Problem> {
+        let realm = &self.settings.realm;
         match (access, caller) {
-            (Access::Open, _) | (Access::Operator, Some(_)) => Ok(()),
-            (Access::Operator, None) => Err(Problem::unauthorized(&self.settings.realm)),
+            (Access::Open, _) | (Access::Read, Some(_)) => Ok(()),
+            (Access::Write, Some(operator)) if !operator.read_only => Ok(()),
+            (Access::Write, Some(_)) => Err(Problem::insufficient_scope("write", realm)),
+            (Access::Read | Access::Write, None) => Err(Problem::unauthorized(realm)),
         }
     }
 
     /// The operators share one key space (D46).
-    fn key_space(&self, _: &Option<ActingOperator>) -> KeySpace {
+    fn key_space(&self, _: &Option<Operator>) -> KeySpace {
         KeySpace::Operator
     }
 
-    fn key_binding(&self, _: &Option<ActingOperator>, _: &str) -> Option<String> {
+    fn key_binding(&self, _: &Option<Operator>, _: &str) -> Option<String> {
         None
     }
 
@@ -95,6 +110,6 @@ impl Listener for BackOffice {
 
 /// The calling operator, for the audit log.
 pub(crate) fn operator(call: &Call<BackOffice>) -> Result<ActingOperator, Problem> {
-    call.caller
-        .ok_or_else(|| Problem::unauthorized(&call.state.settings.realm))
+    let caller = call.caller.map(|operator| operator.acting);
+    caller.ok_or_else(|| Problem::unauthorized(&call.state.settings.realm))
 }

@@ -62,7 +62,7 @@ pub(crate) static TABLE: &[Route<BackOffice>] = &[
 pub fn calls() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     TABLE
         .iter()
-        .map(|route| (route.method.as_str(), route.path, route.scope == Access::Operator))
+        .map(|route| (route.method.as_str(), route.path, route.scope != Access::Open))
 }
 
 #[cfg(test)]

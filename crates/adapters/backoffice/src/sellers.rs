@@ -62,7 +62,7 @@ pub(crate) struct CreateSeller {
 impl Operation<BackOffice> for CreateSeller {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let fields = (
@@ -132,7 +132,7 @@ pub(crate) struct ListSellers {
 impl Operation<BackOffice> for ListSellers {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/sellers";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Read;
     const QUERY: &'static [Parameter] = &[Parameter::undocumented("limit"), Parameter::undocumented("after")];
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
@@ -178,7 +178,7 @@ pub(crate) struct ReadSeller {
 impl Operation<BackOffice> for ReadSeller {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/sellers/{seller}";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Read;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;
@@ -206,7 +206,7 @@ pub(crate) struct CloseSeller {
 impl Operation<BackOffice> for CloseSeller {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers/{seller}/closure";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;
@@ -230,7 +230,7 @@ pub(crate) struct MakeSignInLink {
 impl Operation<BackOffice> for MakeSignInLink {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers/{seller}/sign-in-links";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;
@@ -258,7 +258,7 @@ pub(crate) struct InviteSeller {
 impl Operation<BackOffice> for InviteSeller {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = "/sellers/{seller}/invitations";
-    const SCOPE: Access = Access::Operator;
+    const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;

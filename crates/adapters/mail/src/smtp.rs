@@ -38,6 +38,8 @@ pub struct SmtpMailer {
     renderer: Renderer,
     pool: Pool<Dialer>,
     timeout: Duration,
+    /// The server's name, for the log.
+    host: String,
 }
 
 impl SmtpMailer {
@@ -54,6 +56,7 @@ impl SmtpMailer {
             // Fails only for timeouts without a runtime, and the pool has no timeouts.
             pool: pool.build().map_err(|error| SettingsError::Tls(error.into()))?,
             timeout: smtp.timeout,
+            host: smtp.host.clone(),
         })
     }
 
@@ -85,7 +88,8 @@ impl SmtpMailer {
 impl<M: Content> Mailer<M> for SmtpMailer {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
         let message = self.renderer.render(mail)?;
-        self.deliver(&message).await.map_err(SendError::from)
+        let failed = |failure: SmtpFailure| failure.of_server(&self.host);
+        self.deliver(&message).await.map_err(failed)
     }
 }
 

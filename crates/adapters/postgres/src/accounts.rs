@@ -7,8 +7,8 @@ pub(crate) mod usage;
 use std::net::IpAddr;
 
 use accounts::{
-    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewSeller, OperatorTokenRow, OperatorTokens,
-    PasswordHash, Seller, SellerReader, Session,
+    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, OperatorTokenRow,
+    OperatorTokens, PasswordHash, Seller, SellerReader, Session,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::{
     connection::pool::Autocommit,
-    mails::account_mail,
+    mails::{account_mail, microseconds},
     rate_limits,
     sql::{row, sql},
     unit_of_work::{Tx, expect_rows},
@@ -84,6 +84,9 @@ row! {
         name: String,
         created_at: DateTime<Utc>,
         revoked_at: Option<DateTime<Utc>>,
+        used_at: Option<DateTime<Utc>>,
+        expires_at: Option<DateTime<Utc>>,
+        read_only: bool,
     }
 }
 
@@ -94,6 +97,9 @@ impl From<OperatorRow> for OperatorTokenRow {
             name: row.name,
             created_at: row.created_at,
             revoked_at: row.revoked_at,
+            used_at: row.used_at,
+            expires_at: row.expires_at,
+            read_only: row.read_only,
         }
     }
 }
@@ -103,14 +109,23 @@ pub(crate) struct StoredOperatorTokens(pub(crate) Autocommit);
 
 #[async_trait]
 impl OperatorTokens for StoredOperatorTokens {
+    /// The use is committed asynchronously: a crash may lose the last one.
     async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError> {
-        let valid = sql!(OperatorRow: "select id, name, created_at, revoked_at from operator_tokens \
-            where revoked_at is null and hash = ", hash.bytes().as_slice(), "");
+        let valid = sql!(OperatorRow:
+            "with clock as materialized (select at, mode \
+               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
+             valid as materialized (select o.id, o.name, o.created_at, o.revoked_at, o.used_at, o.expires_at, o.read_only \
+               from clock cross join operator_tokens o where o.hash = ", hash.bytes().as_slice(),
+            " and o.revoked_at is null and (o.expires_at is null or o.expires_at > clock.at)), \
+             used as (update operator_tokens o set used_at = clock.at from clock cross join valid v \
+               where o.id = v.id and (o.used_at is null or o.used_at <= clock.at - interval '1 minute')) \
+             select id, name, created_at, revoked_at, used_at, expires_at, read_only from valid");
         Ok(self.0.row(valid).await?.map(OperatorTokenRow::from))
     }
 
     async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError> {
-        let all = sql!(OperatorRow: "select id, name, created_at, revoked_at from operator_tokens order by created_at, id");
+        let all = sql!(OperatorRow:
+            "select id, name, created_at, revoked_at, used_at, expires_at, read_only from operator_tokens order by created_at, id");
         let rows = self.0.rows(all).await?;
         Ok(rows.into_iter().map(OperatorTokenRow::from).collect())
     }
@@ -241,7 +256,12 @@ impl AccountStore for Tx {
         action: Action,
         subject: &str,
     ) -> Result<(), StoreError> {
-        self.write_later(audit::entry(actor, address, action, subject));
+        let os_user = self
+            .tools()
+            .os_user
+            .clone()
+            .filter(|_| actor == Actor::CommandLine);
+        self.write_later(audit::entry(actor, address, action, subject, os_user));
         Ok(())
     }
 
@@ -270,9 +290,15 @@ impl AccountStore for Tx {
         Ok(self.execute(revoke).await? == 1)
     }
 
-    async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError> {
-        let insert = sql!((): "insert into operator_tokens (id, name, hash) values (", id, ", ", name, ", ",
-            hash.bytes().as_slice(), ")");
+    async fn add_operator_token(
+        &self,
+        id: Uuid,
+        hash: SecretHash,
+        token: NewOperatorToken,
+    ) -> Result<(), StoreError> {
+        let insert = sql!((): "insert into operator_tokens (id, name, hash, expires_at, read_only) values (", id, ", ",
+            token.name, ", ", hash.bytes().as_slice(), ", api_now() + ", token.lifetime.map(microseconds),
+            " * interval '1 microsecond', ", token.read_only, ")");
         expect_rows("operator_tokens", self.execute(insert).await?, 1)
     }
 

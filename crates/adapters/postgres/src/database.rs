@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
 use oauth::{ApplicationDirectory, ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter};
 use offers::OfferReader;
-use orders::{OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
+use orders::{MailDirectory, OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
@@ -31,7 +31,7 @@ use crate::{
     feed::Feed,
     gate::TokenGate,
     idempotency::StoredClaims,
-    mails::{AccountMails, ShipmentMails},
+    mails::{AccountMails, GivenUpMails, ShipmentMails},
     oauth::{
         applications::{AllApplications, Applications},
         client_tokens::IssuedTokens,
@@ -149,6 +149,7 @@ impl Database {
                     interval: POLL_INTERVAL,
                 },
                 queued: Arc::default(),
+                os_user: None,
             },
         })
     }
@@ -164,6 +165,13 @@ impl Database {
     #[must_use]
     pub const fn with_polling(mut self, schedule: PollSchedule) -> Self {
         self.tools.schedule = schedule;
+        self
+    }
+
+    /// Sets the operating system's user that the audit log names for the actions of a command line.
+    #[must_use]
+    pub fn with_os_user(mut self, name: Option<String>) -> Self {
+        self.tools.os_user = name;
         self
     }
 
@@ -214,6 +222,11 @@ impl Database {
     /// The queue of mails to buyers.
     pub fn mail_queue(&self) -> Arc<dyn MailQueue<ShipmentMail>> {
         Arc::new(ShipmentMails(self.autocommit("mails")))
+    }
+
+    /// Looks up mails to buyers.
+    pub fn mail_directory(&self) -> Arc<dyn MailDirectory> {
+        Arc::new(GivenUpMails(self.autocommit("mails")))
     }
 
     /// The queue of mails about accounts.

@@ -4,7 +4,7 @@ use accounts::{AccountMail, LinkKind};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
-use orders::ShipmentMail;
+use orders::{GivenUpMail, MailDirectory, ShipmentMail};
 use uuid::Uuid;
 
 use crate::{
@@ -104,6 +104,41 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
         // No row: the lease was lost, or the buyer was erased.
         self.0.execute(settle).await?;
         Ok(())
+    }
+}
+
+row! {
+    struct GivenUpRow {
+        id: Uuid,
+        order_id: Uuid,
+        order_number: String,
+        created_at: DateTime<Utc>,
+        dead_at: DateTime<Utc>,
+        attempts: i32,
+    }
+}
+
+/// Mails to buyers that were given up.
+pub(crate) struct GivenUpMails(pub(crate) Autocommit);
+
+#[async_trait]
+impl MailDirectory for GivenUpMails {
+    async fn given_up(&self, before: Option<MailId>, limit: u16) -> Result<Vec<GivenUpMail>, StoreError> {
+        let rows = sql!(GivenUpRow: "select id, order_id, order_number, created_at, dead_at, attempts from mails \
+            where dead_at is not null and id < ", before.map_or(Uuid::max(), MailId::uuid), " order by id desc limit ",
+            i64::from(limit), "");
+        let mail = |row: GivenUpRow| {
+            let corrupt = |reason: String| StoreError::corrupt("mails", row.id, reason);
+            Ok(GivenUpMail {
+                id: row.id.into(),
+                order: row.order_id.into(),
+                number: order_number(row.order_number).map_err(corrupt)?,
+                created_at: row.created_at,
+                given_up_at: row.dead_at,
+                attempts: attempt(row.attempts).map_err(corrupt)?,
+            })
+        };
+        self.0.rows(rows).await?.into_iter().map(mail).collect()
     }
 }
 

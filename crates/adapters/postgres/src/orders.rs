@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Change, Keyset, Page, PageSize, SellerId, StoreError, Version};
+use kernel::{Change, Keyset, MailId, Page, PageSize, SellerId, StoreError, Version};
 use orders::{
     OrderDirectory, OrderEvent, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
     OrderStore, SellerOrder, ShipmentMail, TrackingStatus,
@@ -244,6 +244,12 @@ impl OrderStore for Tx {
             mail.name, ", ", mail.carrier.as_str(), ", ", mail.tracking_number.as_str().to_owned(), ")");
         self.write_later(changing("mails", 1, insert));
         Ok(())
+    }
+
+    async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError> {
+        let requeue = sql!(Uuid: "update mails set due_at = api_now(), dead_at = null, attempts = 0 where id = ",
+            mail.uuid(), " and dead_at is not null returning order_id");
+        Ok(self.row(requeue).await?.map(OrderId::from))
     }
 
     async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError> {

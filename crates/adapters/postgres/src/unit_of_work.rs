@@ -160,6 +160,8 @@ pub(crate) struct Tools {
     pub(crate) schedule: PollSchedule,
     /// Notified after each commit that has woken a delivery queue.
     pub(crate) queued: Arc<Notify>,
+    /// The operating system's user of a command line.
+    pub(crate) os_user: Option<String>,
 }
 
 /// A statement that waits for the next read or the end of the transaction.

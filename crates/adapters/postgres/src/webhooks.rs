@@ -304,26 +304,32 @@ impl DeliveryDirectory for AllDeliveries {
         );
         let (before, limit) = (before.map_or(Uuid::max(), DeliveryId::uuid), i32::from(limit));
         let rows = match filter.why {
-            Undelivered::Pending => self.0.rows(sql!((Uuid, Uuid, DeliveryRow):
-                concat!("select s.seller_id, s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (\
+            Undelivered::Pending => self.0.rows(sql!((Uuid, Uuid, String, String, DeliveryRow):
+                concat!("select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from subscriptions s \
+                   join applications a on a.client_id = s.client_id cross join lateral (\
                    select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                    and d.due_at is not null and d.id < "), before, " order by d.id desc limit ", limit,
                 ") d where s.active and s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(",
                 subscription, ", s.id) order by d.id desc limit ", limit, "")).await?,
-            Undelivered::Exhausted => self.0.rows(sql!((Uuid, Uuid, DeliveryRow):
-                concat!("select s.seller_id, s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (\
+            Undelivered::Exhausted => self.0.rows(sql!((Uuid, Uuid, String, String, DeliveryRow):
+                concat!("select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from subscriptions s \
+                   join applications a on a.client_id = s.client_id cross join lateral (\
                    select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                    and d.attempt = 6 and d.delivered_at is null and d.id < "), before, " order by d.id desc limit ", limit,
                 ") d where s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(", subscription,
                 ", s.id) order by d.id desc limit ", limit, "")).await?,
         };
-        let listed = rows.into_iter().map(|(seller, subscription, delivery)| {
-            Ok(DeliveryWithSeller {
-                seller: seller.into(),
-                subscription: subscription.into(),
-                delivery: delivery.try_into()?,
-            })
-        });
+        let listed = rows
+            .into_iter()
+            .map(|(seller, subscription, app_name, url, delivery)| {
+                Ok(DeliveryWithSeller {
+                    seller: seller.into(),
+                    subscription: subscription.into(),
+                    app_name,
+                    url,
+                    delivery: delivery.try_into()?,
+                })
+            });
         listed.collect()
     }
 }

@@ -3,6 +3,7 @@
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::bail;
+use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use kernel::SellerId;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ use super::{
     listing::{Format, Limit, Listed, to_microsecond},
     not_found,
 };
-use crate::command::use_case_error;
+use crate::command::{note, use_case_error};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -36,19 +37,23 @@ pub(crate) enum Command {
     Pending(List),
     /// List deliveries that were given up, newest first
     Exhausted(List),
-    /// Deliver the event of an earlier delivery again
+    /// Deliver the event of an earlier delivery again, or of all that were given up since an instant
     ///
-    /// It is a new delivery, with its own id and attempts; prints the id. `pending` and `exhausted` list the ids.
+    /// Each is a new delivery, with its own id and attempts; prints the ids. `pending` and `exhausted` list the ids of earlier ones.
+    /// With --since, subscriptions that get nothing at present are left out, and --seller and --subscription narrow the choice.
     DeliverAgain {
         /// The earlier delivery's id
-        #[arg(value_parser = id)]
-        delivery: Uuid,
+        #[arg(value_parser = id, required_unless_present = "since", requires_all = ["seller", "subscription"])]
+        delivery: Option<Uuid>,
+        /// All events from this instant on whose deliveries were given up, such as 2027-01-15T08:00:00Z
+        #[arg(long, value_name = "INSTANT", conflicts_with = "delivery")]
+        since: Option<DateTime<Utc>>,
         /// The seller of the subscription: id, number or e-mail address
         #[arg(long)]
-        seller: SellerName,
+        seller: Option<SellerName>,
         /// The subscription's id
         #[arg(long, value_name = "ID", value_parser = id)]
-        subscription: Uuid,
+        subscription: Option<Uuid>,
         #[command(flatten)]
         format: Format,
     },
@@ -84,13 +89,32 @@ impl Command {
             Self::Exhausted(list) => list.run(database, Undelivered::Exhausted).await,
             Self::DeliverAgain {
                 delivery,
+                since,
                 seller,
                 subscription,
                 format,
             } => {
-                let seller = find_seller(database, &seller).await?.id;
-                let id = deliver_again(database, seller, (subscription.into(), delivery.into())).await?;
-                Ok(format.changed(&json!({ "delivery_id": id.to_string() }), id)?)
+                let seller = match &seller {
+                    Some(seller) => Some(find_seller(database, seller).await?.id),
+                    None => None,
+                };
+                if let (Some(delivery), Some(seller), Some(subscription)) = (delivery, seller, subscription) {
+                    let which = (subscription.into(), delivery.into());
+                    let id = deliver_again(database, seller, which).await;
+                    let id = id.map_err(|failure| match failure {
+                        Failure::Refused(Refusal::NotFound) => {
+                            not_found(Refusal::NotFound.to_string()).into()
+                        }
+                        other => use_case_error(other),
+                    })?;
+                    return Ok(format.changed(&json!({ "delivery_id": id.to_string() }), id)?);
+                }
+                let filter = UndeliveredFilter {
+                    why: Undelivered::Exhausted,
+                    seller,
+                    subscription: subscription.map(SubscriptionId::from),
+                };
+                deliver_all_again(database, filter, since.unwrap_or_default(), format).await
             }
         }
     }
@@ -124,21 +148,49 @@ impl List {
     }
 }
 
+/// Delivers what was given up again, the newest first, as far back as `since`.
+async fn deliver_all_again(
+    database: &Database,
+    filter: UndeliveredFilter,
+    since: DateTime<Utc>,
+    format: Format,
+) -> anyhow::Result<()> {
+    const AT_A_TIME: u16 = 1000;
+    let directory = database.delivery_directory();
+    let mut before = None;
+    loop {
+        let page = directory.undelivered(filter, before, AT_A_TIME).await?;
+        for row in &page {
+            if row.delivery.created_at < since {
+                return Ok(());
+            }
+            let which = (row.subscription, row.delivery.id);
+            match deliver_again(database, row.seller, which).await {
+                Ok(id) => format.changed(&json!({ "delivery_id": id.to_string() }), id)?,
+                // An inactive subscription, or one that has been removed meanwhile.
+                Err(Failure::Refused(refusal)) => note(format_args!("{}: {refusal}", row.delivery.id)),
+                Err(other) => return Err(use_case_error(other)),
+            }
+        }
+        match page.last() {
+            Some(last) if page.len() == usize::from(AT_A_TIME) => before = Some(last.delivery.id),
+            _ => return Ok(()),
+        }
+    }
+}
+
 async fn deliver_again(
     database: &Database,
     seller: SellerId,
     which: (SubscriptionId, DeliveryId),
-) -> anyhow::Result<DeliveryId> {
+) -> Result<DeliveryId, Failure<Refusal>> {
     let by = (ActingOperator::CommandLine, seller);
     let queued = in_transaction(database, |tx| {
         Box::pin(async move {
             deliver_again_for_operator(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
         })
     });
-    queued.await.map_err(|failure| match failure {
-        Failure::Refused(Refusal::NotFound) => not_found(Refusal::NotFound.to_string()).into(),
-        other => use_case_error(other),
-    })
+    queued.await
 }
 
 impl Listed for SellerSubscription {
@@ -175,6 +227,8 @@ impl Listed for DeliveryWithSeller {
         ("LAST", "response_status"),
         ("SELLER", "seller_id"),
         ("SUBSCRIPTION", "subscription_id"),
+        ("APPLICATION", "application"),
+        ("URL", "url"),
     ];
 
     fn cell(&self, heading: &str) -> Option<String> {
@@ -198,6 +252,8 @@ impl Listed for DeliveryWithSeller {
             "id": delivery.id.to_string(),
             "seller_id": self.seller.to_string(),
             "subscription_id": self.subscription.to_string(),
+            "application": self.app_name,
+            "url": self.url,
             "event": delivery.event.as_str(),
             "created_at": to_microsecond(delivery.created_at),
             "attempts": state.attempt(),

@@ -505,8 +505,6 @@ pub struct TracingConfig {
     #[schemars(extend("x-kind" = "number", "x-range" = "from 0 to 1"))]
     #[default(0.1)]
     pub sample_ratio: f64,
-    /// The program's `service.name` at the collector. If unset: `server.service_name`.
-    pub service_name: Option<String>,
     /// Further resource attributes, each `<name>=<value>`, such as `deployment.environment.name=production`.
     pub attributes: List<String>,
 }
@@ -519,10 +517,6 @@ impl TracingConfig {
         }
         if let Err(error) = self.headers() {
             faults.push(fault("tracing.headers", format!("cannot be used: {error}")));
-        }
-        let name = self.service_name.as_deref();
-        if name.is_some_and(|name| name.trim().is_empty()) {
-            faults.push(fault("tracing.service_name", "must not be empty"));
         }
         if self.attributes().is_none() {
             let rule = "must be attributes such as deployment.environment.name=production";
@@ -555,7 +549,7 @@ impl TracingConfig {
             endpoint,
             headers: self.headers().unwrap_or_default(),
             sample_ratio: self.sample_ratio,
-            service_name: self.service_name.as_deref().unwrap_or(service_name).to_owned(),
+            service_name: service_name.to_owned(),
             service_version: env!("CARGO_PKG_VERSION"),
             attributes: self.attributes().unwrap_or_default(),
         })

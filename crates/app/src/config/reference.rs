@@ -177,14 +177,13 @@ pub fn markdown() -> Result<String, std::fmt::Error> {
     let mut page = HEAD.to_owned();
     for section in sections() {
         writeln!(page, "\n## `[{}]`\n\n{}\n", section.name, section.about)?;
-        page.push_str("| key | variable | type | default | range | read by | meaning |\n|---|---|---|---|---|---|---|\n");
+        page.push_str("| key | type | default | range | read by | meaning |\n|---|---|---|---|---|---|\n");
         for key in &section.keys {
             let default = key.default.as_ref().map(|default| format!("`{default}`"));
             writeln!(
                 page,
-                "| `{}` | `{}` | {} | {} | {} | {} | {} |",
+                "| `{}` | {} | {} | {} | {} | {} |",
                 key.name,
-                key.variable(),
                 key.kind,
                 default.as_deref().unwrap_or("–"),
                 key.range.as_deref().unwrap_or("–"),

@@ -95,7 +95,6 @@ keys.sealing=k1:hush | `keys.sealing` cannot be used
 keys.sealing=k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= | `keys.sealing` cannot be used: key 1 is no secret
 tracing.headers=hush | `tracing.headers` cannot be used
 tracing.attributes=a | must be attributes
-tracing.service_name= | must not be empty
 server.bint=1 | did you mean `server.bind`?
 database.poolsize=1 | did you mean `database.pool_size`?
 webhook.addresses=1 | did you mean `webhooks`?

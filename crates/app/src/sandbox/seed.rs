@@ -5,7 +5,9 @@
 
 use std::fmt::Display;
 
-use accounts::{Email, PasswordHash, PasswordHasher as _, PersonalTokenRequest, SellerName};
+use accounts::{
+    Email, NewOperatorToken, PasswordHash, PasswordHasher as _, PersonalTokenRequest, SellerName,
+};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
@@ -48,7 +50,8 @@ pub(super) async fn seed_once(database: &Database, data_dir: &DataDir) -> anyhow
 async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {
     let (plan, randomness) = (Plan::read()?, SystemRandomness::new());
     let units = database.units();
-    let (_, operator) = create_operator_token(&*units, &randomness, "sandbox").await?;
+    let (_, operator) =
+        create_operator_token(&*units, &randomness, NewOperatorToken::named("sandbox")).await?;
     // Names are unique in a database, and another data directory may have seeded this one before.
     let is_first = database.sellers().sellers(0, 1).await?.is_empty();
     let id = randomness.uuid().simple().to_string();

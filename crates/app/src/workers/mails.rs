@@ -62,12 +62,11 @@ impl<M: Kind> Routine for Mails<M> {
             randomness: &*self.randomness,
         };
         let steps = send_mails(sending).await?;
-        for next in &steps {
+        for (mail, next) in &steps {
             metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(*next)).increment(1);
-        }
-        let given_up = steps.iter().filter(|next| **next == MailStep::Dead).count();
-        if given_up > 0 {
-            tracing::error!(mails = given_up, about = M::ABOUT, "mails were given up");
+            if *next == MailStep::Dead {
+                tracing::error!(%mail, about = M::ABOUT, "a mail was given up");
+            }
         }
         Ok(if steps.is_empty() {
             POLL_INTERVAL

@@ -117,6 +117,8 @@ actions! {
     Redelivered = "delivery.repeated",
     /// A seller had a test event sent to a subscription.
     TestEventSent = "test_event.sent",
+    /// A mail that was given up was queued again by an operator; the subject is its order.
+    MailRequeued = "mail.repeated",
     /// A buyer's data was erased.
     BuyerErased = "buyer.erased",
     /// An operator token was created.
@@ -147,6 +149,8 @@ pub struct AuditEntry {
     pub action: Action,
     /// The id of the affected application, token, order or account.
     pub subject: String,
+    /// The operating system's user of a command line.
+    pub os_user: Option<String>,
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ pub use audit::{Action, Actor, AuditEntry};
 pub use password::NewPassword;
 pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules};
 pub use ports::{
-    Account, AccountMail, AccountStore, AuditReader, HasherBusy, HourlyUsage, OperatorTokenRow,
-    OperatorTokens, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn, UsageCount, UsageKey,
-    UsageLog,
+    Account, AccountMail, AccountStore, AuditReader, HasherBusy, HourlyUsage, NewOperatorToken,
+    OperatorTokenRow, OperatorTokens, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn,
+    UsageCount, UsageKey, UsageLog,
 };
 pub use session::{Link, LinkKind, LinkSecret, SESSION_IDLE, SESSION_LIFETIME, Session};
 

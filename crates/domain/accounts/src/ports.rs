@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Mail, MailId, SellerId, StoreError};
 use oauth::{ClientId, Count, FamilyId, Limiter, ScopeSet, SecretHash, Subject};
 use uuid::Uuid;
@@ -188,10 +188,37 @@ pub trait AccountStore: Send + Sync {
     /// Revokes a personal token; false if the seller has no such token.
     async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
 
-    async fn add_operator_token(&self, id: Uuid, name: &str, hash: SecretHash) -> Result<(), StoreError>;
+    async fn add_operator_token(
+        &self,
+        id: Uuid,
+        hash: SecretHash,
+        token: NewOperatorToken,
+    ) -> Result<(), StoreError>;
 
     /// Revokes a token; false if no live token has this id.
     async fn revoke_operator_token(&self, id: Uuid) -> Result<bool, StoreError>;
+}
+
+/// A token for the back office, before it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewOperatorToken {
+    /// A label.
+    pub name: String,
+    /// None for ever.
+    pub lifetime: Option<TimeDelta>,
+    /// Whether it reads and changes nothing.
+    pub read_only: bool,
+}
+
+impl NewOperatorToken {
+    /// A token that may do everything and does not expire.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            lifetime: None,
+            read_only: false,
+        }
+    }
 }
 
 /// An operator token as listed.
@@ -202,13 +229,18 @@ pub struct OperatorTokenRow {
     pub name: String,
     pub created_at: DateTime<Utc>,
     pub revoked_at: Option<DateTime<Utc>>,
+    /// When a request last carried it, to the minute.
+    pub used_at: Option<DateTime<Utc>>,
+    pub expires_at: Option<DateTime<Utc>>,
+    /// Whether it reads and changes nothing.
+    pub read_only: bool,
 }
 
 /// Reads operator tokens outside a transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OperatorTokens: Send + Sync {
-    /// The live token with this hash.
+    /// The live token with this hash. Records the use, at most once a minute.
     async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError>;
 
     /// Every token, oldest first.

@@ -93,8 +93,29 @@ pub trait OrderStore: Send + Sync {
     /// Queues a mail to the buyer, to be sent at least once after the commit.
     async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
 
+    /// Queues a mail that was given up again, with all its attempts; None if there is no such mail.
+    async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError>;
+
     /// Erases all mails about an order, sent or not.
     async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;
+}
+
+/// A mail to a buyer that was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenUpMail {
+    pub id: MailId,
+    pub order: OrderId,
+    pub number: OrderNumber,
+    pub created_at: DateTime<Utc>,
+    pub given_up_at: DateTime<Utc>,
+    pub attempts: u32,
+}
+
+/// Looks up mails to buyers, outside a transaction.
+#[async_trait]
+pub trait MailDirectory: Send + Sync {
+    /// Up to `limit` mails that were given up, older than `before`, newest first.
+    async fn given_up(&self, before: Option<MailId>, limit: u16) -> Result<Vec<GivenUpMail>, StoreError>;
 }
 
 /// Looks up parcels at carriers.

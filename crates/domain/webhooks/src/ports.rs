@@ -229,6 +229,9 @@ pub struct DeliveryWithSeller {
     /// The seller whose events the subscription receives.
     pub seller: SellerId,
     pub subscription: SubscriptionId,
+    /// The name of the subscription's application.
+    pub app_name: String,
+    pub url: String,
     pub delivery: Delivery,
 }
 

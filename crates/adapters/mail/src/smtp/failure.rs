@@ -95,14 +95,28 @@ impl SmtpFailure {
     }
 }
 
-impl From<SmtpFailure> for SendError {
-    fn from(failure: SmtpFailure) -> Self {
-        if failure.is_permanent() {
-            Self::Permanent(Box::new(failure))
+impl SmtpFailure {
+    /// The failure of a mail at the server of this name.
+    pub(crate) fn of_server(self, host: &str) -> SendError {
+        let is_permanent = self.is_permanent();
+        let failure = Box::new(AtServer {
+            host: host.to_owned(),
+            failure: self,
+        });
+        if is_permanent {
+            SendError::Permanent(failure)
         } else {
-            Self::Transient(Box::new(failure))
+            SendError::Transient(failure)
         }
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the mail server is {host}")]
+struct AtServer {
+    host: String,
+    #[source]
+    failure: SmtpFailure,
 }
 
 /// The enhanced status code at the start of a reply's text: class, subject and detail, the last two with up to three digits.

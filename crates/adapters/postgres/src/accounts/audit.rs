@@ -16,13 +16,19 @@ use crate::{
 
 /// The write of an entry. Its id is a UUIDv7 (RFC 9562 §5.7) with the fraction of the millisecond in the twelve bits after the version
 /// (§6.2, method 3), so that the entries of one transaction keep the order in which they were written.
-pub(super) fn entry(actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Box<dyn Write> {
+pub(super) fn entry(
+    actor: Actor,
+    address: Option<IpAddr>,
+    action: Action,
+    subject: &str,
+    os_user: Option<String>,
+) -> Box<dyn Write> {
     let insert = sql!(():
-        "insert into audit_log (id, at, actor, actor_id, address, action, subject) \
+        "insert into audit_log (id, at, actor, actor_id, address, action, subject, os_user) \
          select encode(overlay(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(t.us / 1000) from 3) from 1 for 6) \
            placing int2send((28672 + t.us % 1000 * 4096 / 1000)::int2) from 7 for 2), 'hex')::uuid, t.at, ",
         actor.kind(), ", ", actor.id(), ", ", address.map(|address| address.to_string()), ", ", action.as_str(),
-        ", ", subject.to_owned(),
+        ", ", subject.to_owned(), ", ", os_user,
         " from (select at, (extract(epoch from at) * 1000000)::bigint as us from (select api_now() as at) clock) t");
     changing("audit_log", 1, insert)
 }
@@ -36,6 +42,7 @@ row! {
         address: Option<String>,
         action: String,
         subject: String,
+        os_user: Option<String>,
     }
 }
 
@@ -53,6 +60,7 @@ impl TryFrom<EntryRow> for AuditEntry {
             address: address.map_err(|_| corrupt(format!("address {:?}", row.address)))?,
             action: Action::parse(&row.action).ok_or_else(|| corrupt(format!("action {:?}", row.action)))?,
             subject: row.subject,
+            os_user: row.os_user,
         })
     }
 }
@@ -72,7 +80,7 @@ impl AuditReader for Audit {
             None => {
                 self.0
                     .rows(sql!(EntryRow:
-                        "select id, at, actor, actor_id, address, action, subject from audit_log where id < ", before,
+                        "select id, at, actor, actor_id, address, action, subject, os_user from audit_log where id < ", before,
                         " order by id desc limit ", limit, ""))
                     .await?
             }
@@ -81,9 +89,9 @@ impl AuditReader for Audit {
                 let actor = subject.parse::<Uuid>().ok();
                 self.0
                     .rows(sql!(EntryRow:
-                        "(select id, at, actor, actor_id, address, action, subject from audit_log where subject = ", subject,
+                        "(select id, at, actor, actor_id, address, action, subject, os_user from audit_log where subject = ", subject,
                         " and id < ", before, " order by id desc limit ", limit,
-                        ") union (select id, at, actor, actor_id, address, action, subject from audit_log where actor_id = ",
+                        ") union (select id, at, actor, actor_id, address, action, subject, os_user from audit_log where actor_id = ",
                         actor, " and id < ", before, " order by id desc limit ", limit, ") order by id desc limit ", limit, ""))
                     .await?
             }

@@ -1,0 +1,97 @@
+//! `seller-api admin mails`.
+
+use adapter_postgres::Database;
+use anyhow::bail;
+use clap::Subcommand;
+use orders::GivenUpMail;
+use serde_json::{Value, json};
+use usecases::{ActingOperator, UnitOfWorkError, send_mails::send_again};
+use uuid::Uuid;
+
+use super::{
+    id, in_transaction,
+    listing::{Format, Limit, Listed, to_microsecond},
+    not_found,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List mails to buyers that were given up, newest first
+    ///
+    /// The log says why, under the mail's id. Mails to sellers are not here: their links are gone, and sellers ask for new ones.
+    List {
+        #[command(flatten)]
+        limit: Limit,
+        /// Only those older than the one with this id
+        #[arg(long, value_name = "ID", value_parser = id)]
+        before: Option<Uuid>,
+        #[command(flatten)]
+        format: Format,
+    },
+    /// Send mails that were given up again
+    ///
+    /// They are due at once, with all attempts. Prints the ids.
+    SendAgain {
+        /// The mails' ids, as `list` shows them
+        #[arg(value_parser = id, required = true)]
+        mails: Vec<Uuid>,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+impl Command {
+    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
+        match self {
+            Self::List {
+                limit,
+                before,
+                format,
+            } => {
+                let directory = database.mail_directory();
+                let mails = directory.given_up(before.map(Into::into), limit.limit).await?;
+                let next = |last: &GivenUpMail| format!("--before {}", last.id);
+                Ok(format.page(&mails, limit, next)?)
+            }
+            Self::SendAgain { mails, format } => {
+                for mail in mails {
+                    let again = in_transaction(database, move |tx| {
+                        Box::pin(async move {
+                            let by = ActingOperator::CommandLine;
+                            Ok::<_, UnitOfWorkError>(send_again(tx, tx, by, mail.into()).await?)
+                        })
+                    });
+                    if !again.await? {
+                        bail!(not_found(format!(
+                            "there is no mail {mail} that was given up: `seller-api admin mails list` shows all"
+                        )));
+                    }
+                    format.changed(&json!({ "mail_id": mail.to_string() }), mail)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Listed for GivenUpMail {
+    const COLUMNS: &'static [(&'static str, &'static str)] = &[
+        ("ID", "id"),
+        ("QUEUED", "created_at"),
+        ("GIVEN UP", "given_up_at"),
+        ("ATTEMPTS", "attempts"),
+        ("NUMBER", "order_number"),
+        ("ORDER", "order_id"),
+    ];
+
+    fn object(&self) -> Value {
+        json!({
+            "id": self.id.to_string(),
+            "order_id": self.order.to_string(),
+            "order_number": self.number.as_str(),
+            "created_at": to_microsecond(self.created_at),
+            "given_up_at": to_microsecond(self.given_up_at),
+            "attempts": self.attempts,
+        })
+    }
+}
