@@ -43,7 +43,7 @@ pub(crate) enum Command {
     /// With --since, subscriptions that get nothing at present are left out, and --seller and --subscription narrow the choice.
     DeliverAgain {
         /// The earlier delivery's id
-        #[arg(value_parser = id, required_unless_present = "since", requires_all = ["seller", "subscription"])]
+        #[arg(value_parser = id, required_unless_present = "since", requires = "seller", requires = "subscription")]
         delivery: Option<Uuid>,
         /// All events from this instant on whose deliveries were given up, such as 2027-01-15T08:00:00Z
         #[arg(long, value_name = "INSTANT", conflicts_with = "delivery")]
