@@ -125,6 +125,8 @@ impl SubscriptionQueues for StoredQueues {
     /// - A queue with an expired lease was abandoned by its worker. Deliveries that this worker had in hand and did not
     ///   report count one more loss: those given out were due 30 s before the lease's end, and those rescheduled by an
     ///   attempt were not.
+    /// - A lock shows the newest version of a row, but deliveries are read as they were when the statement began. A queue that another
+    ///   worker has leased and released in between, which changes `wake_at`, is left to the next claim: its deliveries may be sent already.
     /// - Queues that are not live are returned with their state, unchanged.
     ///
     /// The commit is asynchronous: if a crash loses the claim, its fence is invalid and the queues are due again.
@@ -146,7 +148,8 @@ impl SubscriptionQueues for StoredQueues {
             attempts,
             ")), queues as materialized (select s.*, greatest(s.capacity - 1, 1) as repeats from (select s.*, '{}'::uuid[] as running, case when s.failing then ",
             i32::from(capacity.per_failing_queue), " else ", i32::from(capacity.per_queue),
-            concat!(" end as capacity, ", queue_state!(), " as state from (select * from healthy union all select * from failing_queues) s) s), \
+            concat!(" end as capacity, ", queue_state!(), " as state from (select * from healthy union all select * from failing_queues) s) s \
+               where exists (select from subscriptions o where o.seller_id = s.seller_id and o.id = s.id and o.wake_at = s.wake_at)), \
              due as materialized (select l.failing, l.wake_at, l.client_id, l.seller_id, l.id as queue, w.* \
                from queues l cross join lateral ", due_in_queue!(), " w where l.state = 'live'), \
              within_failing_share as materialized (select d.*, coalesce(u.number, 0) as under_way from (\

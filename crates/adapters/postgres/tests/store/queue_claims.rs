@@ -39,6 +39,35 @@ async fn concurrent_claims_lease_each_queue_and_delivery_once() {
     assert_eq!(fixture.leased().await, 50);
 }
 
+/// A claim whose snapshot is older than another worker's whole lease does not give out what that worker has delivered.
+#[tokio::test]
+async fn a_queue_that_was_released_since_the_claim_began_is_left_to_the_next() {
+    let fixture = Fixture::new().await;
+    let queue = fixture.queue().await;
+    fixture.enqueue(queue, 2).await;
+    let gate = fixture.test_database.connect().await;
+    gate.batch_execute("select pg_advisory_lock(1)").await.unwrap();
+    // The statement's snapshot is older than its instant.
+    let waiting = "create or replace function api_now() returns timestamptz language sql volatile as \
+        'select clock_timestamp() from (select pg_advisory_xact_lock_shared(1)) waited'";
+    fixture.tamper(waiting).await;
+    let other = async {
+        fixture.wait_for_blocked_session().await;
+        fixture
+            .tamper(
+                "update deliveries set due_at = null where id = (select min(id::text)::uuid from deliveries)",
+            )
+            .await;
+        fixture
+            .tamper("update subscriptions set wake_at = clock_timestamp()")
+            .await;
+        gate.batch_execute("select pg_advisory_unlock(1)").await.unwrap();
+    };
+    let (claimed, ()) = tokio::join!(fixture.claim(), other);
+    assert!(claimed.is_empty(), "{claimed:?}");
+    assert_eq!(fixture.claim_one().await.deliveries.len(), 1);
+}
+
 #[tokio::test]
 async fn first_attempts_come_first_with_a_share_for_retries() {
     let fixture = Fixture::new().await;
