@@ -29,7 +29,7 @@ use usecases::{
 };
 use uuid::Uuid;
 
-use self::listing::{Format, Limit, Listed, to_microsecond};
+use self::listing::{Format, Listed, Page, to_microsecond};
 use crate::{
     command::{Exit, Failure, block_on, note, started},
     config::{Config, Period, Sources},
@@ -134,10 +134,7 @@ pub(crate) enum Audit {
         #[arg(long, value_name = "ID", value_parser = audit_subject)]
         about: Option<String>,
         #[command(flatten)]
-        limit: Limit,
-        /// Only entries older than the one with this id
-        #[arg(long, value_name = "ID", value_parser = id)]
-        before: Option<Uuid>,
+        page: Page,
         #[command(flatten)]
         format: Format,
     },
@@ -263,30 +260,24 @@ fn scopes_of(token: &OperatorTokenRow) -> &'static [&'static str] {
 
 impl Audit {
     async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let Self::List {
-            about,
-            limit,
-            before,
-            format,
-        } = self;
+        let Self::List { about, page, format } = self;
         let entries = database
             .audit()
-            .entries(about.clone(), before, limit.limit)
+            .entries(about.clone(), page.before, page.limit)
             .await?;
         // An id may be valid although the audit log has no entry about it.
         let is_unknown =
             |about: &String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
         if let Some(about) = about.filter(is_unknown)
             && entries.is_empty()
-            && before.is_none()
+            && page.before.is_none()
         {
             bail!(not_found(format!(
                 "the audit log has no entry about {about:?}: sellers, tokens and orders are named by ids such as \
                  0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, applications by their client_id, sealing keys by the text before their colon"
             )));
         }
-        let next = |last: &AuditEntry| format!("--before {}", last.id);
-        Ok(format.page(&entries, limit, next)?)
+        Ok(format.page(&entries, page, |last| last.id)?)
     }
 }
 

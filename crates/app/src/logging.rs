@@ -29,10 +29,7 @@ use tracing_subscriber::{
 };
 use web::request_span::SPANS;
 
-use crate::{
-    command::note,
-    config::{Config, LogConfig, LogFormat},
-};
+use crate::config::{Config, LogConfig, LogFormat};
 
 /// Events of the HTTP libraries at too high a level: a line per thread at each start, and an error per malformed request, which anybody can
 /// send in any number.
@@ -160,14 +157,16 @@ pub(crate) fn report_failures_as(format: LogFormat) {
 /// Writes to stderr why the program ends, whatever the log's level.
 pub(crate) fn report_failure(error: &anyhow::Error) {
     let message = format!("seller-api: {}", error_chain(error.as_ref()));
-    if REPORTS_JSON.load(Ordering::Relaxed) {
+    let line = if REPORTS_JSON.load(Ordering::Relaxed) {
         // A line like those of the log.
         let timestamp = SystemClock.now().to_rfc3339_opts(SecondsFormat::Micros, true);
         let fields = json!({ "message": message });
-        note(json!({ "timestamp": timestamp, "level": "ERROR", "fields": fields, "target": "seller_api" }));
+        json!({ "timestamp": timestamp, "level": "ERROR", "fields": fields, "target": "seller_api" })
+            .to_string()
     } else {
-        note(message);
-    }
+        message
+    };
+    drop(writeln!(io::stderr(), "{line}"));
 }
 
 /// Writes the remaining lines, within about a second. Call it at the end of the program.

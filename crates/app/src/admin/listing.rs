@@ -4,7 +4,9 @@ use std::{fmt::Display, iter};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
+use uuid::Uuid;
 
+use super::id;
 use crate::command::{PrintError, note, print};
 
 /// A row of a list.
@@ -29,12 +31,15 @@ pub(crate) struct Format {
     json: bool,
 }
 
-/// How much of a list is shown.
+/// Which rows of a list are shown, newest first.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Limit {
+pub(crate) struct Page {
     /// How many rows at most, 1 to 1000
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) limit: u16,
+    /// Only rows older than the one with this id
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub(super) before: Option<Uuid>,
 }
 
 impl Format {
@@ -54,13 +59,13 @@ impl Format {
     pub(super) fn page<T: Listed>(
         self,
         rows: &[T],
-        limit: Limit,
-        next: impl FnOnce(&T) -> String,
+        page: Page,
+        id: impl FnOnce(&T) -> Uuid,
     ) -> Result<(), PrintError> {
         self.list(rows)?;
-        let last = rows.last().filter(|_| rows.len() == usize::from(limit.limit));
+        let last = rows.last().filter(|_| rows.len() == usize::from(page.limit));
         if let Some(last) = last.filter(|_| !self.json) {
-            note(format_args!("there may be more: {}", next(last)));
+            note(format_args!("there may be more: --before {}", id(last)));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     id, in_transaction,
-    listing::{Format, Limit, Listed, to_microsecond},
+    listing::{Format, Listed, Page, to_microsecond},
     not_found,
 };
 
@@ -21,10 +21,7 @@ pub(crate) enum Command {
     /// The log says why, under the mail's id. Mails to sellers are not here: their links are gone, and sellers ask for new ones.
     List {
         #[command(flatten)]
-        limit: Limit,
-        /// Only those older than the one with this id
-        #[arg(long, value_name = "ID", value_parser = id)]
-        before: Option<Uuid>,
+        page: Page,
         #[command(flatten)]
         format: Format,
     },
@@ -43,15 +40,12 @@ pub(crate) enum Command {
 impl Command {
     pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
         match self {
-            Self::List {
-                limit,
-                before,
-                format,
-            } => {
+            Self::List { page, format } => {
                 let directory = database.mail_directory();
-                let mails = directory.given_up(before.map(Into::into), limit.limit).await?;
-                let next = |last: &GivenUpMail| format!("--before {}", last.id);
-                Ok(format.page(&mails, limit, next)?)
+                let mails = directory
+                    .given_up(page.before.map(Into::into), page.limit)
+                    .await?;
+                Ok(format.page(&mails, page, |last| last.id.uuid())?)
             }
             Self::SendAgain { mails, format } => {
                 for mail in mails {

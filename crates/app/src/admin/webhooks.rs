@@ -19,7 +19,7 @@ use webhooks::{
 
 use super::{
     SellerName, find_seller, id, in_transaction,
-    listing::{Format, Limit, Listed, to_microsecond},
+    listing::{Format, Listed, Page, to_microsecond},
     not_found,
 };
 use crate::command::{note, use_case_error};
@@ -68,10 +68,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "ID", value_parser = id)]
     subscription: Option<Uuid>,
     #[command(flatten)]
-    limit: Limit,
-    /// Only those older than the one with this id
-    #[arg(long, value_name = "ID", value_parser = id)]
-    before: Option<Uuid>,
+    page: Page,
     #[command(flatten)]
     format: Format,
 }
@@ -131,7 +128,7 @@ impl List {
             seller,
             subscription: self.subscription.map(SubscriptionId::from),
         };
-        let before = self.before.map(DeliveryId::from);
+        let before = self.page.before.map(DeliveryId::from);
         let directory = database.delivery_directory();
         if let Some(id) = filter.subscription
             && !directory.has_subscription(seller, id).await?
@@ -142,9 +139,10 @@ impl List {
             );
             bail!(not_found(unknown));
         }
-        let rows = directory.undelivered(filter, before, self.limit.limit).await?;
-        let next = |last: &DeliveryWithSeller| format!("--before {}", last.delivery.id);
-        Ok(self.format.page(&rows, self.limit, next)?)
+        let rows = directory.undelivered(filter, before, self.page.limit).await?;
+        Ok(self
+            .format
+            .page(&rows, self.page, |last| last.delivery.id.uuid())?)
     }
 }
 
