@@ -103,6 +103,20 @@ impl Ledger {
         assert_eq!(offer["stock"], *stock);
     }
 
+    /// Asserts that the offer has the stock that the change feed reported last: there is no change without its row, and no row
+    /// without its change.
+    pub(crate) async fn agrees_with_the_feed(&self, world: &World) {
+        let database = world.database.connect().await;
+        let fed =
+            "select stock from changes where offer_id = $1::text::uuid order by xid desc, id desc limit 1";
+        let fed: i32 = database.query_one(fed, &[&self.offer]).await.unwrap().get(0);
+        let stored = "select stock from offers where seller_id = $1::text::uuid and id = $2::text::uuid";
+        let stored = database
+            .query_one(stored, &[&self.trader.seller.id, &self.offer])
+            .await;
+        assert_eq!(stored.unwrap().get::<_, i32>(0), fed, "{}", self.offer);
+    }
+
     /// The numbers of acknowledged and of open writes.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.acknowledged.len(), self.open.len())

@@ -9,6 +9,7 @@
 
 mod admin;
 mod any_bytes;
+mod citus;
 mod clock_steps;
 mod configuration;
 mod connections;

@@ -11,8 +11,9 @@ use std::{
 };
 
 use blackbox::{World, eventually, until};
+use private_postgres::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::OwnPostgres;
+use testkit::{OwnPostgres, TestDatabase};
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -73,6 +74,7 @@ impl Writers {
             let writer = tokio::time::timeout(ENDS_WITHIN, writer).await;
             let Writer { ledger, .. } = writer.unwrap().unwrap();
             ledger.ends_with_the_last(world).await;
+            ledger.agrees_with_the_feed(world).await;
             ledger.holds(world).await;
         }
     }
@@ -106,7 +108,7 @@ pub(crate) async fn moment(answers: &AtomicUsize) {
 }
 
 /// Asserts that a reader of the feed gets every change, and each stock once.
-async fn fed_once(world: &World) {
+pub(crate) async fn fed_once(world: &World) {
     let feed = eventually("the feed", async || {
         let feed = world.caught_up_feed().await;
         let stocks = world
@@ -121,18 +123,18 @@ async fn fed_once(world: &World) {
 }
 
 /// Kills the server and all of its processes at once.
-async fn kill_all(postgres: &OwnPostgres) {
-    let admin = postgres.database().connect().await;
+pub(crate) async fn kill_all(cluster: &Cluster) {
+    let admin = TestDatabase::at_url(&cluster.url("postgres")).connect().await;
     let others = admin
         .query("select pid from pg_stat_activity", &[])
         .await
         .unwrap();
-    kill_postmaster(postgres.cluster());
+    kill_postmaster(cluster);
     for other in others {
         // The process may have exited meanwhile.
         kill_process(Pid::from_raw(other.get(0)).unwrap(), Signal::KILL).unwrap_or_default();
     }
-    until("the end of the server", async || !postgres.cluster().is_running()).await;
+    until("the end of the server", async || !cluster.is_running()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +154,7 @@ async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answer
     let mut slowest = Duration::ZERO;
     for kill in 0..KILLS {
         moment(&writers.answers).await;
-        kill_all(&postgres).await;
+        kill_all(postgres.cluster()).await;
         // The first time, the test waits until the outage is noticed; later the server is back sooner than that.
         if kill == 0 {
             world.server.not_ready().await;

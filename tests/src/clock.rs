@@ -1,6 +1,6 @@
 //! Controls a world's database: its time, and locks that others wait for.
 
-use testkit::TestClock;
+use testkit::{Layout, TestClock, TestDatabase};
 
 use crate::{World, until};
 
@@ -44,8 +44,12 @@ impl World {
 
     /// Waits until this number of statements on this database wait for a lock.
     pub async fn waiters(&self, count: i64) {
-        let waiting = "select count(*) from pg_stat_activity where $1 = '' and datname = current_database() \
-            and wait_event_type = 'Lock'";
+        let waiting = match TestDatabase::layout() {
+            Layout::Single => {
+                "select count(*) from pg_stat_activity where $1 = '' and datname = current_database() and wait_event_type = 'Lock'"
+            }
+            Layout::Citus => "select count(*) from citus_lock_waits where $1 = ''",
+        };
         until("those who wait for a lock", async || {
             self.count(waiting, "").await >= count
         })

@@ -88,7 +88,14 @@ enum Command {
     /// Applies the missing migrations, each in a transaction, under a lock: two at once are harmless. Refuses a schema that needs a
     /// newer program. Uses `database.direct_url` if set, to bypass a pooler, else the database's URL; needs no `keys.sealing`. A running
     /// `serve` of the version before keeps working. Interrupted, it may be run again: each migration is applied whole or not at all.
-    Migrate,
+    Migrate {
+        /// Also distribute offers and orders by seller over the workers of a Citus cluster; the database is its coordinator's
+        #[arg(long)]
+        distribute: bool,
+        /// Distribute also if this locks the tables for long, since they hold many rows
+        #[arg(long, requires = "distribute")]
+        with_data: bool,
+    },
     /// Show the effective configuration, or explain its keys
     ///
     /// Without a command, prints every key with its effective value as TOML, and its source unless it is the default. Secrets are
@@ -200,7 +207,10 @@ impl Cli {
                 return block_on(serve::work(&traced(sources, [("--bind", "worker.bind", bind)])?));
             }
             Command::Import(command) => return command.run(&started(sources)?),
-            Command::Migrate => migrate(&started(sources)?)?,
+            Command::Migrate {
+                distribute,
+                with_data,
+            } => migrate(&started(sources)?, distribute.then_some(with_data))?,
             Command::Admin(command) => command.run(sources)?,
             Command::Config { command: None } => {
                 let loaded = sources.load()?;
@@ -240,7 +250,8 @@ fn traced<const N: usize>(
 /// Less than the time limit of a query, so that the error names a host that does not answer.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 
-fn migrate(loaded: &Loaded) -> anyhow::Result<()> {
+/// With `distribute`, also distributes the tables, even with many rows if true.
+fn migrate(loaded: &Loaded, distribute: Option<bool>) -> anyhow::Result<()> {
     let database = &loaded.config.database;
     let url = database.direct_url.as_ref().or(database.url.as_ref()).context(
         "no database is configured: set DATABASE_URL, or `database.direct_url` or `database.url`, to \
@@ -261,6 +272,14 @@ fn migrate(loaded: &Loaded) -> anyhow::Result<()> {
         0 => "the schema was up to date already".to_owned(),
         count => format!("the schema is up to date; applied {count}"),
     })?;
+    if let Some(with_data) = distribute {
+        let distributed = adapter_postgres::distribute(url.expose(), with_data);
+        print(if block_on(async { Ok(distributed.await?) })? {
+            "the tables are distributed"
+        } else {
+            "the tables were distributed already"
+        })?;
+    }
     Ok(())
 }
 

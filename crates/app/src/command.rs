@@ -13,7 +13,6 @@ use usecases::UnitOfWorkError;
 use crate::{
     config::{Loaded, LogConfig, Sources},
     logging,
-    readiness::TooOld,
 };
 
 /// The result could not be printed.
@@ -73,9 +72,6 @@ impl Exit {
     fn of_cause(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         if let Some(Failure(exit, _)) = error.downcast_ref() {
             return Some(*exit);
-        }
-        if error.is::<TooOld>() {
-            return Some(Self::Unavailable);
         }
         if let Some(MigrateError::Unreachable(_) | MigrateError::Forbidden(_)) = error.downcast_ref() {
             return Some(Self::Unavailable);

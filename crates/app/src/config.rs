@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use adapter_postgres::{DatabaseSettings, check_url};
+use adapter_postgres::{DatabaseSettings, Layout, check_url};
 use adapter_sealing::{KeyError, KeyRing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -295,6 +295,8 @@ pub struct DatabaseConfig {
     /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`.
     #[schemars(extend("x-read-by" = "migrate"))]
     pub direct_url: Option<Secret>,
+    /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.
+    pub layout: LayoutMode,
     /// Connections for transactions. Each server thread has eight more, for reads and for the token endpoint.
     #[schemars(extend("x-range" = "from 1 to 1000"))]
     #[default(16)]
@@ -312,6 +314,17 @@ pub struct DatabaseConfig {
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     #[default(Period(Duration::from_secs(2)))]
     pub statement_timeout: Period,
+}
+
+/// `database.layout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LayoutMode {
+    /// On one PostgreSQL server.
+    #[default]
+    Single,
+    /// Distributed by seller over the workers of a Citus cluster.
+    Citus,
 }
 
 impl DatabaseConfig {
@@ -346,6 +359,10 @@ impl DatabaseConfig {
             connect_timeout: self.connect_timeout.0,
             acquire_timeout: self.acquire_timeout.0,
             statement_timeout: self.statement_timeout.0,
+            layout: match self.layout {
+                LayoutMode::Single => Layout::Single,
+                LayoutMode::Citus => Layout::Citus,
+            },
             default_rate_limit,
         }
     }

@@ -201,6 +201,10 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
             tracing::debug!(%error, "the queues cannot be measured");
         }
         set_queues(queues.ok().as_ref());
+        if let Ok(Some(workers)) = database.workers().await {
+            metrics::gauge!("database_workers_unreachable").set(f64::from(workers.unreachable));
+            metrics::gauge!("database_transactions_in_doubt").set(f64::from(workers.in_doubt));
+        }
         sleep(QUEUES_INTERVAL).await;
     }
 }

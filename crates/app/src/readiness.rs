@@ -9,7 +9,7 @@ use std::{
 };
 
 use adapter_backoffice::{Health, NotReady};
-use adapter_postgres::{Database, SchemaState};
+use adapter_postgres::{Database, Layout, SchemaState};
 use adapter_sealing::KeyRing;
 use async_trait::async_trait;
 use kernel::{StoreError, error_chain};
@@ -83,8 +83,15 @@ fn schema_problem(state: &SchemaState) -> Option<String> {
             let migrations = if *pending == 1 { "migration" } else { "migrations" };
             format!("the database lacks {pending} {migrations}: run `seller-api migrate`")
         }
-        SchemaState::NeedsNewerBinary { oldest } => {
-            format!("the database's schema needs seller-api {oldest} or newer")
+        SchemaState::NeedsNewerBinary { oldest } => format!(
+            "the database's schema needs seller-api {oldest} or newer, and this is {}: deploy the newer version",
+            env!("CARGO_PKG_VERSION")
+        ),
+        SchemaState::OtherLayout { found: Layout::Citus } => {
+            "the database's tables are distributed: set `database.layout` to citus".to_owned()
+        }
+        SchemaState::OtherLayout { found: Layout::Single } => {
+            "`database.layout` is citus, and the database's tables are not distributed: run `seller-api migrate --distribute`".to_owned()
         }
     })
 }
@@ -93,23 +100,12 @@ fn schema_problem(state: &SchemaState) -> Option<String> {
 /// wait as `serve` does.
 pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyhow::Result<()> {
     match (database.schema_state().await?, migrates) {
-        (SchemaState::Missing | SchemaState::Behind { .. }, true) => Ok(()),
-        (SchemaState::NeedsNewerBinary { oldest }, _) => Err(TooOld { oldest }.into()),
+        (SchemaState::Missing | SchemaState::Behind { .. } | SchemaState::OtherLayout { .. }, true) => Ok(()),
         (state, _) => match schema_problem(&state) {
             Some(reason) => Err(Failure(Exit::Unavailable, reason).into()),
             None => Ok(()),
         },
     }
-}
-
-/// Only a newer version of the program can use the schema.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the database's schema needs seller-api {oldest} or newer, and this is {}: deploy the newer version",
-    env!("CARGO_PKG_VERSION")
-)]
-pub(crate) struct TooOld {
-    pub(crate) oldest: String,
 }
 
 impl Readiness {
@@ -145,19 +141,19 @@ impl Readiness {
     }
 
     /// Checks the schema periodically and logs changes of its state. Ends if this program is too old for the schema that it found at its
-    /// start.
-    pub(crate) async fn watch(&self) -> TooOld {
+    /// start, or is configured for another layout.
+    pub(crate) async fn watch(&self) -> Failure {
         loop {
             // A separate task: a panic is logged and stops nothing else. It is aborted when the caller stops waiting.
             let watching = self.clone();
             match AbortOnDropHandle::new(tokio::spawn(async move { watching.watch_once().await })).await {
-                Ok(too_old) => return too_old,
+                Ok(unfit) => return unfit,
                 Err(_) => sleep(INTERVAL).await,
             }
         }
     }
 
-    async fn watch_once(&self) -> TooOld {
+    async fn watch_once(&self) -> Failure {
         let mut last = None;
         let mut next_login = Instant::now() + LOGIN_INTERVAL;
         loop {
@@ -171,11 +167,14 @@ impl Readiness {
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
             if last != reason {
-                if let (State::Schema(SchemaState::NeedsNewerBinary { oldest }), false) = (&state, was_ready)
+                if let (
+                    State::Schema(
+                        unfit @ (SchemaState::NeedsNewerBinary { .. } | SchemaState::OtherLayout { .. }),
+                    ),
+                    false,
+                ) = (&state, was_ready)
                 {
-                    return TooOld {
-                        oldest: oldest.clone(),
-                    };
+                    return Failure(Exit::Unavailable, schema_problem(unfit).unwrap_or_default());
                 }
                 self.ready.store(reason == Some(None), Ordering::Relaxed);
                 state.report();

@@ -190,7 +190,7 @@ async fn run_until_stopped(
     );
     let outcome = tokio::select! {
         signal = signals.next() => Ok(signal),
-        too_old = shared.readiness.watch() => Err(too_old.into()),
+        unfit = shared.readiness.watch() => Err(unfit.into()),
         Some(ended) = running.join_next() => Err(ended_early(ended)),
     };
     signals.exit_on_next();

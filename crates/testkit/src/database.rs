@@ -5,11 +5,16 @@ use std::{
     sync::OnceLock,
 };
 
+use adapter_postgres::Layout;
 use private_postgres::{Binaries, Cluster, Error, Options};
 use tokio_postgres::{Client, Config, NoTls, config::Host};
 use uuid::Uuid;
 
-use crate::TestClock;
+use crate::{
+    TestClock,
+    citus::{CITUS, join_nodes, run},
+    fleet::Topology,
+};
 
 /// The tests do not need durability. Autovacuum would disturb copies of the template.
 const SETTINGS: [(&str, &str); 8] = [
@@ -51,9 +56,11 @@ impl TestDatabase {
 
     async fn clone_of(template: &str) -> Self {
         let name = format!("test_{}", random_id().simple());
-        let admin = connect(&cluster().url("postgres")).await;
         let clone = format!("create database {name} template {template} strategy file_copy");
-        admin.batch_execute(&clone).await.expect("the template is cloned");
+        for node in nodes() {
+            let admin = connect(&node.url("postgres")).await;
+            admin.batch_execute(&clone).await.expect("the template is cloned");
+        }
         Self {
             url: cluster().url(&name),
             name: Some(name),
@@ -71,6 +78,20 @@ impl TestDatabase {
     /// The name on the shared server.
     fn name(&self) -> &str {
         self.name.as_deref().expect("a database of the shared server")
+    }
+
+    /// The layout of databases of the shared server.
+    pub fn layout() -> Layout {
+        Topology::chosen().layout()
+    }
+
+    /// The configuration that a program needs for databases of the shared server: the variable and its value.
+    pub fn layout_variable() -> (&'static str, &'static str) {
+        let layout = match Self::layout() {
+            Layout::Single => "single",
+            Layout::Citus => "citus",
+        };
+        ("SELLER_API__DATABASE__LAYOUT", layout)
     }
 
     pub fn url(&self) -> &str {
@@ -152,33 +173,45 @@ impl Drop for TestDatabase {
         let drop_it = format!("drop database if exists {name} with (force)");
         let dropped = std::thread::spawn(move || {
             blocking(async {
-                let admin = connect(&cluster().url("postgres")).await;
-                admin.batch_execute(&drop_it).await
-            })
+                for node in nodes() {
+                    let admin = connect(&node.url("postgres")).await;
+                    // A database that could not be dropped is removed with its cluster.
+                    drop(admin.batch_execute(&drop_it).await);
+                }
+            });
         });
-        // A database that could not be dropped is removed with its cluster.
         drop(dropped.join());
     }
 }
 
-/// The server of this process, which stops with it. Its folder is the first that no other process uses.
+/// The server of this process, or its coordinator.
 fn cluster() -> &'static Cluster {
-    static CLUSTER: OnceLock<Cluster> = OnceLock::new();
-    CLUSTER.get_or_init(|| {
+    nodes().first().expect("there is a server")
+}
+
+/// The servers of this process, which stop with it: one, or a coordinator and its workers. Each one's folder is the first that no
+/// other uses.
+fn nodes() -> &'static [Cluster] {
+    static NODES: OnceLock<Vec<Cluster>> = OnceLock::new();
+    NODES.get_or_init(|| {
+        let (count, more): (_, &[_]) = match Topology::chosen() {
+            Topology::Citus => (3, &CITUS),
+            Topology::Single | Topology::Fleet | Topology::FleetPgBouncer => (1, &[]),
+        };
         let user = rustix::process::geteuid().as_raw();
         let base = disk().join(format!("seller-api-tests-{user}"));
         let start = |number: u32| {
             let options = Options::new(base.join(number.to_string()))
                 .fresh(true)
                 .delete_at_end(true);
-            let add = |options: Options, (name, value)| options.setting(name, value);
-            Cluster::start(SETTINGS.into_iter().fold(options, add))
+            let add = |options: Options, (name, value): &(_, _)| options.setting(name, value);
+            Cluster::start(SETTINGS.iter().chain(more).fold(options, add))
         };
-        let mut starts = (0..)
+        let starts = (0..)
             .map(start)
-            .skip_while(|started| matches!(started, Err(Error::InUse(_))));
-        let started = starts.next().expect("there is no last folder");
-        started.unwrap_or_else(|error| panic!("PostgreSQL: {error}"))
+            .filter(|started| !matches!(started, Err(Error::InUse(_))));
+        let started = starts.map(|started| started.unwrap_or_else(|error| panic!("PostgreSQL: {error}")));
+        started.take(count).collect()
     })
 }
 
@@ -197,15 +230,33 @@ fn disk() -> PathBuf {
 fn create_template() {
     static CREATED: OnceLock<()> = OnceLock::new();
     CREATED.get_or_init(|| {
+        let url = cluster().url(TEMPLATE);
         blocking(async {
-            let admin = connect(&cluster().url("postgres")).await;
-            let created = admin.batch_execute(&format!("create database {TEMPLATE}")).await;
-            created.expect("the template database is created");
+            for node in nodes() {
+                run(node, "postgres", &format!("create database {TEMPLATE}")).await;
+            }
         });
-        adapter_postgres::migrate(&cluster().url(TEMPLATE), &mut |_| {})
-            .expect("the template database is migrated");
+        let migrate =
+            || adapter_postgres::migrate(&url, &mut |_| {}).expect("the template database is migrated");
+        if Topology::chosen() == Topology::Citus {
+            blocking(join_nodes(nodes(), TEMPLATE));
+            migrate();
+            let distributed = blocking(adapter_postgres::distribute(&url, false));
+            distributed.expect("the template database is distributed");
+            blocking(async {
+                for node in nodes() {
+                    run(node, "postgres", LEAVE_ALONE).await;
+                }
+            });
+        } else {
+            migrate();
+        }
     });
 }
+
+/// Ends Citus's connections to the template, which could not be cloned otherwise, and admits no new ones.
+const LEAVE_ALONE: &str = "alter database template_migrated allow_connections false;
+    select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = 'template_migrated'";
 
 pub(crate) fn blocking<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -215,7 +266,7 @@ pub(crate) fn blocking<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
-async fn connect(url: &str) -> Client {
+pub(crate) async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls)
         .await
         .expect("PostgreSQL answers");

@@ -1,5 +1,7 @@
 //! The topology of processes that the tests run against: one server, or several that look like one from outside.
 
+use adapter_postgres::Layout;
+
 use crate::{Balancer, PgBouncer, ServerOptions, TestDatabase, TestServer, TestWorker, server};
 
 const SERVERS: usize = 3;
@@ -9,7 +11,7 @@ const POOLED: u32 = 8;
 /// Prepared statements that the pooler keeps per connection.
 const STATEMENTS: u32 = 1_000;
 
-/// Selects the topology: `single` (the default), `fleet` or `fleet-pgbouncer`.
+/// Selects the topology: `single` (the default), `fleet`, `fleet-pgbouncer` or `citus`.
 const VARIABLE: &str = "SELLER_API_TEST_TOPOLOGY";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,17 +22,28 @@ pub(crate) enum Topology {
     Fleet,
     /// Like `Fleet`, and all processes use the database through a `PgBouncer` with fewer connections than they open.
     FleetPgBouncer,
+    /// Like `Single`, with offers and orders on the two workers of a Citus cluster.
+    Citus,
 }
 
 impl Topology {
+    /// The layout of its databases.
+    pub(crate) const fn layout(self) -> Layout {
+        match self {
+            Self::Citus => Layout::Citus,
+            Self::Single | Self::Fleet | Self::FleetPgBouncer => Layout::Single,
+        }
+    }
+
     /// The topology that the environment selects.
     pub(crate) fn chosen() -> Self {
         match std::env::var(VARIABLE).as_deref() {
             Err(_) | Ok("" | "single") => Self::Single,
             Ok("fleet") => Self::Fleet,
             Ok("fleet-pgbouncer") => Self::FleetPgBouncer,
+            Ok("citus") => Self::Citus,
             Ok(other) => {
-                panic!("{VARIABLE} is `single`, `fleet` or `fleet-pgbouncer`, and not `{other}`")
+                panic!("{VARIABLE} is `single`, `fleet`, `fleet-pgbouncer` or `citus`, and not `{other}`")
             }
         }
     }

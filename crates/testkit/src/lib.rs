@@ -1,7 +1,8 @@
 //! Test support: a private PostgreSQL per test process, a database per test, the product's processes, and an HTTP client.
 //!
 //! `SELLER_API_TEST_TOPOLOGY` selects what [`TestServer::start`] starts: `single`, one process (the default); `fleet`, three
-//! servers and two workers behind a balancer; `fleet-pgbouncer`, the same with a `PgBouncer` before the database.
+//! servers and two workers behind a balancer; `fleet-pgbouncer`, the same with a `PgBouncer` before the database; `citus`, one process
+//! over a Citus cluster of a coordinator and two workers.
 //!
 //! Everything here panics with a clear message when it fails: the test has failed then.
 #![expect(
@@ -14,6 +15,7 @@
 )]
 
 mod balancer;
+mod citus;
 mod client;
 mod clock;
 mod database;
@@ -33,7 +35,9 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
+pub use adapter_postgres::Layout;
 pub use balancer::Balancer;
+pub use citus::OwnCitus;
 pub use client::{Answer, AnswerHook, Client, Request, set_answer_hook};
 pub use clock::{ManualClock, TestClock};
 pub use database::TestDatabase;

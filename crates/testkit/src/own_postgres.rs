@@ -27,9 +27,7 @@ impl OwnPostgres {
 
     /// Like [`Self::start`], with all data below the folder `disk`.
     pub async fn start_on(disk: &Path, options: impl FnOnce(Options) -> Options) -> Self {
-        let folder = tempfile::tempdir_in(disk).expect("a folder for the cluster");
-        // The server's account has to pass through this folder.
-        set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("the folder is opened");
+        let folder = open_folder(disk);
         let options = options(Options::new(folder.path()).delete_at_end(true));
         let started = tokio::task::spawn_blocking(move || {
             let cluster = Cluster::start(options).unwrap_or_else(|e| panic!("PostgreSQL: {e}"));
@@ -72,6 +70,13 @@ impl OwnPostgres {
         send(server);
         children(server).into_iter().for_each(send);
     }
+}
+
+/// A folder for a server, whose account has to pass through it.
+pub(crate) fn open_folder(disk: &Path) -> TempDir {
+    let folder = tempfile::tempdir_in(disk).expect("a folder for the cluster");
+    set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("the folder is opened");
+    folder
 }
 
 /// The child processes of a process (proc(5)).

@@ -96,6 +96,7 @@ impl ServerOptions {
             .env("DATABASE_URL", url)
             .env("SELLER_API__KEYS__SEALING", &self.sealing_key)
             .env("SELLER_API__LOG__FORMAT", "json")
+            .envs([TestDatabase::layout_variable()])
             .envs(self.environment.iter().cloned());
         command
     }
@@ -125,7 +126,7 @@ impl TestServer {
     pub async fn start(options: &ServerOptions, database: &TestDatabase) -> Self {
         let pooled = match Topology::chosen() {
             _ if options.in_one_process => return Self::one(options, database.url(), database).await,
-            Topology::Single => return Self::one(options, database.url(), database).await,
+            Topology::Single | Topology::Citus => return Self::one(options, database.url(), database).await,
             Topology::Fleet => false,
             Topology::FleetPgBouncer => true,
         };
@@ -232,6 +233,7 @@ async fn operator_token(database: &TestDatabase) -> String {
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(5),
         statement_timeout: Duration::from_secs(5),
+        layout: TestDatabase::layout(),
         default_rate_limit: std::num::NonZeroU32::MIN,
     };
     let units = Database::new(settings).expect("the URL is fine").units();

@@ -1,6 +1,6 @@
 //! A mock of the open transaction, for unit tests of this crate and others.
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use accounts::{
     AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, PasswordHash,
@@ -71,7 +71,7 @@ mock! {
     impl OrderStore for Transaction {
         async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
         async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
-        async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool, placed_at: DateTime<Utc>) -> Result<(), StoreError>;
+        async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool, sellers: &BTreeSet<SellerId>, placed_at: DateTime<Utc>) -> Result<(), StoreError>;
         async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
         async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
         async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError>;

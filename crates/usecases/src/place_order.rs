@@ -76,7 +76,10 @@ pub async fn place_order(
         .number
         .clone()
         .unwrap_or_else(|| generated_number(randomness));
-    let opened = orders.open_order(id, &number, request.is_test, now).await;
+    let sellers = request.items.iter().map(|line| line.seller).collect();
+    let opened = orders
+        .open_order(id, &number, request.is_test, &sellers, now)
+        .await;
     opened.map_err(|error| number_taken(error, request.number.is_some()))?;
     let known = lock_offers(offers, &request.items).await?;
     check_lines(&request.items, &known)?;
@@ -257,7 +260,7 @@ mod tests {
             .times(saves)
             .withf(|_, changes| changes.iter().all(|change| change.after.stock.unwrap().get() < 5))
             .returning(|_, _| Ok(()));
-        tx.expect_open_order().returning(|_, _, _, _| Ok(()));
+        tx.expect_open_order().returning(|_, _, _, _, _| Ok(()));
         let request = request(items, None, is_test);
         place_order(&tx, &tx, &chance(), &request, now()).await
     }
@@ -324,7 +327,7 @@ mod tests {
         let place = async |number: Option<&str>| {
             let mut tx = MockTransaction::new();
             tx.expect_open_order()
-                .returning(|_, _, _, _| Err(conflict("orders_number_key")));
+                .returning(|_, _, _, _, _| Err(conflict("orders_number_key")));
             let number = number.map(|number| OrderNumber::new(number.to_owned()).unwrap());
             let request = request(&[(1, 1, 1)], number, false);
             place_order(&tx, &tx, &chance(), &request, now()).await

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use oauth::Scope;
 use reqwest::Method;
 use serde_json::json;
-use testkit::Request;
+use testkit::{Request, TestDatabase};
 
 use crate::PROGRAM;
 
@@ -101,7 +101,10 @@ pub(super) struct Credentials {
 
 /// Runs a command of the program and returns its output.
 async fn command(world: &World, arguments: &[&str]) -> String {
-    let environment = [("DATABASE_URL", world.database.url())];
+    let environment = [
+        ("DATABASE_URL", world.database.url()),
+        TestDatabase::layout_variable(),
+    ];
     run(PROGRAM, arguments, &environment).await.success().output()
 }
 

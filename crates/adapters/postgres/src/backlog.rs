@@ -42,6 +42,26 @@ pub struct Backlog {
     pub overdue: Duration,
 }
 
+/// The workers of a Citus cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workers {
+    /// Those that the coordinator does not reach.
+    pub unreachable: u32,
+    /// Prepared transactions on the others that are older than half a minute, and have not been recovered.
+    pub in_doubt: u32,
+}
+
+pub(crate) async fn read_workers(statements: &Autocommit) -> Result<Workers, StoreError> {
+    let count = sql!((i64, i64):
+        "select count(*) filter (where not success), coalesce(sum(case when success then result::bigint end), 0)::bigint \
+         from run_command_on_workers($$select count(*) from pg_prepared_xacts where prepared < api_now() - interval '30 s'$$)");
+    let (unreachable, in_doubt) = statements.row(count).await?.unwrap_or_default();
+    Ok(Workers {
+        unreachable: u32::try_from(unreachable).map_err(StoreError::unexpected)?,
+        in_doubt: u32::try_from(in_doubt).map_err(StoreError::unexpected)?,
+    })
+}
+
 row! {
     struct BacklogRow {
         queue: String,

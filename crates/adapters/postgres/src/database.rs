@@ -20,7 +20,7 @@ use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
 use crate::{
     accounts::{Sellers, StoredOperatorTokens, audit::Audit, panel::Panel, usage::Usage},
-    backlog::{self, Queues},
+    backlog::{self, Queues, Workers},
     connection::{
         Connector,
         error::SchemaOutdated,
@@ -31,6 +31,7 @@ use crate::{
     feed::Feed,
     gate::TokenGate,
     idempotency::StoredClaims,
+    layout::Layout,
     mails::{AccountMails, GivenUpMails, ShipmentMails},
     oauth::{
         applications::{AllApplications, Applications},
@@ -70,6 +71,7 @@ pub struct DatabaseSettings {
     pub acquire_timeout: Duration,
     /// Timeout of one statement in a transaction.
     pub statement_timeout: Duration,
+    pub layout: Layout,
     /// Requests a minute on `/v1` for an application without a limit of its own.
     pub default_rate_limit: NonZeroU32,
 }
@@ -144,6 +146,7 @@ impl Database {
             statement_timeout: settings.statement_timeout,
             default_rate_limit: settings.default_rate_limit,
             tools: Tools {
+                layout: settings.layout,
                 sealing: Sealing::default(),
                 schedule: PollSchedule {
                     interval: POLL_INTERVAL,
@@ -192,17 +195,20 @@ impl Database {
 
     /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
-        Arc::new(OffersReader::new(&self.connector))
+        Arc::new(OffersReader::new(&self.connector, self.tools.layout))
     }
 
     /// Creates a reader of a seller's orders; one per server thread, as with [`Self::gate`].
     pub fn order_reader(&self) -> Arc<dyn OrderReader> {
-        Arc::new(OrdersReader::new(&self.connector))
+        Arc::new(OrdersReader::new(&self.connector, self.tools.layout))
     }
 
     /// Reads whole orders, for the marketplace.
     pub fn order_directory(&self) -> Arc<dyn OrderDirectory> {
-        Arc::new(WholeOrders(self.autocommit("order_directory")))
+        Arc::new(WholeOrders {
+            statements: self.autocommit("order_directory"),
+            layout: self.tools.layout,
+        })
     }
 
     /// Claims idempotency keys.
@@ -325,7 +331,7 @@ impl Database {
         if !self.pooler.supports_prepared_statements(&self.connector).await? {
             return Ok(SchemaState::StatementsForgotten);
         }
-        schema_state::read(&self.autocommit("schema")).await
+        schema_state::read(&self.autocommit("schema"), self.tools.layout).await
     }
 
     /// Advice for the operator if the last connection attempt failed for a fixable reason, such as a certificate. Never
@@ -377,11 +383,12 @@ impl Database {
         finish(tx, erased).await
     }
 
-    /// True if the database has no table at all, ours or not.
+    /// True if the database has no table at all, ours or not, apart from those of extensions.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         let is_empty = sql!(bool:
             "select not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace \
-               where n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast') and c.relkind in ('r', 'p', 'v', 'm', 'f'))");
+               where n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast') and c.relkind in ('r', 'p', 'v', 'm', 'f') \
+                 and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'))");
         Ok(self.autocommit("marks").row(is_empty).await?.unwrap_or_default())
     }
 
@@ -404,6 +411,14 @@ impl Database {
     /// The amount of pending background work; for monitoring, not for every request.
     pub async fn queues(&self) -> Result<Queues, StoreError> {
         backlog::read(&self.autocommit("queues")).await
+    }
+
+    /// The state of the workers of a Citus cluster; None in the other layout.
+    pub async fn workers(&self) -> Result<Option<Workers>, StoreError> {
+        match self.tools.layout {
+            Layout::Single => Ok(None),
+            Layout::Citus => backlog::read_workers(&self.autocommit("queues")).await.map(Some),
+        }
     }
 
     /// The current load of the pool. Sends no query.

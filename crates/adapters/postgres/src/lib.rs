@@ -21,6 +21,7 @@ mod database;
 mod feed;
 mod gate;
 mod idempotency;
+mod layout;
 mod listing;
 mod mails;
 mod migrations;
@@ -39,12 +40,13 @@ mod sql;
 mod unit_of_work;
 mod webhooks;
 
-pub use backlog::{Backlog, QUEUE_LIMIT, Queues};
+pub use backlog::{Backlog, QUEUE_LIMIT, Queues, Workers};
 pub use connection::{
     pool::PoolState,
     url::{DatabaseUrlError, check_url},
 };
 pub use database::{ConnectionRoom, Database, DatabaseSettings};
+pub use layout::{Layout, distribute};
 pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate};
 pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;

@@ -29,6 +29,7 @@ use uuid::Uuid;
 
 use crate::{
     connection::shared::SharedConnection,
+    layout::Layout,
     sql::{Returns, Value},
 };
 
@@ -74,6 +75,7 @@ pub(crate) struct Filter {
 /// Reads a page.
 pub(crate) async fn read<'t, L: Listed>(
     connection: &'t SharedConnection,
+    layout: Layout,
     seller: SellerId,
     filter: Filter,
     after: Option<Keyset>,
@@ -83,6 +85,7 @@ where
     Slice<L>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, L::Row>,
 {
     let list = Slice::<L> {
+        layout,
         seller: seller.uuid(),
         status: filter.status,
         newer_than: filter.newer_than,
@@ -138,6 +141,7 @@ where
 /// A range of rows in a list's order.
 #[derive(Clone, Copy)]
 pub(crate) struct Slice<L> {
+    layout: Layout,
     seller: Uuid,
     status: Option<&'static str>,
     /// Only rows created later than this.
@@ -169,7 +173,11 @@ impl<L: Listed> Query for Slice<L> {
 
 impl<L: Listed> QueryFragment<Pg> for Slice<L> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let is_first = self.after.is_none() && self.newer_than.is_none() && self.until.is_none();
+        // On Citus a subquery would hide the seller, and with it the shard.
+        let is_first = self.layout == Layout::Single
+            && self.after.is_none()
+            && self.newer_than.is_none()
+            && self.until.is_none();
         match &self.updated_after {
             Some(_) if self.few => self.few_changed(&mut out),
             None if is_first => self.first(&mut out),

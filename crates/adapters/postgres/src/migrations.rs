@@ -10,17 +10,20 @@ use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::runtime;
 
-use crate::connection::{
-    ConnectError, Connector,
-    error::is_permission_denied,
-    url::{self, DatabaseUrlError},
+use crate::{
+    connection::{
+        ConnectError, Connector,
+        error::is_permission_denied,
+        url::{self, DatabaseUrlError},
+    },
+    layout::MOVED_AT_ONCE,
 };
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 
 /// Every migration run takes this advisory lock first; the bytes of "sellerap".
 const LOCK: i64 = 0x7365_6c6c_6572_6170;
-const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+pub(crate) const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A migration that is about to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +66,18 @@ pub enum MigrateError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The database to distribute is not that of a Citus coordinator.
+    #[error(
+        "the database has no extension citus: create it on every node (CREATE EXTENSION citus), then call citus_set_coordinator_host and \
+         citus_add_node on the coordinator"
+    )]
+    NoExtension,
+    /// Distributing the rows would lock their tables for long. Nothing has changed.
+    #[error(
+        "the tables hold more than {MOVED_AT_ONCE} offers or orders, and are locked while these move: stop `serve` and `worker`, then repeat \
+         with --with-data"
+    )]
+    HoldsData,
     /// An internal failure, such as no thread being available.
     #[error("the migrations could not be run")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -93,17 +108,26 @@ pub fn migrate(url: &str, progress: &mut dyn FnMut(MigrationStep)) -> Result<Mig
     })
 }
 
+impl From<ConnectError> for MigrateError {
+    fn from(error: ConnectError) -> Self {
+        Self::Unreachable(error.into())
+    }
+}
+
+/// Begins a transaction that holds the lock and has no time limits.
+pub(crate) fn take_lock() -> String {
+    format!(
+        "begin; set local statement_timeout = 0; set local lock_timeout = 0;
+         set local idle_in_transaction_session_timeout = 0; select pg_advisory_xact_lock({LOCK})"
+    )
+}
+
 async fn under_lock(
     connector: &Connector,
     steps: &mpsc::Sender<MigrationStep>,
 ) -> Result<MigrationReport, MigrateError> {
-    let unreachable = |error: ConnectError| MigrateError::Unreachable(error.into());
-    let holder = connector.open().await.map_err(unreachable)?;
-    let lock = format!(
-        "begin; set local statement_timeout = 0; set local lock_timeout = 0;
-         set local idle_in_transaction_session_timeout = 0; select pg_advisory_xact_lock({LOCK})"
-    );
-    let taken = holder.connection().batch_execute(&lock).await;
+    let holder = connector.open().await?;
+    let taken = holder.connection().batch_execute(&take_lock()).await;
     taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let connection = connector.open_for_pool().await;
     let connection = connection.map_err(|error| MigrateError::Unreachable(error.into()))?;

@@ -14,8 +14,9 @@ use usecases::{Announcement, Transaction};
 use uuid::Uuid;
 
 use crate::{
-    batch::{BatchQuery, Batcher, answers_by_place},
+    batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller},
     connection::{Connector, error::store_error, shared::SharedConnection},
+    layout::Layout,
     listing::{self, Filter, Listed},
     sql::{column, row, sql},
     unit_of_work::{Tx, Write, expect_rows},
@@ -112,12 +113,14 @@ fn source(offer: &Offer) -> Option<&'static str> {
 pub(crate) struct OffersReader {
     by_id: Batcher<ById>,
     pages: SharedConnection,
+    layout: Layout,
 }
 
 impl OffersReader {
-    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+    pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
         Self {
-            by_id: Batcher::new(ById, Arc::clone(connector)),
+            by_id: Batcher::new(ById(layout), Arc::clone(connector)),
+            layout,
             pages: SharedConnection::new(Arc::clone(connector), "offer_pages"),
         }
     }
@@ -141,12 +144,12 @@ impl OfferReader for OffersReader {
             newer_than: None,
             updated_after: filter.updated_after,
         };
-        listing::read::<ByCreation>(&self.pages, seller, filter, after, size).await
+        listing::read::<ByCreation>(&self.pages, self.layout, seller, filter, after, size).await
     }
 }
 
 /// Offers by their ids.
-struct ById;
+struct ById(Layout);
 
 #[async_trait]
 impl BatchQuery for ById {
@@ -156,9 +159,19 @@ impl BatchQuery for ById {
 
     async fn answer(
         &self,
-        mut connection: &AsyncPgConnection,
+        connection: &AsyncPgConnection,
         questions: &[(SellerId, Uuid)],
     ) -> QueryResult<Vec<Result<Option<Offer>, StoreError>>> {
+        if self.0 == Layout::Citus {
+            let of_seller = async |seller, ids| {
+                sql!((Uuid, OfferRow):
+                    concat!("select offers.id, ", offer_columns!(), " from offers where seller_id = "), seller,
+                    " and id = any(", ids, ")")
+                .get_results::<(Uuid, OfferRow)>(&mut { connection })
+                .await
+            };
+            return answers_by_seller(questions, of_seller).await;
+        }
         let (sellers, ids): (Vec<_>, Vec<_>) =
             questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
         // A subquery passes the keys: with bare parameters a short list would be replanned at each run, since the
@@ -166,7 +179,7 @@ impl BatchQuery for ById {
         let rows = sql!((i64, OfferRow):
             concat!("select k.n, ", offer_columns!(), " from unnest((select "), sellers, "::uuid[]), (select ", ids,
             "::uuid[])) with ordinality as k (seller_id, id, n) join offers on offers.seller_id = k.seller_id and offers.id = k.id");
-        let rows = rows.get_results::<(i64, OfferRow)>(&mut connection).await?;
+        let rows = rows.get_results::<(i64, OfferRow)>(&mut { connection }).await?;
         Ok(answers_by_place(questions, rows, |offer: &Offer| {
             (offer.seller, offer.id.uuid())
         }))
@@ -230,6 +243,7 @@ impl OfferStore for Tx {
             self.outbox()
                 .add(Announcement::of_offer(seller, event, self.now()));
         }
+        self.writes_distributed();
         // Sorted, so that two transactions that create the same offers conflict at the first one and cannot deadlock.
         changes.sort_unstable_by_key(|change| change.after.id);
         let (new, known): (Vec<_>, Vec<_>) = changes

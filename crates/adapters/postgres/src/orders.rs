@@ -3,7 +3,7 @@
 mod documents;
 mod row;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -22,8 +22,9 @@ use self::{
     row::{PartRow, instants, part_columns},
 };
 use crate::{
-    batch::{BatchQuery, Batcher, answers_by_place},
+    batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller},
     connection::{Connector, error::store_error, pool::Autocommit, shared::SharedConnection},
+    layout::Layout,
     listing::{self, Filter, Listed},
     parcels,
     sql::sql,
@@ -36,12 +37,14 @@ pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
 pub(crate) struct OrdersReader {
     by_id: Batcher<ById>,
     others: SharedConnection,
+    layout: Layout,
 }
 
 impl OrdersReader {
-    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+    pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
         Self {
-            by_id: Batcher::new(ById, Arc::clone(connector)),
+            by_id: Batcher::new(ById(layout), Arc::clone(connector)),
+            layout,
             others: SharedConnection::new(Arc::clone(connector), "order_pages"),
         }
     }
@@ -78,12 +81,12 @@ impl OrderReader for OrdersReader {
             newer_than: filter.placed_after,
             updated_after: filter.updated_after,
         };
-        listing::read::<ByPlacing>(&self.others, seller, filter, after, size).await
+        listing::read::<ByPlacing>(&self.others, self.layout, seller, filter, after, size).await
     }
 }
 
 /// Parts by their orders' ids.
-struct ById;
+struct ById(Layout);
 
 #[async_trait]
 impl BatchQuery for ById {
@@ -93,9 +96,19 @@ impl BatchQuery for ById {
 
     async fn answer(
         &self,
-        mut connection: &AsyncPgConnection,
+        connection: &AsyncPgConnection,
         questions: &[(SellerId, Uuid)],
     ) -> QueryResult<Vec<Result<Option<SellerOrder>, StoreError>>> {
+        if self.0 == Layout::Citus {
+            let of_seller = async |seller, orders| {
+                sql!((Uuid, PartRow):
+                    concat!("select o.order_id, ", part_columns!(), " from seller_orders o where seller_id = "), seller,
+                    " and order_id = any(", orders, ")")
+                .get_results::<(Uuid, PartRow)>(&mut { connection })
+                .await
+            };
+            return answers_by_seller(questions, of_seller).await;
+        }
         let (sellers, orders): (Vec<_>, Vec<_>) =
             questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
         // A subquery passes the keys, so that one plan serves lists of any length.
@@ -103,7 +116,7 @@ impl BatchQuery for ById {
             concat!("select k.n, ", part_columns!(), " from unnest((select "), sellers, "::uuid[]), (select ", orders,
             "::uuid[])) with ordinality as k (seller_id, order_id, n) \
              join seller_orders o on o.seller_id = k.seller_id and o.order_id = k.order_id");
-        let rows = rows.get_results::<(i64, PartRow)>(&mut connection).await?;
+        let rows = rows.get_results::<(i64, PartRow)>(&mut { connection }).await?;
         Ok(answers_by_place(questions, rows, |part: &SellerOrder| {
             (part.seller, part.id.uuid())
         }))
@@ -132,16 +145,60 @@ impl Listed for ByPlacing {
     }
 }
 
+/// The row of an order in the directory: its id and its sellers.
+macro_rules! directory_row {
+    ($order:expr) => {{
+        let (id, number) = match $order {
+            OrderRef::Id(id) => (Some(id.uuid()), None),
+            OrderRef::Number(number) => (None, Some(number.as_str())),
+        };
+        sql!((Uuid, Option<Vec<Uuid>>):
+            "select order_id, sellers from orders where order_id = ", id, " or number = ", number, "")
+    }};
+}
+
+/// Fails if a part of an order cannot be seen. After a crash during a commit this lasts until Citus has recovered it: half an
+/// order must not pass for a whole one.
+fn all_parts(parts: Vec<PartRow>, sellers: usize) -> Result<Vec<PartRow>, StoreError> {
+    if parts.len() == sellers {
+        return Ok(parts);
+    }
+    Err(StoreError::Unavailable(
+        "a part of the order is not committed yet".into(),
+    ))
+}
+
 /// Reads every seller's part of an order, for the marketplace.
-pub(crate) struct WholeOrders(pub(crate) Autocommit);
+pub(crate) struct WholeOrders {
+    pub(crate) statements: Autocommit,
+    pub(crate) layout: Layout,
+}
+
+impl WholeOrders {
+    /// The parts on Citus, seller by seller.
+    async fn distributed(&self, order: &OrderRef) -> Result<Vec<PartRow>, StoreError> {
+        let known = self.statements.row(directory_row!(order)).await?;
+        let (order, sellers) = known.unwrap_or_default();
+        let sellers = sellers.unwrap_or_default();
+        let mut parts = Vec::new();
+        for &seller in &sellers {
+            let part = sql!(PartRow:
+                concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and order_id = ",
+                order, "");
+            parts.extend(self.statements.row(part).await?);
+        }
+        all_parts(parts, sellers.len())
+    }
+}
 
 #[async_trait]
 impl OrderDirectory for WholeOrders {
     async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
         let rows = match order {
+            _ if self.layout == Layout::Citus => self.distributed(order).await?,
             OrderRef::Id(id) => {
                 let order = id.uuid();
-                self.0
+                self.statements
                     .rows(sql!(PartRow:
                         concat!("select ", part_columns!(), " from seller_orders o where order_id = "), order,
                         " order by seller_id"))
@@ -149,7 +206,7 @@ impl OrderDirectory for WholeOrders {
             }
             OrderRef::Number(number) => {
                 let number = number.as_str();
-                self.0
+                self.statements
                     .rows(sql!(PartRow:
                         concat!("select ", part_columns!(), " from seller_orders o \
                             where order_id = (select order_id from orders where number = "), number, ") order by seller_id"))
@@ -157,6 +214,23 @@ impl OrderDirectory for WholeOrders {
             }
         };
         rows.into_iter().map(SellerOrder::try_from).collect()
+    }
+}
+
+impl Tx {
+    /// The parts on Citus, locked seller by seller.
+    async fn lock_distributed(&self, order: &OrderRef) -> Result<Vec<PartRow>, StoreError> {
+        let known = self.row(directory_row!(order)).await?;
+        let (order, sellers) = known.unwrap_or_default();
+        let sellers = sellers.unwrap_or_default();
+        let mut parts = Vec::new();
+        for &seller in &sellers {
+            let part = sql!(PartRow:
+                concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and order_id = ",
+                order, " for no key update");
+            parts.extend(self.row(part).await?);
+        }
+        all_parts(parts, sellers.len())
     }
 }
 
@@ -185,6 +259,7 @@ impl OrderStore for Tx {
 
     async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
         let rows = match order {
+            _ if self.tools().layout == Layout::Citus => self.lock_distributed(order).await?,
             OrderRef::Id(id) => {
                 let order = id.uuid();
                 self.rows(sql!(PartRow:
@@ -209,17 +284,20 @@ impl OrderStore for Tx {
         order: OrderId,
         number: &OrderNumber,
         is_test: bool,
+        sellers: &BTreeSet<SellerId>,
         placed_at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
+        let sellers = sellers.iter().map(|seller| seller.uuid()).collect::<Vec<_>>();
         // Sent at once: the caller has to know whether the number is taken.
         let opened = self.execute(sql!(():
-            "insert into orders (order_id, number, is_test, created_at) values (", order.uuid(), ", ", number.as_str(),
-            ", ", is_test, ", ", placed_at, ")"));
+            "insert into orders (order_id, number, is_test, sellers, created_at) values (", order.uuid(), ", ",
+            number.as_str(), ", ", is_test, ", ", sellers, ", ", placed_at, ")"));
         expect_rows("orders", opened.await?, 1)
     }
 
     async fn save_parts(&self, mut changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError> {
         changes.sort_unstable_by_key(|change| (change.after.seller, change.after.id));
+        self.writes_distributed();
         for change in changes {
             for event in &change.events {
                 let announced = Announcement::of_order(change.after.seller, event, self.now());

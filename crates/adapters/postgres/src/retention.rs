@@ -1,14 +1,16 @@
 //! Deletes expired data, in batches, so that locks are held only briefly.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use chrono::TimeDelta;
 use kernel::StoreError;
+use usecases::Transaction;
 use uuid::Uuid;
 
 use crate::{
+    layout::Layout,
     mails::microseconds,
-    sql::{row, sql},
+    sql::{column, row, sql},
     unit_of_work::Tx,
 };
 
@@ -278,13 +280,16 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
 pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
     let batch = ORDERS;
     let locked = tx
-        .rows(sql!(Uuid:
-            "select order_id from orders where buyer_erased_at is null \
+        .rows(sql!((Uuid, Option<Vec<Uuid>>):
+            "select order_id, sellers from orders where buyer_erased_at is null \
                and created_at < (select api_now()) - ", microseconds(age),
             " * interval '1 microsecond' order by created_at limit ", batch, " for no key update skip locked"))
         .await?;
-    let orders = locked.as_slice();
-    if !orders.is_empty() {
+    let orders = column(&locked, |(order, _)| *order);
+    let orders = orders.as_slice();
+    if !orders.is_empty() && tx.tools().layout == Layout::Citus {
+        erase_by_seller(tx, &locked).await?;
+    } else if !orders.is_empty() {
         // The set-based form of `SellerOrder::erase_buyer`, which defines the rule, including `updated_at`; a test
         // compares the two. Parts are locked by seller, as in every transaction.
         tx.execute(sql!(():
@@ -294,6 +299,8 @@ pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers
              update seller_orders p set buyer = null, shipping_address = null, \
                updated_at = case when p.paid_at is null then p.updated_at else greatest(p.updated_at, (select at from clock)) end \
                from parts where p.seller_id = parts.seller_id and p.order_id = parts.order_id")).await?;
+    }
+    if !orders.is_empty() {
         // A transaction that held a part until just now may have queued a mail. This statement sees everything
         // committed while the previous one waited; later transactions find no buyer to write to.
         tx.execute(sql!(():
@@ -307,4 +314,25 @@ pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers
         orders: orders.len(),
         more: is_full(orders.len(), ORDERS),
     })
+}
+
+/// The same on Citus, a statement for each seller. It may use no clock of its own: the transaction's beginning is its time.
+async fn erase_by_seller(tx: &Tx, orders: &[(Uuid, Option<Vec<Uuid>>)]) -> Result<(), StoreError> {
+    let mut sellers = BTreeMap::<Uuid, Vec<Uuid>>::new();
+    for (order, seller) in orders
+        .iter()
+        .flat_map(|(order, sellers)| sellers.iter().flatten().map(move |seller| (order, seller)))
+    {
+        sellers.entry(*seller).or_default().push(*order);
+    }
+    tx.writes_distributed();
+    for (seller, orders) in sellers {
+        tx.execute(sql!(():
+            "update seller_orders set buyer = null, shipping_address = null, \
+               updated_at = case when paid_at is null then updated_at else greatest(updated_at, ", tx.now(),
+            ") end where seller_id = ", seller, " and order_id = any(", orders,
+            ") and (buyer is not null or shipping_address is not null)"))
+            .await?;
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@ use kernel::StoreError;
 
 use crate::{
     connection::{error::is_permission_denied, pool::Autocommit},
+    layout::Layout,
     migrations::embedded_versions,
     sql::sql,
 };
@@ -36,6 +37,11 @@ pub enum SchemaState {
         /// The number of missing migrations.
         pending: usize,
     },
+    /// The tables are distributed, and the settings say otherwise, or the other way round.
+    OtherLayout {
+        /// Of the database.
+        found: Layout,
+    },
     /// The schema requires a newer program.
     NeedsNewerBinary {
         /// The oldest program version that can work with it.
@@ -43,13 +49,14 @@ pub enum SchemaState {
     },
 }
 
-pub(crate) async fn read(statements: &Autocommit) -> Result<SchemaState, StoreError> {
-    let facts = sql!((bool, String, String, bool):
+pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<SchemaState, StoreError> {
+    let facts = sql!((bool, String, String, bool, bool):
         "select not current_setting('transaction_read_only')::boolean, \
            current_setting('server_encoding'), current_setting('lc_messages'), \
-           to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null");
+           to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null, \
+           to_regclass('distributed_writes') is not null");
     let facts = statements.row(facts).await?;
-    let (takes_writes, encoding, locale, is_there) =
+    let (takes_writes, encoding, locale, is_there, is_distributed) =
         facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
     if !takes_writes {
         return Ok(SchemaState::ReadOnly);
@@ -73,7 +80,16 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<SchemaState, StoreEr
         applied => applied?,
     };
     let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
-    Ok(judge(&embedded, &applied, env!("CARGO_PKG_VERSION")))
+    let state = judge(&embedded, &applied, env!("CARGO_PKG_VERSION"));
+    let found = if is_distributed {
+        Layout::Citus
+    } else {
+        Layout::Single
+    };
+    if state == SchemaState::Ready && found != layout {
+        return Ok(SchemaState::OtherLayout { found });
+    }
+    Ok(state)
 }
 
 /// Judges by the program's migrations, the applied ones with the oldest program version that each supports, and this

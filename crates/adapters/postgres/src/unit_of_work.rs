@@ -22,7 +22,7 @@ use diesel_async::{
     pooled_connection::deadpool::{Object, Pool},
 };
 use futures_util::{
-    future::{BoxFuture, join_all},
+    future::{BoxFuture, join_all, try_join_all},
     join,
 };
 use kernel::{Claim, CommitError, StoreError, StoredResponse};
@@ -35,6 +35,7 @@ use crate::{
     ANSWER_WITHIN,
     connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, within},
     idempotency,
+    layout::Layout,
     observe::{self, PoolWaits, TransactionTimes},
     outbox::Outbox,
     sealing::Sealing,
@@ -86,6 +87,7 @@ impl Units {
             unsettled: AtomicUsize::new(0),
             writes: Mutex::default(),
             outbox: Mutex::default(),
+            has_distributed_writes: AtomicBool::default(),
             woken: Arc::default(),
             tools: self.tools.clone(),
             times: self.times.clone(),
@@ -95,18 +97,29 @@ impl Units {
     /// Sends BEGIN together with the statement that reads the clock and sets the timeouts, in one round trip. The timeouts apply to this
     /// transaction alone: session settings would stay on a connection that PgBouncer then gives to another client.
     async fn open(&self, connection: &AsyncPgConnection) -> Result<DateTime<Utc>, StoreError> {
-        let (mut first, mut second) = (connection, connection);
-        let opening = sql!((DateTime<Utc>, String, String, String):
-            "select api_now(), set_config('statement_timeout', ", milliseconds(self.statement_timeout),
-            ", true), set_config('lock_timeout', ", milliseconds(LOCK_TIMEOUT.min(self.statement_timeout)),
+        let statement = milliseconds(self.statement_timeout);
+        let lock = milliseconds(LOCK_TIMEOUT.min(self.statement_timeout));
+        let mut opening = vec!["begin isolation level read committed read write".to_owned()];
+        if self.tools.layout == Layout::Citus {
+            // Citus passes SET LOCAL on to the workers, and not set_config. It passes on the whole text that the command is part of.
+            opening.extend([
+                "set local citus.propagate_set_commands = 'local'".to_owned(),
+                format!("set local statement_timeout = {statement}"),
+                format!("set local lock_timeout = {lock}"),
+            ]);
+        }
+        let reading = sql!((DateTime<Utc>, String, String, String):
+            "select api_now(), set_config('statement_timeout', ", statement, ", true), set_config('lock_timeout', ", lock,
             ", true), set_config('idle_in_transaction_session_timeout', ", milliseconds(TRANSACTION_MAX), ", true)");
-        let begun = first.batch_execute("begin isolation level read committed read write");
-        let (begun, opened) = join!(
-            begun,
-            opening.get_result::<(DateTime<Utc>, String, String, String)>(&mut second)
+        let opening = opening
+            .iter()
+            .map(async |command| (&mut { connection }).batch_execute(command).await);
+        let (begun, read) = join!(
+            try_join_all(opening),
+            reading.get_result::<(DateTime<Utc>, String, String, String)>(&mut { connection })
         );
         begun.map_err(store_error)?;
-        Ok(opened.map_err(store_error)?.0)
+        Ok(read.map_err(store_error)?.0)
     }
 }
 
@@ -156,6 +169,7 @@ impl Drop for Leased {
 /// What writing needs apart from the database.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
+    pub(crate) layout: Layout,
     pub(crate) sealing: Sealing,
     pub(crate) schedule: PollSchedule,
     /// Notified after each commit that has woken a delivery queue.
@@ -233,6 +247,8 @@ pub(crate) struct Tx {
     unsettled: AtomicUsize,
     writes: Mutex<Vec<Box<dyn Write>>>,
     outbox: Mutex<Outbox>,
+    /// Whether offers or orders were written.
+    has_distributed_writes: AtomicBool,
     /// Whether a sent statement has woken a delivery queue.
     woken: Arc<AtomicBool>,
     tools: Tools,
@@ -313,6 +329,11 @@ impl Tx {
     /// The announcements written at the end.
     pub(crate) fn outbox(&self) -> MutexGuard<'_, Outbox> {
         lock(&self.outbox)
+    }
+
+    /// Records a write of offers or orders; true for the first one.
+    pub(crate) fn is_first_distributed_write(&self) -> bool {
+        !self.has_distributed_writes.swap(true, Ordering::Relaxed)
     }
 
     /// Records that a delivery queue was woken: this process's workers are notified after the commit.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use adapter_postgres::{Database, migrate};
+use adapter_postgres::{Database, distribute, migrate};
 use anyhow::{Context as _, bail};
 use kernel::StoreError;
 use private_postgres::Cluster;
 use tokio::task::spawn_blocking;
 
 use super::data_dir::{CLAIM, DataDir};
-use crate::config::Loaded;
+use crate::config::{LayoutMode, Loaded};
 
 /// The name of the mark in the database that identifies a sandbox.
 const MARK: &str = "kind";
@@ -20,6 +20,7 @@ pub(super) struct SandboxDatabase {
     pub(super) url: String,
     /// The URL for migrations.
     direct_url: String,
+    layout: LayoutMode,
     /// The source of the configured URL; `None` for a private cluster.
     named_in: Option<String>,
     /// The private PostgreSQL, restarted if it dies.
@@ -45,6 +46,7 @@ impl SandboxDatabase {
             return Ok(Self {
                 url: url.expose().to_owned(),
                 direct_url: direct.expose().to_owned(),
+                layout: config.layout,
                 named_in: loaded.source("database.url"),
                 cluster: None,
             });
@@ -54,6 +56,7 @@ impl SandboxDatabase {
         let url = cluster.url("postgres");
         Ok(Self {
             direct_url: url.clone(),
+            layout: config.layout,
             url,
             named_in: None,
             cluster: Some(cluster),
@@ -73,6 +76,11 @@ impl SandboxDatabase {
         spawn_blocking(move || migrate(&direct_url, &mut |_| {}))
             .await?
             .context("cannot migrate the database")?;
+        if self.layout == LayoutMode::Citus {
+            distribute(&self.direct_url, false)
+                .await
+                .context("cannot distribute the database")?;
+        }
         database
             .set_mark(MARK, SANDBOX)
             .await

@@ -1,5 +1,7 @@
 //! Ports: storage of orders, and carrier look-ups.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, Keyset, Mail, MailId, Page, PageSize, SellerId, StoreError};
@@ -83,6 +85,7 @@ pub trait OrderStore: Send + Sync {
         order: OrderId,
         number: &OrderNumber,
         is_test: bool,
+        sellers: &BTreeSet<SellerId>,
         placed_at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 

@@ -11,8 +11,8 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
         return StoreError::unexpected(error);
     };
     match kind {
-        DatabaseErrorKind::UniqueViolation => StoreError::Conflict {
-            constraint: information.constraint_name().unwrap_or_default().to_owned(),
+        _ if is_duplicate(*kind, information.as_ref()) => StoreError::Conflict {
+            constraint: constraint(information.as_ref()).to_owned(),
         },
         DatabaseErrorKind::SerializationFailure => StoreError::Retryable(error.into()),
         // A read-only server is a standby: the primary is elsewhere, or not promoted yet.
@@ -28,13 +28,35 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
     }
 }
 
+/// True for SQLSTATE 23505. Where Citus sent the rows to a shard by COPY, it reports another one with the same message.
+fn is_duplicate(kind: DatabaseErrorKind, information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    matches!(kind, DatabaseErrorKind::UniqueViolation)
+        || information.message().starts_with("duplicate key value")
+}
+
+/// The violated constraint. Citus forwards the message of a shard, without the field for the name, and appends the
+/// shard's number to the name: `… unique constraint "offers_pkey_102008"`.
+fn constraint(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> &str {
+    let of_message = || information.message().split('"').nth(1).unwrap_or_default();
+    let name = information.constraint_name().unwrap_or_else(of_message);
+    match name.rsplit_once('_') {
+        Some((name, shard)) if shard.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => name,
+    }
+}
+
 /// True for SQLSTATE 40P01. Diesel does not expose most codes, so this checks what all server languages share: the
 /// detail lists the processes of the cycle, one a line, and a hint points to the log. No other error of this crate's
 /// statements has both.
 fn is_deadlock(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
     let lines = information.details().map_or(0, |details| details.lines().count());
-    information.message() == "deadlock detected" || (information.hint().is_some() && lines >= 2)
+    ["deadlock detected", DISTRIBUTED_DEADLOCK].contains(&information.message())
+        || (information.hint().is_some() && lines >= 2)
 }
+
+/// Citus's message (SQLSTATE 40P01) for a deadlock over several nodes.
+const DISTRIBUTED_DEADLOCK: &str =
+    "canceling the transaction since it was involved in a distributed deadlock";
 
 /// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was stored. An error
 /// sent while the server closes the connection leaves the outcome open, and has no kind of its own in Diesel; so only
@@ -63,7 +85,7 @@ fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> boo
 /// Diesel does not expose these codes, so this checks the message. With a server language other than English such a
 /// failure is `Unexpected`: a 500 without the advice to retry.
 fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    const MESSAGES: [&str; 13] = [
+    const MESSAGES: [&str; 14] = [
         "canceling statement due to",
         "terminating connection",
         "the database system is",
@@ -76,6 +98,8 @@ fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool
         "connection to server lost",
         "query_wait_timeout",
         "server_login",
+        // A worker of Citus is away.
+        "connection to the remote node",
         STANDBY_MESSAGE,
     ];
     MESSAGES.iter().any(|words| information.message().contains(words))

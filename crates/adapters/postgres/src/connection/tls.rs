@@ -13,11 +13,20 @@ use rustls::{
         WebPkiServerVerifier,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
-    crypto::{CryptoProvider, ring::default_provider, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
+    crypto::{
+        CryptoProvider, ring::default_provider, verify_tls12_signature, verify_tls13_signature,
+        verify_tls13_signature_with_raw_key,
+    },
+    pki_types::{
+        CertificateDer, PrivateKeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime, pem::PemObject,
+    },
 };
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
+use x509_cert::{
+    Certificate,
+    der::{Decode as _, Encode as _},
+};
 
 use super::url::DatabaseUrlError;
 
@@ -208,6 +217,14 @@ pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
     }
 }
 
+/// The public key in a certificate of any version.
+fn public_key(certificate: &CertificateDer<'_>) -> Result<SubjectPublicKeyInfoDer<'static>, rustls::Error> {
+    let read = Certificate::from_der(certificate);
+    let key = read.and_then(|read| read.tbs_certificate.subject_public_key_info.to_der());
+    key.map(SubjectPublicKeyInfoDer::from)
+        .map_err(|_| CertificateError::BadEncoding.into())
+}
+
 /// Verifies the server's certificate as `sslmode` requires. It always checks that the server holds the certificate's key.
 #[derive(Debug)]
 struct Verifier {
@@ -257,7 +274,15 @@ impl ServerCertVerifier for Verifier {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let known = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, known)
+        match verify_tls13_signature(message, certificate, signature, known) {
+            // Citus's nodes make certificates of X.509 version 1, which webpki does not read. Where nothing else of it is
+            // verified, the key suffices.
+            Err(rustls::Error::InvalidCertificate(_)) if self.judge.is_none() => {
+                let key = public_key(certificate)?;
+                verify_tls13_signature_with_raw_key(message, &key, signature, known)
+            }
+            verified => verified,
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

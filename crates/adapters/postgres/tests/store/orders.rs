@@ -101,7 +101,9 @@ async fn inserting_a_known_order_or_updating_a_missing_part_fails() {
     let known = part(seller, instant());
     fixture.save(std::slice::from_ref(&known)).await;
     let tx = fixture.begin().await;
-    let taken = tx.open_order(id().into(), &known.number, true, instant()).await;
+    let taken = tx
+        .open_order(id().into(), &known.number, true, &[seller].into(), instant())
+        .await;
     assert_eq!(taken.unwrap_err().conflict(), Some("orders_number_key"));
     // Updates are sent with the commit, which is sent only after they succeeded.
     let tx = fixture.begin().await;

@@ -106,6 +106,7 @@ pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(20),
         statement_timeout: Duration::from_secs(5),
+        layout: TestDatabase::layout(),
         default_rate_limit: NonZeroU32::new(600).unwrap(),
     }
 }

@@ -8,9 +8,15 @@ use std::{
 };
 
 use adapter_postgres::{MigrateError, SchemaState, migrate};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use private_postgres::{Cluster, Options};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tempfile::TempDir;
+use x509_cert::{
+    Certificate, Version,
+    der::{Decode as _, Encode as _},
+};
 
 use crate::support::servers::{database, refusal, start, tamper};
 
@@ -172,6 +178,35 @@ async fn each_sslmode_verifies_the_server_as_it_says() {
     // The server's rules reject connections without TLS.
     let error = refusal(&server.url("postgres", NAME, "sslmode=disable")).await;
     assert!(error.contains("pg_hba.conf"), "{error}");
+}
+
+/// A certificate of X.509 version 1 for the key of this one, as Citus makes them. Its signature is not valid any more, and not looked at.
+fn of_version_1(pem: &str) -> String {
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+    let mut certificate = Certificate::from_der(&der).unwrap();
+    certificate.tbs_certificate.version = Version::V1;
+    certificate.tbs_certificate.extensions = None;
+    let text = BASE64_STANDARD.encode(certificate.to_der().unwrap());
+    let lines = text
+        .as_bytes()
+        .chunks(64)
+        .map(|line| std::str::from_utf8(line).unwrap());
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    format!("-----BEGIN CERTIFICATE-----\n{lines}\n-----END CERTIFICATE-----\n")
+}
+
+#[tokio::test]
+async fn a_certificate_of_version_1_is_taken_where_none_is_verified() {
+    let params = CertificateParams::new([NAME.to_owned()]).unwrap();
+    let own = |authority: &Authority| {
+        let (certificate, key) = authority.sign(&params);
+        (of_version_1(&certificate), key)
+    };
+    let server = Server::showing(own).await;
+    for mode in ["require", "prefer"] {
+        can_connect(&server.url("postgres", NAME, &format!("sslmode={mode}"))).await;
+    }
+    refusal(&server.trusting(NAME, "verify-ca")).await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter_postgres::{Database, DatabaseSettings};
+use adapter_postgres::{Database, DatabaseSettings, Layout};
 use kernel::StoreError;
 use private_postgres::{Cluster, Error, Options};
 use tokio_postgres::{Client, NoTls};
@@ -34,6 +34,7 @@ pub(crate) fn database(url: &str) -> Database {
         connect_timeout: Duration::from_secs(2),
         acquire_timeout: Duration::from_secs(2),
         statement_timeout: Duration::from_secs(5),
+        layout: Layout::Single,
         default_rate_limit: NonZeroU32::MIN,
     };
     Database::new(settings).unwrap()

@@ -28,7 +28,9 @@ impl Fixture {
         let save = async |tx: &dyn Transaction| {
             for (n, part) in parts.iter().enumerate() {
                 if !parts[..n].iter().any(|earlier| earlier.id == part.id) {
-                    let opened = tx.open_order(part.id, &part.number, part.is_test, part.placed_at);
+                    let of_order = parts.iter().filter(|other| other.id == part.id);
+                    let sellers = of_order.map(|other| other.seller).collect();
+                    let opened = tx.open_order(part.id, &part.number, part.is_test, &sellers, part.placed_at);
                     opened.await.unwrap();
                 }
             }

@@ -1,0 +1,84 @@
+//! Where offers and orders are: on the one server, or distributed by seller over the workers of a Citus cluster. All
+//! other tables are plain tables of the coordinator.
+//!
+//! On Citus, a statement must name its seller (`seller_id = $1`): others go to every shard, or are refused. The
+//! statements with a form of their own for it are found by [`Layout::Citus`].
+
+use crate::{
+    connection::{Connector, error::is_permission_denied, url},
+    migrations::{CONNECT_TIMEOUT, MigrateError, take_lock},
+    sql::sql,
+    unit_of_work::{Tx, changing_any},
+};
+
+/// `database.layout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// All tables on one server.
+    #[default]
+    Single,
+    /// Offers and orders on the workers of a Citus cluster, the rest on its coordinator.
+    Citus,
+}
+
+/// Rows of a table that move within moments.
+pub(crate) const MOVED_AT_ONCE: u32 = 10_000;
+
+/// A commit over a worker and plain tables of the coordinator is not atomic, unless the transaction has also touched a
+/// table of the coordinator that Citus manages: this one. It stays empty; its existence marks a distributed database.
+///
+/// Foreign keys from or to plain tables end. The directory learns the sellers of orders from before it stored them.
+const DISTRIBUTE: &str = "
+    lock table offers, seller_orders, orders, parcels in access exclusive mode;
+    alter table offers drop constraint offers_seller_id_fkey;
+    alter table seller_orders drop constraint seller_orders_seller_id_fkey;
+    alter table parcels drop constraint parcels_seller_id_order_id_fkey;
+    update orders o set sellers = (select array_agg(p.seller_id order by p.seller_id) from seller_orders p
+        where p.order_id = o.order_id) where sellers is null;
+    create table distributed_writes (id smallint primary key);
+    select citus_add_local_table_to_metadata('distributed_writes');
+    select create_distributed_table('offers', 'seller_id');
+    select create_distributed_table('seller_orders', 'seller_id', colocate_with => 'offers');
+    commit";
+
+/// Distributes a migrated database; false if it was distributed already. Unless `with_data`, refuses to move many rows.
+pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError> {
+    let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
+    let client = connector.open_bare().await?;
+    let failed = |error: tokio_postgres::Error| {
+        if is_permission_denied(&error) {
+            return MigrateError::Forbidden(error.into());
+        }
+        MigrateError::Failed {
+            name: "--distribute".to_owned(),
+            cause: error.into(),
+        }
+    };
+    client.batch_execute(&take_lock()).await.map_err(failed)?;
+    let state = format!(
+        "select to_regclass('distributed_writes') is not null, exists (select 1 from pg_extension where extname = 'citus'), \
+           (select count(*) from (select 1 from offers limit {MOVED_AT_ONCE} + 1) o) > {MOVED_AT_ONCE} \
+             or (select count(*) from (select 1 from seller_orders limit {MOVED_AT_ONCE} + 1) p) > {MOVED_AT_ONCE}"
+    );
+    let state = client.query_one(&state, &[]).await.map_err(failed)?;
+    match (state.get(0), state.get(1), state.get(2)) {
+        (true, _, _) => Ok(false),
+        (_, false, _) => Err(MigrateError::NoExtension),
+        (_, _, true) if !with_data => Err(MigrateError::HoldsData),
+        _ => {
+            client.batch_execute(DISTRIBUTE).await.map_err(failed)?;
+            Ok(true)
+        }
+    }
+}
+
+impl Tx {
+    /// Has to be called in a transaction that writes offers or orders: makes its commit atomic on Citus.
+    pub(crate) fn writes_distributed(&self) {
+        if self.tools().layout == Layout::Citus && self.is_first_distributed_write() {
+            self.write_later(changing_any(
+                sql!((): "delete from distributed_writes where id = 1"),
+            ));
+        }
+    }
+}

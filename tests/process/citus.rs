@@ -1,0 +1,276 @@
+//! The program over a Citus cluster: how many commands its requests send to workers, and faults of nodes during keyed writes. Left out
+//! where Citus is not installed.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use blackbox::{Sandbox, World, line, run, until};
+use private_postgres::Cluster;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use testkit::{Answer, OwnCitus, TestDatabase, sealing_key};
+use tokio::task::block_in_place;
+
+use crate::{
+    PROGRAM,
+    ledger::Ledger,
+    outage::may_be_repeated,
+    postgres_killed::{Writers, fed_once, kill_all, moment},
+};
+
+/// Time until a request of a seller whose worker is away has failed.
+const FAILS_WITHIN: Duration = Duration::from_secs(2);
+/// Rounds of faults: each kills a backend of the coordinator, a worker, and the coordinator.
+const ROUNDS: usize = 2;
+
+const LOG_COMMANDS: &str = "alter database postgres set citus.log_remote_commands = on;
+    alter database postgres set log_min_messages = notice;
+    alter database postgres set client_min_messages = warning";
+
+async fn world(citus: &OwnCitus) -> World {
+    World::over(PROGRAM, citus.database(), |options| {
+        options
+            .set("SELLER_API__DATABASE__LAYOUT", "citus")
+            .set("SELLER_API__RATE_LIMIT__DEFAULT", 1_000_000)
+    })
+    .await
+}
+
+/// The commands that requests have sent to workers so far; Citus's own background process asks about prepared transactions and locks.
+fn commands(citus: &OwnCitus) -> usize {
+    let log = std::fs::read_to_string(citus.coordinator().log_file()).unwrap();
+    log.lines()
+        .filter(|line| line.contains("NOTICE:  issuing "))
+        .filter(|line| !line.contains("pg_prepared_xacts") && !line.contains("wait_edges"))
+        .count()
+}
+
+/// The index of the worker that holds a seller's rows.
+async fn home(world: &World, citus: &OwnCitus, seller: &str) -> usize {
+    let database = world.database.connect().await;
+    let place = "select nodename from citus_shards
+        where shardid = get_shard_id_for_distribution_column('offers', $1::text::uuid)";
+    let place: String = database.query_one(place, &[&seller]).await.unwrap().get(0);
+    let is_there = |worker: &Cluster| worker.connection().socket_folder().display().to_string() == place;
+    citus.workers().iter().position(is_there).unwrap()
+}
+
+/// Two ledgers whose sellers are on different workers, in the workers' order.
+async fn one_on_each(world: &World, citus: &OwnCitus) -> [Ledger; 2] {
+    let mut on = [None, None];
+    for ledger in Ledger::several(world, 20).await {
+        let place = home(world, citus, &ledger.trader().seller.id).await;
+        on[place] = Some(ledger);
+    }
+    on.map(|ledger| ledger.expect("twenty sellers are on both workers"))
+}
+
+fn start_again(cluster: &Cluster) {
+    assert!(block_in_place(|| cluster.restart_if_dead()).unwrap());
+}
+
+#[tokio::test]
+async fn a_request_reaches_no_other_shard_and_sends_few_commands() {
+    if !OwnCitus::is_installed() {
+        return;
+    }
+    let citus = OwnCitus::start().await;
+    citus
+        .database()
+        .connect()
+        .await
+        .batch_execute(LOG_COMMANDS)
+        .await
+        .unwrap();
+    let world = world(&citus).await;
+    let [one, other] = one_on_each(&world, &citus)
+        .await
+        .map(|ledger| ledger.trader().clone());
+    let [mine, theirs] = [
+        world.any_offer(&one.seller, json!({"stock": 1_000})).await,
+        world.any_offer(&other.seller, json!({"stock": 1_000})).await,
+    ];
+    let placed = world.unpaid(&[line(&one.seller, &mine, 1)], json!({})).await;
+    let since = "2026-01-01T00:00:00Z";
+    for (path, most) in [
+        (format!("/v1/offers/{mine}"), 1),
+        ("/v1/offers".to_owned(), 1),
+        ("/v1/offers?status=published".to_owned(), 1),
+        (format!("/v1/offers?updated_after={since}"), 3),
+        (format!("/v1/orders/{}", placed.id), 1),
+        (format!("/v1/orders/{}", placed.number), 1),
+        ("/v1/orders".to_owned(), 1),
+        (format!("/v1/orders?updated_after={since}"), 3),
+        ("/v1/me".to_owned(), 0),
+    ] {
+        let before = commands(&citus);
+        world.get(&one.token, &path).await.expect(200);
+        let sent = commands(&citus) - before;
+        assert!(sent <= most, "{path}: {sent}");
+    }
+    let changed = async || {
+        world
+            .patched(&one.token, &mine, &json!({"stock": world.next_number()}))
+            .await
+    };
+    let ordered = async |lines: &[_]| world.unpaid(lines, json!({})).await;
+    let both = [line(&one.seller, &mine, 1), line(&other.seller, &theirs, 1)];
+    let before = commands(&citus);
+    changed().await;
+    let after_change = commands(&citus);
+    ordered(&both[..1]).await;
+    let after_order = commands(&citus);
+    ordered(&both).await;
+    let sent = [
+        after_change - before,
+        after_order - after_change,
+        commands(&citus) - after_order,
+    ];
+    assert!(sent[0] <= 5 && sent[1] <= 6 && sent[2] <= 12, "{sent:?}");
+}
+
+#[tokio::test]
+async fn an_empty_database_of_a_coordinator_becomes_a_sandbox() {
+    if !OwnCitus::is_installed() {
+        return;
+    }
+    let citus = OwnCitus::start().await;
+    let (url, folder) = (citus.empty_database("market").await, tempfile::tempdir().unwrap());
+    let environment = [("DATABASE_URL", &*url), ("SELLER_API__DATABASE__LAYOUT", "citus")];
+    let sandbox = Sandbox::start(PROGRAM, &folder.path().join("data"), &[], &environment).await;
+    let token = sandbox.credentials["sellers"][0]["personal_token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let offers = sandbox.get(&token, "/v1/offers").await.expect(200).json();
+    assert!(!offers["items"].as_array().unwrap().is_empty());
+    assert_eq!(sandbox.end(Signal::TERM).await, Some(0));
+    let again = run(PROGRAM, &["migrate", "--distribute"], &environment)
+        .await
+        .success();
+    assert!(again.stdout.contains("distributed already"), "{}", again.stdout);
+    // A process for another layout could write half of a change.
+    let keyed = [environment[0], ("SELLER_API__KEYS__SEALING", &*sealing_key())];
+    let refused = run(PROGRAM, &["serve"], &keyed).await.ended(4);
+    assert!(refused.stderr.contains("`database.layout`"), "{}", refused.stderr);
+}
+
+#[tokio::test]
+async fn a_single_server_is_not_distributed() {
+    let database = TestDatabase::create().await;
+    let environment = [("DATABASE_URL", database.url())];
+    let refused = run(PROGRAM, &["migrate", "--distribute"], &environment)
+        .await
+        .ended(1);
+    assert!(
+        refused.stderr.contains("CREATE EXTENSION citus"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_worker_its_sellers_alone_are_told_to_repeat() {
+    if !OwnCitus::is_installed() {
+        return;
+    }
+    let citus = OwnCitus::start().await;
+    let world = world(&citus).await;
+    let [mut lost, mut well] = one_on_each(&world, &citus).await;
+    for ledger in [&mut lost, &mut well] {
+        assert_eq!(ledger.write(&world, 3).await, 3);
+    }
+    let read = async |ledger: &Ledger| -> Answer { world.get(&ledger.trader().token, "/v1/offers").await };
+    kill_all(&citus.workers()[0]).await;
+    for _ in 0..3 {
+        let started = Instant::now();
+        let refused = read(&lost).await;
+        assert_eq!(refused.status, 500, "{refused:?}");
+        may_be_repeated(&refused);
+        assert!(started.elapsed() <= FAILS_WITHIN, "{:?}", started.elapsed());
+        let started = Instant::now();
+        assert_eq!(lost.write(&world, 1).await, 0);
+        assert!(started.elapsed() <= FAILS_WITHIN, "{:?}", started.elapsed());
+        read(&well).await.expect(200);
+        assert_eq!(well.write(&world, 1).await, 1);
+    }
+    world.server.ready().await;
+    start_again(&citus.workers()[0]);
+    until("the worker's sellers are served", async || {
+        read(&lost).await.status == 200
+    })
+    .await;
+    lost.repeat(&world).await;
+    for ledger in [&mut lost, &mut well] {
+        assert_eq!(ledger.write(&world, 1).await, 1);
+        ledger.ends_with_the_last(&world).await;
+        ledger.agrees_with_the_feed(&world).await;
+        ledger.holds(&world).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_node_is_killed_each_write_is_whole_or_absent() {
+    if !OwnCitus::is_installed() {
+        return;
+    }
+    let citus = OwnCitus::start().await;
+    let world = Arc::new(world(&citus).await);
+    let ledgers = Ledger::several(&world, 6).await;
+    let writers = Writers::start(&world, ledgers);
+    for _ in 0..ROUNDS {
+        moment(&writers.answers).await;
+        kill_a_backend(citus.coordinator()).await;
+        for node in [&citus.workers()[0], citus.coordinator()] {
+            moment(&writers.answers).await;
+            kill_all(node).await;
+            start_again(node);
+        }
+    }
+    writers.end(&world).await;
+    fed_once(&world).await;
+    for worker in citus.workers() {
+        until("prepared transactions end", async || in_doubt(worker).await == 0).await;
+    }
+}
+
+/// Kills (SIGKILL) a process of the coordinator that has just written: the server restarts all others.
+async fn kill_a_backend(coordinator: &Cluster) {
+    let admin = TestDatabase::at_url(&coordinator.url("postgres")).connect().await;
+    let writing = "select pid from pg_stat_activity
+        where backend_type = 'client backend' and pid <> pg_backend_pid() order by state_change desc limit 1";
+    let pid = admin.query_one(writing, &[]).await.unwrap().get(0);
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+}
+
+/// Transactions of a worker whose outcome is open.
+async fn in_doubt(worker: &Cluster) -> i64 {
+    let client = TestDatabase::at_url(&worker.url("postgres")).connect().await;
+    let prepared = "select count(*) from pg_prepared_xacts";
+    client.query_one(prepared, &[]).await.unwrap().get(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_is_added_and_shards_move_while_writes_go_on() {
+    if !OwnCitus::is_installed() {
+        return;
+    }
+    let mut citus = OwnCitus::start().await;
+    let world = Arc::new(world(&citus).await);
+    let ledgers = Ledger::several(&world, 6).await;
+    let writers = Writers::start(&world, ledgers);
+    moment(&writers.answers).await;
+    citus.add_worker().await;
+    let admin = citus.database().connect().await;
+    // The job begins with the commit of the first.
+    for call in ["select citus_rebalance_start()", "select citus_rebalance_wait()"] {
+        admin.batch_execute(call).await.unwrap();
+    }
+    let nodes =
+        "select count(distinct nodename) from citus_shards where table_name = 'offers'::regclass and $1 = ''";
+    assert_eq!(world.count(nodes, "").await, 3);
+    writers.end(&world).await;
+    fed_once(&world).await;
+}
