@@ -32,10 +32,14 @@ const FAULTS: [Fault; 4] = [
 const LOOKS: usize = 3;
 /// Time for a worker to continue by itself after a failure.
 const CONTINUES: Duration = Duration::from_millis(400);
+/// How much longer the first worker may take where a flaw must show in what it does.
+const PATIENCE: u32 = 20;
 /// Advance the clock if the work has not ended after this time, at most this often.
 const POSTPONED: Duration = Duration::from_secs(3);
 const TRIES: usize = 8;
-/// Time for a worker to reach each of its statements.
+/// Time for a worker to start and send a statement for the first time.
+const STARTS: Duration = Duration::from_secs(20);
+/// Time for a worker to send a statement again.
 const REACHED: Duration = Duration::from_secs(2);
 /// Maximum time for the other worker while a statement's answer waits.
 const OVERTAKING: Duration = Duration::from_secs(3);
@@ -66,6 +70,7 @@ pub(crate) struct Workers {
     /// The worker without faults; paused while another one works.
     other: TestWorker,
     planted: AtomicBool,
+    patience: u32,
 }
 
 impl Workers {
@@ -76,6 +81,7 @@ impl Workers {
             rig,
             flaws: flaws.to_vec(),
             planted: AtomicBool::new(false),
+            patience: if flaws.is_empty() { 1 } else { PATIENCE },
         }
     }
 
@@ -93,11 +99,16 @@ impl Workers {
     }
 
     pub(crate) async fn check<W: Work>(&self, work: &W, faults: &[Fault]) -> Verdict {
+        self.check_at(work, faults, W::STATEMENTS).await
+    }
+
+    /// Checks the faults at the statements that contain one of these.
+    pub(crate) async fn check_at<W: Work>(&self, work: &W, faults: &[Fault], statements: &[&str]) -> Verdict {
         self.other.signal(Signal::STOP);
         let (once, _) = self.run_undisturbed(work).await?;
         let (again, expected) = self.run_undisturbed(work).await?;
         let is_own = |one: &Statement| {
-            let is_work = W::STATEMENTS.iter().any(|piece| one.sql.contains(piece));
+            let is_work = statements.iter().any(|piece| one.sql.contains(piece));
             is_work && one.nth < LOOKS && again.contains(one)
         };
         let statements: Vec<_> = once.into_iter().filter(is_own).collect();
@@ -132,7 +143,9 @@ impl Workers {
         proxy.arm(statement, fault);
         let worker = self.faulty_worker(&proxy);
         // A fault that came later would kill the only worker that runs.
-        let reached = timeout(REACHED, proxy.reached()).await.is_ok() || !proxy.disarm();
+        // The first of its kind always comes; later ones are polls, which may not.
+        let limit = if statement.nth == 0 { STARTS } else { REACHED };
+        let reached = timeout(limit, proxy.reached()).await.is_ok() || !proxy.disarm();
         let verdict = self.follow::<W>(fault, &proxy, reached).await;
         drop(worker);
         self.other.signal(Signal::STOP);
@@ -148,7 +161,7 @@ impl Workers {
     async fn follow<W: Work>(&self, fault: Fault, proxy: &StatementProxy, reached: bool) -> Verdict {
         // After an error the worker continues by itself.
         let continues = matches!(fault, Fault::FailsBefore | Fault::AnswerLost);
-        if reached && !(continues && timeout(CONTINUES, self.done::<W>()).await.is_ok()) {
+        if reached && !(continues && timeout(CONTINUES * self.patience, self.done::<W>()).await.is_ok()) {
             let before = self.rig.list(W::LEASED).await;
             self.rig.clock.advance(WORK_LEASE).await;
             self.other.signal(Signal::CONT);
@@ -176,7 +189,7 @@ impl Workers {
             let now = self.rig.list(W::LEASED).await;
             !now.is_empty() && now != before
         };
-        eventually_or(OVERTAKING, async || {
+        eventually_or(OVERTAKING * self.patience, async || {
             has_moved().await || self.rig.count(W::OPEN).await == 0
         })
         .await;
@@ -184,7 +197,7 @@ impl Workers {
         let others = self.rig.list(W::LEASED).await;
         let sent = proxy.recorded().len();
         proxy.resume();
-        eventually_or(RESUMED, async || {
+        eventually_or(RESUMED * self.patience, async || {
             proxy.recorded().len() > sent + 2 || self.rig.list(W::LEASED).await != others
         })
         .await;
