@@ -1,11 +1,12 @@
 //! Forms of the Authorization header, and the contents of a 401 and a 403.
 
-use blackbox::{Expect, offer_id};
-use serde_json::json;
+use blackbox::{Expect, cases, offer_id};
+use oauth::Scope;
 
 use crate::world;
 
 /// Other wrong credentials are in the matrix of routes and credentials.
+// contract: 17.1, 18.7, 35.1, 42.7, 49.3
 #[tokio::test]
 async fn a_changed_or_malformed_token_is_401_with_a_challenge() {
     let world = world().await;
@@ -40,23 +41,52 @@ async fn a_changed_or_malformed_token_is_401_with_a_challenge() {
     }
 }
 
+/// The contract's table of scopes: what needs which.
+const NEEDED: &str = "
+    GET /v1/offers                  => offers:read
+    GET /v1/offers/ID               => offers:read
+    PATCH /v1/offers/ID             => offers:write
+    GET /v1/orders                  => orders:read
+    GET /v1/orders/ID               => orders:read
+    POST /v1/orders/ID/shipments    => shipments:write
+    GET /v1/webhooks                => settings:read
+    GET /v1/webhooks/ID/deliveries  => settings:read
+    POST /v1/webhooks               => settings:write
+    DELETE /v1/webhooks/ID          => settings:write";
+
+// contract: 24.1, 25.1, 26.1, 27.1, 28.1, 29.1, 30.1, 31.1, 32.1, 32.8, 33.1, 34.1, 40.3, 40.5, 40.6, 40.7
+// contract: 40.8, 40.9, 40.10, 40.11, 40.12, 49.7
 #[tokio::test]
 async fn a_missing_scope_is_named_in_message_and_challenge() {
     let world = world().await;
-    let seller = world.seller().await;
-    world.offer(&seller, 1, json!({})).await;
-    let others = "offers:write orders:read shipments:write settings:read settings:write messaging";
-    let others: Vec<_> = others.split(' ').collect();
-    let token = world.personal_token(&seller, &others).await.token;
-    for path in ["/v1/offers".to_owned(), format!("/v1/offers/{}", offer_id(1))] {
-        let answer = world.get(&token, &path).await;
+    for (operation, scope) in cases(NEEDED) {
+        let seller = world.seller().await;
+        let all = Scope::ALL.iter().map(|scope| scope.as_str());
+        let others: Vec<_> = all.filter(|other| *other != scope).collect();
+        let ask = async |scopes: &[&str]| {
+            let token = world.personal_token(&seller, scopes).await.token;
+            let (method, path) = operation.split_once(' ').unwrap();
+            let request = world.at(method, &path.replace("ID", &offer_id(1)));
+            request.bearer(&token).send().await
+        };
+        let answer = ask(&others).await;
         answer.refused(403, "insufficient_scope");
         let message = &answer.json()["errors"][0]["message"];
-        assert!(message.as_str().unwrap().contains("offers:read"), "{message}");
+        assert!(message.as_str().unwrap().contains(scope), "{message}");
         let challenge = answer.must("www-authenticate");
-        let end = "\", error=\"insufficient_scope\", scope=\"offers:read\"";
-        let is_whole = challenge.starts_with("Bearer realm=\"") && challenge.ends_with(end);
+        let end = format!("\", error=\"insufficient_scope\", scope=\"{scope}\"");
+        let is_whole = challenge.starts_with("Bearer realm=\"") && challenge.ends_with(&end);
         assert!(is_whole, "{challenge}");
+        // Without a body, or without such a resource, it goes no further than this.
+        let answer = ask(&[scope]).await;
+        assert!(
+            matches!(answer.status, 200 | 400 | 404),
+            "{operation}: {answer:?}"
+        );
     }
-    world.get(&token, "/v1/me").await.expect(200);
+    let routes = adapter_http::TABLE.iter();
+    let guarded = routes.filter(|route| route.scope.is_some()).count();
+    assert_eq!(cases(NEEDED).count(), guarded);
+    let token = world.personal_token(&world.seller().await, &["messaging"]).await;
+    world.get(&token.token, "/v1/me").await.expect(200);
 }

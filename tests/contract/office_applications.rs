@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{world, world_of_consent};
 
+// contract: 15.1, 15.6, 36.1, 36.3, 41.8, 41.9
 #[tokio::test]
 async fn the_purpose_sets_the_status_and_the_type_the_secret() {
     let world = world().await;
@@ -28,6 +29,7 @@ async fn the_purpose_sets_the_status_and_the_type_the_secret() {
     }
 }
 
+// contract: 40.1, 41.1, 41.5, 41.7, 41.11, 41.12, 41.13
 #[tokio::test]
 async fn every_field_is_validated() {
     let world = world().await;
@@ -90,6 +92,7 @@ async fn every_field_is_validated() {
     }
 }
 
+// contract: 41.2
 #[tokio::test]
 async fn an_applications_name_is_unique_ignoring_case_even_after_deletion() {
     let world = world().await;
@@ -108,6 +111,7 @@ async fn an_applications_name_is_unique_ignoring_case_even_after_deletion() {
     }
 }
 
+// contract: 41.3, 52.26
 #[tokio::test]
 async fn limit_and_scopes_are_changed_within_their_ranges() {
     let world = world().await;
@@ -154,6 +158,7 @@ async fn application_in(world: &World, seller: &Seller, status: &str) -> Applica
     app
 }
 
+// contract: 15.1, 15.7
 #[tokio::test]
 async fn the_operator_moves_an_application_between_its_states() {
     let world = world_of_consent().await;

@@ -14,6 +14,8 @@ async fn list(world: &World, trader: &Trader, query: &str) -> Value {
     world.read(&trader.token, &format!("/v1/orders?{query}")).await
 }
 
+// contract: 4.1, 4.2, 4.6, 4.7, 4.8, 4.9, 4.10, 4.13, 4.14, 4.16, 5.1, 5.2, 5.3, 5.4, 5.5, 5.6, 11.2, 11.4
+// contract: 28.5, 29.2, 29.3
 #[tokio::test]
 async fn every_field_is_returned_from_placing_to_delivery() {
     let (world, trader, offer) = world_of_trade().await;
@@ -66,10 +68,12 @@ async fn every_field_is_returned_from_placing_to_delivery() {
     }
 }
 
+// contract: 2.1, 4.6, 4.9, 4.14, 4.16, 5.3, 5.5
 #[tokio::test]
 async fn missing_values_are_null() {
     let (world, trader, offer) = world_of_trade().await;
-    let bare = json!({"items": [{"seller_id": trader.seller.id, "offer_id": offer, "quantity": 1}]});
+    let unpriced = world.any_offer(&trader.seller, json!({"price": null})).await;
+    let bare = json!({"items": [{"seller_id": trader.seller.id, "offer_id": unpriced, "quantity": 1}]});
     let placed = world.place(&bare).await.expect(201).json();
     let id = text(&placed, "order_id");
     world.settled(&id, "payment").await;
@@ -83,7 +87,7 @@ async fn missing_values_are_null() {
         assert_eq!(order[field], Value::Null, "{field}");
     }
     let item = &order["items"][0];
-    assert_eq!(item["sku"], Value::Null);
+    assert_eq!([&item["sku"], &item["unit_price"]], [&Value::Null; 2]);
     assert_eq!(item.as_object().unwrap().len(), 8, "{item}");
     let partly = json!({"buyer": {"name": "Ewa"}, "shipping_address": {"country": "PL"}});
     let order = world.paid(&[line(&trader.seller, &offer, 1)], partly).await;
@@ -94,6 +98,7 @@ async fn missing_values_are_null() {
     assert_members(&world.order(&trader.token, &order.id).await, expected);
 }
 
+// contract: 4.5, 4.15, 4.17, 4.20, 11.1, 11.5, 12.1, 12.2, 29.3
 #[tokio::test]
 async fn buyer_and_address_are_returned_only_once_paid() {
     let (world, trader, offer) = world_of_trade().await;
@@ -115,6 +120,7 @@ async fn buyer_and_address_are_returned_only_once_paid() {
     shown(&paid, true, "cancelled", "paid").await;
 }
 
+// contract: 1.3, 4.4, 4.18, 28.3, 28.6
 #[tokio::test]
 async fn each_seller_of_an_order_sees_its_own_part() {
     let (world, trader, offer) = world_of_trade().await;
@@ -132,6 +138,7 @@ async fn each_seller_of_an_order_sees_its_own_part() {
     let mine = world.order(&trader.token, &order.id).await;
     let theirs = world.order(&other.token, &order.id).await;
     assert_eq!((ids(&mine), ids(&theirs)), (vec![offer], others.to_vec()));
+    assert_eq!(list(&world, &trader, "").await["items"], json!([mine]));
     let shared = "id order_number buyer shipping_address placed_at paid_at payment_status";
     for field in shared.split(' ') {
         assert_eq!(mine[field], theirs[field], "{field}");
@@ -149,6 +156,7 @@ async fn each_seller_of_an_order_sees_its_own_part() {
     }
 }
 
+// contract: 29.4, 49.8
 #[tokio::test]
 async fn another_sellers_order_is_404() {
     let (world, trader, _) = world_of_trade().await;
@@ -165,6 +173,7 @@ async fn another_sellers_order_is_404() {
     }
 }
 
+// contract: 4.19, 28.7
 #[tokio::test]
 async fn test_orders_can_be_read_but_are_not_listed_and_take_no_stock() {
     let (world, trader, offer) = world_of_trade().await;

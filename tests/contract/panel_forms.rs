@@ -100,6 +100,7 @@ async fn another_sellers_pages_and_forms_are_404() {
     page.shows(&app.name);
 }
 
+// contract: 36.2, 36.4, 36.6, 36.7, 42.5
 #[tokio::test]
 async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     let world = world_of_consent().await;
@@ -134,6 +135,7 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     world.refreshed(&app, &pair.refresh).await;
 }
 
+// contract: 1.7, 40.1
 #[tokio::test]
 async fn registration_errors_are_shown_at_their_fields() {
     let world = world_of_consent().await;
@@ -187,6 +189,7 @@ async fn registration_errors_are_shown_at_their_fields() {
     refused.shows("id=\"name-error\"");
 }
 
+// contract: 41.3
 #[tokio::test]
 async fn an_edit_takes_effect_at_once_and_a_deletion_is_confirmed() {
     let world = world_of_consent().await;
@@ -197,9 +200,11 @@ async fn an_edit_takes_effect_at_once_and_a_deletion_is_confirmed() {
     let path = format!("/panel/applications/{}", app.client_id);
     let form = member.browser.filled(&path, "scopes", "orders:read").await;
     let form = form.with("redirect_uris", "https://app.example/new");
-    member.browser.sent(&form).await;
+    // The form has no name; one that is sent all the same changes nothing.
+    member.browser.sent(&form.clone().and("name", "Another")).await;
     let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["scopes"], json!(["orders:read"]));
+    assert_eq!(me["app"]["name"], json!(app.name));
     let asking = world.asking(&app, "orders:read");
     let old = world.visit(&asking.path()).await;
     old.oauth_error(400, "invalid_request");

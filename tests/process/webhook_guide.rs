@@ -141,6 +141,7 @@ impl Language {
     }
 }
 
+// contract: 44.10
 #[tokio::test]
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
 async fn each_receiver_takes_what_is_genuine_and_nothing_else() {

@@ -217,6 +217,7 @@ impl World {
     async fn partner_of_type(&self, owner: &Seller, client_type: &str, scopes: &[&str]) -> Application {
         let changes = json!({
             "purpose": "for_other_sellers", "client_type": client_type, "redirect_uris": [CALLBACK], "scopes": scopes,
+            "description": "for the owner alone",
         });
         let application = self.register(owner, changes).await;
         self.moved(&application, "acceptance").await;

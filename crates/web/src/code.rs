@@ -95,6 +95,7 @@ mod tests {
 
     use super::*;
 
+    // contract: 47.3, 47.5
     #[test]
     fn codes_and_messages_match_the_snapshot() {
         let mut table = String::new();

@@ -58,6 +58,7 @@ impl Money {
 mod tests {
     use super::*;
 
+    // contract: 2.6
     #[test]
     fn amounts_are_bounded_and_currencies_have_iso_4217_codes() {
         assert_eq!(Money::pln(0).unwrap().amount(), 0);

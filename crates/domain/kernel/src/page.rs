@@ -73,6 +73,7 @@ mod tests {
         }
     }
 
+    // contract: 52.15
     #[test]
     fn a_size_is_the_nearest_one_allowed() {
         for (size, clamped) in [(i64::MIN, 1), (0, 1), (1, 1), (7, 7), (200, 200), (201, 200)] {
