@@ -119,7 +119,7 @@ fn the_cluster_is_made_as_the_page_has_it() {
 fn only_the_host_is_a_trusted_proxy() {
     let machine = compose()["networks"]["outside"]["ipam"]["config"][0]["gateway"].clone();
     let trusted = config().with(&image::environment()).server.trusted_proxies;
-    let trusted = trusted.0.iter().map(|network| network.0.to_string());
+    let trusted = trusted.iter().map(|network| network.0.to_string());
     let trusted: Vec<_> = trusted.map(|network| json!(network.split('/').next())).collect();
     assert_eq!(trusted, [machine]);
 }

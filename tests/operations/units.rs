@@ -171,7 +171,7 @@ fn the_drop_in_for_tls_has_a_port_a_key_and_a_reload() {
     let folder = "/etc/seller-api/tls/";
     let effective = ConfigFile::of(&config).with(&[]);
     assert!(effective.server.bind.port() < 1_024, "{config}");
-    assert!(effective.server.trusted_proxies.0.is_empty(), "no proxy");
+    assert!(effective.server.trusted_proxies.is_empty(), "no proxy");
     assert!(config.matches(folder).count() == 2, "{config}");
     for setting in [
         "AmbientCapabilities=CAP_NET_BIND_SERVICE",

@@ -6,17 +6,12 @@ mod mails;
 mod tokens;
 mod webhooks;
 
-use std::{
-    env,
-    fmt::Display,
-    io::{self, IsTerminal as _, Write as _},
-    str::FromStr,
-};
+use std::{env, fmt::Display, str::FromStr};
 
 use accounts::{AuditEntry, NewOperatorToken, OperatorTokenRow, Seller};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use chrono::TimeDelta;
 use clap::Subcommand;
 use futures_util::future::BoxFuture;
@@ -223,38 +218,23 @@ impl OperatorTokens {
 }
 
 impl Listed for OperatorTokenRow {
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("ID", "id"),
-        ("CREATED", "created_at"),
-        ("USED", "used_at"),
-        ("EXPIRES", "expires_at"),
-        ("REVOKED", "revoked_at"),
-        ("SCOPES", "scopes"),
-        ("NAME", "name"),
-    ];
-
-    fn cell(&self, heading: &str) -> Option<String> {
-        (heading == "SCOPES").then(|| scopes_of(self).join(" "))
-    }
+    const COLUMNS: &'static str = "id created_at used_at expires_at revoked_at scopes name";
 
     fn object(&self) -> Value {
+        let scopes: &[&str] = if self.read_only {
+            &["read"]
+        } else {
+            &["read", "write"]
+        };
         json!({
             "id": self.id.to_string(),
             "name": self.name,
-            "scopes": scopes_of(self),
+            "scopes": scopes,
             "created_at": to_microsecond(self.created_at),
             "used_at": self.used_at.map(to_microsecond),
             "expires_at": self.expires_at.map(to_microsecond),
             "revoked_at": self.revoked_at.map(to_microsecond),
         })
-    }
-}
-
-fn scopes_of(token: &OperatorTokenRow) -> &'static [&'static str] {
-    if token.read_only {
-        &["read"]
-    } else {
-        &["read", "write"]
     }
 }
 
@@ -282,20 +262,13 @@ impl Audit {
 }
 
 impl Listed for AuditEntry {
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("TIME", "at"),
-        ("ACTOR", "actor"),
-        ("FROM", "address"),
-        ("ACTION", "action"),
-        ("SUBJECT", "subject"),
-        ("ID", "id"),
-    ];
+    const COLUMNS: &'static str = "at actor address action subject id";
 
-    fn cell(&self, heading: &str) -> Option<String> {
+    fn cell(&self, member: &str) -> Option<String> {
         let id = self.actor.id().map(|id| id.to_string());
         let who = id.or_else(|| self.os_user.clone());
         let who = who.map(|who| format!(" {who}")).unwrap_or_default();
-        (heading == "ACTOR").then(|| format!("{}{who}", self.actor.kind()))
+        (member == "actor").then(|| format!("{}{who}", self.actor.kind()))
     }
 
     fn object(&self) -> Value {
@@ -321,13 +294,7 @@ impl Connections {
 }
 
 impl Listed for ConnectedApplication {
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("CLIENT ID", "client_id"),
-        ("CONNECTED", "connected_at"),
-        ("USED", "used_at"),
-        ("NAME", "name"),
-        ("BY", "owner_name"),
-    ];
+    const COLUMNS: &'static str = "client_id connected_at used_at name owner_name";
 
     fn object(&self) -> Value {
         json!({
@@ -446,35 +413,6 @@ async fn in_transaction<T: Send, E: Repeatable + Send>(
     use_case: impl for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, Result<T, E>> + Send + Sync,
 ) -> Result<T, E> {
     transact(&*database.units(), &use_case, |tx, use_case| use_case(tx)).await
-}
-
-/// Whether to ask before something that cannot be undone.
-#[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Confirmation {
-    /// Do not ask for confirmation; required without a terminal
-    #[arg(long)]
-    yes: bool,
-}
-
-impl Confirmation {
-    fn confirm(self, action: impl Display) -> anyhow::Result<()> {
-        if self.yes {
-            return Ok(());
-        }
-        let (input, mut output) = (io::stdin(), io::stderr());
-        if !input.is_terminal() || !output.is_terminal() {
-            let reason = format!("{action}: that cannot be undone; without a terminal, --yes is required");
-            bail!(Failure(Exit::Usage, reason));
-        }
-        write!(output, "{action}: that cannot be undone. Continue? [y/N] ")
-            .context("cannot ask for confirmation")?;
-        let mut answer = String::new();
-        input.read_line(&mut answer).context("cannot read the answer")?;
-        match answer.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => Ok(()),
-            _ => bail!("nothing was changed"),
-        }
-    }
 }
 
 #[cfg(test)]

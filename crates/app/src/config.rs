@@ -26,20 +26,21 @@ use tracing_subscriber::EnvFilter;
 use usecases::sign_in::AttemptLimits;
 
 pub use self::{
-    error::{ConfigError, Problem},
+    error::{ConfigError, Fault},
     external::{
         AddressesMode, CarriersConfig, ClientConfig, DhlConfig, DpdConfig, InpostConfig, MailConfig,
         MailSecurity, PocztaPolskaConfig, TracingConfig, WebhooksConfig,
     },
     load::{Layer, Loaded, Sources},
-    values::{List, NameServer, Network, Period, Secret, ServiceUrl},
+    values::{NameServer, Network, Period, Secret, ServiceUrl},
 };
 
-/// An invalid value: the key, and the reason.
-type Fault = (String, String);
-
 fn fault(key: impl Into<String>, reason: impl Into<String>) -> Fault {
-    (key.into(), reason.into())
+    Fault {
+        key: key.into(),
+        reason: reason.into(),
+        set_in: None,
+    }
 }
 
 /// The effective configuration.
@@ -94,7 +95,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Problems beyond types: values outside their range, then those found by the sections.
+    /// Faults beyond types: values outside their range, then those found by the sections.
     fn faults(&self) -> Vec<Fault> {
         let mut faults = reference::out_of_range(self);
         let sections = [
@@ -107,10 +108,10 @@ impl Config {
             self.tracing.faults(),
             self.log.faults(),
         ];
-        for (key, reason) in sections.into_iter().flatten() {
+        for fault in sections.into_iter().flatten() {
             // An adapter may also refuse a value that is already out of range.
-            if faults.iter().all(|(found, _)| *found != key) {
-                faults.push((key, reason));
+            if faults.iter().all(|found| found.key != fault.key) {
+                faults.push(fault);
             }
         }
         faults
@@ -140,7 +141,7 @@ pub struct ServerConfig {
     pub service_name: String,
     /// Addresses or networks of the peers whose `X-Forwarded-For` or `Forwarded` is believed.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
-    pub trusted_proxies: List<Network>,
+    pub trusted_proxies: Vec<Network>,
     /// After SIGTERM connections are still accepted for this time, while `/readyz` is 503 and every response closes its connection.
     /// The sandbox skips it unless it is set.
     #[schemars(extend("x-range" = "from 0s to 1h"))]
@@ -372,7 +373,7 @@ impl DatabaseConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct KeysConfig {
     /// Keys, each `<id>:<base64 of 32 bytes>`. The first one seals, all of them open.
-    pub sealing: List<Secret>,
+    pub sealing: Vec<Secret>,
 }
 
 impl KeysConfig {
@@ -386,7 +387,7 @@ impl KeysConfig {
 
     /// The key ring of these keys.
     pub fn ring(&self) -> Result<KeyRing, KeyError> {
-        let keys = self.sealing.0.iter().map(|key| key.0.clone());
+        let keys = self.sealing.iter().map(|key| key.0.clone());
         KeyRing::parse(&keys.collect::<Vec<_>>())
     }
 }

@@ -7,7 +7,7 @@ use adapter_carriers::{Carriers, DEADLINE, SimulatedCarriers};
 use adapter_mail::FolderMailer;
 use adapter_sealing::SystemClock;
 use adapter_webhook_sender::HttpSender;
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use kernel::{Clock, Mailer};
 use orders::{Carrier, CarrierLookup, ShipmentMail};
 
@@ -84,8 +84,7 @@ fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>> {
             )
         })?;
     }
-    let mailer = config.mail.mailer();
-    mailer.map_err(|(key, reason)| anyhow!("configuration key `{key}` {reason}"))
+    Ok(config.mail.mailer()?)
 }
 
 /// The sender of webhooks. Logs a warning if any address is allowed.
@@ -97,8 +96,7 @@ fn receivers(config: &Config, public_url: &str) -> anyhow::Result<Arc<HttpSender
         );
     }
     let docs = docs_url(config, public_url);
-    let settings = config.webhooks.sender(&config.server.service_name, &docs);
-    let settings = settings.map_err(|(key, reason)| anyhow!("configuration key `{key}` {reason}"))?;
+    let settings = config.webhooks.sender(&config.server.service_name, &docs)?;
     let sender = HttpSender::new(&settings).context(
         "webhooks cannot be sent: see the configuration keys `webhooks.name_servers` and `webhooks.root_certificates`",
     )?;

@@ -18,48 +18,41 @@ use actix_web::{
 };
 use anyhow::{Context as _, anyhow};
 use rustix::net::sockopt::set_tcp_user_timeout;
-use rustls::ServerConfig;
 use tokio::net::TcpSocket;
 use web::response;
+
+use crate::config::ServerConfig;
 
 /// Connections that wait to be accepted; the kernel has its own limit (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
 
-/// The connection settings of one listener.
-#[derive(Clone)]
-pub(crate) struct HttpSettings {
+/// How one listener differs from the others.
+pub(crate) struct ListenerOptions {
     pub(crate) threads: usize,
-    /// Concurrent connections, over all threads.
-    pub(crate) max_connections: usize,
-    pub(crate) tls: Option<ServerConfig>,
-    /// The time limit for the head of a connection's first request, and before that for the TLS handshake.
-    pub(crate) header_timeout: Duration,
-    /// How long a connection may be idle between two requests.
-    pub(crate) keep_alive: Duration,
+    pub(crate) tls: Option<rustls::ServerConfig>,
     /// Whether a client that has shut down its sending side still gets its response.
     pub(crate) half_closed: bool,
-    /// How long requests in flight may take after a stop.
-    pub(crate) shutdown_timeout: Duration,
-    /// Once set, every response closes its connection.
-    pub(crate) draining: Arc<AtomicBool>,
 }
 
-/// Starts a server on a listening socket. `configure` is called in each thread.
+/// Starts a server on a listening socket. `configure` is called in each thread. Once `draining` is set, every response closes its
+/// connection.
 pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
     listener: TcpListener,
-    settings: HttpSettings,
+    settings: &ServerConfig,
+    options: ListenerOptions,
+    draining: Arc<AtomicBool>,
     configure: impl Fn() -> C + Send + Clone + 'static,
 ) -> anyhow::Result<Server> {
+    let (header_timeout, keep_alive) = (settings.header_timeout.0, settings.keep_alive.0);
+    let max_connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
     // actix-web has no time limit for writes. Accepted sockets inherit this one: the kernel resets a connection whose client does not read
     // its response.
-    let unacknowledged = settings.keep_alive.saturating_add(settings.header_timeout);
+    let unacknowledged = keep_alive.saturating_add(header_timeout);
     set_tcp_user_timeout(
         &listener,
         u32::try_from(unacknowledged.as_millis()).unwrap_or(u32::MAX),
     )
     .context("cannot set TCP_USER_TIMEOUT")?;
-    let connections_per_thread = settings.max_connections.div_ceil(settings.threads);
-    let draining = settings.draining;
     let server = HttpServer::new(move || {
         let draining = Arc::clone(&draining);
         App::new()
@@ -83,18 +76,18 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
             })
             .configure(configure())
     })
-    .workers(settings.threads)
-    .max_connections(connections_per_thread)
+    .workers(options.threads)
+    .max_connections(max_connections.div_ceil(options.threads))
     // Handshakes count as connections, so this rate is set too high to limit them separately.
-    .max_connection_rate(settings.max_connections)
-    .client_request_timeout(settings.header_timeout)
-    .tls_handshake_timeout(settings.header_timeout)
-    .keep_alive(settings.keep_alive)
-    .h1_allow_half_closed(settings.half_closed)
+    .max_connection_rate(max_connections)
+    .client_request_timeout(header_timeout)
+    .tls_handshake_timeout(header_timeout)
+    .keep_alive(keep_alive)
+    .h1_allow_half_closed(options.half_closed)
     .tcp_nodelay(true)
-    .shutdown_timeout(whole_seconds(settings.shutdown_timeout))
+    .shutdown_timeout(whole_seconds(settings.shutdown_timeout.0))
     .disable_signals();
-    let server = match settings.tls {
+    let server = match options.tls {
         Some(tls) => server.listen_rustls_0_23(listener, tls),
         None => server.listen(listener),
     };

@@ -16,7 +16,7 @@ use self::{
 };
 use crate::{
     command::print,
-    config::{Config, List, Loaded, Period},
+    config::{Config, Loaded, Period},
     external_services::ExternalServices,
     http_server::BoundSocket,
     process::Signals,
@@ -73,8 +73,8 @@ async fn prepare(
         database::refuse_fresh(&loaded)?;
         data_dir.clear()?;
     }
-    if config.keys.sealing.0.is_empty() {
-        config.keys.sealing = List(vec![data_dir.sealing_key()?]);
+    if config.keys.sealing.is_empty() {
+        config.keys.sealing = vec![data_dir.sealing_key()?];
     }
     let home = SandboxDatabase::open(&loaded, &data_dir, options.fresh).await?;
     config.database.url = Some(home.url.clone().into());

@@ -135,7 +135,7 @@ impl Service {
 
 /// The trusted networks that contain every IPv4 or every IPv6 address.
 fn all_address_networks(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
-    let trusted = server.trusted_proxies.0.iter().map(|proxy| proxy.0);
+    let trusted = server.trusted_proxies.iter().map(|proxy| proxy.0);
     trusted.filter(|network| network.prefix_len() == 0)
 }
 

@@ -24,7 +24,7 @@ use web::{Tasks, client_ip::TrustedProxies};
 use crate::{
     config::Config,
     external_services::{ExternalServices, docs_url},
-    http_server::{self, HttpSettings},
+    http_server::{self, ListenerOptions},
     prometheus::Metrics,
     readiness::Readiness,
 };
@@ -119,7 +119,11 @@ impl Shared {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
         let docs = self.docs(readers)?;
-        let threads = self.threads();
+        let options = ListenerOptions {
+            threads: self.threads(),
+            tls,
+            half_closed: true,
+        };
         let configure = move || {
             let public = shared.public_state(&settings);
             let panel = shared.panel_state(&panel_settings, &public);
@@ -130,11 +134,7 @@ impl Shared {
                 adapter_http::configure(public)(config);
             }
         };
-        let settings = HttpSettings {
-            tls,
-            ..self.http(threads)
-        };
-        http_server::serve(listener, settings, configure)
+        self.serve(listener, options, configure)
     }
 
     /// The threads of the public listener.
@@ -160,36 +160,36 @@ impl Shared {
         tls: Option<ServerConfig>,
     ) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
-        let threads = processors().min(BACKOFFICE_THREADS);
-        let configure = move || adapter_backoffice::configure(shared.backoffice_state(&settings));
-        let settings = HttpSettings {
+        let options = ListenerOptions {
+            threads: processors().min(BACKOFFICE_THREADS),
+            tls,
             // A long poll must end when its client disconnects.
             half_closed: false,
-            tls,
-            ..self.http(threads)
         };
-        http_server::serve(listener, settings, configure)
+        let configure = move || adapter_backoffice::configure(shared.backoffice_state(&settings));
+        self.serve(listener, options, configure)
     }
 
     /// The server of a process that runs only workers: probes and metrics.
     pub(crate) fn probes(&self, listener: TcpListener) -> anyhow::Result<Server> {
         let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
         let configure = move || adapter_backoffice::configure_probes(shared.backoffice_state(&settings));
-        http_server::serve(listener, self.http(1), configure)
+        let options = ListenerOptions {
+            threads: 1,
+            tls: None,
+            half_closed: true,
+        };
+        self.serve(listener, options, configure)
     }
 
-    fn http(&self, threads: usize) -> HttpSettings {
-        let server = &self.config.server;
-        HttpSettings {
-            threads,
-            tls: None,
-            max_connections: usize::try_from(server.max_connections).unwrap_or(usize::MAX),
-            header_timeout: server.header_timeout.0,
-            keep_alive: server.keep_alive.0,
-            half_closed: true,
-            shutdown_timeout: server.shutdown_timeout.0,
-            draining: Arc::clone(&self.draining),
-        }
+    fn serve<C: FnOnce(&mut ServiceConfig)>(
+        &self,
+        listener: TcpListener,
+        options: ListenerOptions,
+        configure: impl Fn() -> C + Send + Clone + 'static,
+    ) -> anyhow::Result<Server> {
+        let draining = Arc::clone(&self.draining);
+        http_server::serve(listener, &self.config.server, options, draining, configure)
     }
 
     /// The ports of one thread. Its reads are batched and use the thread's own connections.
@@ -268,7 +268,7 @@ impl Shared {
     }
 
     fn trusted_proxies(&self) -> impl Iterator<Item = IpNet> + '_ {
-        self.config.server.trusted_proxies.0.iter().map(|proxy| proxy.0)
+        self.config.server.trusted_proxies.iter().map(|proxy| proxy.0)
     }
 
     fn http_settings(&self) -> ApiSettings {

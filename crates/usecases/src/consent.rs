@@ -180,15 +180,6 @@ async fn grant(
     Ok(code)
 }
 
-/// Releases the screen so that another account can use it. A screen of another viewer, or a decided one, is left unchanged.
-pub async fn release(
-    grants: &dyn GrantStore,
-    ticket: &ConsentTicket,
-    viewer: Viewer,
-) -> Result<bool, StoreError> {
-    grants.release_consent(ticket.id, viewer).await
-}
-
 /// The screen's row, locked. An expired handle creates none.
 async fn locked(
     grants: &dyn GrantStore,

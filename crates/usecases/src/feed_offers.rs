@@ -3,43 +3,34 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use kernel::{OfferId, SellerId, StoreError};
-use offers::{FeedEffect, Offer, OfferFeed, OfferStore};
+use kernel::{Change, OfferId, SellerId, StoreError};
+use offers::{FeedEffect, Offer, OfferEvent, OfferFeed, OfferStore};
 
-/// The effect on the offer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    Created(Offer),
-    /// It was updated, or was already identical.
-    Existing(Offer),
-}
-
-/// Feeds one offer of an existing seller. If another transaction creates the offer concurrently, this one counts as
-/// lost, and the caller repeats it.
+/// Feeds one offer of an existing seller, and returns it.
 pub async fn feed_offer(
     offers: &dyn OfferStore,
     seller: SellerId,
     feed: OfferFeed,
     now: DateTime<Utc>,
-) -> Result<Outcome, StoreError> {
+) -> Result<(FeedEffect, Offer), StoreError> {
     let existing = offers.lock_offers(seller, &[feed.id]).await?.pop();
-    let (change, outcome) = match feed.over(existing, seller, now) {
-        FeedEffect::Unchanged(offer) => return Ok(Outcome::Existing(offer)),
-        FeedEffect::Updated(change) => (change.clone(), Outcome::Existing(change.after)),
-        FeedEffect::Created(change) => (change.clone(), Outcome::Created(change.after)),
-    };
-    offers
-        .save_offers(seller, vec![change])
-        .await
-        .map_err(lost_to_another)?;
-    Ok(outcome)
+    let (effect, change) = feed.over(existing, seller, now);
+    let offer = change.after.clone();
+    if effect != FeedEffect::Unchanged {
+        save(offers, seller, vec![change]).await?;
+    }
+    Ok((effect, offer))
 }
 
-/// Another transaction inserted a row between our read and our insert: this one lost, and can be repeated over the current rows.
-fn lost_to_another(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Conflict { .. } => StoreError::Retryable(Box::new(error)),
-        other => other,
+/// If another transaction inserted a row between our read and our insert, this one lost, and can be repeated over the current rows.
+async fn save(
+    offers: &dyn OfferStore,
+    seller: SellerId,
+    changes: Vec<Change<Offer, OfferEvent>>,
+) -> Result<(), StoreError> {
+    match offers.save_offers(seller, changes).await {
+        Err(error @ StoreError::Conflict { .. }) => Err(StoreError::Retryable(Box::new(error))),
+        saved => saved,
     }
 }
 
@@ -79,17 +70,12 @@ pub async fn import_offers(
     let stored: BTreeMap<_, _> = stored.map(|offer| (offer.id, offer)).collect();
     let counts = count(chunk, stored.clone(), seller, now);
     let changes = winners.into_iter().filter_map(|(id, feed)| {
-        match feed.clone().over(stored.get(&id).cloned(), seller, now) {
-            FeedEffect::Created(change) | FeedEffect::Updated(change) => Some(change),
-            FeedEffect::Unchanged(_) => None,
-        }
+        let (effect, change) = feed.clone().over(stored.get(&id).cloned(), seller, now);
+        (effect != FeedEffect::Unchanged).then_some(change)
     });
     let changes = changes.collect::<Vec<_>>();
     if !changes.is_empty() {
-        offers
-            .save_offers(seller, changes)
-            .await
-            .map_err(lost_to_another)?;
+        save(offers, seller, changes).await?;
     }
     Ok(counts)
 }
@@ -102,21 +88,13 @@ fn count(
 ) -> Counts {
     let mut counts = Counts::default();
     for feed in chunk {
-        let after = match feed.clone().over(offers.remove(&feed.id), seller, now) {
-            FeedEffect::Created(change) => {
-                counts.created += 1;
-                change.after
-            }
-            FeedEffect::Updated(change) => {
-                counts.updated += 1;
-                change.after
-            }
-            FeedEffect::Unchanged(offer) => {
-                counts.unchanged += 1;
-                offer
-            }
-        };
-        offers.insert(feed.id, after);
+        let (effect, change) = feed.clone().over(offers.remove(&feed.id), seller, now);
+        match effect {
+            FeedEffect::Created => counts.created += 1,
+            FeedEffect::Updated => counts.updated += 1,
+            FeedEffect::Unchanged => counts.unchanged += 1,
+        }
+        offers.insert(feed.id, change.after);
     }
     counts
 }
@@ -212,9 +190,7 @@ mod tests {
     #[tokio::test]
     async fn a_feed_that_names_an_id_twice_can_be_repeated() {
         let lines = [feed(1, "a", OfferStatus::Rejected), published(1, "b")];
-        let FeedEffect::Created(created) = lines[1].clone().over(None, seller(), now()) else {
-            panic!("it is new")
-        };
+        let (_, created) = lines[1].clone().over(None, seller(), now());
         let tx = finding(vec![created.after]);
         let counts = import_offers(&tx, seller(), &lines, now()).await.unwrap();
         assert_eq!((counts.created, counts.updated, counts.unchanged), (0, 2, 0));

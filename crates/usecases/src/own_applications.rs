@@ -4,14 +4,14 @@
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
-use kernel::{Randomness, SellerId, StoreError};
+use kernel::{Randomness, Sealer, SellerId, StoreError};
 use oauth::{
     Application, ApplicationEdit, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType,
     Registrar, Registration,
 };
 
 use crate::sellers::{NotOpen, lock_open};
-use crate::shown_once::{NumberUsed, PredrawnRandomness, SecretForm, ShownSecret};
+use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
 use crate::{ActingSeller, Failure, failure::refuse};
 
 /// A registered application, with its secret, which is shown only once.
@@ -85,7 +85,7 @@ pub async fn register(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, sent): (ActingSeller, SecretForm<'_>),
+    (by, form, sealer): (ActingSeller, SentForm, &dyn Sealer),
     registration: Registration,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
@@ -93,8 +93,8 @@ pub async fn register(
     let client_id = ClientId::from(predrawn.id);
     let secret = (registration.client_type == ClientType::Confidential)
         .then(|| ClientSecret::from_random(&predrawn.secret).reveal().to_owned());
-    sent.store::<Refusal>(accounts, &ShownSecret::Registered(client_id, secret))
-        .await?;
+    let shown = ShownSecret::Registered(client_id.uuid(), secret);
+    form.store::<Refusal>(accounts, sealer, &shown).await?;
     let of = (by.seller, Registrar::Seller);
     register_application(applications, accounts, &predrawn, of, registration, now)
         .await
@@ -122,12 +122,12 @@ pub async fn rotate_secret(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, sent): (ActingSeller, SecretForm<'_>),
+    (by, form, sealer): (ActingSeller, SentForm, &dyn Sealer),
     client_id: ClientId,
 ) -> Result<(), Failure<Refusal>> {
     let secret = ClientSecret::from_random(&randomness.secret());
-    let shown = ShownSecret::Rotated(client_id, secret.reveal().to_owned());
-    sent.store::<Refusal>(accounts, &shown).await?;
+    let shown = ShownSecret::Rotated(client_id.uuid(), secret.reveal().to_owned());
+    form.store::<Refusal>(accounts, sealer, &shown).await?;
     let application = owned(applications, by, client_id).await?;
     if application.client_type == ClientType::Public {
         return refuse(Refusal::NoSecret);

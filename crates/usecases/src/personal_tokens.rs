@@ -2,13 +2,13 @@
 
 use accounts::{AccountStore, Action, PERSONAL_TOKENS_MAX, PersonalTokenRequest};
 use chrono::{DateTime, Utc};
-use kernel::{Randomness, SellerId, StoreError, Violations};
+use kernel::{Randomness, Sealer, SellerId, StoreError, Violations};
 use oauth::{
     ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, IssuedToken, NewToken, TokenKind,
 };
 
 use crate::sellers::{NotOpen, lock_open};
-use crate::shown_once::{NumberUsed, PredrawnRandomness, SecretForm, ShownSecret};
+use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
 use crate::{ActingSeller, Failure, failure::refuse};
 
 /// Why a personal token is not created or revoked.
@@ -103,24 +103,19 @@ pub enum PanelRefusal {
 pub async fn issue_in_panel(
     (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
     randomness: &dyn Randomness,
-    (by, sent): (ActingSeller, SecretForm<'_>),
+    (by, form, sealer): (ActingSeller, SentForm, &dyn Sealer),
     request: PersonalTokenRequest,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<PanelRefusal>> {
     let predrawn = PredrawnRandomness::from(randomness);
     let id = FamilyId::from(predrawn.id);
     let token = BearerToken::from_random(TokenKind::Personal, id, &predrawn.secret);
-    let shown = ShownSecret::Token(id, token.reveal().to_owned());
-    sent.store::<PanelRefusal>(accounts, &shown).await?;
-    issue_personal_token(
-        (grants, applications, accounts),
-        &predrawn,
-        by.seller,
-        request,
-        now,
-    )
-    .await
-    .map_err(Failure::refused_as)?;
+    let shown = ShownSecret::Token(id.uuid(), token.reveal().to_owned());
+    form.store::<PanelRefusal>(accounts, sealer, &shown).await?;
+    let ports = (grants, applications, accounts);
+    issue_personal_token(ports, &predrawn, by.seller, request, now)
+        .await
+        .map_err(Failure::refused_as)?;
     by.log(accounts, Action::PersonalTokenCreated, id).await?;
     Ok(())
 }
@@ -201,9 +196,8 @@ mod tests {
                 .times(2)
                 .returning(move |_, _, _| Ok(first));
             let (sealer, texts) = recording_sealer();
-            let (form, sealer) = (sent_form(), &sealer);
-            let sent = SecretForm { form, sealer };
-            let done = issue_in_panel((&tx, &tx, &tx), &chance(), (by(), sent), request(), now()).await;
+            let sent: (_, _, &dyn Sealer) = (by(), sent_form(), &sealer);
+            let done = issue_in_panel((&tx, &tx, &tx), &chance(), sent, request(), now()).await;
             if first {
                 done.unwrap();
                 let shown = texts.all().concat();

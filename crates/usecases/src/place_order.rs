@@ -130,18 +130,14 @@ fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
     let mut violations = Violations::new();
     let mut seen = std::collections::BTreeSet::new();
     for (n, line) in lines.iter().enumerate() {
-        let path = || format!("items[{n}].offer_id");
-        if !known.contains_key(&(line.seller, line.offer)) {
-            violations.add(
-                path(),
-                Invalid::new("must be an offer of that seller; there is none with this id"),
-            );
+        let reason = if !known.contains_key(&(line.seller, line.offer)) {
+            "must be an offer of that seller; there is none with this id"
         } else if !seen.insert((line.seller, line.offer)) {
-            violations.add(
-                path(),
-                Invalid::new("must not be given twice: put the pieces into one line"),
-            );
-        }
+            "must not be given twice: put the pieces into one line"
+        } else {
+            continue;
+        };
+        violations.add(format!("items[{n}].offer_id"), Invalid::new(reason));
     }
     violations
         .into_result()

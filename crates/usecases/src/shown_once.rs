@@ -8,7 +8,7 @@
 
 use accounts::AccountStore;
 use kernel::{Purpose, Randomness, Sealer, StoreError};
-use oauth::{ClientId, FamilyId, SecretHash};
+use oauth::SecretHash;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -57,67 +57,34 @@ impl SentForm {
     }
 }
 
-/// The content to be shown once.
-#[derive(Clone, PartialEq, Eq)]
+/// The content to be shown once: the id of an application or a token, and its secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShownSecret {
     /// A registered application with its secret; none for a public one.
-    Registered(ClientId, Option<String>),
+    Registered(Uuid, Option<String>),
     /// An application with its new secret.
-    Rotated(ClientId, String),
+    Rotated(Uuid, String),
     /// A new personal token.
-    Token(FamilyId, String),
+    Token(Uuid, String),
 }
 
 impl std::fmt::Debug for ShownSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (name, id) = match self {
-            Self::Registered(id, _) => ("Registered", id.to_string()),
-            Self::Rotated(id, _) => ("Rotated", id.to_string()),
-            Self::Token(id, _) => ("Token", id.to_string()),
-        };
-        f.debug_tuple(name).field(&id).finish_non_exhaustive()
+        f.write_str("ShownSecret")
     }
 }
 
-#[derive(Serialize, Deserialize)]
-enum Sealed {
-    Registered(Uuid, Option<String>),
-    Rotated(Uuid, String),
-    Token(Uuid, String),
-}
-
-/// A form whose result is shown once.
-#[derive(Clone, Copy)]
-pub struct SecretForm<'a> {
-    pub form: SentForm,
-    /// Seals the stored content.
-    pub sealer: &'a dyn Sealer,
-}
-
-impl std::fmt::Debug for SecretForm<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SecretForm")
-            .field("form", &self.form.number)
-            .finish_non_exhaustive()
-    }
-}
-
-impl SecretForm<'_> {
-    /// Claims the form's number and stores the content to be shown. After a refusal, nothing else may be done.
+impl SentForm {
+    /// Claims the form's number and stores the content to be shown, sealed. After a refusal, nothing else may be done.
     pub(crate) async fn store<R: From<NumberUsed>>(
         self,
         accounts: &dyn AccountStore,
+        sealer: &dyn Sealer,
         shown: &ShownSecret,
     ) -> Result<(), Failure<R>> {
-        let sealed = match shown {
-            ShownSecret::Registered(id, secret) => Sealed::Registered(id.uuid(), secret.clone()),
-            ShownSecret::Rotated(id, secret) => Sealed::Rotated(id.uuid(), secret.clone()),
-            ShownSecret::Token(id, token) => Sealed::Token(id.uuid(), token.clone()),
-        };
-        let plain = serde_json::to_vec(&sealed).map_err(StoreError::unexpected)?;
-        let binding = binding(self.form.session, self.form.number);
-        let sealed = self.sealer.seal(Purpose::Flash, &binding, &plain);
-        self.form.claim(accounts, Some(sealed)).await
+        let plain = serde_json::to_vec(shown).map_err(StoreError::unexpected)?;
+        let content = sealer.seal(Purpose::Flash, &binding(self.session, self.number), &plain);
+        self.claim(accounts, Some(content)).await
     }
 }
 
@@ -134,11 +101,7 @@ pub async fn take(
 
 fn open(sealer: &dyn Sealer, binding: &[u8], flash: &[u8]) -> Option<ShownSecret> {
     let plain = sealer.open(Purpose::Flash, binding, flash).ok()?;
-    Some(match serde_json::from_slice(&plain).ok()? {
-        Sealed::Registered(id, secret) => ShownSecret::Registered(id.into(), secret),
-        Sealed::Rotated(id, secret) => ShownSecret::Rotated(id.into(), secret),
-        Sealed::Token(id, token) => ShownSecret::Token(id.into(), token),
-    })
+    serde_json::from_slice(&plain).ok()
 }
 
 fn binding(session: SecretHash, number: Uuid) -> Vec<u8> {
@@ -224,10 +187,10 @@ mod tests {
         let under = |session: &str, number: u128| (SecretHash::of(session), Uuid::from_u128(number));
         let id = Uuid::from_u128(9);
         for shown in [
-            ShownSecret::Registered(id.into(), Some("pss_x".to_owned())),
-            ShownSecret::Registered(id.into(), None),
-            ShownSecret::Rotated(id.into(), "pss_y".to_owned()),
-            ShownSecret::Token(id.into(), "ps_pt_z".to_owned()),
+            ShownSecret::Registered(id, Some("pss_x".to_owned())),
+            ShownSecret::Registered(id, None),
+            ShownSecret::Rotated(id, "pss_y".to_owned()),
+            ShownSecret::Token(id, "ps_pt_z".to_owned()),
         ] {
             let (mut store, stored) = (MockTransaction::new(), Recorded::default());
             let record = stored.clone();
@@ -244,10 +207,8 @@ mod tests {
                 number,
                 mark: Uuid::from_u128(2),
             };
-            let sealer = &sealer;
-            let sent = SecretForm { form, sealer };
-            sent.store::<NumberUsed>(&store, &shown).await.unwrap();
-            let taken = async |whose| take(&store, sealer, whose).await.unwrap();
+            form.store::<NumberUsed>(&store, &sealer, &shown).await.unwrap();
+            let taken = async |whose| take(&store, &sealer, whose).await.unwrap();
             assert_eq!(taken(under("mine", 1)).await, Some(shown.clone()));
             assert_eq!(taken(under("other", 1)).await, None);
             assert_eq!(taken(under("mine", 2)).await, None);

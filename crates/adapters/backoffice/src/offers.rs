@@ -3,13 +3,13 @@
 use actix_web::http::Method;
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId, SellerId};
 use offers::{
-    AutomaticPriceRefusal, Decision, Offer, OfferFeed, OfferStatus, OptionalText, PriceSource, Stock,
-    WebAddress,
+    AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferFeed, OfferStatus, OptionalText, PriceSource,
+    Stock, WebAddress,
 };
 use serde::Serialize;
 use usecases::Transaction;
 use usecases::change_offer::{Refusal, moderate_offer, price_offer};
-use usecases::feed_offers::{Outcome, feed_offer};
+use usecases::feed_offers::feed_offer;
 use web::decode::{Field, FieldSet, Place, Shape, integer, nullable, object, one_of, required, text};
 use web::json::Object;
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -50,9 +50,10 @@ impl Write<BackOffice> for PutOffer {
     }
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        match feed_offer(tx, self.seller, self.feed.clone(), tx.now()).await? {
-            Outcome::Created(offer) => Reply::created(&OfferView::from(&offer)),
-            Outcome::Existing(offer) => Reply::ok(&OfferView::from(&offer)),
+        let (effect, offer) = feed_offer(tx, self.seller, self.feed.clone(), tx.now()).await?;
+        match effect {
+            FeedEffect::Created => Reply::created(&OfferView::from(&offer)),
+            FeedEffect::Updated | FeedEffect::Unchanged => Reply::ok(&OfferView::from(&offer)),
         }
     }
 }

@@ -53,9 +53,8 @@ pub(crate) enum Command {
         /// Open every value and report what would be done, but change nothing
         #[arg(long)]
         dry_run: bool,
-        /// One JSON object a line instead of a sentence
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        format: Format,
     },
 }
 
@@ -64,7 +63,7 @@ impl Command {
         match self {
             Self::Generate => Ok(print(KeyRing::generate(&SystemRandomness::new()))?),
             Self::Status { format } => block_on(status(&started(sources)?, format)),
-            Self::Reseal { dry_run, json } => block_on(reseal(&started(sources)?, dry_run, json)),
+            Self::Reseal { dry_run, format } => block_on(reseal(&started(sources)?, dry_run, format)),
         }
     }
 }
@@ -111,12 +110,7 @@ struct KeyRow {
 }
 
 impl Listed for KeyRow {
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("KEY", "key"),
-        ("STATE", "state"),
-        ("COLUMN", "column"),
-        ("VALUES", "values"),
-    ];
+    const COLUMNS: &'static str = "key state column values";
 
     fn object(&self) -> Value {
         json!({ "key": self.key, "state": self.state, "column": self.column, "values": self.values })
@@ -134,7 +128,7 @@ fn state(ring: &KeyRing, key: &str) -> &'static str {
     }
 }
 
-async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
+async fn reseal(loaded: &Loaded, dry: bool, format: Format) -> anyhow::Result<()> {
     let (ring, values, compared) = opened(loaded).await?;
     compared.refuse_sealing(&ring)?;
     if !dry {
@@ -149,22 +143,15 @@ async fn reseal(loaded: &Loaded, dry: bool, json: bool) -> anyhow::Result<()> {
         });
         begun.await?;
     }
-    let outcome = values.reseal(ring.first_id(), dry).await?;
-    print(summary(&outcome, ring.first_id(), dry, json))?;
-    fail_if_incomplete(&ring, &outcome)
-}
-
-/// The result of resealing: an object for programs, a sentence for people.
-fn summary(outcome: &Resealed, key: &str, dry: bool, json: bool) -> String {
+    let key = ring.first_id();
+    let outcome = values.reseal(key, dry).await?;
     let (column, resealed, current) = (WEBHOOK_SECRETS, outcome.resealed, outcome.current);
-    if json {
-        let object = json!({
-            "column": column, "key": key, "resealed": resealed, "current": current, "dry_run": dry,
-        });
-        return object.to_string();
-    }
     let done = if dry { "would be sealed" } else { "sealed" };
-    format!("{column}: {resealed} {done} anew under {key}, {current} under it already")
+    format.changed(
+        &json!({ "column": column, "key": key, "resealed": resealed, "current": current, "dry_run": dry }),
+        format_args!("{column}: {resealed} {done} anew under {key}, {current} under it already"),
+    )?;
+    fail_if_incomplete(&ring, &outcome)
 }
 
 /// Fails if a value is still sealed under another key.

@@ -11,14 +11,14 @@ use crate::command::{PrintError, note, print};
 
 /// A row of a list.
 pub(super) trait Listed {
-    /// The columns of the table: heading, and member of the object.
-    const COLUMNS: &'static [(&'static str, &'static str)];
+    /// The members of the object that the table shows.
+    const COLUMNS: &'static str;
 
     /// The whole row, for programs.
     fn object(&self) -> Value;
 
     /// The text of a cell, if it differs from the object's member.
-    fn cell(&self, _heading: &str) -> Option<String> {
+    fn cell(&self, _member: &str) -> Option<String> {
         None
     }
 }
@@ -47,10 +47,7 @@ impl Format {
         if self.json {
             return rows.iter().try_for_each(|row| print(row.object()));
         }
-        let head = T::COLUMNS
-            .iter()
-            .map(|(heading, _)| (*heading).to_owned())
-            .collect();
+        let head = T::COLUMNS.split(' ').map(heading).collect();
         let lines: Vec<_> = iter::once(head).chain(rows.iter().map(cells)).collect();
         aligned(&lines).iter().try_for_each(print)
     }
@@ -76,13 +73,19 @@ impl Format {
     }
 }
 
+/// The heading of a column: `CREATED` of `created_at`.
+fn heading(member: &str) -> String {
+    let name = member.strip_suffix("_at").unwrap_or(member);
+    name.replace('_', " ").to_uppercase()
+}
+
 fn cells<T: Listed>(row: &T) -> Vec<String> {
     let object = row.object();
-    let cell = |(heading, member): &(&str, &str)| {
+    let cell = |member| {
         let shown = || text(object.get(member).unwrap_or(&Value::Null));
-        row.cell(heading).unwrap_or_else(shown)
+        row.cell(member).unwrap_or_else(shown)
     };
-    T::COLUMNS.iter().map(cell).collect()
+    T::COLUMNS.split(' ').map(cell).collect()
 }
 
 /// A member for people: timestamps with seconds.
@@ -94,6 +97,7 @@ fn text(value: &Value) -> String {
         Value::String(text) => {
             DateTime::parse_from_rfc3339(text).map_or_else(|_| text.clone(), |at| to_second(at.to_utc()))
         }
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(" "),
         other => other.to_string(),
     }
 }

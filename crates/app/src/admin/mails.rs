@@ -69,14 +69,7 @@ impl Command {
 }
 
 impl Listed for GivenUpMail {
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("ID", "id"),
-        ("QUEUED", "created_at"),
-        ("GIVEN UP", "given_up_at"),
-        ("ATTEMPTS", "attempts"),
-        ("NUMBER", "order_number"),
-        ("ORDER", "order_id"),
-    ];
+    const COLUMNS: &'static str = "id created_at given_up_at attempts order_number order_id";
 
     fn object(&self) -> Value {
         json!({

@@ -1,6 +1,6 @@
 //! `seller-api admin tokens`.
 
-use std::io::{self, BufRead, IsTerminal as _, Read as _};
+use std::io::{self, BufRead, IsTerminal as _, Read as _, Write as _};
 
 use adapter_postgres::Database;
 use anyhow::{Context as _, bail};
@@ -12,7 +12,7 @@ use usecases::{
     revoke_tokens::{PresentedToken, revoke_all, revoke_presented},
 };
 
-use super::{Confirmation, Format, SellerName, find_application, find_seller, in_transaction};
+use super::{Format, SellerName, find_application, find_seller, in_transaction};
 use crate::command::{self, Exit, PrintError, note, use_case_error};
 
 #[derive(Debug, Subcommand)]
@@ -28,8 +28,9 @@ pub(crate) enum Command {
     Revoke {
         #[command(flatten)]
         which: Which,
-        #[command(flatten)]
-        confirmation: Confirmation,
+        /// Do not ask for confirmation; required without a terminal
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
         format: Format,
     },
@@ -54,11 +55,7 @@ const MAX_LINE: u64 = 1024;
 
 impl Command {
     pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let Self::Revoke {
-            which,
-            confirmation,
-            format,
-        } = self;
+        let Self::Revoke { which, yes, format } = self;
         let (of, whose) = match (which.application, which.seller, which.stdin) {
             (Some(name), ..) => {
                 let application = find_application(database, &name).await?;
@@ -72,7 +69,9 @@ impl Command {
             }
             (None, None, _) => return revoke_from_stdin(database, format).await,
         };
-        confirmation.confirm(format_args!("revoking all tokens of {whose}"))?;
+        if !yes {
+            confirm(&format!("revoking all tokens of {whose}"))?;
+        }
         let revoked = in_transaction(database, |tx| {
             Box::pin(revoke_all(tx, tx, ActingOperator::CommandLine, of))
         });
@@ -82,6 +81,23 @@ impl Command {
             &object,
             format_args!("revoked all tokens of {whose}; {ended} grants ended"),
         )?)
+    }
+}
+
+/// Asks before something that cannot be undone.
+fn confirm(action: &str) -> anyhow::Result<()> {
+    let (input, mut output) = (io::stdin(), io::stderr());
+    if !input.is_terminal() || !output.is_terminal() {
+        let reason = format!("{action}: that cannot be undone; without a terminal, --yes is required");
+        bail!(command::Failure(Exit::Usage, reason));
+    }
+    write!(output, "{action}: that cannot be undone. Continue? [y/N] ")
+        .context("cannot ask for confirmation")?;
+    let mut answer = String::new();
+    input.read_line(&mut answer).context("cannot read the answer")?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => bail!("nothing was changed"),
     }
 }
 
@@ -160,29 +176,24 @@ impl Report {
 
     /// A malformed line is worse than an unknown token, which can do no harm any more.
     fn end(self) -> anyhow::Result<()> {
-        let Self {
-            revoked,
-            malformed,
-            unknown,
-            ..
-        } = self;
-        let (exit, reason) = match (revoked, malformed, unknown) {
+        let (exit, reason) = match (self.revoked, self.malformed, self.unknown) {
             (0, 0, 0) => (
                 Exit::Usage,
                 "stdin has no token: one begins with ps_at_, ps_rt_ or ps_pt_".to_owned(),
             ),
             (_, 0, 0) => return self.print_error.map_or(Ok(()), |error| Err(error.into())),
-            (_, malformed, unknown) => (
-                if malformed > 0 {
+            (revoked, malformed, unknown) => {
+                let exit = if malformed > 0 {
                     Exit::Usage
                 } else {
                     Exit::NotFound
-                },
-                format!(
-                    "revoked {revoked}, not revoked {}: {malformed} lines without a token, {unknown} with an unknown one",
-                    malformed + unknown
-                ),
-            ),
+                };
+                let lines = format!("{malformed} lines without a token, {unknown} with an unknown one");
+                (
+                    exit,
+                    format!("revoked {revoked}, not revoked {}: {lines}", malformed + unknown),
+                )
+            }
         };
         bail!(command::Failure(exit, reason))
     }

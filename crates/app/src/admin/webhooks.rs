@@ -91,10 +91,7 @@ impl Command {
                 subscription,
                 format,
             } => {
-                let seller = match &seller {
-                    Some(seller) => Some(find_seller(database, seller).await?.id),
-                    None => None,
-                };
+                let seller = find(database, seller.as_ref()).await?;
                 if let (Some(delivery), Some(seller), Some(subscription)) = (delivery, seller, subscription) {
                     let which = (subscription.into(), delivery.into());
                     let id = deliver_again(database, seller, which).await;
@@ -119,10 +116,7 @@ impl Command {
 
 impl List {
     async fn run(self, database: &Database, why: Undelivered) -> anyhow::Result<()> {
-        let seller = match &self.seller {
-            Some(seller) => Some(find_seller(database, seller).await?.id),
-            None => None,
-        };
+        let seller = find(database, self.seller.as_ref()).await?;
         let filter = UndeliveredFilter {
             why,
             seller,
@@ -143,6 +137,13 @@ impl List {
         Ok(self
             .format
             .page(&rows, self.page, |last| last.delivery.id.uuid())?)
+    }
+}
+
+async fn find(database: &Database, seller: Option<&SellerName>) -> anyhow::Result<Option<SellerId>> {
+    match seller {
+        Some(seller) => Ok(Some(find_seller(database, seller).await?.id)),
+        None => Ok(None),
     }
 }
 
@@ -192,13 +193,7 @@ async fn deliver_again(
 }
 
 impl Listed for SellerSubscription {
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("ID", "id"),
-        ("CREATED", "created_at"),
-        ("ACTIVE", "active"),
-        ("APPLICATION", "application"),
-        ("URL", "url"),
-    ];
+    const COLUMNS: &'static str = "id created_at active application url";
 
     fn object(&self) -> Value {
         let subscription = &self.subscription;
@@ -216,30 +211,13 @@ impl Listed for SellerSubscription {
 }
 
 impl Listed for DeliveryWithSeller {
-    const COLUMNS: &'static [(&'static str, &'static str)] = &[
-        ("ID", "id"),
-        ("CREATED", "created_at"),
-        ("EVENT", "event"),
-        ("ATTEMPTS", "attempts"),
-        ("DUE", "next_retry_at"),
-        ("LAST", "response_status"),
-        ("SELLER", "seller_id"),
-        ("SUBSCRIPTION", "subscription_id"),
-        ("APPLICATION", "application"),
-        ("URL", "url"),
-    ];
+    const COLUMNS: &'static str = "id created_at event attempts next_retry_at response_status seller_id subscription_id application url";
 
-    fn cell(&self, heading: &str) -> Option<String> {
-        match (heading, &self.delivery.state, self.delivery.state.last()) {
-            ("DUE", DeliveryState::Queued, _) => Some("now".to_owned()),
-            (
-                "LAST",
-                _,
-                Some(Attempted {
-                    outcome: Outcome::Failed(failure),
-                    ..
-                }),
-            ) => Some(failure.as_code().to_owned()),
+    fn cell(&self, member: &str) -> Option<String> {
+        let last = self.delivery.state.last().map(|last| &last.outcome);
+        match (member, &self.delivery.state, last) {
+            ("next_retry_at", DeliveryState::Queued, _) => Some("now".to_owned()),
+            ("response_status", _, Some(Outcome::Failed(failure))) => Some(failure.as_code().to_owned()),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Configuration errors. Messages name the key and the source of its value.
 
-use std::{fmt, path::PathBuf};
+use std::path::PathBuf;
 
 use figment::{
     Figment,
@@ -19,46 +19,42 @@ pub enum ConfigError {
     #[error("the environment variable {name} is not valid UTF-8")]
     NotText { name: String },
     /// Unknown keys or invalid values.
-    #[error("{}", .0.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
-    Problems(Vec<Problem>),
+    #[error("{}", .0.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n"))]
+    Faults(Vec<Fault>),
 }
 
-/// A problem with one key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+/// An unknown key, or an invalid value of a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "configuration key `{key}` {reason}{}",
+    .set_in.as_ref().map(|source| format!(" (in {source})")).unwrap_or_default()
+)]
+pub struct Fault {
     /// The key, `section.name`.
     pub key: String,
     /// Why its value is refused. Never contains the value of a secret.
     pub reason: String,
     /// The source of the value, if it was set.
-    pub source: Option<String>,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "configuration key `{}` {}", self.key, self.reason)?;
-        match &self.source {
-            Some(source) => write!(f, " (in {source})"),
-            None => Ok(()),
-        }
-    }
+    pub set_in: Option<String>,
 }
 
 impl ConfigError {
     /// Converts the errors of merging and parsing the layers.
     pub(super) fn refused(errors: figment::Error, layers: &Figment) -> Self {
-        Self::Problems(errors.into_iter().map(|error| problem(error, layers)).collect())
+        Self::Faults(errors.into_iter().map(|error| refused(error, layers)).collect())
     }
 }
 
-fn problem(error: figment::Error, layers: &Figment) -> Problem {
-    let name = error.path.join(".");
+fn refused(error: figment::Error, layers: &Figment) -> Fault {
+    let mut name = error.path.join(".");
     let key = key_at(&name);
-    let expected = key
-        .as_ref()
-        .map_or_else(|| "a section with keys in it".to_owned(), Key::expected);
+    if let Some(list) = key.filter(|key| key.is_list()) {
+        // The path names the item.
+        name.clone_from(&list.name);
+    }
+    let expected = key.map_or_else(|| "a section with keys in it".to_owned(), Key::expected);
     // A value in the place of a section may be one of the section's secrets.
-    let secret = key.is_none_or(|key| key.is_secret());
+    let secret = key.is_none_or(Key::is_secret);
     let reason = match error.kind {
         Kind::Message(reason) if reason.contains("socket address") => format!("must be {expected}"),
         Kind::Message(reason) => reason,
@@ -71,15 +67,15 @@ fn problem(error: figment::Error, layers: &Figment) -> Problem {
         _ if secret => "cannot be used".to_owned(),
         other => format!("cannot be used: {other}"),
     };
-    Problem {
+    Fault {
         reason: with_value(layers, &name, reason),
         key: name,
-        source: error.metadata.map(|metadata| metadata.name.into_owned()),
+        set_in: error.metadata.map(|metadata| metadata.name.into_owned()),
     }
 }
 
 /// The key with this name, or the one that this name is a part of.
-fn key_at(name: &str) -> Option<Key> {
+fn key_at(name: &str) -> Option<&'static Key> {
     keys().find(|key| {
         name.strip_prefix(&key.name)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -105,7 +101,7 @@ const MAX_QUOTED: usize = 80;
 pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String {
     let is_rule =
         reason.starts_with("must be ") && !reason.starts_with("must be set") && !reason.contains(", not ");
-    if !is_rule || key_at(key).is_none_or(|key| key.is_secret()) {
+    if !is_rule || key_at(key).is_none_or(Key::is_secret) {
         return reason;
     }
     match layers.find_value(key) {
@@ -140,5 +136,7 @@ fn suggestion(key: &str, known: &[&str]) -> Option<String> {
         return Some(format!("{section}.{nearest}").trim_start_matches('.').to_owned());
     }
     let ends = format!(".{name}");
-    keys().map(|key| key.name).find(|key| key.ends_with(&ends))
+    keys()
+        .map(|key| key.name.clone())
+        .find(|key| key.ends_with(&ends))
 }

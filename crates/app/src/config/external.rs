@@ -22,7 +22,7 @@ use webhooks::{AddressPolicy, AddressRules, RetrySchedule};
 
 use super::{
     Fault, fault, missing_half,
-    values::{List, NameServer, Network, Period, Secret, ServiceUrl},
+    values::{NameServer, Network, Period, Secret, ServiceUrl},
 };
 use crate::external_services::Mailers;
 
@@ -410,21 +410,21 @@ pub struct WebhooksConfig {
     /// Which receivers are allowed.
     pub addresses: AddressesMode,
     /// Networks that never get a delivery, whatever `addresses` says.
-    pub deny_networks: List<Network>,
+    pub deny_networks: Vec<Network>,
     /// Time limit for one attempt, from the name's look-up to the status.
     #[schemars(extend("x-range" = "from 100ms to 20s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub attempt_timeout: Period,
     /// The delays after the end of each failed attempt: five, so that there are six attempts.
     #[schemars(extend("x-range" = "five, from 1ms to 30d each"))]
-    #[default(List(RetrySchedule::default().0.map(|delay| Period(delay.to_std().unwrap_or_default())).into()))]
-    pub retry_delays: List<Period>,
+    #[default(RetrySchedule::default().0.map(|delay| Period(delay.to_std().unwrap_or_default())).into())]
+    pub retry_delays: Vec<Period>,
     /// Concurrent attempts of one process. Failing receivers get half of them at most.
     #[schemars(extend("x-range" = "from 1 to 4096"))]
     #[default(NonZeroU16::MIN.saturating_add(Slots::default().attempts - 1))]
     pub concurrency: NonZeroU16,
     /// Name servers for receivers' names, all asked at once; the first answer counts. If empty: the machine's own.
-    pub name_servers: List<NameServer>,
+    pub name_servers: Vec<NameServer>,
     /// File of trusted root certificates (PEM) beside the machine's own.
     pub root_certificates: Option<PathBuf>,
 }
@@ -453,7 +453,7 @@ impl WebhooksConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
         let bounds = Duration::from_millis(1)..=Duration::from_hours(30 * 24);
         let mut faults = Vec::new();
-        if self.schedule().is_none() || !self.retry_delays.0.iter().all(|delay| bounds.contains(&delay.0)) {
+        if self.schedule().is_none() || !self.retry_delays.iter().all(|delay| bounds.contains(&delay.0)) {
             let rule = "must be five durations from 1ms to 30d, such as 1m,5m,30m,2h,12h";
             faults.push(fault("webhooks.retry_delays", rule));
         }
@@ -463,7 +463,7 @@ impl WebhooksConfig {
 
     /// The delays between attempts; `None` unless there are exactly five.
     fn schedule(&self) -> Option<RetrySchedule> {
-        let delays = self.retry_delays.0.iter().copied().map(Period::time_delta);
+        let delays = self.retry_delays.iter().copied().map(Period::time_delta);
         let delays: [TimeDelta; 5] = delays.collect::<Vec<_>>().try_into().ok()?;
         Some(RetrySchedule(delays))
     }
@@ -482,10 +482,10 @@ impl WebhooksConfig {
     pub fn sender(&self, service_name: &str, docs_url: &str) -> Result<SenderSettings, Fault> {
         let rules = AddressRules {
             policy: self.addresses.into(),
-            deny: self.deny_networks.0.iter().map(|network| network.0).collect(),
+            deny: self.deny_networks.iter().map(|network| network.0).collect(),
         };
         Ok(SenderSettings {
-            name_servers: self.name_servers.0.iter().map(|server| server.0).collect(),
+            name_servers: self.name_servers.iter().map(|server| server.0).collect(),
             extra_roots: read_roots("webhooks.root_certificates", self.root_certificates.as_ref())?,
             attempt_timeout: self.attempt_timeout.0,
             ..SenderSettings::new(service_name, docs_url, rules)
@@ -500,13 +500,13 @@ pub struct TracingConfig {
     /// tracing is off.
     pub otlp_endpoint: Option<ServiceUrl>,
     /// Headers of each request to the collector, such as `authorization=Bearer …`.
-    pub headers: List<Secret>,
+    pub headers: Vec<Secret>,
     /// The recorded share of the traces that begin here or at a peer that is not trusted.
     #[schemars(extend("x-kind" = "number", "x-range" = "from 0 to 1"))]
     #[default(0.1)]
     pub sample_ratio: f64,
     /// Further resource attributes, each `<name>=<value>`, such as `deployment.environment.name=production`.
-    pub attributes: List<String>,
+    pub attributes: Vec<String>,
 }
 
 impl TracingConfig {
@@ -556,8 +556,10 @@ impl TracingConfig {
     }
 
     fn headers(&self) -> Result<Vec<Header>, NoHeader> {
-        let headers = self.headers.0.iter();
-        headers.map(|header| Header::parse(&header.0)).collect()
+        self.headers
+            .iter()
+            .map(|header| Header::parse(&header.0))
+            .collect()
     }
 
     fn attributes(&self) -> Option<Vec<(String, String)>> {
@@ -566,6 +568,6 @@ impl TracingConfig {
             let (name, value) = (name.trim(), value.trim());
             (!name.is_empty() && !value.is_empty()).then(|| (name.to_owned(), value.to_owned()))
         };
-        self.attributes.0.iter().map(pair).collect()
+        self.attributes.iter().map(pair).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Merges layers of values into the effective configuration, and keeps the source of each value.
 
 use std::{
-    env, fmt,
+    env, fmt, mem,
     path::{Path, PathBuf},
 };
 
@@ -11,11 +11,7 @@ use figment::{
     value::{Dict, Map, Value},
 };
 
-use super::{
-    Config, ConfigError, LogFormat, Problem,
-    error::with_value,
-    reference::{Key, keys},
-};
+use super::{Config, ConfigError, Fault, LogFormat, error::with_value, reference::keys};
 
 /// The prefix of environment variables.
 const PREFIX: &str = "SELLER_API__";
@@ -46,18 +42,21 @@ impl Layer {
         })
     }
 
-    /// The value of an environment variable, if it sets a key.
+    /// The value of an environment variable, if it sets a key. The items of a list are separated by commas; an empty text is an empty list.
     pub fn variable(name: &str, value: &str) -> Option<Self> {
         let key = match name.strip_prefix(PREFIX) {
             Some(key) => key.to_lowercase().replace("__", "."),
             None if name == "DATABASE_URL" && !value.is_empty() => "database.url".to_owned(),
             None => return None,
         };
-        Some(Self::one(
-            format!("the environment variable {name}"),
-            &key,
-            value.into(),
-        ))
+        let is_list = keys().any(|known| known.name == key && known.is_list());
+        let value = if is_list {
+            let items = value.split(',').map(str::trim).filter(|item| !item.is_empty());
+            items.map(Value::from).collect::<Vec<_>>().into()
+        } else {
+            value.into()
+        };
+        Some(Self::one(format!("the environment variable {name}"), &key, value))
     }
 
     /// The value of the flag `name` for a key such as `server.bind`.
@@ -156,23 +155,21 @@ impl Sources {
         let mut faults = config.faults();
         let names = self.environment.iter().map(|(name, _)| name.as_str());
         faults.extend(config.tracing.foreign_variables(names));
-        let problem = |(key, reason): (String, String)| Problem {
-            reason: with_value(&figment, &key, reason),
-            source: source(&figment, &key),
-            key,
-        };
-        let mut problems = faults.into_iter().map(problem).collect::<Vec<_>>();
-        problems.extend(self.environment.iter().filter_map(misspelled));
-        if problems.is_empty() {
+        for fault in &mut faults {
+            fault.reason = with_value(&figment, &fault.key, mem::take(&mut fault.reason));
+            fault.set_in = source(&figment, &fault.key);
+        }
+        faults.extend(self.environment.iter().filter_map(misspelled));
+        if faults.is_empty() {
             return Ok(Loaded { config, figment });
         }
-        Err(ConfigError::Problems(problems))
+        Err(ConfigError::Faults(faults))
     }
 }
 
 /// Finds a variable that was meant for a key, but has too few underscores or is in lower case. Variables that an orchestrator sets for a
 /// service of this name are ignored.
-fn misspelled((name, value): &(String, String)) -> Option<Problem> {
+fn misspelled((name, value): &(String, String)) -> Option<Fault> {
     let bare = |name: &str| {
         let upper = name.to_uppercase();
         let parts = upper.split('_').filter(|part| !part.is_empty());
@@ -182,11 +179,11 @@ fn misspelled((name, value): &(String, String)) -> Option<Problem> {
     if !named.starts_with("SELLER_API_") || value.contains("://") || Layer::variable(name, value).is_some() {
         return None;
     }
-    let key = keys().find(|key: &Key| bare(&key.variable()) == named)?;
-    Some(Problem {
+    let key = keys().find(|key| bare(&key.variable()) == named)?;
+    Some(Fault {
         reason: format!("is set by {}", key.variable()),
-        key: key.name,
-        source: Some(format!("the environment variable {name}")),
+        key: key.name.clone(),
+        set_in: Some(format!("the environment variable {name}")),
     })
 }
 

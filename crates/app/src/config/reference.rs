@@ -1,11 +1,11 @@
 //! The reference of all keys, from the fields of [`Config`]: their comments and defaults, their ranges, and the commands that read them.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::LazyLock};
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{Config, Period};
+use super::{Config, Fault, Period, fault};
 
 /// A configuration key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,10 @@ impl Key {
         self.kind.contains("secret")
     }
 
+    pub(super) fn is_list(&self) -> bool {
+        self.kind.starts_with("list")
+    }
+
     /// The expected value, for a message about a wrong type.
     pub(super) fn expected(&self) -> String {
         let range = self.range.as_deref().filter(|range| range.starts_with("from "));
@@ -43,9 +47,7 @@ impl Key {
             ("`true` or `false`", _) => "true or false",
             ("number", Some(range)) => range,
             ("number", None) => "a whole number from 0 on",
-            (kind, _) if kind.starts_with("list") => {
-                "a list (an array in TOML, separated by commas in the environment)"
-            }
+            _ if self.is_list() => "a list (an array in TOML, separated by commas in the environment)",
             _ => "a text",
         }
         .to_owned()
@@ -61,19 +63,22 @@ pub struct Section {
 }
 
 /// Every section, by name.
-pub fn sections() -> Vec<Section> {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.inline_subschemas = true;
-    let schema = settings.into_generator().into_root_schema_for::<Config>();
-    let mut sections = Vec::new();
-    for (name, section) in properties(schema.as_value()) {
-        collect(name, section, text(section, "x-read-by"), &mut sections);
-    }
-    sections
+pub fn sections() -> &'static [Section] {
+    static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
+        let mut settings = SchemaSettings::draft2020_12();
+        settings.inline_subschemas = true;
+        let schema = settings.into_generator().into_root_schema_for::<Config>();
+        let mut sections = Vec::new();
+        for (name, section) in properties(schema.as_value()) {
+            collect(name, section, text(section, "x-read-by"), &mut sections);
+        }
+        sections
+    });
+    &SECTIONS
 }
 
-pub fn keys() -> impl Iterator<Item = Key> {
-    sections().into_iter().flat_map(|section| section.keys)
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    sections().iter().flat_map(|section| &section.keys)
 }
 
 /// Adds a section and its inner sections.
@@ -142,19 +147,19 @@ fn kind(schema: &Value) -> String {
     let of_type = schema.get("type");
     let of_type = of_type.and_then(|of| of.as_str().or_else(|| of.get(0)?.as_str()));
     match of_type {
-        Some("integer") => "number",
-        Some("boolean") => "`true` or `false`",
-        _ => "text",
+        Some("integer") => "number".to_owned(),
+        Some("boolean") => "`true` or `false`".to_owned(),
+        Some("array") => format!("list: {}", schema.get("items").map(kind).unwrap_or_default()),
+        _ => "text".to_owned(),
     }
-    .to_owned()
 }
 
 /// The keys with values outside their ranges (`from A to B`), with the range.
-pub(super) fn out_of_range(config: &Config) -> Vec<(String, String)> {
+pub(super) fn out_of_range(config: &Config) -> Vec<Fault> {
     let Ok(values) = serde_json::to_value(config) else {
         return Vec::new();
     };
-    let fault = |key: Key| {
+    let check = |key: &Key| {
         let range = key.range.as_deref()?.strip_prefix("from ")?;
         let (least, most) = range.split_once(" to ")?;
         let value = values.pointer(&format!("/{}", key.name.replace('.', "/")))?;
@@ -165,9 +170,9 @@ pub(super) fn out_of_range(config: &Config) -> Vec<(String, String)> {
             let bound = |text: &str| text.parse::<f64>().ok();
             (bound(least)?..=bound(most)?).contains(&value.as_f64()?)
         };
-        (!fits).then(|| (key.name.clone(), format!("must be from {range}")))
+        (!fits).then(|| fault(&key.name, format!("must be from {range}")))
     };
-    keys().filter_map(fault).collect()
+    keys().filter_map(check).collect()
 }
 
 const HEAD: &str = include_str!("reference.md");

@@ -323,7 +323,7 @@ fn a_carrier_has_the_configured_account_address_and_limit() {
 
 #[test]
 fn secrets_are_hidden() {
-    let secret = |key: &Key| key.kind == "secret text" && !key.name.starts_with("database.");
+    let secret = |key: &&Key| key.kind == "secret text" && !key.name.starts_with("database.");
     let mut settings = format!("keys.sealing={KEY},k2{}; mail.username=shop", &KEY[2..]);
     settings += "; DATABASE_URL=postgres://u:hush@h/d; database.direct_url=postgres://u:hush@h/d";
     let secrets = keys().filter(secret).map(|key| format!("; {}=hush", key.name));

@@ -2,18 +2,14 @@
 
 use std::{
     fmt,
-    marker::PhantomData,
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
 
 use ipnet::IpNet;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{Error, IntoDeserializer, SeqAccess, Visitor, value::SeqAccessDeserializer},
-};
+use serde::{Deserialize, Serialize, Serializer};
 use url::Url;
 use web::TrustedProxies;
 
@@ -40,35 +36,16 @@ impl TryFrom<String> for Period {
     }
 }
 
-/// The units of a displayed duration, in nanoseconds; humantime's formatter would also use months.
-const UNITS: [(&str, u128); 7] = [
-    ("d", 86_400_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("m", 60_000_000_000),
-    ("s", 1_000_000_000),
-    ("ms", 1_000_000),
-    ("us", 1_000),
-    ("ns", 1),
-];
-
 impl fmt::Display for Period {
+    /// Days at most: humantime would also use months.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left = self.0.as_nanos();
-        let mut parts = Vec::new();
-        for (unit, nanoseconds) in UNITS {
-            if left >= nanoseconds {
-                parts.push(format!("{}{unit}", left / nanoseconds));
-            }
-            left %= nanoseconds;
+        let days = self.0.as_secs() / 86_400;
+        let rest = self.0.saturating_sub(Duration::from_hours(24 * days));
+        match (days, rest) {
+            (0, _) => humantime::format_duration(rest).fmt(f),
+            (_, Duration::ZERO) => write!(f, "{days}d"),
+            _ => write!(f, "{days}d {}", humantime::format_duration(rest)),
         }
-        f.write_str(
-            if parts.is_empty() {
-                "0s".to_owned()
-            } else {
-                parts.join(" ")
-            }
-            .as_str(),
-        )
     }
 }
 
@@ -113,9 +90,9 @@ impl Serialize for Secret {
 
 /// A network as `10.0.0.0/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 #[schemars(inline, extend("x-kind" = "address or network"))]
-pub struct Network(pub IpNet);
+pub struct Network(#[schemars(with = "String")] pub IpNet);
 
 impl TryFrom<String> for Network {
     type Error = String;
@@ -128,17 +105,11 @@ impl TryFrom<String> for Network {
     }
 }
 
-impl From<Network> for String {
-    fn from(network: Network) -> Self {
-        network.0.to_string()
-    }
-}
-
 /// A name server: an address, with a port where it is not 53.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 #[schemars(inline, extend("x-kind" = "address, with a port where it is not 53"))]
-pub struct NameServer(pub SocketAddr);
+pub struct NameServer(#[schemars(with = "String")] pub SocketAddr);
 
 impl TryFrom<String> for NameServer {
     type Error = String;
@@ -149,12 +120,6 @@ impl TryFrom<String> for NameServer {
         server
             .map(Self)
             .map_err(|_| format!("`{text}` must be an address such as 10.0.0.2 or 10.0.0.2:5353"))
-    }
-}
-
-impl From<NameServer> for String {
-    fn from(server: NameServer) -> Self {
-        server.0.to_string()
     }
 }
 
@@ -198,58 +163,5 @@ impl From<ServiceUrl> for String {
         } else {
             url.0.into()
         }
-    }
-}
-
-/// A list: an array in TOML, comma-separated in the environment, where an empty text is an empty list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct List<T>(pub Vec<T>);
-
-impl<T> Default for List<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ListVisitor(PhantomData))
-    }
-}
-
-struct ListVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list (an array in TOML, separated by commas in the environment)")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<List<T>, E> {
-        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-        let items = items.map(|item| T::deserialize(item.to_owned().into_deserializer()));
-        items.collect::<Result<_, _>>().map(List)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<List<T>, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(items)).map(List)
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for List<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        format!("List_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let of = generator.subschema_for::<T>();
-        let of = of.get("x-kind").and_then(|kind| kind.as_str()).unwrap_or("text");
-        json_schema!({ "type": "array", "x-kind": format!("list: {of}") })
     }
 }

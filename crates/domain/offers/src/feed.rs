@@ -32,27 +32,32 @@ pub struct OfferFeed {
 }
 
 /// The effect of a feed on an offer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedEffect {
-    Created(Change<Offer, OfferEvent>),
-    Updated(Change<Offer, OfferEvent>),
+    Created,
+    Updated,
     /// The offer was already identical: there is nothing to save.
-    Unchanged(Offer),
+    Unchanged,
 }
 
 impl OfferFeed {
     /// Applies the feed to the existing offer. It replaces everything except a manual price, which stays unless the feed has no price.
-    pub fn over(self, existing: Option<Offer>, seller: SellerId, now: DateTime<Utc>) -> FeedEffect {
-        match existing {
-            None => FeedEffect::Created(self.create(seller, now)),
-            Some(before) => {
-                let after = self.replace(&before);
-                if after == before {
-                    return FeedEffect::Unchanged(before);
-                }
-                FeedEffect::Updated(before.changed(after, now))
-            }
-        }
+    pub fn over(
+        self,
+        existing: Option<Offer>,
+        seller: SellerId,
+        now: DateTime<Utc>,
+    ) -> (FeedEffect, Change<Offer, OfferEvent>) {
+        let Some(before) = existing else {
+            return (FeedEffect::Created, self.create(seller, now));
+        };
+        let after = self.replace(&before);
+        let effect = if after == before {
+            FeedEffect::Unchanged
+        } else {
+            FeedEffect::Updated
+        };
+        (effect, before.changed(after, now))
     }
 
     fn create(self, seller: SellerId, now: DateTime<Utc>) -> Change<Offer, OfferEvent> {

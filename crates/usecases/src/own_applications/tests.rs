@@ -42,9 +42,8 @@ impl World {
         }
     }
 
-    fn sent(&self) -> (ActingSeller, SecretForm<'_>) {
-        let (form, sealer) = (sent_form(), &self.sealer);
-        (by(), SecretForm { form, sealer })
+    fn sent(&self) -> (ActingSeller, SentForm, &dyn Sealer) {
+        (by(), sent_form(), &self.sealer)
     }
 
     async fn register(&self, client_type: &str) -> Result<(), Failure<Refusal>> {

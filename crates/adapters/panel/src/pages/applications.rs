@@ -84,14 +84,8 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refus
 pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let (form, id) = (request.form()?, request.id()?);
     let rotated = request.change((request.acting(), form, id), |tx, panel, (by, form, id)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), once::sealed_form(panel, *form));
-        Box::pin(own_applications::rotate_secret(
-            tx,
-            tx,
-            randomness,
-            (*by, sent),
-            *id,
-        ))
+        let (randomness, sent) = (panel.randomness.as_ref(), (*by, *form, panel.sealer.as_ref()));
+        Box::pin(own_applications::rotate_secret(tx, tx, randomness, sent, *id))
     });
     match rotated.await? {
         Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::redirect(form),

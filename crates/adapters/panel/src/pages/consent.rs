@@ -9,9 +9,7 @@ use kernel::StoreError;
 use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Viewer};
 use url::Url;
 use usecases::authorize::open_ticket;
-use usecases::consent::{
-    Decided, Outcome, ScreenResponse, decide as decide_consent, release, show, was_committed,
-};
+use usecases::consent::{Decided, Outcome, ScreenResponse, decide as decide_consent, show, was_committed};
 use usecases::{ActingSeller, Failure, Transaction};
 use web::write::{PreparedTransaction, Recoverable, commit_or_resolve, repeat};
 
@@ -184,7 +182,7 @@ pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResp
     let handle = request.fields.get("request");
     let input = (open_handle(&request, handle)?, request.viewer());
     let released = request.store(input, |tx, _, (ticket, viewer)| {
-        Box::pin(release(tx, ticket, *viewer))
+        tx.release_consent(ticket.id, *viewer)
     });
     released.await?;
     sign_out::end(&request).await?;

@@ -3,12 +3,10 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use oauth::ClientId;
-use usecases::shown_once::SentForm;
-use usecases::shown_once::{SecretForm, ShownSecret, take};
+use usecases::shown_once::{SentForm, ShownSecret, take};
 use uuid::Uuid;
 
 use super::{ok, see_other};
-use crate::Panel;
 use crate::frame::Frame;
 use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
@@ -34,13 +32,16 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
         Box::pin(take(tx, panel.sealer.as_ref(), *under))
     });
     let t = &request.texts().once;
-    let application = |title, id: ClientId, secret| Page {
-        frame: request.frame(title),
-        client_id: id.to_string(),
-        secret,
-        secret_label: t.client_secret,
-        link: format!("/panel/applications/{id}"),
-        label: t.to_application,
+    let application = |title, id: Uuid, secret| {
+        let client_id = ClientId::from(id).to_string();
+        Page {
+            frame: request.frame(title),
+            link: format!("/panel/applications/{client_id}"),
+            client_id,
+            secret,
+            secret_label: t.client_secret,
+            label: t.to_application,
+        }
     };
     ok(&match kept.await?.ok_or(Refusal::ShownBefore)? {
         ShownSecret::Registered(id, secret) => application(t.registered, id, secret.unwrap_or_default()),
@@ -59,10 +60,4 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
 /// Redirects to the page that shows the form's result.
 pub(super) fn redirect(form: SentForm) -> Result<HttpResponse, Refusal> {
     see_other(&format!("/panel/once/{}", form.number))
-}
-
-/// A form whose result is stored until it is shown.
-pub(super) fn sealed_form(panel: &Panel, form: SentForm) -> SecretForm<'_> {
-    let sealer = panel.sealer.as_ref();
-    SecretForm { form, sealer }
 }

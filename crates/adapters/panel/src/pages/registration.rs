@@ -54,7 +54,7 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Ref
     };
     let input = (request.acting(), form, registration);
     let registered = request.change(input, |tx, panel, (by, form, registration)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sealed_form(panel, *form)));
+        let (randomness, sent) = (panel.randomness.as_ref(), (*by, *form, panel.sealer.as_ref()));
         let registration = registration.clone();
         Box::pin(own_applications::register(
             tx,

@@ -47,7 +47,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refu
     };
     let input = (request.acting(), form, token);
     let making = request.change(input, |tx, panel, (by, form, token)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), (*by, once::sealed_form(panel, *form)));
+        let (randomness, sent) = (panel.randomness.as_ref(), (*by, *form, panel.sealer.as_ref()));
         let token = token.clone();
         Box::pin(personal_tokens::issue_in_panel(
             (tx, tx, tx),

@@ -68,7 +68,7 @@ fn outside(least: &str, most: &str) -> Vec<String> {
 
 #[test]
 fn ranges_are_enforced() {
-    let ranged = keys().filter_map(|key| Some((key.range?, key.name)));
+    let ranged = keys().filter_map(|key| Some((key.range.as_deref()?, &key.name)));
     let mut tested = 0;
     for (range, name) in ranged {
         let bounds = range.strip_prefix("from ");
