@@ -7,8 +7,6 @@
 use crate::{
     connection::{Connector, error::is_permission_denied, url},
     migrations::{CONNECT_TIMEOUT, MigrateError, take_lock},
-    sql::sql,
-    unit_of_work::{Tx, changing_any},
 };
 
 /// `database.layout`.
@@ -25,7 +23,8 @@ pub enum Layout {
 pub(crate) const MOVED_AT_ONCE: u32 = 10_000;
 
 /// A commit over a worker and plain tables of the coordinator is not atomic, unless the transaction has also touched a
-/// table of the coordinator that Citus manages: this one. It stays empty; its existence marks a distributed database.
+/// table of the coordinator that Citus manages: `distributed_writes`. It stays empty; its existence marks a distributed
+/// database.
 ///
 /// Foreign keys from or to plain tables end. The directory learns the sellers of orders from before it stored them.
 const DISTRIBUTE: &str = "
@@ -68,17 +67,6 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
         _ => {
             client.batch_execute(DISTRIBUTE).await.map_err(failed)?;
             Ok(true)
-        }
-    }
-}
-
-impl Tx {
-    /// Has to be called in a transaction that writes offers or orders: makes its commit atomic on Citus.
-    pub(crate) fn writes_distributed(&self) {
-        if self.tools().layout == Layout::Citus && self.is_first_distributed_write() {
-            self.write_later(changing_any(
-                sql!((): "delete from distributed_writes where id = 1"),
-            ));
         }
     }
 }

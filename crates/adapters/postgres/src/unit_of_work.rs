@@ -331,9 +331,13 @@ impl Tx {
         lock(&self.outbox)
     }
 
-    /// Records a write of offers or orders; true for the first one.
-    pub(crate) fn is_first_distributed_write(&self) -> bool {
-        !self.has_distributed_writes.swap(true, Ordering::Relaxed)
+    /// Has to be called in a transaction that writes offers or orders: makes its commit atomic on Citus.
+    pub(crate) fn writes_distributed(&self) {
+        if self.tools.layout == Layout::Citus && !self.has_distributed_writes.swap(true, Ordering::Relaxed) {
+            self.write_later(changing_any(
+                sql!((): "delete from distributed_writes where id = 1"),
+            ));
+        }
     }
 
     /// Records that a delivery queue was woken: this process's workers are notified after the commit.
