@@ -69,7 +69,7 @@ const fn says(this: &'static str, instead_of: &'static str) -> Flaw {
 #[tokio::test]
 async fn a_flaw_of_idempotency_or_of_the_gate_is_detected() {
     let order = async |rig: &Rig| case(rig, orders_one_of_many).await;
-    let offer = async |rig: &Rig| case(rig, changes_an_offer).await;
+    let offer = async |rig: &Rig| case(rig, changes_an_offer).await.unkeyed();
     let revocation = async |rig: &Rig| Revocation(Connected::new(rig).await);
     let without_fence = says(" and $5::uuid is not null", " and fence = $5 and status is null");
     let stored_apart = Flaw::CommitsBefore("update idempotency set status");

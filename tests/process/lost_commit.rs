@@ -16,19 +16,13 @@ async fn prepared() -> (World, StatementProxy, Trader, String) {
     };
     let (world, link) = World::over_a_link(PROGRAM, alone).await;
     let trader = world.trader().await;
-    let offer = world.any_offer(&trader.seller, json!({})).await;
-    (world, link, trader, offer)
+    let order = world.paid_order(&trader).await.id;
+    (world, link, trader, order)
 }
 
-fn patch(world: &World, trader: &Trader, offer: &str) -> Request {
-    let request = world.patching(&trader.token, offer, &json!({"stock": 3}));
+fn ship(world: &World, trader: &Trader, order: &str) -> Request {
+    let request = world.shipping(&trader.token, order, &parcel("AAAA1"));
     request.header("idempotency-key", "k")
-}
-
-async fn stock(world: &World, offer: &str) -> i64 {
-    world
-        .count("select stock::bigint from offers where id::text = $1", offer)
-        .await
 }
 
 /// Repeats until the claim of the first request is decided.
@@ -76,18 +70,18 @@ async fn without_a_key_nothing_is_done_twice_and_nothing_is_claimed_that_was_not
 
 /// The link is blocked at the COMMIT, so the request is answered while its outcome is unknown.
 async fn unknown_outcome(loss: Fault) {
-    let (world, link, trader, offer) = prepared().await;
+    let (world, link, trader, order) = prepared().await;
     let clock = world.database.control_clock().await;
     link.lose_commit_and_block(loss);
-    let answer = patch(&world, &trader, &offer).send().await;
+    let answer = ship(&world, &trader, &order).send().await;
     link.reached().await;
     answer.refused(500, "internal_error");
     link.unblock();
     world.server.ready().await;
-    let repeat = || patch(&world, &trader, &offer);
+    let repeat = || ship(&world, &trader, &order);
     if loss == Fault::AnswerLost {
         // A commit that succeeded is found as soon as the database is back.
-        let found = settled(repeat).await.expect(200);
+        let found = settled(repeat).await.expect(201);
         assert_eq!(found.must("idempotent-replayed"), "true");
     } else {
         let held = eventually("the database", async || {
@@ -96,20 +90,20 @@ async fn unknown_outcome(loss: Fault) {
         .await;
         if held.status == 409 {
             held.refused(409, "idempotency_in_progress");
-            assert_eq!(stock(&world, &offer).await, 7);
+            assert_eq!(world.mails(&order).await, 0);
             clock.advance(TimeDelta::seconds(61)).await;
-            settled(repeat).await.expect(200);
+            settled(repeat).await.expect(201);
         } else {
             // The claim was released meanwhile, after the row's lock, which is fine too.
-            held.expect(200);
+            held.expect(201);
         }
     }
-    assert_eq!(stock(&world, &offer).await, 3);
+    assert_eq!(world.mails(&order).await, 1);
     until("the feed", async || {
-        world.count_in_feed("offer.stock_changed", &offer).await > 0
+        world.count_in_feed("order.shipped", &order).await > 0
     })
     .await;
-    assert_eq!(world.count_in_feed("offer.stock_changed", &offer).await, 1);
+    assert_eq!(world.count_in_feed("order.shipped", &order).await, 1);
 }
 
 #[tokio::test]
@@ -124,7 +118,7 @@ async fn a_key_stays_claimed_while_the_outcome_is_unknown() {
 
 #[tokio::test]
 async fn the_outcome_is_looked_up_until_the_database_is_back() {
-    let (world, link, trader, offer) = prepared().await;
+    let (world, link, trader, order) = prepared().await;
     link.lose_commit_and_block(Fault::AnswerLost);
     let outage = async {
         link.reached().await;
@@ -134,8 +128,8 @@ async fn the_outcome_is_looked_up_until_the_database_is_back() {
         world.server.not_ready().await;
         world.database.allow_connections().await;
     };
-    let (answer, ()) = tokio::join!(patch(&world, &trader, &offer).send(), outage);
-    assert_eq!(answer.expect(200).json()["stock"], 3);
+    let (answer, ()) = tokio::join!(ship(&world, &trader, &order).send(), outage);
+    assert_eq!(answer.expect(201).json()["carrier"], "dpd");
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ const SENT: [(&str, usize, usize); 9] = [
     ("GET /v1/offers/{id}", 2, 2),
     ("GET /v1/offers", 2, 2),
     ("GET /v1/orders", 2, 2),
-    ("PATCH /v1/offers/{id}, keyed", 10, 6),
+    ("PATCH /v1/offers/{id}, keyed", 3, 3),
     ("POST /v1/orders/{id}/shipments, keyed", 13, 7),
     ("POST /orders, keyed", 12, 7),
     ("POST /oauth/token, client_credentials", 4, 4),

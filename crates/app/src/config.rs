@@ -298,7 +298,7 @@ pub struct DatabaseConfig {
     pub direct_url: Option<Secret>,
     /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.
     pub layout: LayoutMode,
-    /// Connections for transactions. Each server thread has eight more, for reads and for the token endpoint.
+    /// Connections for transactions. Each server thread has eight more, for reads and for the token endpoint; changes of offers use two.
     #[schemars(extend("x-range" = "from 1 to 1000"))]
     #[default(16)]
     pub pool_size: usize,

@@ -16,6 +16,7 @@ use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyError, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use ipnet::IpNet;
+use offers::OfferChanges;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) public_url: String,
     docs_url: String,
     pub(crate) database: Database,
+    offer_changes: Arc<dyn OfferChanges>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
@@ -105,6 +107,7 @@ impl Shared {
             metrics,
             config: Arc::new(config.clone()),
             external,
+            offer_changes: database.offer_changes(),
             database,
         })
     }
@@ -198,6 +201,7 @@ impl Shared {
             units: self.database.units(),
             gate: self.database.gate(),
             offers: self.database.offer_reader(),
+            offer_changes: Arc::clone(&self.offer_changes),
             orders: self.database.order_reader(),
             carriers: Arc::clone(&self.external.carriers),
             subscriptions: self.database.subscriptions(),

@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money, OfferId, SellerId};
-use offers::{AutomaticPriceRefusal, Decision, Offer, OfferEvent, OfferPatch, OfferStore, PatchRefusal};
+use offers::{
+    AutomaticPriceRefusal, Decision, Offer, OfferEvent, OfferPatch, OfferStore, PatchRefusal, UnlockedChange,
+};
 
 use crate::{Failure, failure::refuse};
 
@@ -25,6 +27,21 @@ pub async fn patch_offer(
     now: DateTime<Utc>,
 ) -> Result<Offer, Failure<Refusal<Vec<PatchRefusal>>>> {
     change(offers, seller, id, |offer| offer.patch(patch, now)).await
+}
+
+/// Decides a seller's change of an offer that was read without a lock, by the same rules as [`patch_offer`].
+pub fn decide_patch(
+    offer: Option<Offer>,
+    patch: OfferPatch,
+    now: DateTime<Utc>,
+) -> Result<UnlockedChange, Refusal<Vec<PatchRefusal>>> {
+    let before = offer.ok_or(Refusal::NoSuchOffer)?;
+    let change = before.clone().patch(patch, now).map_err(Refusal::Rules)?;
+    Ok(UnlockedChange {
+        before,
+        change,
+        at: now,
+    })
 }
 
 /// Applies a moderation decision. Idempotent.

@@ -7,6 +7,7 @@ use actix_web::dev::{Payload, RequestHead};
 use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
 use bytes::Bytes;
+use kernel::{Claim, Claimed};
 use usecases::Transaction;
 
 use crate::deadline::Deadline;
@@ -60,6 +61,17 @@ pub trait Write<L: Listener>: Operation<L> {
         async { Ok(()) }
     }
 
+    /// Tries to execute a request without a claim on its key and without a lock: key, change and answer are stored in one statement, which may
+    /// be shared with other requests. Changes nothing if it fails, unless the outcome is unknown.
+    fn try_unclaimed(
+        &self,
+        call: &Call<L>,
+        claim: &Claim,
+    ) -> impl Future<Output = Result<Unclaimed, Error>> + Send {
+        let _ = (call, claim);
+        async { Ok(Unclaimed::Contended) }
+    }
+
     /// Makes the change and returns the answer, which is stored in the same transaction. It may be retried from its start, and must change
     /// nothing outside the transaction.
     fn apply(
@@ -67,6 +79,16 @@ pub trait Write<L: Listener>: Operation<L> {
         call: &Call<L>,
         transaction: &dyn Transaction,
     ) -> impl Future<Output = Result<Reply, Error>> + Send;
+}
+
+/// The result of an attempt without a claim.
+pub enum Unclaimed {
+    Saved(Reply),
+    /// The key was used before.
+    KeyUsed(Claimed),
+    /// Nothing was changed, and the request has to be executed under a claim: another one was faster or holds a lock, or the operation is
+    /// never executed without one.
+    Contended,
 }
 
 /// An operation that reads its body itself, in chunks. It takes no idempotency key, because a key could not be bound to the body.

@@ -73,7 +73,7 @@ impl Reply {
         }
     }
 
-    pub(crate) fn to_stored_response(&self) -> StoredResponse {
+    pub fn to_stored_response(&self) -> StoredResponse {
         StoredResponse {
             status: self.status.as_u16(),
             body: self.body.to_vec(),

@@ -12,7 +12,7 @@ use crate::deadline::Deadline;
 use crate::error::{Error, catch_panic};
 use crate::idempotency;
 use crate::listener::Listener;
-use crate::operation::{Call, Write};
+use crate::operation::{Call, Unclaimed, Write};
 use crate::problem::Problem;
 use crate::reply::Reply;
 
@@ -34,9 +34,38 @@ pub(crate) async fn write<L: Listener, W: Write<L>>(
     let trace_id = call.trace_id;
     let outcome = match claim {
         None => run(operation, call, None).await,
-        Some(claim) => run_claimed(operation, call, &claim).await,
+        Some(claim) => run_keyed(operation, call, &claim).await,
     };
     outcome.map_err(|error| error.logged(&trace_id, W::PATH))
+}
+
+/// Executes the operation without a claim if that is possible, otherwise under one.
+async fn run_keyed<L: Listener, W: Write<L>>(
+    operation: Option<W>,
+    call: Call<L>,
+    claim: &Claim,
+) -> Result<Reply, Error> {
+    let Some(operation) = operation else {
+        return run_claimed::<L, W>(None, call, claim).await;
+    };
+    let attempt = catch_panic(&call.trace_id, operation.try_unclaimed(&call, claim)).await;
+    let error = match attempt.unwrap_or_else(|panicked| Err(panicked.into())) {
+        Ok(Unclaimed::Contended) => return run_claimed(Some(operation), call, claim).await,
+        Ok(Unclaimed::Saved(reply)) => {
+            idempotency::count(L::NAME, "run");
+            return Ok(reply);
+        }
+        Ok(Unclaimed::KeyUsed(state)) => {
+            return answer_by_key::<L>(state)?.ok_or_else(|| Problem::internal().into());
+        }
+        Err(error) => error,
+    };
+    idempotency::count(L::NAME, "run");
+    if error.is_unknown() {
+        return recover(&call.state, claim, call.deadline, error).await;
+    }
+    idempotency::count(L::NAME, "released");
+    Err(error)
 }
 
 /// Executes the operation if its claim is granted; otherwise answers by the state of the key.
@@ -47,22 +76,13 @@ async fn run_claimed<L: Listener, W: Write<L>>(
 ) -> Result<Reply, Error> {
     let (state, deadline) = (Arc::clone(&call.state), call.deadline);
     let (claims, lease) = (state.ports().claims, state.ports().idempotency_lease);
-    let count = |outcome| idempotency::count(L::NAME, outcome);
 
     let claimed = deadline.run(claims.claim(claim, lease)).await;
     match claimed.unwrap_or_else(|overdue| Err(overdue.into())) {
-        Ok(Claimed::Run) => count("run"),
-        Ok(Claimed::InProgress) => {
-            count("in_progress");
-            return Err(Problem::key_in_progress().into());
-        }
-        Ok(Claimed::Reused) => {
-            count("reused");
-            return Err(Problem::key_reused().into());
-        }
-        Ok(Claimed::Completed(answer)) => {
-            count("replayed");
-            return Ok(Reply::from_stored(answer)?.replayed());
+        Ok(state) => {
+            if let Some(answer) = answer_by_key::<L>(state)? {
+                return Ok(answer);
+            }
         }
         Err(error) => {
             // The claim may have been stored although the answer was lost. Nothing will run under it, so release it.
@@ -77,26 +97,45 @@ async fn run_claimed<L: Listener, W: Write<L>>(
         Err(error) => error,
     };
     if error.is_unknown() {
-        // May exceed the deadline, because the true answer is worth it (D132). If the row cannot be read, the claim stays until its lease
-        // expires.
-        match claims.outcome(claim).await {
-            Ok(Some(answer)) => {
-                count("recovered");
-                return Ok(Reply::from_stored(answer)?);
-            }
-            Ok(None) => release(&state, claim, deadline).await,
-            Err(_) => {}
-        }
-        count("unanswered");
-    } else {
-        // Released before the client gets the error, so that it can retry.
-        release(&state, claim, deadline).await;
-        count(if error.has_lost_its_claim() {
-            "lost"
-        } else {
-            "released"
-        });
+        return recover(&state, claim, deadline, error).await;
     }
+    // Released before the client gets the error, so that it can retry.
+    release(&state, claim, deadline).await;
+    let is_lost = error.has_lost_its_claim();
+    idempotency::count(L::NAME, if is_lost { "lost" } else { "released" });
+    Err(error)
+}
+
+/// Counts the state of a key, and answers by it. `None` if the request may run.
+fn answer_by_key<L: Listener>(state: Claimed) -> Result<Option<Reply>, Error> {
+    let (outcome, answer) = match state {
+        Claimed::Run => ("run", Ok(None)),
+        Claimed::InProgress => ("in_progress", Err(Problem::key_in_progress())),
+        Claimed::Reused => ("reused", Err(Problem::key_reused())),
+        Claimed::Completed(answer) => ("replayed", Ok(Some(answer))),
+    };
+    idempotency::count(L::NAME, outcome);
+    let reply = answer?.map(Reply::from_stored).transpose()?;
+    Ok(reply.map(Reply::replayed))
+}
+
+/// Answers by the true outcome of a change whose answer was lost. It may exceed the deadline, because the true answer is worth it (D132).
+/// If the row cannot be read, a claim stays until its lease expires.
+async fn recover<L: Listener>(
+    state: &Arc<L>,
+    claim: &Claim,
+    deadline: Deadline,
+    error: Error,
+) -> Result<Reply, Error> {
+    match state.ports().claims.outcome(claim).await {
+        Ok(Some(answer)) => {
+            idempotency::count(L::NAME, "recovered");
+            return Ok(Reply::from_stored(answer)?);
+        }
+        Ok(None) => release(state, claim, deadline).await,
+        Err(_) => {}
+    }
+    idempotency::count(L::NAME, "unanswered");
     Err(error)
 }
 

@@ -20,7 +20,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::offers::OfferReader;
+use ::offers::{OfferChanges, OfferReader};
 use ::orders::{CarrierLookup, OrderReader};
 use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
@@ -49,6 +49,8 @@ pub struct Public {
     pub gate: Arc<dyn Gate>,
     /// Reads offers; one for each server thread.
     pub offers: Arc<dyn OfferReader>,
+    /// Changes offers without a lock; shared by all server threads.
+    pub offer_changes: Arc<dyn OfferChanges>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
     /// Looks up parcels at carriers, within the deadline of a seller's request.

@@ -1,14 +1,14 @@
 //! Operations on offers: read, list, change.
 
 use actix_web::http::{Method, StatusCode};
-use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
+use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId};
 use oauth::Scope;
 use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
 use usecases::Transaction;
-use usecases::change_offer::{Refusal, patch_offer};
+use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use web::decode::{Shape, integer, object, one_of, optional, required};
 use web::openapi::{Docs, Parameter};
-use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{self, Node, date_time, string, uri, uuid};
@@ -178,6 +178,23 @@ impl Operation<Public> for PatchOffer {
 }
 
 impl Write<Public> for PatchOffer {
+    async fn try_unclaimed(&self, call: &Call<Public>, claim: &Claim) -> Result<Unclaimed, Error> {
+        let (seller, changes) = (call.caller.seller, &call.state.offer_changes);
+        let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
+        if read.key != Claimed::Run {
+            return Ok(Unclaimed::KeyUsed(read.key));
+        }
+        let change = decide_patch(read.offer, self.patch, read.at).map_err(problem)?;
+        let reply = Reply::ok(&OfferView::new(&change.change.after, self.fields))?;
+        // Not dropped at the deadline: once it was sent, its outcome has to be known.
+        let saved = changes.save(change, claim, &reply.to_stored_response()).await?;
+        Ok(if saved {
+            Unclaimed::Saved(reply)
+        } else {
+            Unclaimed::Contended
+        })
+    }
+
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let (seller, now) = (call.caller.seller, transaction.now());
         let offer = patch_offer(transaction, seller, self.id, self.patch, now)

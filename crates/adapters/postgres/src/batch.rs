@@ -24,7 +24,7 @@ use crate::{
     observe::{self, BatchSizes},
 };
 
-/// The largest number of questions per statement: enough for all that a server thread has in flight, and few enough
+/// The usual largest number of questions per statement: enough for all that a server thread has in flight, and few enough
 /// that no caller waits long for the rows of others.
 const BATCH: usize = 128;
 
@@ -33,6 +33,8 @@ const BATCH: usize = 128;
 pub(crate) trait BatchQuery: Send + Sync + 'static {
     /// Its name in the metrics.
     const NAME: &'static str;
+    /// The largest number of questions per statement.
+    const MOST: usize = BATCH;
     type Question: Send + Sync + 'static;
     type Answer: Send + 'static;
 
@@ -115,7 +117,7 @@ async fn serve<G: BatchQuery>(
         // Let other ready requests enqueue first. One batch wakes many callers; without the yield, half of them would
         // always miss the next batch, and batches would be half as large.
         tokio::task::yield_now().await;
-        while waiting.len() < BATCH
+        while waiting.len() < G::MOST
             && let Ok(next) = queue.try_recv()
         {
             waiting.push(next);

@@ -12,7 +12,7 @@ use diesel_async::{
 use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
 use oauth::{ApplicationDirectory, ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter};
-use offers::OfferReader;
+use offers::{OfferChanges, OfferReader};
 use orders::{MailDirectory, OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
@@ -39,7 +39,7 @@ use crate::{
         consents::Grants,
     },
     observe::{PoolWaits, TransactionTimes},
-    offers::OffersReader,
+    offers::{OffersReader, changes::GroupedChanges},
     orders::{OrdersReader, WholeOrders},
     parcels::ParcelQueue,
     rate_limits::Rates,
@@ -63,7 +63,7 @@ pub struct DatabaseSettings {
     /// `sslrootcert`, `sslcert` and `sslkey`, and the parameters of `tokio_postgres::Config`.
     pub url: String,
     /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers
-    /// up to two, and each server thread that issues tokens three.
+    /// up to two, each server thread that issues tokens three, and changes of offers two.
     pub pool_size: usize,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
@@ -196,6 +196,12 @@ impl Database {
     /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
         Arc::new(OffersReader::new(&self.connector, self.tools.layout))
+    }
+
+    /// Changes offers without a lock; create one per process.
+    pub fn offer_changes(&self) -> Arc<dyn OfferChanges> {
+        let sealing = self.tools.sealing.clone();
+        Arc::new(GroupedChanges::new(&self.connector, sealing))
     }
 
     /// Creates a reader of a seller's orders; one per server thread, as with [`Self::gate`].

@@ -3,8 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use diesel::OptionalExtension;
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use kernel::{Claim, Claimed, IdempotencyClaims, LOST_CLAIM, StoreError, StoredResponse};
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
@@ -28,7 +27,7 @@ const OUTCOME_WITHIN: Duration = TRANSACTION_MAX.saturating_add(Duration::from_s
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
 row! {
-    struct ClaimRow {
+    pub(crate) struct ClaimRow {
         fence: Uuid,
         fingerprint: Vec<u8>,
         status: Option<i16>,
@@ -37,7 +36,8 @@ row! {
 }
 
 impl ClaimRow {
-    fn claimed(self, claim: &Claim, sealing: &Sealing) -> Result<Claimed, StoreError> {
+    /// What the row means for this claim.
+    pub(crate) fn claimed(self, claim: &Claim, sealing: &Sealing) -> Result<Claimed, StoreError> {
         if self.fence == claim.fence {
             return Ok(Claimed::Run);
         }
@@ -133,7 +133,7 @@ impl IdempotencyClaims for StoredClaims {
                     sleep(RETRY_AFTER).await;
                 }
                 Err(error) => return Err(error),
-                Ok(Some(row)) if row.fence == claim.fence => {
+                Ok(row) if row.fence == claim.fence => {
                     return row.stored_response(claim, &self.sealing);
                 }
                 // The key can only be taken over after our transaction ended without completing it.
@@ -153,15 +153,23 @@ impl StoredClaims {
         row.map_or(Ok(Claimed::InProgress), |row| row.claimed(claim, &self.sealing))
     }
 
-    /// Waits for the transaction that holds the row's lock, and then reads the row. Uses a new connection: a pooled one
-    /// may be as dead as the lost one.
-    async fn lock_and_read(&self, claim: &Claim) -> Result<Option<ClaimRow>, StoreError> {
+    /// Waits for the transaction that holds the row's lock, or that inserts the row and has not ended, and then reads the row: inserts it
+    /// and rolls back. Uses a new connection: a pooled one may be as dead as the lost one.
+    async fn lock_and_read(&self, claim: &Claim) -> Result<ClaimRow, StoreError> {
         let read = sql!(ClaimRow:
-            "select fence, fingerprint, status, body from idempotency where seller_id = ", claim.space.uuid(),
-            " and key = ", claim.key.as_str(), " for update");
+            "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) values (",
+            claim.space.uuid(), ", ", claim.key.as_str(), ", ", claim.fence, ", ",
+            claim.fingerprint.bytes().as_slice(), ", api_now(), api_now()) \
+             on conflict (seller_id, key) do update set fence = t.fence returning fence, fingerprint, status, body");
         let link = self.connector.open().await?;
-        let row = read.get_result::<ClaimRow>(&mut link.connection()).await;
-        row.optional().map_err(store_error)
+        let mut connection = link.connection();
+        let begin = "begin isolation level read committed read write";
+        connection.batch_execute(begin).await.map_err(store_error)?;
+        let row = read.get_result::<ClaimRow>(&mut connection).await;
+        let row = row.map_err(store_error)?;
+        // Closing the connection would roll back as well, but later.
+        connection.batch_execute("rollback").await.map_err(store_error)?;
+        Ok(row)
     }
 }
 

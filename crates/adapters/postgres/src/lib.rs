@@ -3,7 +3,8 @@
 //! Three kinds of connection, each opened on first use and reopened after it has died:
 //! - a **pool** for transactions, and for rare single statements;
 //! - a **shared** one per gate and per reader, that is, per server thread: while one statement is under way, further
-//!   questions queue and then go out as one batch. A reader has a second one for its lists, which are pipelined;
+//!   questions queue and then go out as one batch. A reader has a second one for its lists, which are pipelined. Changes of
+//!   offers have two for the whole process;
 //! - one for the **migrations**.
 //!
 //! The database URL may name several servers. Each connection goes to the one that accepts writes; a connection is

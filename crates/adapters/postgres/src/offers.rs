@@ -31,6 +31,9 @@ macro_rules! offer_columns {
     };
 }
 
+/// Below the macro, which it uses.
+pub(crate) mod changes;
+
 row! {
     pub(crate) struct OfferRow {
         seller_id: Uuid,

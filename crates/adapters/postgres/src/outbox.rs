@@ -76,6 +76,7 @@ impl Write for FeedItems {
     async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
         let items = &self.0;
         let topic = |pick: fn(Topic) -> Option<uuid::Uuid>| column(items, |item| pick(item.topic));
+        let (amounts, pieces, statuses) = columns(items.iter().map(|item| item.detail));
         let insert = sql!(():
             "insert into changes (seller_id, at, kind, offer_id, order_id, client_id, price_amount, stock, status) \
              select * from unnest(", column(items, |item| item.seller.uuid()), ", ", column(items, |item| item.at),
@@ -83,12 +84,24 @@ impl Write for FeedItems {
             topic(|topic| match topic { Topic::Offer(id) => Some(id.uuid()), _ => None }), ", ",
             topic(|topic| match topic { Topic::Order(id) => Some(id.uuid()), _ => None }), ", ",
             topic(|topic| match topic { Topic::Application(id) => Some(id.uuid()), _ => None }), ", ",
-            column(items, |item| match item.detail { Detail::Price(price) => Some(price.amount()), _ => None }), ", ",
-            column(items, |item| match item.detail { Detail::Stock(stock) => Some(stock.get()), _ => None }), ", ",
-            column(items, |item| match item.detail { Detail::Status(status) => Some(status.as_str()), _ => None }), ")");
+            amounts, ", ", pieces, ", ", statuses, ")");
         let rows = insert.execute(&mut connection).await.map_err(store_error)?;
         expect_rows("changes", rows, items.len())
     }
+}
+
+/// Amounts of prices, pieces in stock, statuses.
+type DetailColumns = (Vec<Option<i64>>, Vec<Option<i32>>, Vec<Option<&'static str>>);
+
+/// The details of feed items in their columns.
+pub(crate) fn columns(details: impl Iterator<Item = Detail>) -> DetailColumns {
+    let columns = details.map(|detail| match detail {
+        Detail::Nothing => (None, None, None),
+        Detail::Price(price) => (Some(price.amount()), None, None),
+        Detail::Stock(stock) => (None, Some(stock.get()), None),
+        Detail::Status(status) => (None, None, Some(status.as_str())),
+    });
+    columns.collect()
 }
 
 /// A seller's events, each with its time.

@@ -15,7 +15,7 @@ use oauth::{
     Admission, BearerToken, Gate, MockApplicationReader, MockClientTokens, MockGrantReader, MockRateCounter,
     Principal, Quota, ScopeSet, TokenKey, TokenKind,
 };
-use offers::{Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
+use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader};
 use tokio::runtime::Handle;
 use usecases::{MockTransaction, MockUnitOfWork};
@@ -163,6 +163,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         units: Arc::new(units()?),
         gate: Arc::new(Open(principal()?)),
         offers: Arc::new(Shelf(offer()?)),
+        offer_changes: Arc::new(MockOfferChanges::new()),
         orders: Arc::new(MockOrderReader::new()),
         carriers: Arc::new(MockCarrierLookup::new()),
         subscriptions: Arc::new(MockSubscriptionReader::new()),

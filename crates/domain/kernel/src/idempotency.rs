@@ -122,8 +122,8 @@ pub trait IdempotencyClaims: Send + Sync {
     /// nothing if the claim is completed or taken over.
     async fn release(&self, claim: &Claim) -> Result<(), StoreError>;
 
-    /// The state of a claim whose COMMIT got no response. Waits for the transaction that may still hold the row: the
-    /// stored response if it was completed, None if not.
+    /// The state of a claim whose COMMIT got no response. Waits for the transaction that may still hold or insert the row: the stored
+    /// response if it was completed, None if not.
     async fn outcome(&self, claim: &Claim) -> Result<Option<StoredResponse>, StoreError>;
 }
 

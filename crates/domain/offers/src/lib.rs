@@ -9,7 +9,10 @@ mod text;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, Keyset, OfferId, Page, PageSize, SellerId, StoreError};
+use kernel::{
+    Change, Claim, Claimed, CommitError, Keyset, OfferId, Page, PageSize, SellerId, StoreError,
+    StoredResponse,
+};
 
 pub use feed::{FeedEffect, OfferFeed};
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
@@ -62,4 +65,44 @@ pub trait OfferStore: Send + Sync {
         seller: SellerId,
         changes: Vec<Change<Offer, OfferEvent>>,
     ) -> Result<(), StoreError>;
+}
+
+/// What a change without a lock is decided from, as of one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferToChange {
+    pub offer: Option<Offer>,
+    /// The state of the request's key; [`Claimed::Run`] if it is free.
+    pub key: Claimed,
+    /// The database's clock: the time of the change.
+    pub at: DateTime<Utc>,
+}
+
+/// A change that was decided without a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlockedChange {
+    /// The offer as it was read.
+    pub before: Offer,
+    pub change: Change<Offer, OfferEvent>,
+    pub at: DateTime<Utc>,
+}
+
+/// Changes offers without a transaction of their own: each change, its events, its key and its answer are saved together or not at all.
+///
+/// An adapter MAY save changes of several callers together. Then a change MUST NOT affect the outcome of another one, other than by an
+/// unknown outcome for all.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait OfferChanges: Send + Sync {
+    /// The offer and the key. An adapter MUST treat an expired key as free.
+    async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError>;
+
+    /// Saves the change if the offer is unlocked and still has the `updated_at` and the price source of `before`, and the key is free;
+    /// otherwise changes nothing and returns false. An adapter MUST seal the answer and keep it for 24 hours. It MAY return false for any
+    /// change: the caller then makes it in a transaction. If the outcome is unknown, [`kernel::IdempotencyClaims::outcome`] tells it.
+    async fn save(
+        &self,
+        change: UnlockedChange,
+        claim: &Claim,
+        answer: &StoredResponse,
+    ) -> Result<bool, CommitError>;
 }

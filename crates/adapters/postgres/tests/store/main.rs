@@ -18,6 +18,7 @@ mod hosts;
 mod idempotency;
 mod lists;
 mod mails;
+mod offer_changes;
 mod offers;
 mod orders;
 mod panel;

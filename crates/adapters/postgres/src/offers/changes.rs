@@ -1,0 +1,280 @@
+//! Changes of offers without a lock before the decision: all that wait are read in one statement, and saved in another.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use changes::ChangeItem;
+use chrono::{DateTime, Utc};
+use diesel::QueryResult;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::{Claim, Claimed, CommitError, KeySpace, OfferId, SellerId, StoreError, StoredResponse};
+use offers::{Offer, OfferChanges, OfferToChange, Stock, UnlockedChange};
+use tokio::sync::Semaphore;
+use usecases::Announcement;
+use uuid::Uuid;
+
+use super::{OfferRow, amount, source};
+use crate::{
+    batch::{BatchQuery, Batcher},
+    connection::{
+        Connector,
+        error::{is_lock_timeout, is_rolled_back},
+    },
+    idempotency::ClaimRow,
+    outbox::columns,
+    sealing::Sealing,
+    sql::{column, sql},
+};
+
+/// The most changes in one group.
+const GROUP: usize = 64;
+/// The most bytes of stored answers in one group.
+const GROUP_BYTES: usize = 1 << 20;
+/// The most changes that wait for their group; each further one fails.
+const WAITING: usize = 1024;
+/// How long after its read a change may be saved: longer than its request waits for it. A group that the server carries out late, when
+/// nobody waits any more, changes nothing.
+const FRESH: &str = "5s";
+/// How long a group waits for a key's row before all its members go alone.
+const LOCK_TIMEOUT: &str = "50ms";
+
+/// The changes of one process.
+pub(crate) struct GroupedChanges {
+    reads: Batcher<Reads>,
+    groups: Batcher<Groups>,
+    waiting: Semaphore,
+    sealing: Sealing,
+}
+
+impl GroupedChanges {
+    pub(crate) fn new(connector: &Arc<Connector>, sealing: Sealing) -> Self {
+        Self {
+            reads: Batcher::new(Reads, Arc::clone(connector)),
+            groups: Batcher::new(Groups, Arc::clone(connector)),
+            waiting: Semaphore::new(WAITING),
+            sealing,
+        }
+    }
+}
+
+#[async_trait]
+impl OfferChanges for GroupedChanges {
+    async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError> {
+        let question = (seller, id.uuid(), claim.space, claim.key.as_str().to_owned());
+        let (at, key, offer) = self.reads.ask(question).await?;
+        let key = key.map_or(Ok(Claimed::Run), |row| row.claimed(claim, &self.sealing))?;
+        let offer = offer.map(Offer::try_from).transpose()?;
+        if offer
+            .as_ref()
+            .is_some_and(|offer| (offer.seller, offer.id) != (seller, id))
+        {
+            return Err(StoreError::unexpected(
+                "a row came back for another question than its own",
+            ));
+        }
+        Ok(OfferToChange { offer, key, at })
+    }
+
+    async fn save(
+        &self,
+        change: UnlockedChange,
+        claim: &Claim,
+        answer: &StoredResponse,
+    ) -> Result<bool, CommitError> {
+        let full = |_| StoreError::Unavailable("too many changes wait".into());
+        let _place = self
+            .waiting
+            .try_acquire()
+            .map_err(|error| CommitError::RolledBack(full(error)))?;
+        let member = Member::new(change, claim, answer, &self.sealing).map_err(CommitError::RolledBack)?;
+        let Some(member) = member else { return Ok(false) };
+        let taken = Arc::clone(&member.taken);
+        self.groups.ask(member).await.map_err(|error| {
+            if taken.swap(true, Ordering::Relaxed) {
+                CommitError::Unknown(error)
+            } else {
+                CommitError::RolledBack(error)
+            }
+        })
+    }
+}
+
+/// Offers with the rows of their keys, as of one moment. An expired key counts as absent.
+struct Reads;
+
+#[async_trait]
+impl BatchQuery for Reads {
+    const NAME: &'static str = "offers_to_change";
+    type Question = (SellerId, Uuid, KeySpace, String);
+    type Answer = (DateTime<Utc>, Option<ClaimRow>, Option<OfferRow>);
+
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        questions: &[Self::Question],
+    ) -> QueryResult<Vec<Result<Self::Answer, StoreError>>> {
+        // Ordered by the question, each of which has exactly one row: a seller has an offer or a key once.
+        let rows = sql!((DateTime<Utc>, Option<ClaimRow>, Option<OfferRow>):
+            "with clock as materialized (select api_now() as at) \
+             select clock.at, i.fence, i.fingerprint, i.status, i.body, offers.* from clock cross join unnest((select ",
+            column(questions, |(seller, ..)| seller.uuid()), "::uuid[]), (select ",
+            column(questions, |(_, id, ..)| *id), "::uuid[]), (select ",
+            column(questions, |(_, _, space, _)| space.uuid()), "::uuid[]), (select ",
+            column(questions, |(.., key)| key.as_str()), concat!(
+            "::text[])) with ordinality as k (seller_id, id, space, key, n) \
+             left join lateral (select i.fence, i.fingerprint, i.status, i.body from idempotency i \
+               where i.seller_id = k.space and i.key = k.key and i.expires_at > clock.at offset 0) i on true \
+             left join lateral (select ", offer_columns!(), " from offers \
+               where offers.seller_id = k.seller_id and offers.id = k.id offset 0) offers on true order by k.n"));
+        let rows = rows.get_results(&mut connection).await?;
+        Ok(rows.into_iter().map(Ok).collect())
+    }
+}
+
+/// A change that waits for its group.
+struct Member {
+    change: UnlockedChange,
+    claim: Claim,
+    status: i16,
+    /// The sealed body of the answer.
+    body: Vec<u8>,
+    items: Vec<ChangeItem>,
+    /// Set once: by the group that sends the change, or by its request when that gives up waiting.
+    taken: Arc<AtomicBool>,
+}
+
+impl Member {
+    /// `None` if a group cannot save the change: it concerns webhook subscribers, or its key is not the seller's.
+    fn new(
+        change: UnlockedChange,
+        claim: &Claim,
+        answer: &StoredResponse,
+        sealing: &Sealing,
+    ) -> Result<Option<Self>, StoreError> {
+        let seller = change.change.after.seller;
+        let events = change.change.events.iter();
+        let announced = events.map(|event| Announcement::of_offer(seller, event, change.at));
+        let announced: Vec<_> = announced.collect();
+        if claim.space != KeySpace::Seller(seller) || announced.iter().any(|one| one.event.is_some()) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
+            body: sealing.seal(claim, &answer.body)?,
+            claim: claim.clone(),
+            items: announced.into_iter().filter_map(|one| one.item).collect(),
+            change,
+            taken: Arc::default(),
+        }))
+    }
+
+    fn after(&self) -> &Offer {
+        &self.change.change.after
+    }
+}
+
+/// Changes with their keys and feed items, each group in one statement.
+struct Groups;
+
+#[async_trait]
+impl BatchQuery for Groups {
+    const NAME: &'static str = "offer_changes";
+    const MOST: usize = GROUP;
+    type Question = Member;
+    type Answer = bool;
+
+    /// False for each member that dropped out. A group that the server rejected changed nothing: all its members dropped out.
+    async fn answer(
+        &self,
+        connection: &AsyncPgConnection,
+        members: &[Member],
+    ) -> QueryResult<Vec<Result<bool, StoreError>>> {
+        let group = admitted(members);
+        let saved: HashSet<i64> = match save(&group, connection).await {
+            Ok(saved) => saved.into_iter().collect(),
+            Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => HashSet::new(),
+            Err(error) => return Err(error),
+        };
+        Ok((0..).zip(members).map(|(n, _)| Ok(saved.contains(&n))).collect())
+    }
+}
+
+/// The members that one statement can save, each with its place: within the limits, one for an offer and one for a key.
+fn admitted(members: &[Member]) -> Vec<(i64, &Member)> {
+    let (mut offers, mut keys, mut bytes) = (HashSet::new(), HashSet::new(), 0);
+    let places = (0..).zip(members);
+    let admitted = places.filter_map(|(n, member)| {
+        let offer = member.after();
+        bytes += member.body.len();
+        let is_first =
+            offers.insert((offer.seller, offer.id)) & keys.insert((offer.seller, &member.claim.key));
+        let is_sent = is_first && bytes <= GROUP_BYTES && !member.taken.swap(true, Ordering::Relaxed);
+        is_sent.then_some((n, member))
+    });
+    admitted.collect()
+}
+
+/// Saves the members of which the row is free and as expected, and the key unused; returns their places.
+///
+/// - Each step joins what the step before returned, so a member is saved whole or drops out.
+/// - Locks are taken in the order of all transactions: offers, then keys, each sorted. A locked offer is skipped. A locked key is waited
+///   for, but not for long, since the whole group waits.
+/// - A row that another transaction has changed since the statement began is compared again after it was locked.
+async fn save(group: &[(i64, &Member)], mut connection: &AsyncPgConnection) -> QueryResult<Vec<i64>> {
+    let items: Vec<_> = group
+        .iter()
+        .flat_map(|(n, member)| member.items.iter().map(|item| (*n, item)))
+        .collect();
+    let (amounts, pieces, statuses) = columns(items.iter().map(|(_, item)| item.detail));
+    sql!(i64:
+        "with clock as materialized (select api_now() as at, set_config('lock_timeout', ", LOCK_TIMEOUT,
+        ", true) as lock_timeout), \
+         locked as materialized (select w.*, clock.at from clock cross join unnest((select ",
+        column(group, |(n, _)| *n), "::bigint[]), (select ",
+        column(group, |(_, member)| member.after().seller.uuid()), "::uuid[]), (select ",
+        column(group, |(_, member)| member.after().id.uuid()), "::uuid[]), (select ",
+        column(group, |(_, member)| member.change.at), "::timestamptz[]), (select ",
+        column(group, |(_, member)| member.change.before.updated_at), "::timestamptz[]), (select ",
+        column(group, |(_, member)| source(&member.change.before)), "::text[]), (select ",
+        column(group, |(_, member)| member.after().updated_at), "::timestamptz[]), (select ",
+        column(group, |(_, member)| amount(member.after())), "::bigint[]), (select ",
+        column(group, |(_, member)| source(member.after())), "::text[]), (select ",
+        column(group, |(_, member)| member.after().stock.map(Stock::get)), "::integer[]), (select ",
+        column(group, |(_, member)| member.after().status.as_str()), "::text[]), (select ",
+        column(group, |(_, member)| member.claim.key.as_str()), "::text[]), (select ",
+        column(group, |(_, member)| member.claim.fence), "::uuid[]), (select ",
+        column(group, |(_, member)| member.claim.fingerprint.bytes().as_slice()), "::bytea[]), (select ",
+        column(group, |(_, member)| member.status), "::smallint[]), (select ",
+        column(group, |(_, member)| member.body.as_slice()),
+        "::bytea[])) as w (n, seller_id, offer_id, read_at, old_updated_at, old_source, updated_at, amount, source, stock, status, \
+           key, fence, fingerprint, answer_status, answer) \
+           join offers o on o.seller_id = w.seller_id and o.id = w.offer_id \
+           where o.updated_at = w.old_updated_at and o.price_source is not distinct from w.old_source \
+             and clock.at < w.read_at + ", FRESH, "::text::interval \
+           order by o.seller_id, o.id for no key update of o skip locked), \
+         keyed as (insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at, status, body) \
+           select seller_id, key, fence, fingerprint, at, at + interval '24 hours', answer_status, answer from locked \
+           order by seller_id, key on conflict (seller_id, key) do update set fence = excluded.fence, \
+             fingerprint = excluded.fingerprint, created_at = excluded.created_at, expires_at = excluded.expires_at, \
+             status = excluded.status, body = excluded.body where t.expires_at <= excluded.created_at \
+           returning seller_id, key), \
+         changed as (update offers o set updated_at = w.updated_at, price_amount = w.amount, price_source = w.source, \
+             stock = w.stock, status = w.status from locked w join keyed on keyed.seller_id = w.seller_id and keyed.key = w.key \
+           where o.seller_id = w.seller_id and o.id = w.offer_id returning w.n, w.seller_id, w.offer_id), \
+         fed as (insert into changes (seller_id, at, kind, offer_id, price_amount, stock, status) \
+           select c.seller_id, e.at, e.kind, c.offer_id, e.amount, e.stock, e.status from changed c join unnest((select ",
+        column(&items, |(n, _)| *n), "::bigint[]), (select ",
+        column(&items, |(_, item)| item.at), "::timestamptz[]), (select ",
+        column(&items, |(_, item)| item.kind.as_str()), "::text[]), (select ",
+        amounts, "::bigint[]), (select ", pieces, "::integer[]), (select ", statuses,
+        "::text[])) with ordinality as e (n, at, kind, amount, stock, status, place) on e.n = c.n order by e.place) \
+         select n from changed")
+    .get_results(&mut connection)
+    .await
+}

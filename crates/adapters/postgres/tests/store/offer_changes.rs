@@ -1,0 +1,348 @@
+//! Changes of offers in groups: who drops out and why, limits, and what is known of a lost answer.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use futures_util::{future::join_all, join};
+use kernel::{Claim, Claimed, CommitError, Money, OfferId, SellerId, StoreError};
+use offers::{OfferChanges, OfferPatch, PriceSource, Stock, UnlockedChange};
+use usecases::change_offer::decide_patch;
+
+use crate::support::{
+    Fixture, PlaceOrder, SetStock, again, answer, claim, handle, instant, request, settings, transact,
+};
+
+/// A request that sets the stock of an offer to 3.
+struct Patch {
+    seller: SellerId,
+    offer: OfferId,
+    claim: Claim,
+}
+
+impl Patch {
+    /// Of a new offer of a new seller.
+    async fn new(fixture: &Fixture) -> Self {
+        let seller = fixture.seller().await;
+        Self::of(fixture, seller, "k").await
+    }
+
+    /// Of a new offer of this seller.
+    async fn of(fixture: &Fixture, seller: SellerId, key: &str) -> Self {
+        Self {
+            seller,
+            offer: fixture.offer(seller, 7).await,
+            claim: claim(seller, key, "a"),
+        }
+    }
+
+    async fn decide(&self, changes: &Arc<dyn OfferChanges>) -> UnlockedChange {
+        let read = changes.read(self.seller, self.offer, &self.claim).await.unwrap();
+        assert_eq!(read.key, Claimed::Run);
+        let patch = OfferPatch {
+            stock: Stock::new(3).ok(),
+            ..OfferPatch::default()
+        };
+        decide_patch(read.offer, patch, read.at).unwrap()
+    }
+
+    async fn stock(&self, fixture: &Fixture) -> i32 {
+        let offer = fixture
+            .database
+            .offer_reader()
+            .offer(self.seller, self.offer)
+            .await;
+        offer.unwrap().unwrap().stock.unwrap().get()
+    }
+}
+
+/// Saves all in one group.
+async fn save(
+    changes: &Arc<dyn OfferChanges>,
+    decided: Vec<(&Patch, UnlockedChange)>,
+) -> Vec<Result<bool, CommitError>> {
+    let saving = decided
+        .into_iter()
+        .map(async |(patch, change)| changes.save(change, &patch.claim, &answer("saved")).await);
+    join_all(saving).await
+}
+
+/// The number of transactions that have written to the feed.
+const WRITERS: &str = "select count(distinct xid) from changes";
+
+#[tokio::test]
+async fn a_member_drops_out_of_its_group_alone() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let changes = fixture.database.offer_changes();
+    let expired = Patch::new(&fixture).await;
+    fixture.claim_key(&again(&expired.claim)).await;
+    clock.advance(TimeDelta::minutes(2)).await;
+    let (known, claimed) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
+    let (moved, unmoved) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
+    let (stale, manual, locked) = (
+        Patch::new(&fixture).await,
+        Patch::new(&fixture).await,
+        Patch::new(&fixture).await,
+    );
+    let of_offer = Patch::new(&fixture).await;
+    let same_offer = Patch {
+        claim: claim(of_offer.seller, "other", "a"),
+        ..of_offer
+    };
+    let of_key = Patch::new(&fixture).await;
+    let same_key = Patch::of(&fixture, of_key.seller, "k").await;
+    transact(
+        &*fixture.database.units(),
+        &SetStock(unmoved.seller, unmoved.offer, 3),
+    )
+    .await
+    .unwrap();
+    let members = [
+        (&moved, true),
+        (&unmoved, true),
+        (&expired, true),
+        (&known, false),
+        (&claimed, false),
+        (&stale, false),
+        (&manual, false),
+        (&locked, false),
+        (&of_offer, true),
+        (&same_offer, false),
+        (&of_key, true),
+        (&same_key, false),
+    ];
+    let mut decided = Vec::new();
+    for (patch, _) in &members {
+        decided.push((*patch, patch.decide(&changes).await));
+    }
+    let rival = again(&known.claim);
+    fixture.claim_key(&rival).await;
+    fixture.complete(&rival, "first").await;
+    fixture.claim_key(&again(&claimed.claim)).await;
+    transact(
+        &*fixture.database.units(),
+        &SetStock(stale.seller, stale.offer, 5),
+    )
+    .await
+    .unwrap();
+    // Becomes manual without moving `updated_at`.
+    let to_manual = format!(
+        "update offers set price_source = 'manual' where id = '{}'",
+        manual.offer.uuid()
+    );
+    fixture.tamper(&to_manual).await;
+    let holder = fixture.begin().await;
+    holder.lock_offers(locked.seller, &[locked.offer]).await.unwrap();
+
+    let written = fixture.rows_of("changes").await;
+    let saved = save(&changes, decided).await;
+    assert_eq!(
+        fixture.count(WRITERS).await,
+        3,
+        "one statement beside the two stocks that were set"
+    );
+    drop(holder);
+    for ((patch, expected), saved) in members.iter().zip(saved) {
+        assert_eq!(saved.unwrap(), *expected, "{:?}", patch.claim);
+        let found = fixture.claim_key(&again(&patch.claim)).await;
+        let is_stored = found == Claimed::Completed(answer("saved"));
+        assert_eq!(is_stored, *expected || patch.offer == same_key.offer, "{found:?}");
+    }
+    for (patch, stock) in [
+        (&moved, 3),
+        (&expired, 3),
+        (&of_key, 3),
+        (&stale, 5),
+        (&locked, 7),
+        (&same_key, 7),
+    ] {
+        assert_eq!(patch.stock(&fixture).await, stock);
+    }
+    // The unmoved one has no item.
+    assert_eq!(fixture.rows_of("changes").await - written, 4);
+    let replayed = changes
+        .read(moved.seller, moved.offer, &again(&moved.claim))
+        .await
+        .unwrap();
+    assert_eq!(replayed.key, Claimed::Completed(answer("saved")));
+    let other = claim(moved.seller, "k", "b");
+    let reused = changes.read(moved.seller, moved.offer, &other).await.unwrap();
+    assert_eq!(reused.key, Claimed::Reused);
+    clock.advance(TimeDelta::hours(24)).await;
+    let free = changes.read(moved.seller, moved.offer, &other).await.unwrap();
+    assert_eq!(free.key, Claimed::Run, "after 24 hours");
+}
+
+#[tokio::test]
+async fn a_group_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing() {
+    let fixture = Fixture::new().await;
+    let changes = fixture.database.offer_changes();
+    let (fine, other) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
+    let mut decided = vec![
+        (&fine, fine.decide(&changes).await),
+        (&other, other.decide(&changes).await),
+    ];
+    // The other request under the key is about to complete it.
+    let rival = again(&other.claim);
+    fixture.claim_key(&rival).await;
+    let completing = fixture.begin().await;
+    completing.complete(&rival, &answer("first")).await.unwrap();
+    for saved in save(&changes, decided.clone()).await {
+        assert!(!saved.unwrap());
+    }
+    drop(completing);
+    fixture.database.claims().release(&rival).await.unwrap();
+    // A row that the table refuses.
+    decided[1].1.change.after.updated_at = instant() - TimeDelta::days(10_000);
+    for saved in save(&changes, decided.clone()).await {
+        assert!(!saved.unwrap());
+    }
+    assert_eq!(
+        (
+            fixture.rows_of("changes").await,
+            fixture.rows_of("idempotency").await
+        ),
+        (0, 0)
+    );
+    decided.truncate(1);
+    assert!(save(&changes, decided).await.remove(0).unwrap());
+    assert_eq!(fine.stock(&fixture).await, 3);
+}
+
+#[tokio::test]
+async fn changes_beyond_the_limits_are_refused_or_drop_out() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let changes = fixture.database.offer_changes();
+    let patch = Patch::new(&fixture).await;
+    let change = patch.decide(&changes).await;
+    let outcomes = save(&changes, vec![(&patch, change); 1_030]).await;
+    let saved = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Ok(true)))
+        .count();
+    let is_full = |outcome: &&_| matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_))));
+    assert_eq!((saved, outcomes.iter().filter(is_full).count()), (1, 6));
+
+    let (large, small) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
+    let (first, second) = (large.decide(&changes).await, small.decide(&changes).await);
+    let (body, usual) = (answer(&"a".repeat(1 << 20)), answer("saved"));
+    let (first, second) = join!(
+        changes.save(first, &large.claim, &body),
+        changes.save(second, &small.claim, &usual)
+    );
+    assert!(!first.unwrap(), "more than a group takes");
+    assert!(!second.unwrap(), "behind it");
+
+    let late = small.decide(&changes).await;
+    clock.advance(TimeDelta::seconds(5)).await;
+    assert!(!changes.save(late, &small.claim, &usual).await.unwrap());
+}
+
+#[tokio::test]
+async fn the_outcome_of_a_group_whose_answer_is_lost_is_read_by_its_keys() {
+    let fixture = Fixture::new().await;
+    let changes = fixture.database.offer_changes();
+    let claims = fixture.database.claims();
+    for commits in [true, false] {
+        let patch = Patch::new(&fixture).await;
+        let change = patch.decide(&changes).await;
+        changes
+            .save(change, &patch.claim, &answer("saved"))
+            .await
+            .unwrap();
+        let key = format!("from idempotency where seller_id = '{}'", patch.seller.uuid());
+        fixture
+            .tamper(&format!("create table kept as select * {key}; delete {key}"))
+            .await;
+        // As in a group that has not ended: the row is being inserted.
+        let unfinished = "begin; insert into idempotency select * from kept";
+        fixture.tamper(unfinished).await;
+        let other = fixture.test_database.connect().await;
+        let end = async {
+            let waiting = "select exists (select from pg_stat_activity where datname = current_database() \
+                and wait_event_type = 'Lock')";
+            while !other.query_one(waiting, &[]).await.unwrap().get::<_, bool>(0) {}
+            fixture.tamper(if commits { "commit" } else { "rollback" }).await;
+        };
+        let (outcome, ()) = join!(claims.outcome(&patch.claim), end);
+        assert_eq!(outcome.unwrap(), commits.then(|| answer("saved")));
+        let rows = format!("idempotency where seller_id = '{}'", patch.seller.uuid());
+        assert_eq!(
+            fixture.rows_of(&rows).await,
+            i64::from(commits),
+            "the look-up leaves nothing"
+        );
+        fixture.tamper("drop table kept").await;
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
+    let fixture = Fixture::new().await;
+    let changes = fixture.database.offer_changes();
+    let patch = Patch::new(&fixture).await;
+    let change = patch.decide(&changes).await;
+    fixture.tamper("alter table changes rename to away").await;
+    let outcome = changes.save(change.clone(), &patch.claim, &answer("saved")).await;
+    assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
+    assert_eq!(
+        fixture.database.claims().outcome(&patch.claim).await.unwrap(),
+        None
+    );
+    let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1)).offer_changes();
+    let outcome = gone.save(change, &patch.claim, &answer("saved")).await;
+    assert!(
+        matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_)))),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_and_changes_in_groups_lose_no_update() {
+    const EACH: i64 = 60;
+    let fixture = Fixture::new().await;
+    let changes = fixture.database.offer_changes();
+    let seller = fixture.seller().await;
+    let offers = [fixture.offer(seller, 500).await, fixture.offer(seller, 500).await];
+    let units = fixture.database.units();
+    let ordering = (0..EACH).map(async |_| {
+        let both = [(seller, offers[0]), (seller, offers[1])];
+        transact(&*units, &PlaceOrder(request(&both))).await.unwrap();
+    });
+    let (changes, offers) = (&changes, &offers);
+    let pricing = (0..EACH).map(async |n| {
+        let (offer, mut tries) = (offers[usize::from(n % 2 == 0)], 0);
+        loop {
+            let claim = claim(seller, &format!("k{n}"), "a");
+            let read = changes.read(seller, offer, &claim).await.unwrap();
+            let patch = OfferPatch {
+                price: Money::pln(1_000 + n).ok(),
+                ..OfferPatch::default()
+            };
+            let change = decide_patch(read.offer, patch, read.at).unwrap();
+            if changes.save(change, &claim, &answer("saved")).await.unwrap() {
+                return tries;
+            }
+            tries += 1;
+        }
+    });
+    let (_, tries) = join!(join_all(ordering), join_all(pricing));
+    for offer in offers {
+        let offer = fixture
+            .database
+            .offer_reader()
+            .offer(seller, *offer)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(i64::from(offer.stock.unwrap().get()), 500 - EACH);
+        assert_eq!(offer.price.unwrap().source, PriceSource::Manual);
+    }
+    assert!(tries.iter().sum::<i32>() > 0, "nobody met another one");
+    assert_eq!(
+        fixture
+            .rows_of("changes where kind = 'offer.price_changed'")
+            .await,
+        EACH
+    );
+    assert_eq!(fixture.rows_of("idempotency where status = 200").await, EACH);
+}
