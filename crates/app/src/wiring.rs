@@ -39,6 +39,8 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
 };
 /// The connections of a thread of the public listener, beside the pool.
 const CONNECTIONS_OF_A_THREAD: usize = 8;
+/// What changes of offers open besides: one to read and one to save.
+const CONNECTIONS_OF_CHANGES: usize = 2;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -148,12 +150,13 @@ impl Shared {
 
     /// The most connections to the database that a process with or without the public listener opens.
     pub(crate) fn connections(&self, serves: bool) -> usize {
-        let of_threads = if serves {
-            self.threads().saturating_mul(CONNECTIONS_OF_A_THREAD)
+        let shared = if serves {
+            let of_threads = self.threads().saturating_mul(CONNECTIONS_OF_A_THREAD);
+            of_threads.saturating_add(CONNECTIONS_OF_CHANGES)
         } else {
             0
         };
-        self.config.database.pool_size.saturating_add(of_threads)
+        self.config.database.pool_size.saturating_add(shared)
     }
 
     /// The server of the back office.
