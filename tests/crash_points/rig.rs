@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use blackbox::{World, listen, local_receivers};
+use blackbox::{World, listen, local_receivers, until};
 use chrono::TimeDelta;
 use testkit::{
     Answer, Fault, Flaw, Request, ServerOptions, Statement, StatementProxy, TestClock, TestServer,
@@ -35,6 +35,8 @@ const OVERTAKING: Duration = Duration::from_secs(2);
 const REACHED: Duration = Duration::from_secs(5);
 /// Number of tries for a run whose statement does not come.
 const TRIES: usize = 3;
+/// The members of a group.
+const GROUP: i64 = 5;
 /// The readiness probe reads this table, independently of requests.
 const PROBED: &str = "__diesel_schema_migrations";
 /// Maximum number of times that a client sends a request.
@@ -264,6 +266,86 @@ impl Rig {
         Ok(true)
     }
 
+    /// Runs keyed requests of a case that one statement saves, with each fault at it.
+    pub(crate) async fn check_group<C: Case>(&mut self, case: &C) -> Verdict {
+        let (once, statements) = self.statements(case).await?;
+        let of_all = once.into_iter().map(|(what, count)| (what, count * (GROUP + 1)));
+        let expected = of_all.collect();
+        let [.., read, save] = statements.as_slice() else {
+            return Err(format!("they are not read and saved: {statements:?}"));
+        };
+        // An answer that waits gives way to nobody: the group is saved.
+        let faults = FAULTS.map(|fault| (fault != Fault::Waits).then_some(fault));
+        let faults = faults.into_iter().flatten().collect::<Vec<_>>();
+        at_each(std::slice::from_ref(save), &faults, async |save, fault| {
+            self.spare
+                .get_or_insert_with(|| start_faulty(&self.world, &self.flaws));
+            self.play_group(case, read, save, fault, &expected).await
+        })
+        .await
+    }
+
+    /// While the first request waits for its answer, the others gather; then the fault happens to their group. False if they were not
+    /// all in it.
+    async fn play_group<C: Case>(
+        &mut self,
+        case: &C,
+        read: &Statement,
+        save: &Statement,
+        fault: Fault,
+        expected: &Footprint,
+    ) -> Result<bool, String> {
+        let (first, mut runs) = (self.run(case).await, Vec::new());
+        for _ in 0..GROUP {
+            runs.push(self.run(case).await);
+        }
+        let holds_all = |sent: &String| {
+            runs.iter()
+                .all(|run| sent.contains(run.key.as_deref().unwrap_or("?")))
+        };
+        let before = self.footprint().await;
+        self.faulty.proxy.arm(save, Fault::Waits);
+        let mut asking = vec![tokio::spawn(
+            first.keyed(self.request(case, &first.subject)).try_send(),
+        )];
+        self.faulty.proxy.reached().await;
+        for run in &runs {
+            asking.push(tokio::spawn(
+                run.keyed(self.request(case, &run.subject)).try_send(),
+            ));
+        }
+        until("they are read", async || {
+            holds_all(&self.faulty.proxy.sent_with(&read.sql).concat())
+        })
+        .await;
+        // Reads are answered in turn: once the first request was read again, the group waits.
+        let again = first.keyed(self.request(case, &first.subject)).try_send().await;
+        again.map_err(|error| error.to_string())?;
+        self.faulty.proxy.arm(save, fault);
+        self.faulty.proxy.resume();
+        let mut answers = Vec::new();
+        for asking in asking {
+            answers.push(asking.await.unwrap().into_iter().collect());
+        }
+        let is_whole = self
+            .faulty
+            .proxy
+            .sent_with(&save.sql)
+            .first()
+            .is_some_and(holds_all);
+        if self.faulty.proxy.disarm() || !is_whole {
+            return Ok(false);
+        }
+        if fault == Fault::ProcessDies {
+            self.replace_killed().await;
+        }
+        for (run, answers) in std::iter::once(first).chain(runs).zip(answers) {
+            self.repeat_until_final(case, run, fault, answers).await?;
+        }
+        self.check_footprint(&before, expected).await?;
+        Ok(true)
+    }
+
     /// Runs a case, and `meanwhile` while each of its statements waits for its answer.
     pub(crate) async fn check_meanwhile<C: Case, T>(
         &mut self,
@@ -313,7 +395,7 @@ impl Rig {
         let number = self.keys.fetch_add(1, Ordering::Relaxed);
         Run {
             subject: case.prepare(&self.world).await,
-            key: case.is_keyed().then(|| format!("key-{number}")),
+            key: case.is_keyed().then(|| format!("key-{number}.")),
         }
     }
 

@@ -109,6 +109,8 @@ enum Target {
 #[derive(Debug, Default)]
 struct State {
     recorded: Vec<Statement>,
+    /// What each recorded statement was sent with.
+    batches: Vec<Vec<u8>>,
     armed: Option<(Target, Fault)>,
     round_trips: usize,
     process: Option<u32>,
@@ -167,6 +169,7 @@ impl StatementProxy {
         self.shared.resumed.send_replace(false);
         let mut state = self.shared.state();
         state.recorded.clear();
+        state.batches.clear();
         state.armed = Some((target, fault));
     }
 
@@ -189,6 +192,7 @@ impl StatementProxy {
     pub fn record(&self) {
         let mut state = self.shared.state();
         state.recorded.clear();
+        state.batches.clear();
         state.round_trips = 0;
     }
 
@@ -200,6 +204,17 @@ impl StatementProxy {
     /// The statements since the last [`Self::record`] or [`Self::arm`].
     pub fn recorded(&self) -> Vec<Statement> {
         self.shared.state().recorded.clone()
+    }
+
+    /// What was sent since the last [`Self::record`] or [`Self::arm`] with each statement of this text: its parameters as they are on
+    /// the wire.
+    pub fn sent_with(&self, sql: &str) -> Vec<String> {
+        let state = self.shared.state();
+        let recorded = state.recorded.iter().zip(&state.batches);
+        let with_text = recorded.filter(|(statement, _)| statement.sql == sql);
+        with_text
+            .map(|(_, batch)| String::from_utf8_lossy(batch).into_owned())
+            .collect()
     }
 
     /// Sets the process that [`Fault::ProcessDies`] kills.
@@ -263,7 +278,7 @@ impl Shared {
     }
 
     /// Records a statement, and takes the fault armed for it.
-    fn next(&self, sql: &str, is_pipelined: bool) -> (usize, Option<Fault>) {
+    fn next(&self, sql: &str, batch: &[u8], is_pipelined: bool) -> (usize, Option<Fault>) {
         let mut state = self.state();
         state.round_trips += usize::from(!is_pipelined);
         let index = state.recorded.len();
@@ -273,6 +288,7 @@ impl Shared {
             nth,
             in_transaction: false,
         });
+        state.batches.push(batch.to_vec());
         let fault = state.armed.take_if(|(target, _)| match target {
             Target::Statement { sql: armed, nth: of } => armed == sql && *of == nth,
             Target::Commit { then_block } => {
@@ -323,7 +339,7 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
             client.write_all(&reply.bytes).await?;
             continue;
         };
-        let (index, fault) = shared.next(&sql, is_pipelined);
+        let (index, fault) = shared.next(&sql, &batch.bytes, is_pipelined);
         let flaw = shared.flaw(&sql);
         if matches!(flaw, Some(Flaw::CommitsBefore(_))) {
             query(&mut server, "commit; begin").await?;

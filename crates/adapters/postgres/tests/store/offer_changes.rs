@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, CommitError, Money, OfferId, SellerId, StoreError};
-use offers::{OfferChanges, OfferPatch, PriceSource, Stock, UnlockedChange};
+use offers::{OfferChanges, OfferPatch, Stock, UnlockedChange};
 use usecases::change_offer::decide_patch;
 
 use crate::support::{
@@ -296,53 +296,67 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
     );
 }
 
+/// Records each step of an offer's stock.
+const STEPS: &str = "create table steps (before integer, after integer);
+    create function step() returns trigger language plpgsql as $$ begin
+        insert into steps select old.stock, new.stock where old.stock <> new.stock; return null; end $$;
+    create trigger step after update on offers for each row execute function step()";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_and_changes_in_groups_lose_no_update() {
-    const EACH: i64 = 60;
-    let fixture = Fixture::new().await;
-    let changes = fixture.database.offer_changes();
-    let seller = fixture.seller().await;
-    let offers = [fixture.offer(seller, 500).await, fixture.offer(seller, 500).await];
-    let units = fixture.database.units();
-    let ordering = (0..EACH).map(async |_| {
-        let both = [(seller, offers[0]), (seller, offers[1])];
-        transact(&*units, &PlaceOrder(request(&both))).await.unwrap();
-    });
-    let (changes, offers) = (&changes, &offers);
-    let pricing = (0..EACH).map(async |n| {
-        let (offer, mut tries) = (offers[usize::from(n % 2 == 0)], 0);
-        loop {
+async fn stock_taken_by_orders_and_set_in_groups_loses_no_update() {
+    const EACH: i64 = 120;
+    for crowd in [1, 12] {
+        let fixture = Fixture::new().await;
+        fixture.tamper(STEPS).await;
+        let changes = fixture.database.offer_changes();
+        let mut offers = Vec::new();
+        for _ in 0..crowd {
+            let seller = fixture.seller().await;
+            offers.push((seller, fixture.offer(seller, 1_000).await));
+        }
+        let (units, changes, offers) = (fixture.database.units(), &changes, &offers);
+        let at = |n: i64| offers[usize::try_from(n).unwrap() % crowd];
+        let ordering = (0..EACH).map(async |n| {
+            let order = PlaceOrder(request(&[at(n), at(n + 1)][..crowd.min(2)]));
+            transact(&*units, &order).await.unwrap();
+        });
+        // Every third one changes the price alone; the stocks are multiples of a thousand.
+        let patching = (0..EACH).map(async |n| {
+            let ((seller, offer), mut tries) = (at(n), 0);
             let claim = claim(seller, &format!("k{n}"), "a");
-            let read = changes.read(seller, offer, &claim).await.unwrap();
             let patch = OfferPatch {
                 price: Money::pln(1_000 + n).ok(),
+                stock: Stock::new(1_000 * (n + 2)).ok().filter(|_| n % 3 > 0),
                 ..OfferPatch::default()
             };
-            let change = decide_patch(read.offer, patch, read.at).unwrap();
-            if changes.save(change, &claim, &answer("saved")).await.unwrap() {
-                return tries;
+            loop {
+                let read = changes.read(seller, offer, &claim).await.unwrap();
+                let change = decide_patch(read.offer, patch, read.at).unwrap();
+                if changes.save(change, &claim, &answer("saved")).await.unwrap() {
+                    return tries;
+                }
+                tries += 1;
             }
-            tries += 1;
-        }
-    });
-    let (_, tries) = join!(join_all(ordering), join_all(pricing));
-    for offer in offers {
-        let offer = fixture
-            .database
-            .offer_reader()
-            .offer(seller, *offer)
-            .await
-            .unwrap()
-            .unwrap();
-        assert_eq!(i64::from(offer.stock.unwrap().get()), 500 - EACH);
-        assert_eq!(offer.price.unwrap().source, PriceSource::Manual);
-    }
-    assert!(tries.iter().sum::<i32>() > 0, "nobody met another one");
-    assert_eq!(
-        fixture
+        });
+        let (_, tries) = join!(join_all(ordering), join_all(patching));
+        assert!(tries.iter().sum::<i32>() > 0, "nobody met another one");
+        let set = fixture.rows_of("steps where after % 1000 = 0").await;
+        let taken = fixture.rows_of("steps where after = before - 1").await;
+        let lines = EACH * i64::try_from(crowd.min(2)).unwrap();
+        assert_eq!(
+            (set, taken, fixture.rows_of("steps").await),
+            (EACH * 2 / 3, lines, EACH * 2 / 3 + lines)
+        );
+        let priced = fixture
             .rows_of("changes where kind = 'offer.price_changed'")
-            .await,
-        EACH
-    );
-    assert_eq!(fixture.rows_of("idempotency where status = 200").await, EACH);
+            .await;
+        assert_eq!(
+            (priced, fixture.rows_of("idempotency where status = 200").await),
+            (EACH, EACH)
+        );
+        assert!(
+            fixture.count(WRITERS).await < EACH || crowd == 1,
+            "no group had several members"
+        );
+    }
 }
