@@ -49,8 +49,8 @@ pub struct Public {
     pub gate: Arc<dyn Gate>,
     /// Reads offers; one for each server thread.
     pub offers: Arc<dyn OfferReader>,
-    /// Changes offers without a lock; shared by all server threads.
-    pub offer_changes: Arc<dyn OfferChanges>,
+    /// Changes offers without a lock, where the database can; shared by all server threads.
+    pub offer_changes: Option<Arc<dyn OfferChanges>>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
     /// Looks up parcels at carriers, within the deadline of a seller's request.

@@ -179,8 +179,11 @@ impl Operation<Public> for PatchOffer {
 
 impl Write<Public> for PatchOffer {
     async fn try_unclaimed(&self, call: &Call<Public>, claim: &Claim) -> Result<Unclaimed, Error> {
-        let (seller, changes) = (call.caller.seller, &call.state.offer_changes);
-        let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
+        let Some(changes) = &call.state.offer_changes else {
+            return Ok(Unclaimed::Contended);
+        };
+        let reading = changes.read(call.caller.seller, self.id, claim);
+        let read = call.deadline.run(reading).await??;
         if read.key != Claimed::Run {
             return Ok(Unclaimed::KeyUsed(read.key));
         }

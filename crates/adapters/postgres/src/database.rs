@@ -198,10 +198,13 @@ impl Database {
         Arc::new(OffersReader::new(&self.connector, self.tools.layout))
     }
 
-    /// Changes offers without a lock; create one per process.
-    pub fn offer_changes(&self) -> Arc<dyn OfferChanges> {
-        let sealing = self.tools.sealing.clone();
-        Arc::new(GroupedChanges::new(&self.connector, sealing))
+    /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement changes offers of several
+    /// sellers and plain tables.
+    pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges>> {
+        (self.tools.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges> {
+            let sealing = self.tools.sealing.clone();
+            Arc::new(GroupedChanges::new(&self.connector, sealing))
+        })
     }
 
     /// Creates a reader of a seller's orders; one per server thread, as with [`Self::gate`].

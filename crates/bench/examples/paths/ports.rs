@@ -163,7 +163,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         units: Arc::new(units()?),
         gate: Arc::new(Open(principal()?)),
         offers: Arc::new(Shelf(offer()?)),
-        offer_changes: Arc::new(MockOfferChanges::new()),
+        offer_changes: Some(Arc::new(MockOfferChanges::new())),
         orders: Arc::new(MockOrderReader::new()),
         carriers: Arc::new(MockCarrierLookup::new()),
         subscriptions: Arc::new(MockSubscriptionReader::new()),

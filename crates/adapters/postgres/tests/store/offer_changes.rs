@@ -72,7 +72,7 @@ const WRITERS: &str = "select count(distinct xid) from changes";
 #[tokio::test]
 async fn a_member_drops_out_of_its_group_alone() {
     let (fixture, clock) = Fixture::frozen().await;
-    let changes = fixture.database.offer_changes();
+    let changes = fixture.database.offer_changes().unwrap();
     let expired = Patch::new(&fixture).await;
     fixture.claim_key(&again(&expired.claim)).await;
     clock.advance(TimeDelta::minutes(2)).await;
@@ -175,7 +175,7 @@ async fn a_member_drops_out_of_its_group_alone() {
 #[tokio::test]
 async fn a_group_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing() {
     let fixture = Fixture::new().await;
-    let changes = fixture.database.offer_changes();
+    let changes = fixture.database.offer_changes().unwrap();
     let (fine, other) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
     let mut decided = vec![
         (&fine, fine.decide(&changes).await),
@@ -211,7 +211,7 @@ async fn a_group_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing
 #[tokio::test]
 async fn changes_beyond_the_limits_are_refused_or_drop_out() {
     let (fixture, clock) = Fixture::frozen().await;
-    let changes = fixture.database.offer_changes();
+    let changes = fixture.database.offer_changes().unwrap();
     let patch = Patch::new(&fixture).await;
     let change = patch.decide(&changes).await;
     let outcomes = save(&changes, vec![(&patch, change); 1_030]).await;
@@ -240,7 +240,7 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out() {
 #[tokio::test]
 async fn the_outcome_of_a_group_whose_answer_is_lost_is_read_by_its_keys() {
     let fixture = Fixture::new().await;
-    let changes = fixture.database.offer_changes();
+    let changes = fixture.database.offer_changes().unwrap();
     let claims = fixture.database.claims();
     for commits in [true, false] {
         let patch = Patch::new(&fixture).await;
@@ -278,7 +278,7 @@ async fn the_outcome_of_a_group_whose_answer_is_lost_is_read_by_its_keys() {
 #[tokio::test]
 async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
     let fixture = Fixture::new().await;
-    let changes = fixture.database.offer_changes();
+    let changes = fixture.database.offer_changes().unwrap();
     let patch = Patch::new(&fixture).await;
     let change = patch.decide(&changes).await;
     fixture.tamper("alter table changes rename to away").await;
@@ -288,7 +288,9 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
         fixture.database.claims().outcome(&patch.claim).await.unwrap(),
         None
     );
-    let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1)).offer_changes();
+    let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1))
+        .offer_changes()
+        .unwrap();
     let outcome = gone.save(change, &patch.claim, &answer("saved")).await;
     assert!(
         matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_)))),
@@ -308,7 +310,7 @@ async fn stock_taken_by_orders_and_set_in_groups_loses_no_update() {
     for crowd in [1, 12] {
         let fixture = Fixture::new().await;
         fixture.tamper(STEPS).await;
-        let changes = fixture.database.offer_changes();
+        let changes = fixture.database.offer_changes().unwrap();
         let mut offers = Vec::new();
         for _ in 0..crowd {
             let seller = fixture.seller().await;
