@@ -18,7 +18,7 @@ use tokio::select;
 
 use self::{
     deliveries::{Deliveries, Reconciliation},
-    housekeeping::{Cleaning, Usage},
+    housekeeping::{Cleaning, Statistics, Usage},
     mails::Mails,
     parcels::{Parcels, QuotaLimitedCarriers},
     routine::{Routine, run_routine},
@@ -99,6 +99,7 @@ impl Shared {
             database: self.database.clone(),
             buyers_after: self.config.retention.buyer_data.map(Period::time_delta),
         });
+        self.run_routine(Statistics(self.database.clone()));
         tracing::info!("workers started");
     }
 

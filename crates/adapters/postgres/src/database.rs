@@ -392,6 +392,13 @@ impl Database {
         finish(tx, erased).await
     }
 
+    /// Refreshes the statistics of small tables that have grown, and with them every plan that was made for a few rows.
+    pub async fn analyze_grown_tables(&self) -> Result<(), StoreError> {
+        let analyze = sql!((): "select analyze_grown_tables()");
+        self.autocommit("statistics").execute(analyze).await?;
+        Ok(())
+    }
+
     /// True if the database has no table at all, ours or not, apart from those of extensions.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
         let is_empty = sql!(bool:

@@ -1,4 +1,4 @@
-//! Database maintenance: deletes expired rows and stores the counts of calls.
+//! Database maintenance: deletes expired rows, refreshes statistics, and stores the counts of calls.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,6 +39,22 @@ impl Routine for Cleaning {
             more |= erased.more;
         }
         Ok(if more { BATCH_PAUSE } else { PAUSE })
+    }
+}
+
+/// How often tables may be analyzed: each step of a new marketplace's growth takes longer.
+const GROWTH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Lets the database plan anew once its tables have grown.
+pub(super) struct Statistics(pub(super) Database);
+
+#[async_trait]
+impl Routine for Statistics {
+    const NAME: &'static str = "statistics";
+
+    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+        self.0.analyze_grown_tables().await?;
+        Ok(GROWTH_INTERVAL)
     }
 }
 

@@ -282,6 +282,36 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
 }
 
 /// Claims, refills, settles the deliveries, and releases the queues.
+/// 20 000 tokens of the family that each begins with.
+const MANY_TOKENS: &str = "
+    insert into families (id, seller_id, client_id, kind, scopes)
+      select gen_random_uuid(), seller_id, client_id, kind, scopes from families, generate_series(1, 20000);
+    insert into access_tokens (family_id, hash) select id, sha256(uuid_send(id)) from families";
+
+#[tokio::test]
+async fn a_plan_made_for_few_rows_is_replaced_once_the_tables_have_grown() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let token = fixture.token(&fixture.application(seller).await).await;
+    fixture.tamper("analyze").await;
+    let gate = fixture.database.gate();
+    // From the sixth time on the server keeps its plan.
+    for grows in [true, false] {
+        for _ in 0..10 {
+            assert!(gate.admit(token).await.unwrap().is_some());
+        }
+        if grows {
+            fixture.tamper(MANY_TOKENS).await;
+            fixture.database.analyze_grown_tables().await.unwrap();
+        }
+    }
+    fixture.wait_until_alone().await;
+    fixture.tamper("select pg_stat_force_next_flush()").await;
+    let read = "select sum(seq_tup_read)::bigint from pg_stat_user_tables where relname in ('families', 'access_tokens')";
+    let read = fixture.count(read).await;
+    assert!(read < 50_000, "{read} rows");
+}
+
 async fn poll(database: &Database, capacity: Capacity, active: Option<QueueKey>) {
     let queues = database.subscription_queues();
     let claimed = queues.claim(id(), capacity).await.unwrap().queues;
