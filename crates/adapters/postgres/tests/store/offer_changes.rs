@@ -35,6 +35,20 @@ impl Patch {
         }
     }
 
+    /// Of new offers of new sellers.
+    async fn several<const N: usize>(fixture: &Fixture) -> [Self; N] {
+        join_all((0..N).map(|_| Self::new(fixture)))
+            .await
+            .try_into()
+            .ok()
+            .unwrap()
+    }
+
+    /// Sets the stock by a transaction.
+    async fn set_stock(&self, fixture: &Fixture, stock: i64) {
+        fixture.run(&SetStock(self.seller, self.offer, stock)).await;
+    }
+
     async fn decide(&self, changes: &Arc<dyn OfferChanges>) -> UnlockedChange {
         let read = changes.read(self.seller, self.offer, &self.claim).await.unwrap();
         assert_eq!(read.key, Claimed::Run);
@@ -46,12 +60,9 @@ impl Patch {
     }
 
     async fn stock(&self, fixture: &Fixture) -> i32 {
-        let offer = fixture
-            .database
-            .offer_reader()
-            .offer(self.seller, self.offer)
-            .await;
-        offer.unwrap().unwrap().stock.unwrap().get()
+        let reader = fixture.database.offer_reader();
+        let offer = reader.offer(self.seller, self.offer).await.unwrap();
+        offer.unwrap().stock.unwrap().get()
     }
 }
 
@@ -76,81 +87,51 @@ async fn a_member_drops_out_of_its_group_alone() {
     let expired = Patch::new(&fixture).await;
     fixture.claim_key(&again(&expired.claim)).await;
     clock.advance(TimeDelta::minutes(2)).await;
-    let (known, claimed) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
-    let (moved, unmoved) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
-    let (stale, manual, locked) = (
-        Patch::new(&fixture).await,
-        Patch::new(&fixture).await,
-        Patch::new(&fixture).await,
-    );
-    let of_offer = Patch::new(&fixture).await;
+    let [known, claimed, moved, unmoved] = Patch::several(&fixture).await;
+    let [stale, manual, locked, of_offer, of_key] = Patch::several(&fixture).await;
     let same_offer = Patch {
         claim: claim(of_offer.seller, "other", "a"),
         ..of_offer
     };
-    let of_key = Patch::new(&fixture).await;
     let same_key = Patch::of(&fixture, of_key.seller, "k").await;
-    transact(
-        &*fixture.database.units(),
-        &SetStock(unmoved.seller, unmoved.offer, 3),
-    )
-    .await
-    .unwrap();
-    let members = [
-        (&moved, true),
-        (&unmoved, true),
-        (&expired, true),
-        (&known, false),
-        (&claimed, false),
-        (&stale, false),
-        (&manual, false),
-        (&locked, false),
-        (&of_offer, true),
-        (&same_offer, false),
-        (&of_key, true),
-        (&same_key, false),
-    ];
+    unmoved.set_stock(&fixture, 3).await;
+    let through = [&moved, &unmoved, &expired, &of_offer, &of_key];
+    let dropped_out = [&known, &claimed, &stale, &manual, &locked, &same_offer, &same_key];
     let mut decided = Vec::new();
-    for (patch, _) in &members {
-        decided.push((*patch, patch.decide(&changes).await));
+    for patch in through.into_iter().chain(dropped_out) {
+        decided.push((patch, patch.decide(&changes).await));
     }
     let rival = again(&known.claim);
     fixture.claim_key(&rival).await;
     fixture.complete(&rival, "first").await;
     fixture.claim_key(&again(&claimed.claim)).await;
-    transact(
-        &*fixture.database.units(),
-        &SetStock(stale.seller, stale.offer, 5),
-    )
-    .await
-    .unwrap();
+    stale.set_stock(&fixture, 5).await;
     // Becomes manual without moving `updated_at`.
-    let to_manual = format!(
-        "update offers set price_source = 'manual' where id = '{}'",
-        manual.offer.uuid()
-    );
+    let manual = manual.offer.uuid();
+    let to_manual = format!("update offers set price_source = 'manual' where id = '{manual}'");
     fixture.tamper(&to_manual).await;
     let holder = fixture.begin().await;
     holder.lock_offers(locked.seller, &[locked.offer]).await.unwrap();
 
     let written = fixture.rows_of("changes").await;
-    let saved = save(&changes, decided).await;
-    assert_eq!(
-        fixture.count(WRITERS).await,
-        3,
-        "one statement beside the two stocks that were set"
-    );
+    let saved = save(&changes, decided.clone()).await;
+    let writers = fixture.count(WRITERS).await;
+    assert_eq!(writers, 3, "one statement beside the two stocks that were set");
     drop(holder);
-    for ((patch, expected), saved) in members.iter().zip(saved) {
-        assert_eq!(saved.unwrap(), *expected, "{:?}", patch.claim);
+    for (n, ((patch, _), saved)) in decided.iter().zip(saved).enumerate() {
+        let is_through = n < through.len();
+        assert_eq!(saved.unwrap(), is_through, "{:?}", patch.claim);
         let found = fixture.claim_key(&again(&patch.claim)).await;
         let is_stored = found == Claimed::Completed(answer("saved"));
-        assert_eq!(is_stored, *expected || patch.offer == same_key.offer, "{found:?}");
+        assert_eq!(
+            is_stored,
+            is_through || patch.offer == same_key.offer,
+            "{found:?}"
+        );
     }
     for (patch, stock) in [
         (&moved, 3),
         (&expired, 3),
-        (&of_key, 3),
         (&stale, 5),
         (&locked, 7),
         (&same_key, 7),
@@ -159,24 +140,22 @@ async fn a_member_drops_out_of_its_group_alone() {
     }
     // The unmoved one has no item.
     assert_eq!(fixture.rows_of("changes").await - written, 4);
-    let replayed = changes
-        .read(moved.seller, moved.offer, &again(&moved.claim))
-        .await
-        .unwrap();
-    assert_eq!(replayed.key, Claimed::Completed(answer("saved")));
+    let read = async |claim: &Claim| changes.read(moved.seller, moved.offer, claim).await.unwrap().key;
+    assert_eq!(
+        read(&again(&moved.claim)).await,
+        Claimed::Completed(answer("saved"))
+    );
     let other = claim(moved.seller, "k", "b");
-    let reused = changes.read(moved.seller, moved.offer, &other).await.unwrap();
-    assert_eq!(reused.key, Claimed::Reused);
+    assert_eq!(read(&other).await, Claimed::Reused);
     clock.advance(TimeDelta::hours(24)).await;
-    let free = changes.read(moved.seller, moved.offer, &other).await.unwrap();
-    assert_eq!(free.key, Claimed::Run, "after 24 hours");
+    assert_eq!(read(&other).await, Claimed::Run, "after 24 hours");
 }
 
 #[tokio::test]
 async fn a_group_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing() {
     let fixture = Fixture::new().await;
     let changes = fixture.database.offer_changes().unwrap();
-    let (fine, other) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
+    let [fine, other] = Patch::several(&fixture).await;
     let mut decided = vec![
         (&fine, fine.decide(&changes).await),
         (&other, other.decide(&changes).await),
@@ -196,16 +175,16 @@ async fn a_group_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing
     for saved in save(&changes, decided.clone()).await {
         assert!(!saved.unwrap());
     }
-    assert_eq!(
-        (
-            fixture.rows_of("changes").await,
-            fixture.rows_of("idempotency").await
-        ),
-        (0, 0)
-    );
+    for table in ["changes", "idempotency"] {
+        assert_eq!(fixture.rows_of(table).await, 0);
+    }
     decided.truncate(1);
     assert!(save(&changes, decided).await.remove(0).unwrap());
     assert_eq!(fine.stock(&fixture).await, 3);
+}
+
+fn is_unavailable(outcome: &Result<bool, CommitError>) -> bool {
+    matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_))))
 }
 
 #[tokio::test]
@@ -215,14 +194,11 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out() {
     let patch = Patch::new(&fixture).await;
     let change = patch.decide(&changes).await;
     let outcomes = save(&changes, vec![(&patch, change); 1_030]).await;
-    let saved = outcomes
-        .iter()
-        .filter(|outcome| matches!(outcome, Ok(true)))
-        .count();
-    let is_full = |outcome: &&_| matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_))));
-    assert_eq!((saved, outcomes.iter().filter(is_full).count()), (1, 6));
+    let saved = outcomes.iter().filter(|outcome| matches!(outcome, Ok(true)));
+    let full = outcomes.iter().filter(|outcome| is_unavailable(outcome));
+    assert_eq!((saved.count(), full.count()), (1, 6));
 
-    let (large, small) = (Patch::new(&fixture).await, Patch::new(&fixture).await);
+    let [large, small] = Patch::several(&fixture).await;
     let (first, second) = (large.decide(&changes).await, small.decide(&changes).await);
     let (body, usual) = (answer(&"a".repeat(1 << 20)), answer("saved"));
     let (first, second) = join!(
@@ -245,14 +221,11 @@ async fn the_outcome_of_a_group_whose_answer_is_lost_is_read_by_its_keys() {
     for commits in [true, false] {
         let patch = Patch::new(&fixture).await;
         let change = patch.decide(&changes).await;
-        changes
-            .save(change, &patch.claim, &answer("saved"))
-            .await
-            .unwrap();
-        let key = format!("from idempotency where seller_id = '{}'", patch.seller.uuid());
-        fixture
-            .tamper(&format!("create table kept as select * {key}; delete {key}"))
-            .await;
+        let saved = changes.save(change, &patch.claim, &answer("saved")).await;
+        assert!(saved.unwrap());
+        let row = format!("idempotency where seller_id = '{}'", patch.seller.uuid());
+        let keep = format!("create table kept as select * from {row}; delete from {row}");
+        fixture.tamper(&keep).await;
         // As in a group that has not ended: the row is being inserted.
         let unfinished = "begin; insert into idempotency select * from kept";
         fixture.tamper(unfinished).await;
@@ -265,12 +238,8 @@ async fn the_outcome_of_a_group_whose_answer_is_lost_is_read_by_its_keys() {
         };
         let (outcome, ()) = join!(claims.outcome(&patch.claim), end);
         assert_eq!(outcome.unwrap(), commits.then(|| answer("saved")));
-        let rows = format!("idempotency where seller_id = '{}'", patch.seller.uuid());
-        assert_eq!(
-            fixture.rows_of(&rows).await,
-            i64::from(commits),
-            "the look-up leaves nothing"
-        );
+        // The look-up leaves nothing.
+        assert_eq!(fixture.rows_of(&row).await, i64::from(commits));
         fixture.tamper("drop table kept").await;
     }
 }
@@ -284,18 +253,12 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
     fixture.tamper("alter table changes rename to away").await;
     let outcome = changes.save(change.clone(), &patch.claim, &answer("saved")).await;
     assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
-    assert_eq!(
-        fixture.database.claims().outcome(&patch.claim).await.unwrap(),
-        None
-    );
-    let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1))
-        .offer_changes()
-        .unwrap();
+    let found = fixture.database.claims().outcome(&patch.claim).await;
+    assert_eq!(found.unwrap(), None);
+    let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1));
+    let gone = gone.offer_changes().unwrap();
     let outcome = gone.save(change, &patch.claim, &answer("saved")).await;
-    assert!(
-        matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_)))),
-        "{outcome:?}"
-    );
+    assert!(is_unavailable(&outcome), "{outcome:?}");
 }
 
 /// Records each step of an offer's stock.
@@ -342,23 +305,17 @@ async fn stock_taken_by_orders_and_set_in_groups_loses_no_update() {
         });
         let (_, tries) = join!(join_all(ordering), join_all(patching));
         assert!(tries.iter().sum::<i32>() > 0, "nobody met another one");
-        let set = fixture.rows_of("steps where after % 1000 = 0").await;
-        let taken = fixture.rows_of("steps where after = before - 1").await;
-        let lines = EACH * i64::try_from(crowd.min(2)).unwrap();
-        assert_eq!(
-            (set, taken, fixture.rows_of("steps").await),
-            (EACH * 2 / 3, lines, EACH * 2 / 3 + lines)
-        );
-        let priced = fixture
-            .rows_of("changes where kind = 'offer.price_changed'")
-            .await;
-        assert_eq!(
-            (priced, fixture.rows_of("idempotency where status = 200").await),
-            (EACH, EACH)
-        );
-        assert!(
-            fixture.count(WRITERS).await < EACH || crowd == 1,
-            "no group had several members"
-        );
+        let (set, taken) = (EACH * 2 / 3, EACH * i64::try_from(crowd.min(2)).unwrap());
+        for (rows, expected) in [
+            ("steps where after % 1000 = 0", set),
+            ("steps where after = before - 1", taken),
+            ("steps", set + taken),
+            ("changes where kind = 'offer.price_changed'", EACH),
+            ("idempotency where status = 200", EACH),
+        ] {
+            assert_eq!(fixture.rows_of(rows).await, expected, "{rows}");
+        }
+        let is_grouped = fixture.count(WRITERS).await < EACH;
+        assert!(is_grouped || crowd == 1, "no group had several members");
     }
 }
