@@ -34,6 +34,7 @@ async fn names(world: &World, member: &Member) -> i64 {
     world.count(of_mine, &member.seller.id).await
 }
 
+// contract: 36.4
 #[tokio::test]
 async fn a_registration_form_acts_once_and_can_be_corrected() {
     let world = world_of_consent().await;
@@ -49,6 +50,8 @@ async fn a_registration_form_acts_once_and_can_be_corrected() {
     assert_eq!(again.must("location"), first.must("location"));
     let shown = member.browser.page(first.must("location")).await;
     assert!(shown.text_of("secret").starts_with("pss_"), "{}", shown.html);
+    let secret_again = member.browser.open(first.must("location")).await;
+    secret_again.expect(410).hides("pss_");
     // Also after the result was viewed.
     is_used(&mut member, &other, NEW).await;
     member.browser.post(&form).await.expect(303);

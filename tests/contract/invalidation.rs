@@ -84,7 +84,7 @@ impl Granted {
     }
 }
 
-// contract: 15.5, 42.3, 42.4, 42.6, 49.5, 50.7
+// contract: 15.4, 15.5, 42.3, 42.4, 42.6, 49.5, 50.7
 #[tokio::test]
 async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_suspension() {
     let mut granted = Granted::start().await;

@@ -20,7 +20,7 @@ pub use ids::{OfferId, SellerId, canonical_uuid};
 pub use invalid::{Invalid, Violations};
 pub use mail::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, SendError};
 pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
-pub use page::{Keyset, PAGE_DEFAULT, PAGE_MAX, Page, PageSize};
+pub use page::{Keyset, PAGE_MAX, Page, PageSize};
 pub use ports::{Clock, Purpose, Randomness, SealError, Sealer};
 pub use store_error::{CommitError, Row, StoreError, error_chain};
 

@@ -3,8 +3,6 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-/// Default number of items on a page.
-pub const PAGE_DEFAULT: u16 = 50;
 /// Maximum number of items on a page.
 pub const PAGE_MAX: u16 = 200;
 
@@ -21,12 +19,6 @@ impl PageSize {
 
     pub const fn get(self) -> u16 {
         self.0
-    }
-}
-
-impl Default for PageSize {
-    fn default() -> Self {
-        Self(PAGE_DEFAULT)
     }
 }
 
@@ -73,13 +65,11 @@ mod tests {
         }
     }
 
-    // contract: 52.15
     #[test]
     fn a_size_is_the_nearest_one_allowed() {
         for (size, clamped) in [(i64::MIN, 1), (0, 1), (1, 1), (7, 7), (200, 200), (201, 200)] {
             assert_eq!(PageSize::clamped(size).get(), clamped, "{size}");
         }
-        assert_eq!(PageSize::default().get(), PAGE_DEFAULT);
     }
 
     proptest! {

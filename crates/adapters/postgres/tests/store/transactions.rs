@@ -170,7 +170,7 @@ async fn a_blocked_statement_times_out() {
         assert!(gate.admit(token).await.unwrap().is_some());
         assert!(reader.offer(seller, offer.id).await.unwrap().is_some());
         let page = reader
-            .offers(seller, OfferFilter::default(), None, PageSize::default())
+            .offers(seller, OfferFilter::default(), None, PageSize::clamped(50))
             .await;
         assert_eq!(page.unwrap().items, std::slice::from_ref(&offer));
         database.units().begin().await.unwrap().commit().await.unwrap();
@@ -212,7 +212,7 @@ fn a_handle_outlives_the_runtime_that_first_used_it() {
         assert!(fixture.admits(token).await);
         let reader = fixture.database.offer_reader();
         let page = reader
-            .offers(seller, OfferFilter::default(), None, PageSize::default())
+            .offers(seller, OfferFilter::default(), None, PageSize::clamped(50))
             .await;
         assert!(page.unwrap().items.is_empty());
         fixture.seller().await;
