@@ -2,11 +2,12 @@
 //! where Citus is not installed.
 
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use blackbox::{Sandbox, World, line, run, until};
+use blackbox::{Sandbox, World, line, run, text, until};
 use private_postgres::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -22,6 +23,12 @@ use crate::{
 
 /// Time until a request of a seller whose worker is away has failed.
 const FAILS_WITHIN: Duration = Duration::from_secs(2);
+/// Time until what the feed lists can be read: until the worker, too, has committed.
+const AHEAD: Duration = Duration::from_millis(500);
+/// The same after a crash: until Citus has recovered the transactions in doubt (every `citus.recover_2pc_interval`, here a second).
+const IN_DOUBT: Duration = Duration::from_secs(3);
+/// How many pages of the feed are followed.
+const PAGES: usize = 200;
 /// Rounds of faults: each kills a backend of the coordinator, a worker, and the coordinator.
 const ROUNDS: usize = 2;
 
@@ -157,6 +164,65 @@ async fn an_empty_database_of_a_coordinator_becomes_a_sandbox() {
     assert!(refused.stderr.contains("`database.layout`"), "{}", refused.stderr);
 }
 
+/// As many offers more as are not moved unasked.
+const MANY: &str = "insert into offers select new.* from offers o, generate_series(1, 5000) n,
+    jsonb_populate_record(o, jsonb_build_object('id', md5(n::text)::uuid)) as new";
+
+#[tokio::test]
+async fn the_data_of_a_single_server_are_distributed_where_asked_for() {
+    if !OwnCitus::is_installed() {
+        return;
+    }
+    let citus = OwnCitus::start().await;
+    let url = citus.empty_database("market").await;
+    let environment = [("DATABASE_URL", &*url)];
+    let migrate =
+        async |arguments: &[&str]| run(PROGRAM, &[&["migrate"], arguments].concat(), &environment).await;
+    migrate(&[]).await.success();
+    let single = World::over(PROGRAM, TestDatabase::at_url(&url), |options| options).await;
+    let (one, other) = (single.trader().await, single.trader().await);
+    let mut lines = Vec::new();
+    for trader in [&one, &other] {
+        let offer = single.any_offer(&trader.seller, json!({"stock": 5})).await;
+        lines.push(line(&trader.seller, &offer, 2));
+    }
+    let order = single.unpaid(&lines, json!({})).await;
+    let database = single.database.connect().await;
+    database.batch_execute(MANY).await.unwrap();
+    // As in orders of earlier versions.
+    database
+        .batch_execute("update orders set sellers = null")
+        .await
+        .unwrap();
+    let count = async || {
+        single
+            .count("select count(*) from offers where $1 = ''", "")
+            .await
+    };
+    let offers = count().await;
+    let refused = migrate(&["--distribute"]).await.ended(1);
+    assert!(refused.stderr.contains("--with-data"), "{}", refused.stderr);
+    migrate(&["--distribute", "--with-data"]).await.success();
+    assert_eq!(count().await, offers);
+    let kept = "select pg_relation_size('offers') + pg_relation_size('seller_orders') where $1 = ''";
+    assert_eq!(single.count(kept, "").await, 0, "the coordinator keeps no copy");
+    let options = single
+        .options
+        .clone()
+        .set("SELLER_API__DATABASE__LAYOUT", "citus");
+    drop(single);
+    let world = World::over(PROGRAM, TestDatabase::at_url(&url), |_| options).await;
+    world.settled(&order.id, "payment").await;
+    let whole = world.whole_order(&order.number).await;
+    assert_eq!(whole["parts"].as_array().unwrap().len(), 2, "{whole}");
+    for trader in [&one, &other] {
+        assert_eq!(
+            world.order(&trader.token, &order.id).await["status"],
+            "processing"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_single_server_is_not_distributed() {
     let database = TestDatabase::create().await;
@@ -250,6 +316,105 @@ async fn in_doubt(worker: &Cluster) -> i64 {
     let client = TestDatabase::at_url(&worker.url("postgres")).connect().await;
     let prepared = "select count(*) from pg_prepared_xacts";
     client.query_one(prepared, &[]).await.unwrap().get(0)
+}
+
+/// Reads the feed on, and each changed offer as soon as the feed has listed it.
+struct Follower {
+    /// Of the offers.
+    tokens: BTreeMap<String, String>,
+    after: String,
+}
+
+impl Follower {
+    fn of(ledgers: &[Ledger]) -> Self {
+        let token = |ledger: &Ledger| (ledger.offer().to_owned(), ledger.trader().token.clone());
+        Self {
+            tokens: ledgers.iter().map(token).collect(),
+            after: String::new(),
+        }
+    }
+
+    /// Reads the next page of the feed, and what it lists until all can be read. Returns how long something could not.
+    async fn follow(&mut self, world: &World) -> Duration {
+        let page = world
+            .office_read(&format!("/changes?limit=1000{}", self.after))
+            .await;
+        let (listed, mut behind) = (Instant::now(), Duration::ZERO);
+        // A later change of an offer may be read in place of this one: stocks only rise.
+        let mut stocks = BTreeMap::new();
+        for item in page["items"].as_array().unwrap() {
+            if let Some(stock) = item["stock"].as_u64() {
+                stocks.insert(text(item, "offer_id"), stock);
+            }
+        }
+        if let Some(next) = page["next"].as_str() {
+            self.after = format!("&after={next}");
+        }
+        for (offer, stock) in stocks {
+            let path = format!("/v1/offers/{offer}");
+            until("the change can be read", async || {
+                let read = world.read(&self.tokens[&offer], &path).await;
+                let can_be_read = read["stock"].as_u64() >= Some(stock);
+                if !can_be_read {
+                    behind = listed.elapsed();
+                }
+                can_be_read
+            })
+            .await;
+        }
+        behind
+    }
+}
+
+/// Stops the processes that work for the coordinator on a worker, and lets them go on until one has prepared a transaction.
+async fn stop_with_a_doubt(worker: &Cluster) {
+    let admin = TestDatabase::at_url(&worker.url("postgres")).connect().await;
+    let others = "select pid from pg_stat_activity where application_name like 'citus_internal%'";
+    until("a transaction in doubt", async || {
+        let others = admin.query(others, &[]).await.unwrap();
+        let all = |signal| {
+            for other in &others {
+                kill_process(Pid::from_raw(other.get(0)).unwrap(), signal).unwrap_or_default();
+            }
+        };
+        all(Signal::STOP);
+        let is_open = in_doubt(worker).await > 0;
+        if !is_open {
+            all(Signal::CONT);
+        }
+        is_open
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_feed_lists_can_be_read_within_moments_or_once_a_crash_is_recovered() {
+    if !OwnCitus::is_installed() {
+        return;
+    }
+    let citus = OwnCitus::start().await;
+    let world = Arc::new(world(&citus).await);
+    let ledgers = Ledger::several(&world, 6).await;
+    let mut follower = Follower::of(&ledgers);
+    let writers = Writers::start(&world, ledgers);
+    for _ in 0..PAGES {
+        let behind = follower.follow(&world).await;
+        assert!(behind <= AHEAD, "{behind:?}");
+    }
+    moment(&writers.answers).await;
+    let worker = &citus.workers()[0];
+    stop_with_a_doubt(worker).await;
+    for node in [citus.coordinator(), worker] {
+        kill_all(node).await;
+    }
+    for node in [worker, citus.coordinator()] {
+        start_again(node);
+    }
+    world.server.ready().await;
+    let behind = follower.follow(&world).await;
+    assert!(behind <= IN_DOUBT, "{behind:?}");
+    until("prepared transactions end", async || in_doubt(worker).await == 0).await;
+    writers.end(&world).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,7 +48,10 @@ impl World {
             Layout::Single => {
                 "select count(*) from pg_stat_activity where $1 = '' and datname = current_database() and wait_event_type = 'Lock'"
             }
-            Layout::Citus => "select count(*) from citus_lock_waits where $1 = ''",
+            Layout::Citus => {
+                "select coalesce(sum(result::bigint), 0)::bigint from run_command_on_all_nodes($$select count(*) from pg_stat_activity
+                    where datname = current_database() and wait_event_type = 'Lock'$$) where $1 = ''"
+            }
         };
         until("those who wait for a lock", async || {
             self.count(waiting, "").await >= count

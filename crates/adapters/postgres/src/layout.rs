@@ -38,6 +38,8 @@ const DISTRIBUTE: &str = "
     select citus_add_local_table_to_metadata('distributed_writes');
     select create_distributed_table('offers', 'seller_id');
     select create_distributed_table('seller_orders', 'seller_id', colocate_with => 'offers');
+    select truncate_local_data_after_distributing_table('offers');
+    select truncate_local_data_after_distributing_table('seller_orders');
     commit";
 
 /// Distributes a migrated database; false if it was distributed already. Unless `with_data`, refuses to move many rows.
