@@ -63,7 +63,14 @@ async fn a_url_may_have_8_kib_and_headers_16() {
     Wire::exchange(base, filled(16 * 1024)).await.expect(200);
     let too_long = [8 * 1024 + 1, 12 * 1024].map(target);
     let too_large = [16 * 1024 + 1, 40 * 1024].map(filled);
-    for bytes in too_long.into_iter().chain(too_large) {
+    // The token is checked later.
+    let unknown = world.raw(
+        "GET",
+        "/v1/me",
+        "unknown",
+        &[("x-filler", &"z".repeat(16 * 1024))],
+    );
+    for bytes in too_long.into_iter().chain(too_large).chain([unknown]) {
         let answer = Wire::last(base, bytes).await;
         answer.is_problem(400, &[whole("validation_error")]);
         assert_eq!(answer.must("connection").to_lowercase(), "close");

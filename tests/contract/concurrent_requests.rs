@@ -1,10 +1,8 @@
 //! Concurrent requests for the same rows: exactly one effect, no 500, and no stock below zero.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use blackbox::{
-    Expect, Trader, World, at_once, keyed, line, number_of, offer_body, order_body, parcel, text,
-};
+use blackbox::{Expect, Trader, World, at_once, keyed, line, order_body, parcel};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::Answer;
@@ -90,50 +88,6 @@ async fn concurrent_transitions_leave_orders_of_several_sellers_consistent() {
     }
     for (trader, offer) in &traders {
         assert_eq!(world.stock(&trader.seller, offer).await, 1000 - taken);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_writers_on_the_same_offers_and_orders_see_no_500() {
-    let world = Arc::new(unlimited().await);
-    let traders = [world.trader().await, world.trader().await];
-    let mut offers = Vec::new();
-    for n in 0..20 {
-        let stock = json!({"stock": 100_000});
-        offers.push(world.any_offer(&traders[n % 2].seller, stock).await);
-    }
-    let offers = Arc::new(offers);
-    let writers = (0..32).map(|writer: usize| {
-        let (world, traders, offers) = (Arc::clone(&world), traders.clone(), Arc::clone(&offers));
-        tokio::spawn(async move {
-            let mut statuses = Vec::new();
-            for round in 0..6 {
-                let at = |n: usize| (writer * 7 + round * 3 + n * 11) % 20;
-                let item = |n: usize| line(&traders[at(n) % 2].seller, &offers[at(n)], 1);
-                let lines: Vec<_> = (0..3).map(item).collect();
-                let placed = world.place(&order_body(&lines, json!({}))).await.expect(201);
-                let id = text(&placed.json(), "order_id");
-                let (trader, offer) = (&traders[at(0) % 2], &offers[at(0)]);
-                let status = if round % 2 == 0 { "draft" } else { "published" };
-                let body = json!({"stock": 100_000 + writer, "status": status});
-                let patching = world.patching(&trader.token, offer, &body);
-                let patching = patching.header("idempotency-key", &format!("{writer}-{round}"));
-                let (pay, cancel) = (world.settle(&id, "payment"), world.settle(&id, "cancellation"));
-                let (patch, pay, cancel) = tokio::join!(patching.send(), pay, cancel);
-                let whole = offer_body(number_of(&json!(offer)), json!({"stock": 100_000}));
-                let feed = world.put(&trader.seller, offer, &whole).await;
-                let ship = world.ship(&trader.token, &id, &parcel("AAAA1")).await;
-                statuses.extend([placed, patch, pay, cancel, feed, ship].map(|answer| answer.status));
-            }
-            statuses
-        })
-    });
-    for writer in writers.collect::<Vec<_>>() {
-        let statuses = writer.await.unwrap();
-        let fine = statuses.iter().all(|status| matches!(status, 200 | 201 | 409));
-        let log = world.server.log();
-        let causes: Vec<_> = log.lines().filter(|line| line.contains("\"cause\"")).collect();
-        assert!(fine, "{statuses:?}: {causes:?}");
     }
 }
 

@@ -90,6 +90,8 @@ async fn another_body_path_query_or_method_under_the_same_key_is_refused() {
         let answer = send(method, &path, body).await;
         answer.is_problem(422, &[whole("idempotency_key_reused")]);
     }
+    // The input is checked before the key.
+    send("PATCH", &path, r#"{"stock":-1}"#).await.invalid("stock");
     replays(&first, &send("PATCH", &path, body).await);
     let untouched = world.order(&trader.token, &order.id).await;
     assert_eq!(untouched["status"], "processing");

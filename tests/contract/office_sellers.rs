@@ -52,6 +52,8 @@ async fn every_field_is_validated() {
         {"name": "  ", "email": "nobody"}  => name email
         {"name": null, "email": null}  => name email
         {"name": 1, "email": ["a@b.example"]}    => name email
+        {"email": "nobody", "name": 5}           => name email
+        {"x": 1, "email": 5, "name": ""}         => name email x
         {"name": "LONG", "email": "a@b@c"}       => name email
         {"name": "K", "email": "a b@shop.example"}                            => email
         {"name": "K", "email": "k@shop.example", "password": 5}               => password

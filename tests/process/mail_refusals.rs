@@ -1,28 +1,32 @@
 //! Mail servers that refuse, disconnect or are down: no mail is lost, sent twice or delayed by another.
 
-use blackbox::{
-    MachineNames, MailServer, Point,
-    Trouble::{self, HangsUp, Replies},
-    World, line, parcel, run, until,
-};
+use blackbox::{MachineNames, MailServer, World, line, parcel, until};
 use chrono::TimeDelta;
-use serde_json::{Value, json};
-use testkit::TestClock;
+use serde_json::json;
+use testkit::{
+    SmtpAction::{self, Close, Reply},
+    TestClock,
+};
 
-use crate::{PROGRAM, metrics, name_servers::FAULTS};
+use crate::{
+    PROGRAM,
+    admin::{admin, admin_json, audit},
+    metrics,
+    name_servers::FAULTS,
+};
 
 /// Temporary trouble, and where it occurs.
-const PASSING: [(Point, Trouble); 9] = [
-    (Point::Greeting, Replies("421 4.3.2 too busy")),
-    (Point::Hello, Replies("451 4.3.0 not now")),
-    (Point::Sender, Replies("451 4.3.0 not now")),
+const PASSING: [(&str, SmtpAction); 9] = [
+    ("CONNECT", Reply("421 4.3.2 too busy")),
+    ("EHLO", Reply("451 4.3.0 not now")),
+    ("MAIL", Reply("451 4.3.0 not now")),
     // The settings lack credentials that the server requires; the operator can fix that.
-    (Point::Sender, Replies("530 5.7.0 sign in first")),
-    (Point::Recipient, Replies("450 4.2.1 greylisted")),
-    (Point::Data, Replies("451 4.3.0 not now")),
-    (Point::Begun, HangsUp),
-    (Point::Content, Replies("452 4.3.1 no space")),
-    (Point::Data, HangsUp),
+    ("MAIL", Reply("530 5.7.0 sign in first")),
+    ("RCPT", Reply("450 4.2.1 greylisted")),
+    ("DATA", Reply("451 4.3.0 not now")),
+    ("BODY", Close),
+    ("CONTENT", Reply("452 4.3.1 no space")),
+    ("DATA", Close),
 ];
 
 /// The delay after the first failure.
@@ -83,7 +87,7 @@ async fn what_a_server_refuses_for_now_is_sent_later_and_once() {
     passes(&world, &clock, &server, order, async || {}).await;
 
     // It is unknown whether this mail was accepted: it is sent again, with the same `Message-ID`.
-    server.fails(Point::Content, HangsUp);
+    server.fails("CONTENT", Close);
     let order = shipped(&world, "ewa@buyer.example").await;
     let number = order.0.clone();
     passes(&world, &clock, &server, order, async || server.is_well()).await;
@@ -112,7 +116,7 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     is_recorded(&world, &gone_id, GIVEN_UP).await;
     is_recorded(&world, &here_id, "sent_at is not null and attempts = 1").await;
     server.is_well();
-    server.fails(Point::Content, Replies("554 5.7.1 it looks like spam"));
+    server.fails("CONTENT", Reply("554 5.7.1 it looks like spam"));
     let (spam, spam_id) = shipped(&world, "here@buyer.example").await;
     is_recorded(&world, &spam_id, GIVEN_UP).await;
     server.is_well();
@@ -135,27 +139,15 @@ async fn what_a_server_refuses_for_good_is_given_up_and_holds_up_no_other() {
     assert!(!log.contains("buyer.example"), "no buyer is told to the log");
 
     // An operator finds them with their orders, and has one sent again.
-    let environment = [("DATABASE_URL", world.database.url())];
-    let command = ["admin", "mails", "list", "--json"];
-    let listed = run(PROGRAM, &command, &environment).await.success().stdout;
-    let listed: Vec<Value> = listed
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let ids: Vec<_> = listed
-        .iter()
-        .map(|mail| mail["order_id"].as_str().unwrap())
-        .collect();
-    assert_eq!(ids, [&spam_id, &gone_id]);
-    let id = listed[0]["id"].as_str().unwrap();
-    let again = ["admin", "mails", "send-again", id];
-    run(PROGRAM, &again, &environment).await.success();
+    let listed = admin_json(&world, "mails list").await;
+    let ids: Vec<_> = listed.iter().map(|mail| &mail["order_id"]).collect();
+    assert_eq!(ids, [&json!(spam_id), &json!(gone_id)]);
+    let again = format!("mails send-again {}", listed[0]["id"].as_str().unwrap());
+    admin(&world, &again).await.success();
     is_recorded(&world, &spam_id, "sent_at is not null and attempts = 1").await;
     assert_eq!(server.taken(&spam).len(), 1);
-    run(PROGRAM, &again, &environment).await.ended(3);
-    let audit = ["admin", "audit", "list", "--about", &spam_id, "--json"];
-    let entry = run(PROGRAM, &audit, &environment).await.success().stdout;
-    let entry: Value = serde_json::from_str(entry.lines().next().unwrap()).unwrap();
+    admin(&world, &again).await.ended(3);
+    let entry = audit(&world, &format!("--about {spam_id}")).await.remove(0);
     assert_eq!(entry["action"], "mail.repeated");
     assert!(
         entry["os_user"].as_str().is_some_and(|user| !user.is_empty()),

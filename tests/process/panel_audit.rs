@@ -26,39 +26,30 @@ async fn sellers_actions_in_the_panel_are_in_the_audit_log() {
     let mut member = world.member().await;
     let seller = member.seller.id.clone();
     let wrong = "wrong horse battery";
-    world
-        .visitor()
-        .sign_in(&member.seller.email, wrong)
-        .await
-        .expect(422);
+    let mut stranger = world.visitor();
+    stranger.sign_in(&member.seller.email, wrong).await.expect(422);
 
     let browser = &mut member.browser;
-    let page = browser.open("/panel/applications/new").await.expect(200);
-    let form = page
-        .form("/panel/applications/new")
-        .with("name", "Label Printer")
+    let registration = browser
+        .filled("/panel/applications/new", "name", "Label Printer")
+        .await
         .with("documentation_url", "https://docs.example/labels")
         .with("purpose", "own_use")
         .with("client_type", "confidential")
         .with("scopes", "offers:read")
         .with("accept_terms", "true");
-    let own = browser.submit(&form).await.expect(200).text_of("client_id");
+    let own = browser.sent(&registration).await.text_of("client_id");
     let of_it = format!("/panel/applications/{own}");
-    let page = browser.open(&of_it).await.expect(200);
-    browser.submit(&page.form(&of_it)).await.expect(200);
-    let rotated = browser.submit(&page.form(&format!("{of_it}/secret"))).await;
-    let secret = rotated.expect(200).text_of("secret");
+    let page = browser.page(&of_it).await;
+    browser.sent(&page.form(&of_it)).await;
+    let rotated = browser.sent(&page.form(&format!("{of_it}/secret"))).await;
+    let secret = rotated.text_of("secret");
 
-    let page = browser.open("/panel/tokens").await.expect(200);
-    let form = page
-        .form("/panel/tokens")
-        .with("name", "night script")
-        .with("scopes", "offers:read");
-    browser.submit(&form).await.expect(200);
-    let page = browser.open("/panel/tokens").await.expect(200);
-    let mut forms = page.forms().into_iter();
+    let form = browser.filled("/panel/tokens", "name", "night script").await;
+    browser.sent(&form.with("scopes", "offers:read")).await;
+    let mut forms = browser.page("/panel/tokens").await.forms().into_iter();
     let revoke = forms.find(|form| form.action.ends_with("/revoke")).unwrap();
-    browser.submit(&revoke).await.expect(200);
+    browser.sent(&revoke).await;
     let token = revoke.action.split('/').nth(3).unwrap();
 
     let partner = world.partner(&world.seller().await, &["offers:read"]).await;
@@ -66,26 +57,20 @@ async fn sellers_actions_in_the_panel_are_in_the_audit_log() {
         let asking = world.asking(&partner, "offers:read");
         world.decided(browser, &asking, decision).await;
     }
-    let page = browser.open("/panel/connections").await.expect(200);
+    let page = browser.page("/panel/connections").await;
     let action = format!("/panel/connections/{}/disconnect", partner.client_id);
-    browser.submit(&page.form(&action)).await.expect(200);
+    browser.sent(&page.form(&action)).await;
 
-    let page = browser.open(&format!("{of_it}/delete")).await.expect(200);
+    let deletion = browser.form(&format!("{of_it}/delete")).await;
+    browser.sent(&deletion).await;
+    let form = browser
+        .filled("/panel/account", "current_password", PASSWORD)
+        .await;
     browser
-        .submit(&page.form(&format!("{of_it}/delete")))
-        .await
-        .expect(200);
-    let page = browser.open("/panel/account").await.expect(200);
-    let form = page
-        .form("/panel/account")
-        .with("current_password", PASSWORD)
-        .with("new_password", "staple of another kind");
-    browser.submit(&form).await.expect(200);
-    let page = browser.open("/panel/account").await.expect(200);
-    browser
-        .submit(&page.form("/panel/sign-out-everywhere"))
-        .await
-        .expect(200);
+        .sent(&form.with("new_password", "staple of another kind"))
+        .await;
+    let page = browser.page("/panel/account").await;
+    browser.sent(&page.form("/panel/sign-out-everywhere")).await;
 
     let told = blackbox::eventually("the note of the wrong password", async || {
         Some(audit_entries(&world, &seller).await)

@@ -50,7 +50,7 @@ pub use forms::{Form, encoded};
 pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_again};
 pub use logs::{assert_no_secret, events, logs_request, requests};
 pub use machine_names::MachineNames;
-pub use mail_server::{MailServer, Point, Trouble};
+pub use mail_server::MailServer;
 pub use process::{Finished, resident_kib, run, run_command, run_fed, run_unread, threads_of};
 pub use receiver::{Receiver, Reply};
 pub use recording_proxy::{Disturbance, Exchange, RecordingProxy};

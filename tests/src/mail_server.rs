@@ -9,48 +9,6 @@ use crate::serving::on_own_loopback;
 
 const PORT: u16 = 2525;
 
-/// A point of the dialogue at which a test can inject trouble.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point {
-    /// The connection was accepted.
-    Greeting,
-    /// `EHLO`.
-    Hello,
-    /// `MAIL FROM`.
-    Sender,
-    /// `RCPT TO`.
-    Recipient,
-    /// `DATA`.
-    Data,
-    /// The content has started.
-    Begun,
-    /// The content has ended.
-    Content,
-}
-
-impl Point {
-    /// The point's name in a script.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Greeting => "CONNECT",
-            Self::Hello => "EHLO",
-            Self::Sender => "MAIL",
-            Self::Recipient => "RCPT",
-            Self::Data => "DATA",
-            Self::Begun => "BODY",
-            Self::Content => "CONTENT",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub enum Trouble {
-    /// The server sends this instead of a positive reply.
-    Replies(&'static str),
-    /// The server closes the connection.
-    HangsUp,
-}
-
 /// A running server that accepts one mail per connection. It stops with the runtime of its test.
 #[derive(Debug)]
 pub struct MailServer {
@@ -84,22 +42,15 @@ impl MailServer {
             .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
     }
 
-    /// Injects trouble from now on.
-    pub fn fails(&self, point: Point, trouble: Trouble) {
-        self.fails_for("", point, trouble);
+    /// Acts like this from now on, at a point of [`SmtpScript`].
+    pub fn fails(&self, point: &'static str, action: SmtpAction) {
+        self.server.script().add(point, "", action);
     }
 
-    /// From now on refuses a recipient, at [`Point::Recipient`].
+    /// From now on refuses a recipient.
     pub fn refuses(&self, recipient: &'static str, words: &'static str) {
-        self.fails_for(recipient, Point::Recipient, Trouble::Replies(words));
-    }
-
-    fn fails_for(&self, recipient: &'static str, point: Point, trouble: Trouble) {
-        let action = match trouble {
-            Trouble::Replies(reply) => SmtpAction::Reply(reply),
-            Trouble::HangsUp => SmtpAction::Close,
-        };
-        self.server.script().add(point.name(), recipient, action);
+        let reply = SmtpAction::Reply(words);
+        self.server.script().add("RCPT", recipient, reply);
     }
 
     /// Ends all trouble.

@@ -414,19 +414,3 @@ async fn in_transaction<T: Send, E: Repeatable + Send>(
 ) -> Result<T, E> {
     transact(&*database.units(), &use_case, |tx, use_case| use_case(tx)).await
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seller_is_parsed_from_id_number_or_email() {
-        for text in ["0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e", "17", "a@b.example"] {
-            assert_eq!(text.parse::<SellerName>().unwrap().to_string(), text);
-        }
-        assert_eq!("17".parse(), Ok(SellerName::Number(17)));
-        for text in ["", "0", "-1", "Kettles", "99999999999"] {
-            assert!(text.parse::<SellerName>().is_err(), "{text}");
-        }
-    }
-}

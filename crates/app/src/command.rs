@@ -119,27 +119,3 @@ pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
     });
     Ok(loaded)
 }
-
-#[cfg(test)]
-mod tests {
-    use anyhow::Context as _;
-
-    use super::*;
-
-    #[test]
-    fn an_error_has_its_exit_code_in_any_context() {
-        let away = || StoreError::Unavailable("gone".into());
-        for (error, exit) in [
-            (anyhow::anyhow!("no"), Exit::Failed),
-            (Failure(Exit::NotFound, "x".into()).into(), Exit::NotFound),
-            (away().into(), Exit::Unavailable),
-            (UnitOfWorkError::Store(away()).into(), Exit::Unavailable),
-            (UnitOfWorkError::Unknown(away()).into(), Exit::Unknown),
-            (MigrateError::Unreachable("x".into()).into(), Exit::Unavailable),
-            (MigrateError::Forbidden("x".into()).into(), Exit::Unavailable),
-        ] {
-            let error = Err::<(), anyhow::Error>(error).context("cannot").unwrap_err();
-            assert_eq!(Exit::of(&error), exit, "{error:?}");
-        }
-    }
-}

@@ -96,34 +96,3 @@ fn milliseconds(duration: Duration) -> f64 {
     let microseconds = (duration.as_secs_f64() * 1_000_000.0).round();
     microseconds / 1_000.0
 }
-
-#[cfg(test)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use super::*;
-
-    #[test]
-    fn successful_probes_are_logged_at_debug() {
-        for (route, status, expected) in [
-            ("/healthz", 200, true),
-            ("/readyz", 200, true),
-            ("/metrics", 200, true),
-            ("/readyz", 503, false),
-            ("/sellers", 200, false),
-            ("-", 404, false),
-        ] {
-            let line = AccessLine {
-                listener: "api",
-                trace_id: &TraceId::from_random([0xab; 16]),
-                client_address: Ipv4Addr::LOCALHOST.into(),
-                caller: None,
-                method: &Method::GET,
-                route,
-                status: StatusCode::from_u16(status).unwrap(),
-                duration: Duration::ZERO,
-            };
-            assert_eq!(line.is_successful_probe(), expected, "{route} {status}");
-        }
-    }
-}

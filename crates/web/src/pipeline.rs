@@ -104,6 +104,3 @@ async fn check_and_execute<L: Listener>(
         Work::Stream(stream) => stream(&mut request.payload).await,
     }
 }
-
-#[cfg(test)]
-mod tests;

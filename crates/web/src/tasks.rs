@@ -80,11 +80,6 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
-
-    use tokio::sync::oneshot;
-
     use super::*;
 
     #[tokio::test]
@@ -93,23 +88,6 @@ mod tests {
         assert_eq!(tasks.run(async { 17 }).await, Ok(17));
         let panicked = tasks.run(async { panic!("half-way") }).await;
         assert_eq!(panicked, Err::<(), _>(TaskPanicked("half-way".to_owned())));
-    }
-
-    #[tokio::test]
-    async fn a_task_continues_without_its_caller_and_is_drained() {
-        let tasks = Tasks::new(Handle::current());
-        let (go_on, may_go_on) = oneshot::channel::<()>();
-        let done = Arc::new(AtomicBool::new(false));
-        drop(tasks.run({
-            let done = Arc::clone(&done);
-            async move {
-                may_go_on.await.unwrap();
-                done.store(true, Ordering::SeqCst);
-            }
-        }));
-        go_on.send(()).unwrap();
-        tasks.drained().await;
-        assert!(done.load(Ordering::SeqCst));
     }
 
     #[tokio::test]

@@ -271,3 +271,6 @@ async fn release<L: Listener>(state: &Arc<L>, claim: &Claim, deadline: Deadline)
         tracing::debug!(%error, "an idempotency key was not given back");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,32 +93,6 @@ fn has_no_dead_link(site: &Site) {
     assert!(checked > 1000, "{checked}");
 }
 
-#[test]
-fn only_operators_read_about_running_the_service() {
-    let (public, whole) = (site_for(Audience::Integrators), site());
-    let is_public = |path: &&str| public.documents.contains_key(*path);
-    let (shared, own): (Vec<_>, Vec<_>) = pages(&whole).into_keys().partition(is_public);
-    assert_eq!(
-        own,
-        [
-            "/docs/architecture",
-            "/docs/back-office",
-            "/docs/decisions",
-            "/docs/mail",
-            "/docs/operations",
-            "/docs/performance",
-            "/docs/reliability",
-            "/docs/security",
-            "/docs/security-measures",
-        ]
-    );
-    assert_eq!(pages(&public).into_keys().collect::<Vec<_>>(), shared);
-    for section in ["Running the service", "Background"] {
-        let is_in = |site: &Site, query| site.search(query).unwrap().contains(section);
-        assert!(is_in(&whole, "backup") && !is_in(&public, "backup"), "{section}");
-    }
-}
-
 /// Links to files that exist only in the repository are shown as text; the files must exist.
 #[test]
 fn files_that_the_site_does_not_have_are_in_the_repository() {

@@ -224,7 +224,6 @@ fn parse_token(line: &str) -> Result<PresentedToken, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Exit;
 
     #[test]
     fn stdin_is_read_line_by_line_with_any_content() {
@@ -233,25 +232,5 @@ mod tests {
         let mut input = text.as_slice();
         let lines: Vec<_> = std::iter::from_fn(|| next_line(&mut input).unwrap()).collect();
         assert_eq!(lines, ["a", "", "\u{fffd} b", &long[..1_024], "last"]);
-    }
-
-    #[test]
-    fn a_malformed_line_determines_the_exit_code_before_an_unknown_token() {
-        for ((revoked, malformed, unknown), exit) in [
-            ((0, 0, 0), Some(Exit::Usage)),
-            ((2, 0, 0), None),
-            ((2, 1, 0), Some(Exit::Usage)),
-            ((2, 0, 1), Some(Exit::NotFound)),
-            ((2, 1, 1), Some(Exit::Usage)),
-        ] {
-            let report = Report {
-                revoked,
-                malformed,
-                unknown,
-                ..Report::default()
-            };
-            let ended = report.end().err().as_ref().map(Exit::of);
-            assert_eq!(ended, exit, "{revoked} {malformed} {unknown}");
-        }
     }
 }

@@ -39,25 +39,6 @@ fn a_cluster_is_private_has_one_owner_and_keeps_its_data() {
 }
 
 #[test]
-fn a_supervised_server_is_restarted() {
-    let folder = folder();
-    let cluster = Cluster::start_supervised(Options::new(folder.path())).unwrap();
-    let first = cluster.server_process().unwrap();
-    kill(first);
-    eventually("the restart", || {
-        cluster.server_process().is_some_and(|server| server != first)
-    });
-    sql(&cluster, "select 1");
-    let second = cluster.server_process().unwrap();
-    cluster.stop().unwrap();
-    assert!(!is_running(second));
-    drop(cluster);
-    eventually("the end of the supervision", || {
-        Cluster::start(Options::new(folder.path())).is_ok()
-    });
-}
-
-#[test]
 fn incomplete_data_are_created_again_and_data_of_another_version_kept() {
     let folder = folder();
     let data = start(folder.path()).data_folder();

@@ -9,7 +9,6 @@ use kernel::{OfferId, StoreError};
 use offers::Offer;
 use proptest::prelude::*;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use usecases::{MockTransaction, Transaction};
 use uuid::Uuid;
 
@@ -123,21 +122,6 @@ async fn the_later_line_of_an_id_wins_across_chunks() {
 }
 
 #[tokio::test]
-async fn a_chunk_is_one_transaction() {
-    let store = Arc::new(Store::default());
-    let mut importer = importer(&store);
-    for n in 0..12_001 {
-        importer
-            .feed(format!("{}\n", line(n, "x")).as_bytes())
-            .await
-            .unwrap();
-    }
-    assert_eq!(importer.lines_read(), 12_001);
-    assert_eq!(importer.finish().await.unwrap().created, 12_001);
-    assert_eq!(store.rows().saved, [5_000, 5_000, 2_001]);
-}
-
-#[tokio::test]
 async fn long_lines_fill_a_chunk_by_their_bytes() {
     let url = format!("https://shop.example/{}", "x".repeat(2_000));
     let padding = " ".repeat(60_000);
@@ -191,70 +175,9 @@ proptest! {
     }
 }
 
-/// A store whose transactions begin only when a test permits it.
-struct Gated {
-    store: Store,
-    gate: Semaphore,
-    begun: Mutex<usize>,
-}
-
-#[async_trait]
-impl UnitOfWork for Gated {
-    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        *self.begun.lock().unwrap() += 1;
-        self.gate.acquire().await.unwrap().forget();
-        self.store.begin().await
-    }
-}
-
-fn gated(permits: usize) -> Arc<Gated> {
-    Arc::new(Gated {
-        store: Store::default(),
-        gate: Semaphore::new(permits),
-        begun: Mutex::new(0),
-    })
-}
-
 fn chunks(count: usize) -> String {
     let lines = 0..u128::try_from(CHUNK * count).unwrap();
     lines.map(|n| line(n, "x") + "\n").collect()
-}
-
-#[tokio::test]
-async fn at_most_one_chunk_is_read_ahead() {
-    let units = gated(0);
-    let mut importer = importer(&units);
-    let input = chunks(2);
-    let (all_but_one, last) = input.as_bytes().split_at(input.len() - 1);
-    importer.feed(all_but_one).await.unwrap();
-    assert_eq!(importer.lines_read(), 9_999);
-    let mut full = Box::pin(importer.feed(last));
-    assert!(futures_util::poll!(&mut full).is_pending());
-    for _ in 0..9 {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(*units.begun.lock().unwrap(), 1);
-    units.gate.add_permits(2);
-    full.await.unwrap();
-    assert_eq!(importer.finish().await.unwrap().created, 10_000);
-}
-
-#[tokio::test]
-async fn an_aborted_import_leaves_whole_chunks() {
-    let units = gated(0);
-    let tasks = Tasks::new(Handle::current());
-    let mut importer = Importer::new(units.clone(), tasks.clone(), seller());
-    importer.feed(chunks(1).as_bytes()).await.unwrap();
-    importer
-        .feed(format!("{}\n", line(99_999, "y")).as_bytes())
-        .await
-        .unwrap();
-    drop(importer);
-    units.gate.add_permits(9);
-    tasks.drained().await;
-    assert_eq!(units.store.rows().saved, [5_000]);
-    let next = OfferId::from(Uuid::from_u128(99_999));
-    assert!(!units.store.rows().offers.contains_key(&next));
 }
 
 #[tokio::test]

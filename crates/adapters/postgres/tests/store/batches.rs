@@ -166,27 +166,6 @@ async fn a_batch_whose_answer_is_lost_fails_all_its_callers_and_is_not_sent_agai
 }
 
 #[tokio::test]
-async fn a_late_count_of_the_previous_minute_is_added_to_its_own_window() {
-    let (fixture, clock) = Fixture::frozen().await;
-    let application = applications(&fixture, 1).await.remove(0);
-    let token = fixture.token(&application).await;
-    let gates = [(), ()].map(|()| fixture.another(1).gate());
-    // It also deletes nothing of the new minute.
-    for (at, gate, place, retry_after) in [
-        ("10:00:59.999999", 0, 1, 1),
-        ("10:00:59.999999", 1, 2, 1),
-        ("10:01:00", 0, 1, 60),
-        ("10:01:00", 1, 2, 60),
-        ("10:00:59", 0, 3, 1),
-        ("10:01:00", 0, 3, 60),
-    ] {
-        clock.freeze(format!("2026-03-01T{at}Z").parse().unwrap()).await;
-        let quota = gates[gate].admit(token).await.unwrap().unwrap().quota;
-        assert_eq!((quota.place, quota.retry_after()), (place, retry_after), "{at}");
-    }
-}
-
-#[tokio::test]
 async fn effects_commit_synchronously_and_counts_and_claims_asynchronously() {
     let (fixture, clock) = Fixture::frozen().await;
     let application = applications(&fixture, 1).await.remove(0);

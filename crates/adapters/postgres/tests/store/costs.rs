@@ -1,7 +1,5 @@
 //! Calls that must stay cheap however large the tables are: the rows and pages that the server reads per call, with
-//! generic plans (which a prepared statement may get); and the round trips and statements of a write.
-
-use std::time::Duration;
+//! generic plans (which a prepared statement may get).
 
 use adapter_postgres::{Database, QUEUE_LIMIT};
 use futures_util::future::join_all;
@@ -9,16 +7,13 @@ use kernel::{Keyset, PageSize, SellerId};
 use oauth::{ApplicationFilter, ApplicationStatus, NewClientToken};
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
-use testkit::{Pace, StatementProxy};
-use tokio::time::Instant;
 use usecases::settle_order::Settlement;
 use webhooks::{Capacity, QueueKey, SubscriptionQueue};
 
 use crate::feed::follow;
 use crate::support::{
-    CAPACITY, Fixture, LEASE, Parties, PlaceOrder, ReportShipment, SetStock, SettleOrder, Work as _, again,
-    all_ended, answer, claim, grant, handle, hash, id, ids, more, queue_one, release, request, settings,
-    transact,
+    CAPACITY, Fixture, LEASE, Parties, PlaceOrder, ReportShipment, SetStock, SettleOrder, again, all_ended,
+    answer, claim, grant, hash, id, ids, more, queue_one, release, request, transact,
 };
 
 impl Fixture {
@@ -412,65 +407,4 @@ async fn finished_rows_are_not_read() {
     let look =
         async |database: &Database| assert_eq!(database.queues().await.unwrap().first_deliveries.waiting, 50);
     fixture.costs("the figures of the queues", 200, look).await;
-}
-
-/// A claimed stock change and a claimed shipment, each including its commit; returns their durations.
-async fn keyed_writes(
-    fixture: &Fixture,
-    database: &Database,
-    (seller, offer): (SellerId, kernel::OfferId),
-) -> Duration {
-    let order = fixture.place_order(&[(seller, offer)]).await;
-    fixture.run(&SettleOrder(order.clone(), Settlement::Pay)).await;
-    let began = Instant::now();
-    for patches in [true, false] {
-        let claim = claim(seller, &id().to_string(), "a");
-        database.claims().claim(&claim, LEASE).await.unwrap();
-        let tx = database.units().begin().await.unwrap();
-        if patches {
-            SetStock(seller, offer, 200).run(&*tx).await.unwrap();
-        } else {
-            ReportShipment(seller, order.clone()).run(&*tx).await.unwrap();
-        }
-        tx.complete(&claim, &answer("a")).await.unwrap();
-        tx.commit().await.unwrap();
-    }
-    began.elapsed()
-}
-
-/// Single-threaded, so that pipelined statements are sent together.
-#[tokio::test]
-async fn a_keyed_write_costs_a_claim_and_four_round_trips() {
-    const ROUND_TRIP: Duration = Duration::from_millis(60);
-    let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    let offer = (seller, fixture.offer(seller, 100).await);
-    let proxy = StatementProxy::to(&fixture.test_database, &[]);
-    let counted = handle(settings(proxy.url(), 1));
-    // The first call prepares the statements and is not counted.
-    keyed_writes(&fixture, &counted, offer).await;
-    proxy.record();
-    keyed_writes(&fixture, &counted, offer).await;
-    // Each: claim | begin with its settings | lock | update, change, completion | commit. For a shipment also: parcel, mail, deliveries.
-    assert_eq!(proxy.recorded().len(), 8 + 11, "{:#?}", proxy.recorded());
-
-    let link = StatementProxy::to(&fixture.test_database, &[]);
-    let far = handle(settings(link.url(), 1));
-    keyed_writes(&fixture, &far, offer).await;
-    link.slow_down(Pace {
-        delay: ROUND_TRIP / 2,
-        ..Pace::default()
-    });
-    // Repeated, since a busy machine takes time of its own.
-    let mut quickest = Duration::MAX;
-    for _ in 0..30 {
-        quickest = quickest.min(keyed_writes(&fixture, &far, offer).await);
-        if quickest < 11 * ROUND_TRIP {
-            break;
-        }
-    }
-    assert!(
-        (10 * ROUND_TRIP..11 * ROUND_TRIP).contains(&quickest),
-        "{quickest:?}"
-    );
 }

@@ -69,14 +69,6 @@ async fn an_empty_database_is_migrated_step_by_step() {
 }
 
 #[tokio::test]
-async fn concurrent_migrations_apply_each_step_once() {
-    let empty = TestDatabase::empty().await;
-    let run = async || migrated(empty.url()).await.0.unwrap().applied;
-    let (one, two, three, four) = futures_util::join!(run(), run(), run(), run());
-    assert_eq!([one, two, three, four].concat(), embedded());
-}
-
-#[tokio::test]
 async fn the_schema_state_follows_versions_and_writability() {
     let fixture = Fixture::new().await;
     let last = &embedded().pop().unwrap()[..4];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use adapter_postgres::{ANSWER_WITHIN, SchemaState};
 use futures_util::join;
-use kernel::{CommitError, PageSize, SellerId, StoreError};
+use kernel::{PageSize, SellerId, StoreError};
 use oauth::{Limiter, Subject};
 use offers::OfferFilter;
 use tokio::time::{Instant, timeout};
@@ -138,23 +138,6 @@ async fn deadlocks_and_serialization_failures_are_retryable() {
         .await
         .unwrap_err();
     assert!(matches!(error, StoreError::Retryable(_)), "{error:?}");
-}
-
-#[tokio::test]
-async fn a_commit_whose_answer_is_lost_has_an_unknown_outcome() {
-    let fixture = Fixture::new().await;
-    fixture
-        .tamper(
-            "create function die() returns trigger language plpgsql as \
-             'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'; \
-             create constraint trigger die after insert on sellers deferrable initially deferred \
-             for each row execute function die()",
-        )
-        .await;
-    let tx = fixture.begin().await;
-    tx.add_seller(new_seller("a@b")).await.unwrap();
-    let lost = tx.commit().await.unwrap_err();
-    assert!(matches!(lost, CommitError::Unknown(_)), "{lost:?}");
 }
 
 #[tokio::test]
