@@ -55,8 +55,9 @@ async fn commands_run_wherever_the_program_does() {
 fn what_the_commands_name_is_there() {
     let [systemd, compose, kubernetes] = deployments().try_into().unwrap();
     let unit = systemd.1.split(' ').next_back().unwrap();
-    let unit = text(&format!("systemd/{unit}.service"));
-    let source = unit
+    assert!(operations(&format!("systemd/{unit}.service")).is_file());
+    let source = text("systemd/seller-api@.service");
+    let source = source
         .lines()
         .find_map(|line| line.strip_prefix("LoadCredential=config.toml:"));
     assert!(systemd.2.ends_with(source.unwrap()), "{}", systemd.2);

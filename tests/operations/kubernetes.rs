@@ -235,9 +235,9 @@ fn ports_are_the_ones_listened_on() {
     }
 }
 
-/// Executes the setup commands from the configuration's first lines, with the real program and without a cluster. Returns the file of
-/// the Secret. Others must not be able to read it, and it must not be on a command line.
-fn secret() -> String {
+/// Executes the setup commands from the configuration's first lines, with the real program and without a cluster. Returns the files of
+/// the Secrets. Others must not be able to read them, and they must not be on a command line.
+fn secrets() -> BTreeMap<&'static str, String> {
     let folder = tempfile::tempdir().unwrap();
     let head = text("kubernetes/config.yaml");
     assert!(!head.contains("--from-literal"), "a command line shows it");
@@ -245,35 +245,36 @@ fn secret() -> String {
         .lines()
         .filter_map(|line| line.strip_prefix("#   "))
         .collect();
-    let kubectl = "kubectl() { words=\"$*\"; case \"$words\" in *--from-env-file=*) cp --preserve=mode \"${words##*=}\" given;; esac; }";
+    let kubectl = "kubectl() { case \"$*\" in *--from-env-file=*) cp --preserve=mode \"${7##*=}\" \"$6\";; esac; }";
     let program = format!("seller-api() {{ {PROGRAM} \"$@\"; }}");
     let script = format!("{kubectl}\n{program}\n{}", commands.join("\n"));
     run(Command::new("bash")
         .args(["-eu", "-c", &script])
         .current_dir(folder.path()));
-    let given = folder.path().join("given");
-    for file in [&given, &folder.path().join("sealing.key")] {
-        let mode = std::fs::metadata(file).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+    let names = ["seller-api", "seller-api-migrate"];
+    for file in names.iter().chain(&["sealing.key"]) {
+        let metadata = std::fs::metadata(folder.path().join(file)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
     }
-    assert!(!folder.path().join("secret.env").exists());
-    std::fs::read_to_string(given).unwrap()
+    assert_eq!(folder.path().read_dir().unwrap().count(), 3);
+    let text = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    names.map(|name| (name, text(name))).into()
 }
 
 #[test]
 fn secrets_come_from_a_secret_and_their_names_are_variables() {
-    let (given, known) = (secret(), variables());
-    let named: BTreeMap<_, _> = given.lines().map(|line| line.split_once('=').unwrap()).collect();
-    assert_eq!(named.len(), 3);
-    assert!(
-        named
-            .iter()
-            .all(|(name, value)| known.contains(*name) && !value.is_empty())
-    );
+    let (given, known) = (secrets(), variables());
+    for line in given.values().flat_map(|text| text.lines()) {
+        let (name, value) = line.split_once('=').unwrap();
+        assert!(known.contains(name) && !value.is_empty(), "{line}");
+    }
     let data = of_kind("ConfigMap")[0]["data"].clone();
     for workload in workloads() {
         let container = container(&workload);
-        assert_eq!(container["envFrom"][0]["secretRef"]["name"], "seller-api");
+        let migrates = workload["kind"] == "Job";
+        let secret = &given[container["envFrom"][0]["secretRef"]["name"].as_str().unwrap()];
+        assert_eq!(secret.contains("//seller_api_owner:"), migrates);
+        assert_eq!(secret.contains("KEYS__SEALING="), !migrates);
         assert!(container["env"].is_null());
         let mount = container["volumeMounts"][0]["mountPath"].as_str().unwrap();
         let file = words(&container["args"]).pop().unwrap();

@@ -118,7 +118,7 @@ fn systemd_accepts_the_units_with_and_without_tls() {
 
 #[test]
 fn the_units_have_the_same_restrictions() {
-    let free = "Description ExecStart Type NotifyAccess Restart RestartSec WatchdogSec TimeoutStopSec TimeoutStartSec \
+    let free = "Description ExecStart LoadCredential Type NotifyAccess Restart RestartSec WatchdogSec TimeoutStopSec TimeoutStartSec \
         LimitNOFILE MemoryMax TasksMax StartLimitIntervalSec WantedBy";
     let free: Vec<_> = free.split(' ').collect();
     let locks = UNITS.map(|name| {
@@ -138,7 +138,7 @@ fn the_configuration_is_a_credential_and_valid() {
     for name in UNITS {
         let unit = Unit::read(name);
         let (credential, source) = unit.one("LoadCredential").split_once(':').unwrap();
-        assert_eq!(source, "/etc/seller-api/config.toml");
+        assert_eq!(source, format!("/etc/seller-api/{credential}"));
         let words = unit.words();
         assert!(words.contains(&format!("%d/{credential}")), "{words:?}");
         assert!(
