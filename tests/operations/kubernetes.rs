@@ -245,7 +245,8 @@ fn secrets() -> BTreeMap<&'static str, String> {
         .lines()
         .filter_map(|line| line.strip_prefix("#   "))
         .collect();
-    let kubectl = "kubectl() { case \"$*\" in *--from-env-file=*) cp --preserve=mode \"${7##*=}\" \"$6\";; esac; }";
+    let kubectl =
+        "kubectl() { case \"$*\" in *--from-env-file=*) cp --preserve=mode \"${7##*=}\" \"$6\";; esac; }";
     let program = format!("seller-api() {{ {PROGRAM} \"$@\"; }}");
     let script = format!("{kubectl}\n{program}\n{}", commands.join("\n"));
     run(Command::new("bash")

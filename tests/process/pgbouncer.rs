@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use blackbox::{World, run};
+use blackbox::{Expect as _, World, run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use testkit::{PgBouncer, ServerOptions, TestDatabase, TestServer};
+use testkit::{OwnPostgres, PgBouncer, ServerOptions, TestDatabase, TestServer};
 use tokio::task::JoinSet;
 
-use crate::PROGRAM;
+use crate::{PROGRAM, waits_for_a_lock};
 
 /// The pooler's connections to the database.
 const CONNECTIONS: u32 = 3;
@@ -104,4 +105,30 @@ async fn migrate_reports_a_pooler_without_prepared_statements_and_can_bypass_it(
     server.not_ready().await;
     let log = server.log_with(|log| log.contains("not ready")).await;
     assert!(log.contains("`max_prepared_statements`"), "{log}");
+}
+
+/// PgBouncer reports the loss in words and under a code of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_database_crashes_behind_the_pooler_is_an_outage() {
+    if !PgBouncer::is_installed() {
+        return;
+    }
+    let postgres = OwnPostgres::start(|options| options).await;
+    let pgbouncer = PgBouncer::start(&postgres.database(), CONNECTIONS, STATEMENTS).await;
+    let pooled = TestDatabase::at_url(pgbouncer.url());
+    let world = World::over(PROGRAM, pooled, settings).await;
+    let trader = world.trader().await;
+    let offer = world.any_offer(&trader.seller, json!({})).await;
+    let holder = postgres.database().connect().await;
+    let lock = "begin; select 1 from offers for update";
+    holder.batch_execute(lock).await.unwrap();
+    let change = world.patching(&trader.token, &offer, &json!({"stock": 1}));
+    let answer = tokio::spawn(change.send());
+    waits_for_a_lock(&world).await;
+    let waiting = "select pid from pg_stat_activity where wait_event_type = 'Lock'";
+    let waiting: i32 = holder.query_one(waiting, &[]).await.unwrap().get(0);
+    kill_process(Pid::from_raw(waiting).unwrap(), Signal::KILL).unwrap();
+    answer.await.unwrap().expect(500).must("retry-after");
+    let told = |log: &str| log.contains("cannot be reached: server conn crashed?");
+    world.server.log_with(told).await;
 }

@@ -80,20 +80,25 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// Whether the server does not let the role in, whatever it does with open connections.
     fn is_of_role(&self) -> bool {
-        let code = self.error.as_ref().ok().and_then(tokio_postgres::Error::code);
-        code.is_some_and(|code| {
+        let error = self.error.as_ref().ok();
+        let rejection = error.and_then(tokio_postgres::Error::as_db_error);
+        rejection.is_some_and(|rejection| {
             [
                 SqlState::INVALID_PASSWORD,
                 SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
             ]
-            .contains(code)
+            .contains(&cause(rejection.code(), rejection.message()))
         })
     }
 
     /// Advice about this failure, if there is any; never names the server.
     fn advice(&self) -> Option<&'static str> {
         let error = self.error.as_ref().ok()?;
-        tls::advice(error).or_else(|| error.code().and_then(login_advice))
+        let rejected = || {
+            let rejection = error.as_db_error()?;
+            login_advice(&cause(rejection.code(), rejection.message()))
+        };
+        tls::advice(error).or_else(rejected)
     }
 }
 
@@ -112,6 +117,21 @@ fn list(refusals: &[Refusal]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
+/// The code of a rejection. PgBouncer sends 08P01 with all of its own and with those that it repeats, so the message tells.
+fn cause(code: &SqlState, message: &str) -> SqlState {
+    let of_pooler = [
+        ("authentication failed", SqlState::INVALID_PASSWORD),
+        ("no such user", SqlState::INVALID_PASSWORD),
+        ("no such database", SqlState::INVALID_CATALOG_NAME),
+        ("no more connections allowed", SqlState::TOO_MANY_CONNECTIONS),
+    ];
+    let mut told = of_pooler
+        .into_iter()
+        .filter(|_| *code == SqlState::PROTOCOL_VIOLATION);
+    let told = told.find(|(words, _)| message.contains(words));
+    told.map_or_else(|| code.clone(), |(_, cause)| cause)
+}
+
 /// Advice about a server that is reachable but rejects the role.
 fn login_advice(code: &SqlState) -> Option<&'static str> {
     match *code {
@@ -128,8 +148,8 @@ fn login_advice(code: &SqlState) -> Option<&'static str> {
             Some("the role may not connect to the database: grant it CONNECT")
         }
         SqlState::TOO_MANY_CONNECTIONS => Some(
-            "all its connections are taken: raise the server's max_connections, lower database.pool_size of the processes, or put a \
-             PgBouncer between",
+            "all its connections are taken: raise the server's max_connections or PgBouncer's max_client_conn, lower \
+             database.pool_size of the processes, or put a PgBouncer between",
         ),
         _ => None,
     }
@@ -280,5 +300,26 @@ mod tests {
         let full = login_advice(&SqlState::TOO_MANY_CONNECTIONS).unwrap();
         assert!(full.contains("max_connections"), "{full}");
         assert_eq!(login_advice(&SqlState::ADMIN_SHUTDOWN), None);
+    }
+
+    #[test]
+    fn rejections_of_a_pooler_are_known_by_their_message() {
+        let of_pooler = |message| cause(&SqlState::PROTOCOL_VIOLATION, message);
+        assert_eq!(
+            of_pooler("SASL authentication failed"),
+            SqlState::INVALID_PASSWORD
+        );
+        let repeated =
+            "server login has been failing, cached error: password authentication failed for user \"shop\"";
+        assert_eq!(of_pooler(repeated), SqlState::INVALID_PASSWORD);
+        assert_eq!(
+            of_pooler("no such database: shop"),
+            SqlState::INVALID_CATALOG_NAME
+        );
+        let full = "no more connections allowed (max_client_conn)";
+        assert_eq!(of_pooler(full), SqlState::TOO_MANY_CONNECTIONS);
+        assert_eq!(of_pooler("client_login_timeout"), SqlState::PROTOCOL_VIOLATION);
+        let other = cause(&SqlState::ADMIN_SHUTDOWN, "SASL authentication failed");
+        assert_eq!(other, SqlState::ADMIN_SHUTDOWN);
     }
 }

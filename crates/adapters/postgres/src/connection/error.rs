@@ -81,11 +81,11 @@ fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> boo
     information.message().contains("current transaction is aborted")
 }
 
-/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53100 to 53300, and for PgBouncer's messages when it has no server.
+/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53100 to 53300, and for PgBouncer's messages when it has or keeps no server.
 /// Diesel does not expose these codes, so this checks the message. With a server language other than English such a
 /// failure is `Unexpected`: a 500 without the advice to retry.
 fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    const MESSAGES: [&str; 14] = [
+    const MESSAGES: [&str; 13] = [
         "canceling statement due to",
         "terminating connection",
         "the database system is",
@@ -95,21 +95,25 @@ fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool
         "out of memory",
         "out of shared memory",
         "is not currently accepting connections",
-        "connection to server lost",
         "query_wait_timeout",
         "server_login",
         // A worker of Citus is away.
         "connection to the remote node",
         STANDBY_MESSAGE,
     ];
-    MESSAGES.iter().any(|words| information.message().contains(words))
+    let mut messages = MESSAGES.iter().chain(&POOLER_ENDS);
+    messages.any(|words| information.message().contains(words))
 }
+
+/// PgBouncer's messages when it closes a client's connection: its server was lost, it is stopped, or an administrator killed
+/// the database's connections.
+const POOLER_ENDS: [&str; 3] = ["server conn crashed?", "server shutting down", "database removed"];
 
 /// A standby's message for `BEGIN … READ WRITE` (SQLSTATE 0A000). For a writing statement it sends 25006, which Diesel knows.
 const STANDBY_MESSAGE: &str = "read-write mode during recovery";
 
 /// True if the connection is unusable: it is broken, or its server is read-only or shutting down (SQLSTATE 25006, 57P01
-/// to 57P03). A new connection may find the primary elsewhere.
+/// to 57P03), or a pooler closes it. A new connection may find the primary elsewhere.
 pub(crate) fn ends_connection(error: &DieselError) -> bool {
     let DieselError::DatabaseError(kind, information) = error else {
         return false;
@@ -124,6 +128,7 @@ pub(crate) fn ends_connection(error: &DieselError) -> bool {
             STANDBY_MESSAGE,
         ]
         .iter()
+        .chain(&POOLER_ENDS)
         .any(|words| information.message().contains(words)),
     }
 }
