@@ -69,15 +69,17 @@ pub(crate) struct Workers {
     flaws: Vec<Flaw>,
     /// The worker without faults; paused while another one works.
     other: TestWorker,
+    other_proxy: StatementProxy,
     planted: AtomicBool,
     patience: u32,
 }
 
 impl Workers {
     pub(crate) fn new(rig: Rig, flaws: &[Flaw]) -> Self {
-        let other = TestWorker::start(&rig.world.options, &rig.world.database);
+        let other_proxy = StatementProxy::to(&rig.world.database, &[]);
         Self {
-            other,
+            other: worker(&rig, &other_proxy),
+            other_proxy,
             rig,
             flaws: flaws.to_vec(),
             planted: AtomicBool::new(false),
@@ -91,11 +93,20 @@ impl Workers {
     }
 
     fn faulty_worker(&self, proxy: &StatementProxy) -> TestWorker {
-        let options = self.rig.world.options.clone();
-        let options = options.set("SELLER_API__DATABASE__URL", proxy.url());
-        let worker = TestWorker::start(&options, &self.rig.world.database);
+        let worker = worker(&self.rig, proxy);
         proxy.set_process(worker.id());
         worker
+    }
+
+    /// Pauses the other worker. What it had sent is carried out then, unless it waits for a lock.
+    async fn pause_other(&self) {
+        self.other.signal(Signal::STOP);
+        drop(timeout(OVERTAKING, self.other_proxy.quiesce()).await);
+    }
+
+    fn resume_other(&self) {
+        self.other_proxy.unblock();
+        self.other.signal(Signal::CONT);
     }
 
     pub(crate) async fn check<W: Work>(&self, work: &W, faults: &[Fault]) -> Verdict {
@@ -104,7 +115,7 @@ impl Workers {
 
     /// Checks the faults at the statements that contain one of these.
     pub(crate) async fn check_at<W: Work>(&self, work: &W, faults: &[Fault], statements: &[&str]) -> Verdict {
-        self.other.signal(Signal::STOP);
+        self.pause_other().await;
         let (once, _) = self.run_undisturbed(work).await?;
         let (again, expected) = self.run_undisturbed(work).await?;
         let is_own = |one: &Statement| {
@@ -148,7 +159,7 @@ impl Workers {
         let reached = timeout(limit, proxy.reached()).await.is_ok() || !proxy.disarm();
         let verdict = self.follow::<W>(fault, &proxy, reached).await;
         drop(worker);
-        self.other.signal(Signal::STOP);
+        self.pause_other().await;
         self.planted.fetch_or(proxy.is_planted(), Ordering::Relaxed);
         verdict?;
         work.judge(&self.rig).await?;
@@ -164,7 +175,7 @@ impl Workers {
         if reached && !(continues && timeout(CONTINUES * self.patience, self.done::<W>()).await.is_ok()) {
             let before = self.rig.list(W::LEASED).await;
             self.rig.clock.advance(WORK_LEASE).await;
-            self.other.signal(Signal::CONT);
+            self.resume_other();
             if fault == Fault::Waits {
                 self.overtaken::<W>(proxy, &before).await?;
             }
@@ -193,7 +204,7 @@ impl Workers {
             has_moved().await || self.rig.count(W::OPEN).await == 0
         })
         .await;
-        self.other.signal(Signal::STOP);
+        self.pause_other().await;
         let others = self.rig.list(W::LEASED).await;
         let sent = proxy.recorded().len();
         proxy.resume();
@@ -202,7 +213,7 @@ impl Workers {
         })
         .await;
         let after = self.rig.list(W::LEASED).await;
-        self.other.signal(Signal::CONT);
+        self.resume_other();
         match others {
             others if others.is_empty() || others == before || others == after => Ok(()),
             others => Err(format!("the other worker's {others:?} has become {after:?}")),
@@ -212,6 +223,13 @@ impl Workers {
     async fn done<W: Work>(&self) {
         until(W::OPEN, async || self.rig.count(W::OPEN).await == 0).await;
     }
+}
+
+/// A worker that reaches the database through a proxy.
+fn worker(rig: &Rig, proxy: &StatementProxy) -> TestWorker {
+    let options = rig.world.options.clone();
+    let options = options.set("SELLER_API__DATABASE__URL", proxy.url());
+    TestWorker::start(&options, &rig.world.database)
 }
 
 /// Two deliveries of one queue. The receiver refuses the first attempt and answers each further one after a delay.
@@ -272,9 +290,7 @@ pub(crate) async fn queue_while_a_worker_releases(rig: &mut Rig) -> Verdict {
     let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
     rig.world.hook(&own.token, &receiver).await;
     receiver.answers(Reply::Late(204, Duration::from_millis(150)));
-    let options = rig.world.options.clone();
-    let options = options.set("SELLER_API__DATABASE__URL", rig.own_proxy.url());
-    let _worker = TestWorker::start(&options, &rig.world.database);
+    let _worker = worker(rig, &rig.own_proxy);
     let case = Trade::of(own, async |world: &World, own: &Integration| {
         let arrived = receiver.count();
         let call = pays(world, own).await;

@@ -52,11 +52,11 @@ async fn with_rivals<C: Case>(flaw: Flaw, case: impl AsyncFnOnce(&Rig) -> C) {
     is_detected(rig.is_flawed(), verdict, &["a rival at"]);
 }
 
-/// Flaws that deliveries with this fault at this statement detect.
-async fn in_deliveries(flaws: &[Flaw], fault: Fault, at: &str, as_one_of: &[&str]) {
+/// Flaws that deliveries with this fault at this statement detect. The receiver's delay has to be long enough that the test sees the lease
+/// of a worker that takes over.
+async fn in_deliveries(flaws: &[Flaw], fault: Fault, at: &str, delay: Duration, as_one_of: &[&str]) {
     let rig = Rig::with(&[], blackbox::soon_again).await;
-    // Long enough that the test sees the lease of the worker that takes over.
-    let work = Deliveries::new(&rig, Duration::from_millis(400)).await;
+    let work = Deliveries::new(&rig, delay).await;
     let workers = Workers::new(rig, flaws);
     let verdict = workers.check_at(&work, &[fault], &[at]).await;
     is_detected(workers.is_flawed(), verdict, as_one_of);
@@ -124,19 +124,15 @@ async fn a_flaw_of_deliveries_or_of_the_feed_is_detected() {
     let horizon = "and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) ";
     let feed = async {
         let mut rig = Rig::new(&[says("", horizon)]).await;
-        let verdict = follow_the_feed(&mut rig).await;
+        let verdict = follow_the_feed(&mut rig, Duration::from_secs(5)).await;
         is_detected(rig.is_flawed(), verdict, &["the feed"]);
     };
     // Alone, since each depends on a worker that takes over in time. The feed mostly waits.
     let deliveries = async {
-        in_deliveries(&recorded_twice, Fault::AnswerLost, RECORDS, &["are recorded"]).await;
-        in_deliveries(
-            &without_fence,
-            Fault::Waits,
-            LEASES,
-            &["has become", "are recorded"],
-        )
-        .await;
+        let (short, long) = (Duration::from_millis(50), Duration::from_secs(2));
+        let (twice, stale) = (["are recorded"], ["has become", "are recorded"]);
+        in_deliveries(&recorded_twice, Fault::AnswerLost, RECORDS, short, &twice).await;
+        in_deliveries(&without_fence, Fault::Waits, LEASES, long, &stale).await;
         asleep.await;
     };
     tokio::join!(deliveries, feed);

@@ -15,9 +15,6 @@ use testkit::{Request, ServerOptions};
 
 use crate::rig::{Case, Rig, Verdict, eventually_or};
 
-/// Time for the feed to catch up.
-const FEED: Duration = Duration::from_secs(10);
-
 /// Builds a request to the world's server.
 pub(crate) type Call = Box<dyn Fn(&World) -> Request>;
 
@@ -215,13 +212,15 @@ async fn an_offer_and_a_subscription_are_changed_once() {
     rig.check_against_rivals(&created)
         .await
         .expect("the last subscription is created");
-    follow_the_feed(&mut rig)
+    follow_the_feed(&mut rig, Duration::from_secs(120))
         .await
         .expect("a reader of the feed misses nothing");
 }
 
 /// Reads the feed while a change waits: changes that the reader has not seen come after its cursor.
-pub(crate) async fn follow_the_feed(rig: &mut Rig) -> Verdict {
+///
+/// The feed also waits for transactions of other tests, whose workers may be paused: `limit` is for the whole wait.
+pub(crate) async fn follow_the_feed(rig: &mut Rig, limit: Duration) -> Verdict {
     let case = case(rig, changes_an_offer).await.unkeyed();
     let other = rig.world.trader().await;
     let offer = rig.world.any_offer(&other.seller, json!({"stock": 0})).await;
@@ -247,8 +246,7 @@ pub(crate) async fn follow_the_feed(rig: &mut Rig) -> Verdict {
     };
     let after = async |rig: &Rig, (seen, next): (usize, String)| {
         let all = usize::try_from(rig.count("select count(*) from changes").await).unwrap();
-        // The feed also waits for transactions of other tests.
-        let complete = eventually_or(FEED, async || seen + read(rig, &next).await.0 == all).await;
+        let complete = eventually_or(limit, async || seen + read(rig, &next).await.0 == all).await;
         complete
             .then_some(())
             .ok_or_else(|| format!("the feed lacks some of {all} changes"))

@@ -161,7 +161,14 @@ async fn an_empty_database_of_a_coordinator_becomes_a_sandbox() {
     assert!(again.stdout.contains("distributed already"), "{}", again.stdout);
     // A process for another layout could write half of a change.
     let keyed = [environment[0], ("SELLER_API__KEYS__SEALING", &*sealing_key())];
-    let refused = run(PROGRAM, &["serve"], &keyed).await.ended(4);
+    let serve = [
+        "serve",
+        "--bind",
+        "127.0.0.1:0",
+        "--backoffice-bind",
+        "127.0.0.1:0",
+    ];
+    let refused = run(PROGRAM, &serve, &keyed).await.ended(4);
     assert!(refused.stderr.contains("`database.layout`"), "{}", refused.stderr);
 }
 

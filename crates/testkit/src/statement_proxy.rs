@@ -12,9 +12,10 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::Poll,
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -23,6 +24,7 @@ use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream},
     net::{UnixListener, UnixStream},
     sync::watch,
+    time::sleep,
 };
 
 use crate::{
@@ -94,6 +96,8 @@ struct Shared {
     link: LinkState,
     flaws: Vec<Flaw>,
     planted: AtomicBool,
+    /// The batches of which the answer is not passed on yet.
+    under_way: AtomicUsize,
     state: Mutex<State>,
     reached: watch::Sender<bool>,
     resumed: watch::Sender<bool>,
@@ -176,6 +180,14 @@ impl StatementProxy {
     /// From now on connections are accepted, but no bytes pass.
     pub fn block(&self) {
         self.shared.link.blocked.send_replace(true);
+    }
+
+    /// Blocks, and waits until the server has answered what it received before.
+    pub async fn quiesce(&self) {
+        self.block();
+        while self.shared.under_way.load(Ordering::Relaxed) > 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Lets the bytes pass that have waited.
@@ -332,6 +344,7 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
     let mut is_pipelined = false;
     loop {
         let batch = batch(&mut client, shared, &mut prepared).await?;
+        let _under_way = UnderWay::new(shared);
         let Some(sql) = batch.sql else {
             server.write_all(&batch.bytes).await?;
             let reply = answer(&mut server).await?;
@@ -379,6 +392,22 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
         };
         is_pipelined = has_more(&mut client).await;
         client.write_all(&reply.bytes).await?;
+    }
+}
+
+/// A batch that is counted until it is dropped.
+struct UnderWay<'a>(&'a Shared);
+
+impl<'a> UnderWay<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        shared.under_way.fetch_add(1, Ordering::Relaxed);
+        Self(shared)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -20,6 +20,9 @@ impl Fixture {
     /// A filled and analyzed database with generic plans.
     async fn filled(&self, fill: &str) {
         self.tamper(fill).await;
+        // Rows of which the commit is not on disk yet would not become visible to all, and index-only scans would read them.
+        self.tamper("set synchronous_commit = on").await;
+        self.tamper("select pg_logical_emit_message(true, '', '')").await;
         self.tamper("vacuum analyze").await;
         self.set("plan_cache_mode", "force_generic_plan").await;
     }
