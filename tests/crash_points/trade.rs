@@ -212,7 +212,7 @@ async fn an_offer_and_a_subscription_are_changed_once() {
     rig.check_against_rivals(&created)
         .await
         .expect("the last subscription is created");
-    follow_the_feed(&mut rig, Duration::from_secs(120))
+    follow_the_feed(&mut rig, Duration::from_mins(2))
         .await
         .expect("a reader of the feed misses nothing");
 }
