@@ -47,7 +47,9 @@ async fn a_server_without_free_connections_is_survived() {
     let admin = postgres.database().connect().await;
     admin.batch_execute(ACCOUNT).await.unwrap();
     let url = postgres.database().url().replace("//postgres@", "//shop@");
-    let mut world = World::over(PROGRAM, postgres.database(), |options| options).await;
+    // As many on a machine with one processor.
+    let two_threads = |options: ServerOptions| options.set("SELLER_API__SERVER__THREADS", 2);
+    let mut world = World::over(PROGRAM, postgres.database(), two_threads).await;
     let options = world.options.clone();
     served_by(&mut world, &options, &url).await;
     // With its pool and eight connections for each thread it might open more.

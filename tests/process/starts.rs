@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use blackbox::{Expect, run};
+use blackbox::{Expect, eventually, run};
 use testkit::{Client, ServerOptions, TestDatabase, TestServer, sealing_key};
 
 use crate::{PROGRAM, run_over};
@@ -58,14 +58,17 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
     server.log_with(|log| log.contains("seller-api migrate")).await;
 }
 
-/// The reason for which a running server is not ready.
+/// The reason for which a running server is not ready. Until the cause is found, an open connection can make it ready once more.
 pub(crate) async fn reason(server: &TestServer) -> String {
-    let answer = Client::new()
-        .get(&format!("{}/readyz", server.backoffice_url))
-        .send()
-        .await;
-    assert_eq!(answer.status, 503);
-    answer.json()["reason"].as_str().unwrap_or_default().to_owned()
+    let url = format!("{}/readyz", server.backoffice_url);
+    let refused = eventually("it is not ready", async || {
+        let answer = Client::new().get(&url).send().await;
+        (answer.status == 503).then_some(answer)
+    });
+    refused.await.json()["reason"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Asserts that commands fail, and that a server waits, with this reason.
