@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use blackbox::{Trader, World, at_once};
+use blackbox::{Trader, World, at_once, until};
 use serde_json::json;
 use testkit::Request;
 use tokio::time::sleep;
@@ -63,8 +63,19 @@ async fn a_change_whose_program_or_backend_is_killed_is_made_once() {
             lost += usize::from(!done);
         }
         let repeats = at_once((0..OFFERS).map(|n| patching(&world, round, n))).await;
-        let refused: Vec<_> = repeats.iter().filter(|answer| answer.status != 200).collect();
-        assert!(refused.is_empty(), "round {round}: {refused:?}");
+        for (n, answer) in repeats
+            .iter()
+            .enumerate()
+            .filter(|(_, answer)| answer.status != 200)
+        {
+            // That an idle connection was ended may be noticed by the request that uses it.
+            assert!(
+                round % 2 == 1 && answer.status == 500,
+                "round {round}: {answer:?}"
+            );
+            let again = async || patching(&world, round, n).send().await.status == 200;
+            until("the repeat", again).await;
+        }
         assert_eq!(world.count(TOLD[0], "").await, 0, "round {round}");
     }
     let all = i64::try_from(rounds * OFFERS).unwrap();
