@@ -8,12 +8,13 @@ use testkit::{Request, StatementProxy, TestDatabase};
 use crate::PROGRAM;
 
 /// Statements and round trips of one request without concurrent requests.
-const SENT: [(&str, usize, usize); 9] = [
+const SENT: [(&str, usize, usize); 10] = [
     ("GET /v1/me", 1, 1),
     ("GET /v1/offers/{id}", 2, 2),
     ("GET /v1/offers", 2, 2),
     ("GET /v1/orders", 2, 2),
     ("PATCH /v1/offers/{id}, keyed", 3, 3),
+    ("PATCH /v1/offers/{id}", 8, 5),
     ("POST /v1/orders/{id}/shipments, keyed", 13, 7),
     ("POST /orders, keyed", 12, 7),
     ("POST /oauth/token, client_credentials", 4, 4),
@@ -58,6 +59,10 @@ async fn no_request_sends_more_statements_than_recorded_here() {
         fewest(&proxy, async |n| {
             let patching = world.patching(token, &offer, &price(n));
             keyed(patching, format!("p{n}")).await.expect(200);
+        })
+        .await,
+        fewest(&proxy, async |n| {
+            drop(world.patched(token, &offer, &price(n + REPEATS)).await);
         })
         .await,
         fewest(&proxy, async |n| {
