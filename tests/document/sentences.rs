@@ -16,10 +16,6 @@ const MOST_REASONS: usize = 15;
 /// The tests that hold each sentence.
 type Tests = BTreeMap<String, BTreeSet<String>>;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// The Rust files below a folder of the repository.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -32,23 +28,20 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 /// Adds the tests of a file. The name of a test is its path without the extension, `::` and its function.
 fn read_markers(path: &str, source: &str, tests: &mut Tests) -> Result<(), String> {
     let lines: Vec<_> = source.lines().map(str::trim).collect();
+    let is_attribute = |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
     for (number, line) in lines.iter().enumerate() {
         let Some(sentences) = line.strip_prefix(MARKER) else {
             continue;
         };
-        // The line of the function, and its attributes before.
-        let below = &lines[number..];
-        let function = below.iter().position(|line| line.contains("fn "));
-        let is_test = |end: usize| {
-            below[..end]
-                .iter()
-                .any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
-        };
-        let end = function
-            .filter(|end| is_test(*end))
+        let mut below = lines[number..].iter();
+        let is_test = below
+            .by_ref()
+            .take_while(|line| !line.is_empty())
+            .any(is_attribute);
+        let function = below.find_map(|line| line.split_once("fn ")?.1.split('(').next());
+        let name = function
+            .filter(|_| is_test)
             .ok_or_else(|| format!("{path}: `{line}` is above no test"))?;
-        let (_, name) = below[end].split_once("fn ").unwrap();
-        let name = name.split('(').next().unwrap();
         for sentence in sentences.split(", ") {
             let named = format!("{}::{name}", path.trim_end_matches(".rs"));
             tests.entry(sentence.to_owned()).or_default().insert(named);
@@ -59,7 +52,8 @@ fn read_markers(path: &str, source: &str, tests: &mut Tests) -> Result<(), Strin
 
 /// The number, the sentence and the tests of a row.
 fn row(line: &str) -> Option<(&str, &str, &str)> {
-    let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.splitn(3, " | ");
+    let line = line.strip_prefix("| ")?.strip_suffix('|')?;
+    let mut cells = line.splitn(3, " | ").map(str::trim);
     let number = cells.next()?;
     let is_number = number.starts_with(|first: char| first.is_ascii_digit());
     is_number.then_some((number, cells.next()?, cells.next()?))
@@ -100,12 +94,13 @@ fn renewed(page: &str, tests: &Tests) -> Result<String, Vec<String>> {
 
 #[test]
 fn every_sentence_of_the_contract_has_a_test_or_a_reason() {
-    let (root, mut tests) = (root(), Tests::new());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut tests = Tests::new();
     for file in ["crates", "tests"]
         .iter()
         .flat_map(|folder| sources(&root.join(folder)))
     {
-        let path = file.strip_prefix(&root).unwrap().to_str().unwrap();
+        let path = file.strip_prefix(root).unwrap().to_str().unwrap();
         let path = path.strip_prefix("tests/").unwrap_or(path);
         read_markers(path, &fs::read_to_string(&file).unwrap(), &mut tests).unwrap();
     }
@@ -127,26 +122,23 @@ fn tests_are_written_into_the_page_and_each_fault_is_found() {
     let marked = "\n// contract: 1.1, 1.3\n/// Why.\n#[tokio::test(flavor = \"x\")]\nasync fn holds() {}\n";
     let mut tests = Tests::new();
     read_markers("contract/b.rs", marked, &mut tests).unwrap();
-    assert_eq!(
-        renewed(PAGE, &tests),
-        Err(vec![
-            "there is no sentence 1.3: {\"contract/b::holds\"}".to_owned()
-        ])
-    );
+    let faults = |page: &str, tests: &Tests| renewed(page, tests).unwrap_err().join(", ");
+    let unknown = "there is no sentence 1.3: {\"contract/b::holds\"}";
+    assert_eq!(faults(PAGE, &tests), unknown);
     tests.remove("1.3");
     let expected = PAGE.replace("a::old", "contract/b::holds");
     assert_eq!(renewed(PAGE, &tests), Ok(expected));
-    let faults = |page: &str| renewed(page, &Tests::new()).unwrap_err().len();
-    assert_eq!(faults(PAGE), 1, "1.1 has no test");
-    assert_eq!(
-        faults(&PAGE.replace("1.1", "1.2")),
-        2,
-        "and its number is another's"
-    );
-    let reasons: Vec<_> = (1..=16)
-        .map(|n| format!("| 2.{n} | x | No test: y |\n"))
-        .collect();
-    assert_eq!(faults(&reasons.concat()), 1);
+    let twice = PAGE.replace("1.2", "1.1");
+    assert_eq!(faults(&twice, &tests), "two sentences are 1.1");
+    for (page, fault) in [
+        (PAGE, "1.1 has neither a test nor a reason: a"),
+        ("| 1.1 | a | |\n", "1.1 has neither a test nor a reason: a"),
+    ] {
+        assert_eq!(faults(page, &Tests::new()), fault);
+    }
+    let reasons = (1..=16).map(|n| format!("| 2.{n} | x | No test: y |\n"));
+    let reasons = reasons.collect::<Vec<_>>().concat();
+    assert_eq!(faults(&reasons, &Tests::new()), "16 sentences have no test");
     for not_above_a_test in ["// contract: 1.1\nfn helper() {}\n", "// contract: 1.1\n"] {
         assert!(read_markers("b.rs", not_above_a_test, &mut tests).is_err());
     }
