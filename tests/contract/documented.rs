@@ -116,8 +116,9 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
                 _ => request,
             }
         };
-        let tables = "lock table offers, seller_orders, subscriptions, subscription_quota in exclusive mode";
-        let held = world.open_transaction(tables).await;
+        let rows = "select from offers for update; \
+            lock table seller_orders, subscriptions, subscription_quota in exclusive mode";
+        let held = world.open_transaction(rows).await;
         let first = tokio::spawn(ask().send());
         world.waiters(1).await;
         let second = ask().send().await;
