@@ -159,7 +159,8 @@ impl Readiness {
         loop {
             let was_ready = *self.reached.borrow();
             if Instant::now() >= next_login {
-                let is_locked_out = self.database.refuses_role().await;
+                let was_locked_out = self.locked_out.load(Ordering::Relaxed);
+                let is_locked_out = self.database.refuses_role().await.unwrap_or(was_locked_out);
                 self.locked_out.store(is_locked_out, Ordering::Relaxed);
                 next_login = Instant::now() + if is_locked_out { INTERVAL } else { LOGIN_INTERVAL };
             }

@@ -233,11 +233,12 @@ impl Connector {
         Ok(client)
     }
 
-    /// Whether a new connection is refused because of the role's name or password.
-    pub(crate) async fn refuses_role(&self) -> bool {
+    /// Whether a new connection is refused because of the role's name or password; None if no server has answered.
+    pub(crate) async fn refuses_role(&self) -> Option<bool> {
         match self.open_bare().await {
-            Err(ConnectError::Refused(refusals)) => refusals.iter().any(Refusal::is_of_role),
-            Err(_) | Ok(_) => false,
+            Ok(_) => Some(false),
+            Err(ConnectError::Refused(refusals)) => refusals.iter().any(Refusal::is_of_role).then_some(true),
+            Err(_) => None,
         }
     }
 

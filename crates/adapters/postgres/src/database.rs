@@ -349,8 +349,8 @@ impl Database {
         self.connector.advice()
     }
 
-    /// Whether the database refuses new connections because of the role's name or password.
-    pub async fn refuses_role(&self) -> bool {
+    /// Whether the database refuses new connections because of the role's name or password; None if that is not known.
+    pub async fn refuses_role(&self) -> Option<bool> {
         self.connector.refuses_role().await
     }
 
