@@ -2,6 +2,8 @@
 
 use std::{cell::Cell, path::PathBuf, process::Command};
 
+use blackbox::fences;
+
 use crate::text;
 
 /// The `sh` blocks of a page.
@@ -17,7 +19,7 @@ impl Runbook {
     /// Reads a page. The account runs its commands with this environment.
     pub(crate) fn read(page: &str, account: (u32, u32), environment: Vec<(String, String)>) -> Self {
         Self {
-            commands: fences(&text(page), "sh"),
+            commands: blocks(page, "sh"),
             next: Cell::new(0),
             account,
             environment,
@@ -31,7 +33,7 @@ impl Runbook {
 
     /// The settings in the page's only `ini` block, with the backup folder `named` replaced by `folder`.
     pub(crate) fn settings(page: &str, named: &str, folder: &str) -> Vec<(String, String)> {
-        let block = fences(&text(page), "ini").concat().replace(named, folder);
+        let block = blocks(page, "ini").concat().replace(named, folder);
         let setting = |line: &str| {
             let (name, value) = line.split_once(" = ").expect("name = value");
             (name.to_owned(), value.trim_matches('\'').to_owned())
@@ -80,26 +82,9 @@ pub(crate) fn path_with(folder: PathBuf) -> String {
     std::env::join_paths(path).unwrap().into_string().unwrap()
 }
 
-/// The blocks with exactly this info string, without their indentation.
-fn fences(markdown: &str, info: &str) -> Vec<String> {
-    let mut blocks = Vec::new();
-    let mut lines = markdown.lines();
-    while let Some(opening) = lines.next() {
-        let Some(said) = opening.trim_start().strip_prefix("```") else {
-            continue;
-        };
-        let depth = opening.len() - opening.trim_start().len();
-        let inner = lines.by_ref().take_while(|line| line.trim() != "```");
-        let inner: Vec<_> = inner.map(|line| line.get(depth..).unwrap_or_default()).collect();
-        if said == info {
-            blocks.push(inner.join("\n") + "\n");
-        }
-    }
-    blocks
-}
-
-#[test]
-fn blocks_are_found_by_their_language_and_lose_their_indentation() {
-    let page = "a\n```sh\none\n  two\n```\n1. b\n\n   ```sh no-run: why\n   no\n   ```\n   ```sh\n   cat <<END\n   x\n   END\n   ```\n";
-    assert_eq!(fences(page, "sh"), ["one\n  two\n", "cat <<END\nx\nEND\n"]);
+/// The blocks with exactly this info string.
+fn blocks(page: &str, info: &str) -> Vec<String> {
+    let mut fences = fences(&text(page));
+    fences.retain(|fence| fence.info == info);
+    fences.into_iter().map(|fence| fence.text).collect()
 }

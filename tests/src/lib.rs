@@ -24,6 +24,7 @@ mod hooks;
 mod logs;
 mod machine_names;
 mod mail_server;
+mod markdown;
 mod process;
 mod receiver;
 mod recording_proxy;
@@ -51,6 +52,7 @@ pub use hooks::{EVENTS, HOOK_SCOPES, Hook, Integration, local_receivers, soon_ag
 pub use logs::{assert_no_secret, events, logs_request, requests};
 pub use machine_names::MachineNames;
 pub use mail_server::MailServer;
+pub use markdown::{Fence, fences};
 pub use process::{Finished, resident_kib, run, run_command, run_fed, run_unread, threads_of};
 pub use receiver::{Receiver, Reply};
 pub use recording_proxy::{Disturbance, Exchange, RecordingProxy};

