@@ -373,21 +373,17 @@ impl Display for SellerName {
 
 /// Finds a seller, open or closed.
 pub(crate) async fn find_seller(database: &Database, name: &SellerName) -> anyhow::Result<Seller> {
+    let sellers = database.sellers();
     let found = match name {
-        SellerName::Id(id) => database.sellers().seller((*id).into()).await?,
+        SellerName::Id(id) => sellers.seller((*id).into()).await?,
         SellerName::Number(number) => {
-            let next = database
-                .sellers()
-                .sellers(number.saturating_sub(1), 1)
-                .await?
-                .pop();
+            let next = sellers.sellers(number.saturating_sub(1), 1).await?.pop();
             next.filter(|seller| seller.seller_no == *number)
         }
-        SellerName::Email(email) => database
-            .panel()
-            .account(email)
-            .await?
-            .map(|account| account.seller),
+        SellerName::Email(email) => {
+            let account = database.panel().account(email).await?;
+            account.map(|account| account.seller)
+        }
     };
     let unknown = || format!("there is no seller {name}: `GET /sellers` of the back office lists all");
     Ok(found.ok_or_else(|| not_found(unknown()))?)

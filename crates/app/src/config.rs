@@ -23,13 +23,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 use tracing_subscriber::EnvFilter;
-use usecases::sign_in::AttemptLimits;
 
 pub use self::{
     error::{ConfigError, Fault},
     external::{
-        AddressesMode, CarriersConfig, ClientConfig, DhlConfig, DpdConfig, InpostConfig, MailConfig,
-        MailSecurity, PocztaPolskaConfig, TracingConfig, WebhooksConfig,
+        CarriersConfig, ClientConfig, DhlConfig, DpdConfig, InpostConfig, MailConfig, PocztaPolskaConfig,
+        TracingConfig, WebhooksConfig,
     },
     load::{Layer, Loaded, Sources},
     values::{NameServer, Network, Period, Secret, ServiceUrl},
@@ -297,7 +296,11 @@ pub struct DatabaseConfig {
     #[schemars(extend("x-read-by" = "migrate"))]
     pub direct_url: Option<Secret>,
     /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.
-    pub layout: LayoutMode,
+    #[schemars(
+        with = "String",
+        extend("x-kind" = "`single`: On one PostgreSQL server. `citus`: Distributed by seller over the workers of a Citus cluster.")
+    )]
+    pub layout: Layout,
     /// Connections for transactions. Each server thread has eight more, for reads and for the token endpoint; changes of offers use two.
     #[schemars(extend("x-range" = "from 1 to 1000"))]
     #[default(16)]
@@ -315,17 +318,6 @@ pub struct DatabaseConfig {
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     #[default(Period(Duration::from_secs(2)))]
     pub statement_timeout: Period,
-}
-
-/// `database.layout`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LayoutMode {
-    /// On one PostgreSQL server.
-    #[default]
-    Single,
-    /// Distributed by seller over the workers of a Citus cluster.
-    Citus,
 }
 
 impl DatabaseConfig {
@@ -360,10 +352,7 @@ impl DatabaseConfig {
             connect_timeout: self.connect_timeout.0,
             acquire_timeout: self.acquire_timeout.0,
             statement_timeout: self.statement_timeout.0,
-            layout: match self.layout {
-                LayoutMode::Single => Layout::Single,
-                LayoutMode::Citus => Layout::Citus,
-            },
+            layout: self.layout,
             default_rate_limit,
         }
     }
@@ -442,19 +431,6 @@ pub struct PanelConfig {
     #[schemars(extend("x-range" = "from 0s to 30s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub sign_in_longest_delay: Period,
-}
-
-/// Attempts a minute for one account that do not wait.
-const UNDELAYED_PER_ACCOUNT: u32 = 5;
-
-impl PanelConfig {
-    pub(crate) fn attempts(&self) -> AttemptLimits {
-        AttemptLimits {
-            per_address: self.sign_in_limit_per_ip,
-            undelayed_per_account: UNDELAYED_PER_ACCOUNT,
-            longest_delay: self.sign_in_longest_delay.0,
-        }
-    }
 }
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]

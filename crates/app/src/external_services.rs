@@ -10,8 +10,9 @@ use adapter_webhook_sender::HttpSender;
 use anyhow::Context as _;
 use kernel::{Clock, Mailer};
 use orders::{Carrier, CarrierLookup, ShipmentMail};
+use webhooks::AddressPolicy;
 
-use crate::config::{AddressesMode, Config};
+use crate::config::Config;
 
 /// Sends every kind of mail.
 pub trait Mailers: Mailer<ShipmentMail> + Mailer<AccountMail> {}
@@ -89,7 +90,7 @@ fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>> {
 
 /// The sender of webhooks. Logs a warning if any address is allowed.
 fn receivers(config: &Config, public_url: &str) -> anyhow::Result<Arc<HttpSender>> {
-    if config.webhooks.addresses == AddressesMode::Any {
+    if config.webhooks.addresses == AddressPolicy::Any {
         tracing::warn!(
             "webhooks may go to ANY address, this machine and its private networks included, and without TLS: \
              `webhooks.addresses` is `any`, which is for local development alone"

@@ -15,7 +15,7 @@ use adapter_sealing::SystemClock;
 use adapter_telemetry::Telemetry;
 use anyhow::Context as _;
 use chrono::SecondsFormat;
-use kernel::{Clock as _, error_chain};
+use kernel::{Clock as _, SPANS, error_chain};
 use serde_json::json;
 use tokio::task::spawn_blocking;
 use tracing::{Event, Level, Subscriber};
@@ -27,7 +27,6 @@ use tracing_subscriber::{
     registry::LookupSpan,
     util::SubscriberInitExt as _,
 };
-use web::request_span::SPANS;
 
 use crate::config::{Config, LogConfig, LogFormat};
 

@@ -210,10 +210,9 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
 }
 
 fn set_queues(queues: Option<&Queues>) {
-    let numbers = |backlog: Option<Backlog>| {
-        backlog.map_or((f64::NAN, f64::NAN), |backlog| {
-            (f64::from(backlog.waiting), backlog.overdue.as_secs_f64())
-        })
+    let numbers = |backlog: Option<Backlog>| match backlog {
+        Some(backlog) => (f64::from(backlog.waiting), backlog.overdue.as_secs_f64()),
+        None => (f64::NAN, f64::NAN),
     };
     for (attempt, backlog) in [
         ("first", queues.map(|queues| queues.first_deliveries)),
@@ -231,10 +230,8 @@ fn set_queues(queues: Option<&Queues>) {
         metrics::gauge!("mail_queue_mails", "about" => about).set(length);
         metrics::gauge!("mail_queue_oldest_due_seconds", "about" => about).set(overdue);
     }
-    for carrier in Carrier::ALL
-        .into_iter()
-        .filter(|carrier| *carrier != Carrier::Other)
-    {
+    let carriers = Carrier::ALL.into_iter();
+    for carrier in carriers.filter(|carrier| *carrier != Carrier::Other) {
         let mut parcels = queues.into_iter().flat_map(|queues| &queues.parcels);
         let found = parcels.find(|(of, _)| *of == carrier);
         let (length, overdue) = numbers(found.map(|(_, backlog)| *backlog));

@@ -9,13 +9,13 @@ use std::{
 };
 
 use adapter_backoffice::{Health, NotReady};
-use adapter_postgres::{Database, Layout, SchemaState};
+use adapter_postgres::{Database, SchemaState};
 use adapter_sealing::KeyRing;
 use async_trait::async_trait;
 use kernel::{StoreError, error_chain};
 use sd_notify::NotifyState;
 use tokio::{
-    sync::{OnceCell, watch},
+    sync::watch,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -41,9 +41,8 @@ const LOGIN_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct Readiness {
     database: Database,
     sealer: Arc<KeyRing>,
-    /// Set once the keys have been compared successfully.
-    compared: Arc<OnceCell<()>>,
     stopping: Arc<AtomicBool>,
+    /// Set once the database has been found ready, and its keys have been compared.
     reached: Arc<watch::Sender<bool>>,
     /// The result of the last check.
     ready: Arc<AtomicBool>,
@@ -51,60 +50,13 @@ pub(crate) struct Readiness {
     locked_out: Arc<AtomicBool>,
 }
 
-/// Why this program cannot use a schema, and how to fix it; `None` if it can.
-fn schema_problem(state: &SchemaState) -> Option<String> {
-    Some(match state {
-        SchemaState::Ready => return None,
-        SchemaState::StatementsForgotten => {
-            "the pooler in front of the database drops prepared statements: set `max_prepared_statements` (1000, say) in PgBouncer \
-             1.21 or newer, or let it pool sessions"
-                .to_owned()
-        }
-        SchemaState::ReadOnly => {
-            "the database takes no writes, as a standby does: let its URL lead to the primary, or name all hosts in it with \
-             `target_session_attrs=read-write`"
-                .to_owned()
-        }
-        SchemaState::NotUnicode { encoding } => format!(
-            "the database has the encoding {encoding} and not UTF8, so that it cannot hold every name: create one with TEMPLATE \
-             template0 ENCODING 'UTF8'"
-        ),
-        SchemaState::NotEnglish { locale } => format!(
-            "the server's messages are in {locale:?} and have to be in English, since some failures are distinguished by them: set \
-             lc_messages to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
-        ),
-        SchemaState::Forbidden => {
-            "the role may not read the database's tables: migrate as the role that serves (`database.direct_url` and \
-             `database.url` name the same one), or grant it the tables"
-                .to_owned()
-        }
-        SchemaState::Missing => "the database has no schema yet: run `seller-api migrate`".to_owned(),
-        SchemaState::Behind { pending } => {
-            let migrations = if *pending == 1 { "migration" } else { "migrations" };
-            format!("the database lacks {pending} {migrations}: run `seller-api migrate`")
-        }
-        SchemaState::NeedsNewerBinary { oldest } => format!(
-            "the database's schema needs seller-api {oldest} or newer, and this is {}: deploy the newer version",
-            env!("CARGO_PKG_VERSION")
-        ),
-        SchemaState::OtherLayout { found: Layout::Citus } => {
-            "the database's tables are distributed: set `database.layout` to citus".to_owned()
-        }
-        SchemaState::OtherLayout { found: Layout::Single } => {
-            "`database.layout` is citus, and the database's tables are not distributed: run `seller-api migrate --distribute`".to_owned()
-        }
-    })
-}
-
 /// Fails if this program cannot use the database's schema; with `migrates`, only if no migration can fix that. For commands, which do not
 /// wait as `serve` does.
 pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyhow::Result<()> {
     match (database.schema_state().await?, migrates) {
-        (SchemaState::Missing | SchemaState::Behind { .. } | SchemaState::OtherLayout { .. }, true) => Ok(()),
-        (state, _) => match schema_problem(&state) {
-            Some(reason) => Err(Failure(Exit::Unavailable, reason).into()),
-            None => Ok(()),
-        },
+        (SchemaState::Missing | SchemaState::Behind { .. } | SchemaState::OtherLayout { .. }, true)
+        | (SchemaState::Ready, _) => Ok(()),
+        (unfit, _) => Err(Failure(Exit::Unavailable, unfit.to_string()).into()),
     }
 }
 
@@ -114,7 +66,6 @@ impl Readiness {
         Self {
             database,
             sealer,
-            compared: Arc::default(),
             stopping: Arc::default(),
             reached: Arc::default(),
             ready: Arc::default(),
@@ -175,7 +126,7 @@ impl Readiness {
                     false,
                 ) = (&state, was_ready)
                 {
-                    return Failure(Exit::Unavailable, schema_problem(unfit).unwrap_or_default());
+                    return Failure(Exit::Unavailable, unfit.to_string());
                 }
                 self.ready.store(reason == Some(None), Ordering::Relaxed);
                 state.report();
@@ -198,14 +149,13 @@ impl Readiness {
             return Ok(self.unreachable("new connections are refused".to_owned()));
         }
         let state = State::Schema(self.database.schema_state().await?);
-        if state != READY {
+        if state != READY || *self.reached.borrow() {
             return Ok(state);
         }
-        let compared = self.compared.get_or_try_init(|| self.compare_keys()).await;
-        let state = compared.err().unwrap_or(state);
-        if state == READY {
-            self.reached.send_replace(true);
+        if let Err(mismatched) = self.compare_keys().await {
+            return Ok(mismatched);
         }
+        self.reached.send_replace(true);
         Ok(state)
     }
 
@@ -264,12 +214,13 @@ impl State {
     /// Why the service is not ready; never contains the database's address.
     fn not_ready(&self) -> Option<String> {
         match self {
-            Self::Schema(state) => schema_problem(state),
+            Self::Schema(SchemaState::Ready) => None,
+            Self::Schema(unfit) => Some(unfit.to_string()),
             Self::MismatchedKey(reason) => Some(reason.clone()),
-            Self::Unreachable { advice: None, .. } => Some("the database cannot be reached".to_owned()),
-            Self::Unreachable {
-                advice: Some(advice), ..
-            } => Some(format!("the database cannot be reached: {advice}")),
+            Self::Unreachable { advice, .. } => {
+                let advice = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
+                Some(format!("the database cannot be reached{advice}"))
+            }
         }
     }
 
@@ -303,7 +254,7 @@ mod tests {
             (SchemaState::Behind { pending: 1 }, "lacks 1 migration:"),
             (SchemaState::Behind { pending: 2 }, "lacks 2 migrations:"),
         ] {
-            let reason = schema_problem(&state).unwrap();
+            let reason = state.to_string();
             assert!(reason.contains(setting), "{reason}");
         }
     }

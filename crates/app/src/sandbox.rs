@@ -9,6 +9,7 @@ mod seed;
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use adapter_docs_site::Audience;
+use anyhow::bail;
 
 use self::{
     data_dir::{Credentials, DataDir},
@@ -70,7 +71,10 @@ async fn prepare(
     // It serves this machine only, and prints plain addresses.
     config.server.tls = crate::config::TlsConfig::default();
     if options.fresh {
-        database::refuse_fresh(&loaded)?;
+        // It deletes what a sandbox has created, but a configured database may hold other data.
+        if let Some(source) = loaded.source("database.url") {
+            bail!("--fresh works on the private PostgreSQL alone, and a database is named in {source}");
+        }
         data_dir.clear()?;
     }
     if config.keys.sealing.is_empty() {

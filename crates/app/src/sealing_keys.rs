@@ -6,6 +6,7 @@
 
 use adapter_postgres::SealedValues;
 use adapter_sealing::KeyRing;
+use anyhow::ensure;
 use kernel::StoreError;
 
 /// The problems of the configured keys, from a sample of values of each key.
@@ -16,14 +17,6 @@ pub(crate) struct Comparison {
     /// Ids of keys that sealed stored values but are not configured.
     pub(crate) missing: Vec<String>,
 }
-
-/// The first key, which seals, has the id of another key that sealed stored values.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the first key of `keys.sealing` is not the key that sealed the stored values under its id {0:?}: put that one in its place, \
-     or give this one a new id"
-)]
-pub(crate) struct MismatchedKey(String);
 
 /// Opens a sample of values of each key.
 pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Comparison, StoreError> {
@@ -40,12 +33,14 @@ pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Com
 
 impl Comparison {
     /// Fails if the first key, which seals, is mismatched.
-    pub(crate) fn refuse_sealing(&self, ring: &KeyRing) -> Result<(), MismatchedKey> {
+    pub(crate) fn refuse_sealing(&self, ring: &KeyRing) -> anyhow::Result<()> {
         let first = ring.first_id();
-        match self.mismatched.iter().find(|id| *id == first) {
-            Some(id) => Err(MismatchedKey(id.clone())),
-            None => Ok(()),
-        }
+        ensure!(
+            self.mismatched.iter().all(|id| id != first),
+            "the first key of `keys.sealing` is not the key that sealed the stored values under its id {first:?}: put that one in its \
+             place, or give this one a new id"
+        );
+        Ok(())
     }
 
     /// Logs which values cannot be read.

@@ -7,7 +7,6 @@ use actix_web::dev::{Server, ServerHandle};
 use adapter_docs_site::Audience;
 use anyhow::anyhow;
 use futures_util::future::join_all;
-use ipnet::IpNet;
 use kernel::error_chain;
 use sd_notify::NotifyState;
 use tokio::{
@@ -17,7 +16,7 @@ use tokio::{
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    config::{Config, Loaded, ServerConfig, WorkersMode},
+    config::{Config, Loaded, WorkersMode},
     external_services::ExternalServices,
     http_server::BoundSocket,
     logging,
@@ -79,7 +78,8 @@ impl Service {
         tls: Tls,
     ) -> anyhow::Result<Self> {
         let public_url = config.server.public_url_at(public.address());
-        for network in all_address_networks(&config.server) {
+        let trusted = config.server.trusted_proxies.iter().map(|proxy| proxy.0);
+        for network in trusted.filter(|network| network.prefix_len() == 0) {
             tracing::warn!(
                 "ANY client is trusted to set `X-Forwarded-For`, and so chooses the address by which it is limited and logged: \
                  `server.trusted_proxies` contains {network}; list the proxies alone"
@@ -131,12 +131,6 @@ impl Service {
         })
         .await
     }
-}
-
-/// The trusted networks that contain every IPv4 or every IPv6 address.
-fn all_address_networks(server: &ServerConfig) -> impl Iterator<Item = IpNet> {
-    let trusted = server.trusted_proxies.iter().map(|proxy| proxy.0);
-    trusted.filter(|network| network.prefix_len() == 0)
 }
 
 /// The time limit for exporting the last spans.

@@ -8,19 +8,19 @@ use std::{
 };
 
 use actix_web::{dev::Server, web::ServiceConfig};
-use adapter_backoffice::{BackOffice, BackOfficeSettings};
-use adapter_docs_site::{Audience, Docs, DocsSettings};
+use adapter_backoffice::BackOffice;
+use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings as ApiSettings, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
-use adapter_sealing::{Argon2Hasher, HashingBounds, KeyError, KeyRing, SystemRandomness};
+use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
-use ipnet::IpNet;
 use offers::OfferChanges;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
-use web::{Tasks, client_ip::TrustedProxies};
+use usecases::sign_in::AttemptLimits;
+use web::{ServiceSettings, Tasks, TrustedProxies};
 
 use crate::{
     config::Config,
@@ -46,8 +46,7 @@ const CONNECTIONS_OF_CHANGES: usize = 2;
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
-    pub(crate) public_url: String,
-    docs_url: String,
+    service: Arc<ServiceSettings>,
     pub(crate) database: Database,
     offer_changes: Option<Arc<dyn OfferChanges>>,
     pub(crate) sealer: Arc<KeyRing>,
@@ -75,7 +74,9 @@ pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
 
 /// The configured sealing keys.
 pub(crate) fn sealer(config: &Config) -> anyhow::Result<Arc<KeyRing>> {
-    Ok(Arc::new(config.keys.ring().map_err(without_keys)?))
+    Ok(Arc::new(
+        config.keys.ring().context("configuration key `keys.sealing`")?,
+    ))
 }
 
 /// The schedule of parcel look-ups at carriers.
@@ -97,8 +98,7 @@ impl Shared {
         let metrics = Metrics::install()?;
         let database = database(config)?.with_sealer(sealer.clone());
         Ok(Self {
-            docs_url: docs_url(config, &public_url),
-            public_url,
+            service: Arc::new(service_settings(config, public_url)),
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
             passwords: Arc::new(Argon2Hasher::new(PASSWORD_HASHES)),
@@ -165,21 +165,21 @@ impl Shared {
         listener: TcpListener,
         tls: Option<ServerConfig>,
     ) -> anyhow::Result<Server> {
-        let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
+        let shared = self.clone();
         let options = ListenerOptions {
             threads: processors().min(BACKOFFICE_THREADS),
             tls,
             // A long poll must end when its client disconnects.
             half_closed: false,
         };
-        let configure = move || adapter_backoffice::configure(shared.backoffice_state(&settings));
+        let configure = move || adapter_backoffice::configure(shared.backoffice_state());
         self.serve(listener, options, configure)
     }
 
     /// The server of a process that runs only workers: probes and metrics.
     pub(crate) fn probes(&self, listener: TcpListener) -> anyhow::Result<Server> {
-        let (shared, settings) = (self.clone(), Arc::new(self.backoffice_settings()));
-        let configure = move || adapter_backoffice::configure_probes(shared.backoffice_state(&settings));
+        let shared = self.clone();
+        let configure = move || adapter_backoffice::configure_probes(shared.backoffice_state());
         let options = ListenerOptions {
             threads: 1,
             tls: None,
@@ -218,6 +218,7 @@ impl Shared {
             sealer: self.sealer.clone(),
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
+            service: Arc::clone(&self.service),
             settings: Arc::clone(settings),
         }
     }
@@ -236,23 +237,19 @@ impl Shared {
             sealer: self.sealer.clone(),
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
+            service: Arc::clone(&self.service),
             settings: Arc::clone(settings),
         }
     }
 
     /// The documentation, with a reference generated from this program.
     fn docs(&self, audience: Audience) -> anyhow::Result<Docs> {
-        let settings = DocsSettings {
-            public_url: self.public_url.clone(),
-            service_name: self.config.server.service_name.clone(),
-            audience,
-            trusted_proxies: TrustedProxies::new(self.trusted_proxies()),
-        };
-        let openapi = adapter_http::openapi(&self.public_url, &self.docs_url);
-        Ok(Docs::new(&settings, &openapi, self.randomness.clone())?)
+        let service = Arc::clone(&self.service);
+        let openapi = adapter_http::openapi(&service.public_url, &service.docs_url);
+        Ok(Docs::new(service, audience, &openapi, self.randomness.clone())?)
     }
 
-    fn backoffice_state(&self, settings: &Arc<BackOfficeSettings>) -> BackOffice {
+    fn backoffice_state(&self) -> BackOffice {
         let (metrics, database) = (self.metrics.clone(), self.database.clone());
         BackOffice {
             units: self.database.units(),
@@ -270,73 +267,46 @@ impl Shared {
             tasks: self.tasks.clone(),
             health: Arc::new(self.readiness.clone()),
             metrics: Arc::new(move || metrics.render(&database)),
-            settings: Arc::clone(settings),
+            service: Arc::clone(&self.service),
         }
     }
 
-    fn trusted_proxies(&self) -> impl Iterator<Item = IpNet> + '_ {
-        self.config.server.trusted_proxies.iter().map(|proxy| proxy.0)
-    }
-
     fn http_settings(&self) -> ApiSettings {
-        let Config {
-            server,
-            oauth,
-            rate_limit,
-            ..
-        } = &*self.config;
+        let oauth = &self.config.oauth;
         ApiSettings {
-            public_url: self.public_url.clone(),
-            realm: server.service_name.clone(),
-            default_rate_limit: rate_limit.default,
             access_token_ttl: oauth.access_token_ttl.time_delta(),
             refresh_token_ttl: oauth.refresh_token_ttl.time_delta(),
             token_limit_per_ip: oauth.token_limit_per_ip,
             token_limit_per_client: oauth.token_limit_per_client,
             authorize_limit_per_ip: oauth.authorize_limit_per_ip,
-            docs_url: self.docs_url.clone(),
-            trusted_proxies: self.trusted_proxies().collect(),
-            addresses: self.config.webhooks.addresses.into(),
-            body_timeout: server.body_timeout.0,
-            idempotency_lease: self.config.idempotency.lease.0,
+            addresses: self.config.webhooks.addresses,
             clock: Arc::clone(&self.external.clock),
         }
     }
 
     fn panel_settings(&self) -> PanelSettings {
-        let server = &self.config.server;
+        let Config { oauth, panel, .. } = &*self.config;
         PanelSettings {
-            public_url: self.public_url.clone(),
-            service_name: server.service_name.clone(),
-            docs_url: self.docs_url.clone(),
-            code_ttl: self.config.oauth.code_ttl.time_delta(),
-            attempts: self.config.panel.attempts(),
-            default_rate_limit: self.config.rate_limit.default,
-            trusted_proxies: self.trusted_proxies().collect(),
-            body_timeout: server.body_timeout.0,
-        }
-    }
-
-    fn backoffice_settings(&self) -> BackOfficeSettings {
-        let server = &self.config.server;
-        BackOfficeSettings {
-            realm: server.service_name.clone(),
-            public_url: self.public_url.clone(),
-            trusted_proxies: TrustedProxies::new(self.trusted_proxies()),
-            default_rate_limit: self.config.rate_limit.default,
-            body_timeout: server.body_timeout.0,
-            idempotency_lease: self.config.idempotency.lease.0,
+            code_ttl: oauth.code_ttl.time_delta(),
+            attempts: AttemptLimits {
+                per_address: panel.sign_in_limit_per_ip,
+                longest_delay: panel.sign_in_longest_delay.0,
+            },
         }
     }
 }
 
-fn without_keys(error: KeyError) -> anyhow::Error {
-    match error {
-        KeyError::None => anyhow!(
-            "no key is configured: make one with `seller-api admin keys generate`, and set it as `keys.sealing` or \
-             SELLER_API__KEYS__SEALING"
-        ),
-        other => anyhow::Error::new(other).context("configuration key `keys.sealing`"),
+fn service_settings(config: &Config, public_url: String) -> ServiceSettings {
+    let server = &config.server;
+    let proxies = server.trusted_proxies.iter().map(|proxy| proxy.0);
+    ServiceSettings {
+        docs_url: docs_url(config, &public_url),
+        public_url,
+        name: server.service_name.clone(),
+        default_rate_limit: config.rate_limit.default,
+        trusted_proxies: TrustedProxies::new(proxies),
+        body_timeout: server.body_timeout.0,
+        idempotency_lease: config.idempotency.lease.0,
     }
 }
 

@@ -12,22 +12,18 @@ mod routine;
 use std::sync::{Arc, atomic::AtomicBool};
 
 use accounts::AccountMail;
-use kernel::error_chain;
+use kernel::{MailQueue, Mailer, error_chain};
 use orders::ShipmentMail;
 use tokio::select;
 
 use self::{
     deliveries::{Deliveries, Reconciliation},
     housekeeping::{Cleaning, Statistics, Usage},
-    mails::Mails,
+    mails::{Kind, Mails},
     parcels::{Parcels, QuotaLimitedCarriers},
     routine::{Routine, run_routine},
 };
-use crate::{
-    config::Period,
-    external_services::{ExternalServices, Mailers},
-    wiring::{Shared, poll_schedule},
-};
+use crate::{external_services::ExternalServices, wiring::Shared};
 
 /// Concurrent batches of parcels, so that slow carriers delay few others.
 const PARCEL_WORKERS: usize = 3;
@@ -74,7 +70,8 @@ impl Shared {
             ..
         } = &self.external;
         if let Some(mailer) = mailer {
-            self.send_mails(mailer);
+            self.send_mails::<ShipmentMail>(self.database.mail_queue(), mailer.clone());
+            self.send_mails::<AccountMail>(self.database.account_mail_queue(), mailer.clone());
         } else {
             tracing::warn!("mails wait until a server is configured: `mail.host`");
         }
@@ -87,52 +84,23 @@ impl Shared {
         };
         for _ in 0..PARCEL_WORKERS {
             self.run_routine(Parcels {
-                queue: self.database.tracking_queue(),
+                shared: self.clone(),
                 carriers: Arc::clone(&carriers),
-                units: self.database.units(),
-                randomness: self.randomness.clone(),
-                schedule: poll_schedule(&self.config),
             });
         }
-        self.deliver_webhooks();
-        self.run_routine(Cleaning {
-            database: self.database.clone(),
-            buyers_after: self.config.retention.buyer_data.map(Period::time_delta),
-        });
-        self.run_routine(Statistics(self.database.clone()));
+        self.run_routine(Deliveries(self.clone()));
+        self.run_routine(Reconciliation(self.clone()));
+        self.run_routine(Cleaning(self.clone()));
+        self.run_routine(Statistics(self.clone()));
         tracing::info!("workers started");
     }
 
-    fn send_mails(&self, mailer: &Arc<dyn Mailers>) {
-        self.run_routine(Mails::<ShipmentMail> {
-            queue: self.database.mail_queue(),
-            mailer: mailer.clone(),
+    fn send_mails<M: Kind>(&self, queue: Arc<dyn MailQueue<M>>, mailer: Arc<dyn Mailer<M>>) {
+        self.run_routine(Mails {
+            queue,
+            mailer,
             randomness: self.randomness.clone(),
             is_failing: AtomicBool::default(),
-        });
-        self.run_routine(Mails::<AccountMail> {
-            queue: self.database.account_mail_queue(),
-            mailer: mailer.clone(),
-            randomness: self.randomness.clone(),
-            is_failing: AtomicBool::default(),
-        });
-    }
-
-    fn deliver_webhooks(&self) {
-        let (config, external) = (&self.config.webhooks, &self.external);
-        self.run_routine(Deliveries {
-            queues: self.database.subscription_queues(),
-            sender: external.receivers.clone(),
-            randomness: self.randomness.clone(),
-            clock: Arc::clone(&external.clock),
-            queued: self.database.queued(),
-            schedule: config.retry_schedule(),
-            slots: config.slots(),
-            tasks: self.tasks.clone(),
-            ready: self.readiness.flag(),
-        });
-        self.run_routine(Reconciliation {
-            queues: self.database.subscription_queues(),
         });
     }
 

@@ -16,7 +16,7 @@ pub enum Failure<R> {
 
 impl<R> Failure<R> {
     /// Converts the refusal into that of another use case.
-    pub(crate) fn refused_as<S: From<R>>(self) -> Failure<S> {
+    pub fn refused_as<S: From<R>>(self) -> Failure<S> {
         match self {
             Self::Refused(refusal) => Failure::Refused(refusal.into()),
             Self::Store(error) => Failure::Store(error),

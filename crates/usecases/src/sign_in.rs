@@ -13,13 +13,14 @@ use oauth::{Limiter, Quota, RateCounter, SecretHash, Subject};
 
 use crate::{ActingSeller, Failure, sellers::NotOpen, sellers::lock_open};
 
+/// Attempts a minute for one account without a delay. Each further one waits one second longer than the one before.
+const UNDELAYED_PER_ACCOUNT: u64 = 5;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptLimits {
     /// Attempts a minute from one address; those beyond are refused.
     pub per_address: u32,
-    /// Attempts a minute for one account without a delay. Each further one waits one second longer than the one before.
-    pub undelayed_per_account: u32,
-    /// The longest wait.
+    /// The longest wait of an attempt.
     pub longest_delay: Duration,
 }
 
@@ -48,9 +49,7 @@ pub async fn count_attempt(
     let by_account = rates
         .count(Limiter::SignInByAccount, Subject::account(email))
         .await?;
-    let beyond = by_account
-        .place
-        .saturating_sub(u64::from(limits.undelayed_per_account));
+    let beyond = by_account.place.saturating_sub(UNDELAYED_PER_ACCOUNT);
     let delay = Duration::from_secs(beyond).min(limits.longest_delay);
     Ok(AttemptDelay::After(delay))
 }

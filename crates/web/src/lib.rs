@@ -43,6 +43,7 @@ pub use client_ip::{ClientAddress, TrustedProxies};
 pub use code::Code;
 pub use error::{Error, MapRefusal};
 pub use json::Json;
+pub use listener::ServiceSettings;
 pub use problem::{Entry, Problem, to_sentence};
 pub use request_span::RequestSpan;
 pub use tasks::{TaskPanicked, Tasks};

@@ -1,5 +1,6 @@
 //! What differs between listeners: callers, the checks before a route, operations.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use actix_web::http::Method;
 use kernel::{IdempotencyClaims, KeySpace, Randomness};
 use usecases::UnitOfWork;
 
+use crate::client_ip::TrustedProxies;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::problem::Problem;
@@ -65,8 +67,32 @@ pub struct Ports<'a> {
     pub randomness: &'a dyn Randomness,
     /// Runs writes beyond the end of their request.
     pub tasks: &'a Tasks,
-    /// The time limit for a body to arrive.
+    pub service: &'a ServiceSettings,
+}
+
+/// The settings that the public listener, the panel, the documentation and the back office share.
+pub struct ServiceSettings {
+    /// The public origin and OAuth issuer, without a trailing slash. If it is https, cookies are `Secure` and browsers are told to use only
+    /// https.
+    pub public_url: String,
+    /// The name of the service: on every page, and the realm in `WWW-Authenticate`.
+    pub name: String,
+    /// The address of the documentation.
+    pub docs_url: String,
+    /// Requests per minute of an application without its own limit.
+    pub default_rate_limit: NonZeroU32,
+    /// The proxies whose `X-Forwarded-For` is trusted.
+    pub trusted_proxies: TrustedProxies,
+    /// The time limit for a body to arrive; in an import, for its next piece.
     pub body_timeout: Duration,
-    /// The lease of a claim on an idempotency key: a claim that is not released expires after this time.
+    /// The lease of a claim on an idempotency key: a claim that is not released expires after this time (contract's decision: 60 s). It
+    /// must be longer than the longest request with a key, about 30 s; otherwise a request may lose its claim and then changes nothing.
     pub idempotency_lease: Duration,
+}
+
+impl ServiceSettings {
+    /// Whether browsers reach the service over https.
+    pub fn is_https(&self) -> bool {
+        self.public_url.starts_with("https://")
+    }
 }

@@ -72,7 +72,7 @@ async fn check_and_execute<L: Listener>(
         Effect::Read | Effect::Write => {
             let limits = BodyLimits {
                 cap: L::BODY_CAP,
-                within: listener.ports().body_timeout,
+                within: listener.ports().service.body_timeout,
             };
             request.body(limits).await.map_err(Error::closing)?
         }

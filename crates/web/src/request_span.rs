@@ -4,6 +4,7 @@
 
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode};
+use kernel::SPANS;
 use opentelemetry::Context;
 use opentelemetry::trace::TraceContextExt;
 use tracing::field::{Empty, display};
@@ -14,9 +15,6 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use crate::meters::label;
 use crate::trace_id::TraceId;
 use crate::traceparent::{self, UntrustedParent};
-
-/// The target of everything that goes to traces but not to the log.
-pub const SPANS: &str = "spans";
 
 /// The span of one request. Clones share it.
 #[derive(Clone, Debug)]

@@ -75,7 +75,7 @@ async fn run_claimed<L: Listener, W: Write<L>>(
     claim: &Claim,
 ) -> Result<Reply, Error> {
     let (state, deadline) = (Arc::clone(&call.state), call.deadline);
-    let (claims, lease) = (state.ports().claims, state.ports().idempotency_lease);
+    let (claims, lease) = (state.ports().claims, state.ports().service.idempotency_lease);
 
     let claimed = deadline.run(claims.claim(claim, lease)).await;
     match claimed.unwrap_or_else(|overdue| Err(overdue.into())) {

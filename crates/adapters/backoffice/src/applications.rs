@@ -20,11 +20,11 @@ use web::decode::{FieldSet, boolean, integer, list, nullable, object, optional, 
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
-use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
+use web::{Code, Entry, Error, MapRefusal, Problem, ServiceSettings, Violations, to_sentence};
 
 use crate::policy::operator;
 use crate::validation::{self, OrDefault};
-use crate::{Access, BackOffice, BackOfficeSettings};
+use crate::{Access, BackOffice};
 
 /// The largest limit that an operator can set, in requests per minute (D104).
 const RATE_LIMIT_MAX: u32 = 10_000_000;
@@ -47,7 +47,7 @@ struct ApplicationView<'a> {
 }
 
 impl<'a> ApplicationView<'a> {
-    fn of(application: &'a Application, settings: &BackOfficeSettings) -> Self {
+    fn of(application: &'a Application, service: &ServiceSettings) -> Self {
         Self {
             client_id: application.client_id.to_string(),
             seller_id: application.owner.to_string(),
@@ -59,10 +59,7 @@ impl<'a> ApplicationView<'a> {
             redirect_uris: &application.redirect_uris,
             scopes: names(application.scopes),
             status: application.status.as_str(),
-            rate_limit: application
-                .rate_limit
-                .unwrap_or(settings.default_rate_limit)
-                .get(),
+            rate_limit: application.rate_limit.unwrap_or(service.default_rate_limit).get(),
             created_at: Timestamp::new(application.created_at),
         }
     }
@@ -177,7 +174,7 @@ impl Read<BackOffice> for ReadApplication {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let application = call.state.applications.client(self.id).await?;
         let application = application.ok_or_else(Problem::not_found)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.settings))
+        Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }
 }
 
@@ -210,7 +207,7 @@ impl Write<BackOffice> for AdjustApplication {
         let change = (self.limit, self.scopes);
         let adjusted = adjust_application(tx, tx, operator(call)?, self.id, change).await;
         let application = adjusted.map_refusal(problem)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.settings))
+        Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }
 }
 
@@ -291,7 +288,7 @@ impl<M: Transition> Write<BackOffice> for Move<M> {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let moved = change_status(tx, tx, operator(call)?, self.id, M::MOVE).await;
         let application = moved.map_refusal(problem)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.settings))
+        Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }
 }
 

@@ -17,9 +17,7 @@ mod routes;
 mod sellers;
 mod validation;
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::changes::ChangeReader;
 use ::offers::OfferReader;
@@ -31,11 +29,10 @@ use kernel::{IdempotencyClaims, Randomness};
 use oauth::ApplicationReader;
 use thiserror::Error;
 use usecases::UnitOfWork;
-use web::client_ip::TrustedProxies;
 use web::front::Front;
 use web::listener::Listener;
 use web::route::Route;
-use web::{Tasks, pipeline};
+use web::{ServiceSettings, Tasks, pipeline};
 
 pub use importer::{ImportError, ImportReport, Importer, RejectedLine};
 pub use policy::Access;
@@ -74,24 +71,7 @@ pub struct BackOffice {
     pub health: Arc<dyn Health>,
     /// Renders `/metrics` in the Prometheus text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
-    pub settings: Arc<BackOfficeSettings>,
-}
-
-/// Settings of the listener.
-#[derive(Debug, Clone)]
-pub struct BackOfficeSettings {
-    /// The realm in `WWW-Authenticate`.
-    pub realm: String,
-    /// The origin of the panel for sellers, without a trailing slash.
-    pub public_url: String,
-    /// The proxies that are trusted to report client addresses, for the audit log.
-    pub trusted_proxies: TrustedProxies,
-    /// Requests per minute of an application without its own limit.
-    pub default_rate_limit: NonZeroU32,
-    /// The time limit for a body to arrive; in an import, for its next piece.
-    pub body_timeout: Duration,
-    /// The lease of a request on its idempotency key: longer than any request can take (D49).
-    pub idempotency_lease: Duration,
+    pub service: Arc<ServiceSettings>,
 }
 
 /// Whether this process can do its work.
@@ -128,7 +108,7 @@ fn serve(
     table: &'static [Route<BackOffice>],
 ) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let proxies = office.settings.trusted_proxies.clone();
+        let proxies = office.service.trusted_proxies.clone();
         let front = Front::internal(name, proxies, office.randomness.as_ref());
         let office = Arc::new(office);
         config.default_service(front.route(move |request| {

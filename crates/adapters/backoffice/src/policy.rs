@@ -55,8 +55,7 @@ impl Listener for BackOffice {
             claims: &self.claims,
             randomness: self.randomness.as_ref(),
             tasks: &self.tasks,
-            body_timeout: self.settings.body_timeout,
-            idempotency_lease: self.settings.idempotency_lease,
+            service: &self.service,
         }
     }
 
@@ -78,7 +77,7 @@ impl Listener for BackOffice {
             Some(hash) => deadline.run(operators.operator(hash)).await??,
             None => None,
         };
-        let row = row.ok_or_else(|| Problem::unauthorized(&self.settings.realm))?;
+        let row = row.ok_or_else(|| Problem::unauthorized(&self.service.name))?;
         request.record_caller(CallerId::Operator(row.id));
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
@@ -87,7 +86,7 @@ impl Listener for BackOffice {
     }
 
     fn permit(&self, caller: &Option<Operator>, access: Access) -> Result<(), Problem> {
-        let realm = &self.settings.realm;
+        let realm = &self.service.name;
         match (access, caller) {
             (Access::Open, _) | (Access::Read, Some(_)) => Ok(()),
             (Access::Write, Some(operator)) if !operator.read_only => Ok(()),
@@ -111,5 +110,5 @@ impl Listener for BackOffice {
 /// The calling operator, for the audit log.
 pub(crate) fn operator(call: &Call<BackOffice>) -> Result<ActingOperator, Problem> {
     let caller = call.caller.map(|operator| operator.acting);
-    caller.ok_or_else(|| Problem::unauthorized(&call.state.settings.realm))
+    caller.ok_or_else(|| Problem::unauthorized(&call.state.service.name))
 }

@@ -90,7 +90,7 @@ impl Write<BackOffice> for CreateSeller {
             email: self.email.clone(),
             password: self.hash.clone(),
         };
-        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
+        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
         let by = (operator(call)?, &request);
         let registered = register_seller(tx, tx, randomness, by, public_url, tx.now()).await;
         let seller = registered.map_refusal(|refusal| {
@@ -241,7 +241,7 @@ impl Operation<BackOffice> for MakeSignInLink {
 impl Write<BackOffice> for MakeSignInLink {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let of = (operator(call)?, self.seller);
-        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
+        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
         let link = create_sign_in_link(tx, randomness, of, public_url, tx.now())
             .await
             .map_refusal(link_problem)?;
@@ -280,7 +280,7 @@ impl Write<BackOffice> for InviteSeller {
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let of = (operator(call)?, self.seller);
-        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.settings.public_url);
+        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
         let link = invite(tx, randomness, of, public_url, tx.now())
             .await
             .map_refusal(link_problem)?;

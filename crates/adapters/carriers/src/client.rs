@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use kernel::SPANS;
 use orders::{Carrier, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
 use reqwest::header::{HeaderName, HeaderValue};
 use tokio::{
@@ -14,7 +15,7 @@ use url::Url;
 use crate::{
     apis::{Api, Failure, Reading},
     breaker::{CircuitBreaker, Outcome, Permit},
-    http::{Http, Response, SPANS},
+    http::{Http, Response},
     tokens::TokenCache,
 };
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Clock, error_chain};
+use kernel::{Clock, SPANS, error_chain};
 use opentelemetry::{Context, trace::TraceContextExt as _};
 use orders::Carrier;
 use reqwest::{
@@ -15,9 +15,6 @@ use tracing::{Instrument as _, Span, field::Empty};
 use url::Url;
 
 use crate::{CarrierSettings, SetupError, apis::Failure};
-
-/// The target of spans. The log excludes it.
-pub(crate) const SPANS: &str = "spans";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 

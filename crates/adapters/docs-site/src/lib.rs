@@ -16,5 +16,5 @@ mod sources;
 mod tests;
 
 pub use listener::{Docs, configure};
-pub use site::{DocsError, DocsSettings};
+pub use site::DocsError;
 pub use sources::Audience;

@@ -17,9 +17,10 @@ use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
 use web::trace_id::X_TRACE_ID;
-use web::{TrustedProxies, head};
+use web::{ServiceSettings, head};
 
-use crate::site::{DocsError, DocsSettings, Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
+use crate::site::{DocsError, Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
+use crate::sources::Audience;
 
 /// Pages change only with the program.
 const FIVE_MINUTES: &str = "public, max-age=300";
@@ -40,22 +41,21 @@ const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src
 pub struct Docs {
     site: Arc<Site>,
     randomness: Arc<dyn Randomness>,
-    proxies: TrustedProxies,
-    is_https: bool,
+    service: Arc<ServiceSettings>,
 }
 
 impl Docs {
-    /// Renders every page; `openapi` is the program's OpenAPI document as JSON. `randomness` makes trace ids.
+    /// Renders every page for these readers; `openapi` is the program's OpenAPI document as JSON. `randomness` makes trace ids.
     pub fn new(
-        settings: &DocsSettings,
+        service: Arc<ServiceSettings>,
+        readers: Audience,
         openapi: &str,
         randomness: Arc<dyn Randomness>,
     ) -> Result<Self, DocsError> {
         Ok(Self {
-            site: Arc::new(Site::new(settings, openapi)?),
+            site: Arc::new(Site::new(&service, readers, openapi)?),
             randomness,
-            proxies: settings.trusted_proxies.clone(),
-            is_https: settings.public_url.starts_with("https://"),
+            service,
         })
     }
 }
@@ -66,7 +66,11 @@ pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let pages = || {
             let docs = docs.clone();
-            let front = Front::public("docs", docs.proxies.clone(), docs.randomness.as_ref());
+            let front = Front::public(
+                "docs",
+                docs.service.trusted_proxies.clone(),
+                docs.randomness.as_ref(),
+            );
             front.route(move |request| ready(docs.answer(request)))
         };
         config.route("/", pages());
@@ -87,7 +91,7 @@ impl Docs {
         };
         let headers = response.headers_mut();
         headers.insert(X_TRACE_ID, request.trace_id.to_header_value());
-        secure(headers, request.path(), self.is_https);
+        secure(headers, request.path(), self.service.is_https());
         request.end(response, route, is_too_large)
     }
 

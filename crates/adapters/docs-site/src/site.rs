@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pulldown_cmark::HeadingLevel;
 use serde_json::Value;
 use thiserror::Error;
-use web::TrustedProxies;
+use web::ServiceSettings;
 
 use crate::markdown::{self, Section};
 use crate::search::{Index, LONGEST_QUERY, Passage, SearchResults};
@@ -25,20 +25,6 @@ pub(crate) const SEARCH_PAGE: &str = "/docs/search";
 const RELEASED_ORIGIN: &str = "http://127.0.0.1:8080";
 
 const HTML: &str = "text/html; charset=utf-8";
-
-/// The configuration of the documentation.
-#[derive(Debug, Clone)]
-pub struct DocsSettings {
-    /// The public origin, without a trailing slash. Ids and links of the feed begin with it; if it is https, browsers are told to use only
-    /// https.
-    pub public_url: String,
-    /// The name of the service on every page.
-    pub service_name: String,
-    /// Decides which pages there are.
-    pub audience: Audience,
-    /// The proxies whose `X-Forwarded-For` is trusted.
-    pub trusted_proxies: TrustedProxies,
-}
 
 /// The site could not be rendered.
 #[derive(Debug, Error)]
@@ -112,13 +98,13 @@ struct Layout<'a> {
 #[derive(Template)]
 #[template(path = "reference.html")]
 struct Reference<'a> {
-    settings: &'a DocsSettings,
+    service: &'a ServiceSettings,
 }
 
 #[derive(Template)]
 #[template(path = "home.html")]
 struct Home<'a> {
-    settings: &'a DocsSettings,
+    service: &'a ServiceSettings,
 }
 
 #[derive(Template)]
@@ -130,13 +116,12 @@ struct Results<'a> {
 
 impl Site {
     /// Renders everything; `openapi` is the document that the program serves.
-    pub(crate) fn new(settings: &DocsSettings, openapi: &str) -> Result<Self, DocsError> {
-        let DocsSettings {
-            public_url,
-            service_name,
-            audience,
-            ..
-        } = settings;
+    pub(crate) fn new(
+        service: &ServiceSettings,
+        audience: Audience,
+        openapi: &str,
+    ) -> Result<Self, DocsError> {
+        let public_url = &service.public_url;
         let operations = operations(&serde_json::from_str(openapi)?);
         let reference = Page {
             section: REFERENCE,
@@ -146,12 +131,12 @@ impl Site {
         };
         let home = Page {
             address: HOME.to_owned(),
-            ..Page::unlisted(HOME_TITLE, Home { settings }.render()?)
+            ..Page::unlisted(HOME_TITLE, Home { service }.render()?)
         };
         let mut pages = vec![home, reference];
         let mut passages: Vec<_> = operations.iter().map(|(_, passage)| passage.clone()).collect();
-        for source in sources::pages(*audience) {
-            pages.push(Page::read(source, *audience, &mut passages));
+        for source in sources::pages(audience) {
+            pages.push(Page::read(source, audience, &mut passages));
         }
         // A stable sort: within a section the order is that of the sources.
         pages.sort_by_key(|page| SECTIONS.iter().position(|name| *name == page.section));
@@ -164,7 +149,7 @@ impl Site {
                 label: page.label.clone(),
             });
         let navigation = Navigation {
-            service: service_name.clone(),
+            service: service.name.clone(),
             links: links.collect(),
         };
         let mut documents = BTreeMap::new();
@@ -172,9 +157,9 @@ impl Site {
             let html = Document::new(navigation.render(page, "")?, HTML);
             documents.insert(page.address.clone(), html);
         }
-        let reference = Document::new(Reference { settings }.render()?, HTML);
+        let reference = Document::new(Reference { service }.render()?, HTML);
         documents.insert(REFERENCE_PAGE.to_owned(), reference);
-        for (address, media_type, text) in sources::plain_files(*audience) {
+        for (address, media_type, text) in sources::plain_files(audience) {
             // A released document gets this server's origin, so that it differs from `/openapi.json` only by real changes.
             let text = match media_type {
                 "application/json" => text.replace(RELEASED_ORIGIN, public_url),
@@ -184,7 +169,7 @@ impl Site {
         }
         let feed = changelog::feed(
             public_url,
-            service_name,
+            &service.name,
             &sources::text_of(sources::CHANGELOG_FILE),
         )?;
         let feed = Document::new(feed, "application/atom+xml; charset=utf-8");

@@ -2,13 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::path::Path;
+use std::time::Duration;
 
 use atom_syndication::Feed;
-use web::TrustedProxies;
+use web::{ServiceSettings, TrustedProxies};
 
 use crate::markdown::{self, Rendered};
-use crate::site::{DocsSettings, Site};
+use crate::site::Site;
 use crate::sources::Audience;
 use crate::{changelog, sources};
 
@@ -24,13 +26,16 @@ fn site() -> Site {
 }
 
 fn site_for(audience: Audience) -> Site {
-    let settings = DocsSettings {
+    let service = ServiceSettings {
         public_url: "https://api.example.com".to_owned(),
-        service_name: "Kettles & Co".to_owned(),
-        audience,
+        name: "Kettles & Co".to_owned(),
+        docs_url: "https://api.example.com/docs".to_owned(),
+        default_rate_limit: NonZeroU32::MIN,
         trusted_proxies: TrustedProxies::default(),
+        body_timeout: Duration::ZERO,
+        idempotency_lease: Duration::ZERO,
     };
-    Site::new(&settings, OPENAPI).unwrap()
+    Site::new(&service, audience, OPENAPI).unwrap()
 }
 
 /// Every HTML page.

@@ -16,9 +16,7 @@ mod usage;
 mod view;
 mod webhooks;
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::offers::{OfferChanges, OfferReader};
 use ::orders::{CarrierLookup, OrderReader};
@@ -26,7 +24,6 @@ use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
 use bytes::Bytes;
 use chrono::TimeDelta;
-use ipnet::IpNet;
 use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
 use oauth::{ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter};
 use usecases::UnitOfWork;
@@ -34,7 +31,7 @@ use web::front::Front;
 use web::listener::Listener;
 use web::request::{Answer, Request};
 use web::route::is_under;
-use web::{Tasks, TrustedProxies, pipeline};
+use web::{ServiceSettings, Tasks, pipeline};
 
 pub use authorization_server::endpoints;
 pub use openapi::openapi;
@@ -76,17 +73,12 @@ pub struct Public {
     pub randomness: Arc<dyn Randomness>,
     /// Runs writes beyond the end of their request.
     pub tasks: Tasks,
+    pub service: Arc<ServiceSettings>,
     pub settings: Arc<HttpSettings>,
 }
 
 /// The configuration of the listener.
 pub struct HttpSettings {
-    /// The public origin and OAuth issuer, without a trailing slash.
-    pub public_url: String,
-    /// The realm in `WWW-Authenticate`.
-    pub realm: String,
-    /// Requests per minute of an application without its own limit; also shown in responses to requests that were not counted.
-    pub default_rate_limit: NonZeroU32,
     /// The lifetime of an access token (contract: 12 hours).
     pub access_token_ttl: TimeDelta,
     /// The lifetime of a refresh token (contract: 90 days).
@@ -97,17 +89,8 @@ pub struct HttpSettings {
     pub token_limit_per_client: u32,
     /// Calls of `/oauth/authorize` per minute from one address (60).
     pub authorize_limit_per_ip: u32,
-    /// The address of the documentation, in the metadata.
-    pub docs_url: String,
-    /// The proxies whose `X-Forwarded-For` is trusted.
-    pub trusted_proxies: Vec<IpNet>,
     /// The addresses that webhooks may be sent to.
     pub addresses: AddressPolicy,
-    /// The time limit for a client to send a body.
-    pub body_timeout: Duration,
-    /// The lease of a claim on an idempotency key: a claim that is not released expires after this time (contract's decision: 60 s). It
-    /// must be longer than the longest request with a key, about 30 s; otherwise a request may lose its claim and then changes nothing.
-    pub idempotency_lease: Duration,
     /// The process clock, for the end of the window in responses to requests that were not counted.
     pub clock: Arc<dyn Clock>,
 }
@@ -116,10 +99,13 @@ pub struct HttpSettings {
 /// remaining request.
 pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let settings = &state.settings;
-        let proxies = TrustedProxies::new(settings.trusted_proxies.iter().copied());
-        let document = openapi::served(&settings.public_url, &settings.docs_url);
-        let front = Front::public(Public::NAME, proxies, state.randomness.as_ref());
+        let service = &state.service;
+        let document = openapi::served(&service.public_url, &service.docs_url);
+        let front = Front::public(
+            Public::NAME,
+            service.trusted_proxies.clone(),
+            state.randomness.as_ref(),
+        );
         let state = Arc::new(state);
         config.default_service(front.route(move |request| {
             let (state, document) = (Arc::clone(&state), document.clone());

@@ -48,14 +48,13 @@ impl Listener for Public {
             claims: &self.claims,
             randomness: self.randomness.as_ref(),
             tasks: &self.tasks,
-            body_timeout: self.settings.body_timeout,
-            idempotency_lease: self.settings.idempotency_lease,
+            service: &self.service,
         }
     }
 
     /// A request that is not counted gets the limit of a new application and learns nothing about existing ones (D2).
     fn response_context(&self) -> ResponseContext {
-        let limit = self.settings.default_rate_limit.get();
+        let limit = self.service.default_rate_limit.get();
         let now = self.settings.clock.now().timestamp();
         let window = i64::from(WINDOW_SECONDS);
         let left = window.saturating_sub(now.rem_euclid(window));
@@ -79,7 +78,7 @@ impl Listener for Public {
     ) -> Result<Principal, Error> {
         check_user_agent(request.headers())?;
 
-        let unauthorized = || Problem::unauthorized(&self.settings.realm);
+        let unauthorized = || Problem::unauthorized(&self.service.name);
         let token = bearer(request.headers()).and_then(BearerToken::parse);
         let token = token.ok_or_else(unauthorized)?;
         let admission = deadline
@@ -100,7 +99,7 @@ impl Listener for Public {
     fn permit(&self, principal: &Principal, scope: Option<Scope>) -> Result<(), Problem> {
         match scope {
             Some(scope) if !principal.may(scope) => {
-                Err(Problem::insufficient_scope(scope.as_str(), &self.settings.realm))
+                Err(Problem::insufficient_scope(scope.as_str(), &self.service.name))
             }
             _ => Ok(()),
         }

@@ -3,6 +3,7 @@
 use std::{net::IpAddr, num::NonZeroU16, time::Duration};
 
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SenderSettings {
@@ -54,9 +55,12 @@ impl SmtpSettings {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// `mail.security`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Security {
     /// STARTTLS (RFC 3207). If the server does not offer it, nothing is sent.
+    #[default]
     StartTls,
     /// TLS from the first byte (RFC 8314).
     Tls,

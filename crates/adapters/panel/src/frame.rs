@@ -1,12 +1,13 @@
 //! The frame of every page: title, navigation, language, links, and the notice about a completed action.
 
 use oauth::Scope;
+use web::ServiceSettings;
 use web::route::is_under;
 
+use crate::assets;
 use crate::language::Language;
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::texts::Texts;
-use crate::{PanelSettings, assets};
 
 /// The data of every template.
 pub(crate) struct Frame {
@@ -31,13 +32,13 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// The frame of a failure page: it has no forms, and no links to pages that might not exist.
-    pub(crate) fn bare(settings: &PanelSettings, language: Language, title: String) -> Self {
+    pub(crate) fn bare(service: &ServiceSettings, language: Language, title: String) -> Self {
         Self {
             t: language.texts(),
             language,
             title,
-            service: settings.service_name.clone(),
-            docs_url: settings.docs_url.clone(),
+            service: service.name.clone(),
+            docs_url: service.docs_url.clone(),
             style: assets::STYLE.path(),
             icon: assets::ICON.path(),
             switch: String::new(),
@@ -55,7 +56,7 @@ impl PageRequest {
         Frame {
             csrf: self.browser.csrf_token(),
             switch: self.in_other_language(),
-            ..Frame::bare(&self.panel.settings, self.language, title.into())
+            ..Frame::bare(&self.panel.service, self.language, title.into())
         }
     }
 

@@ -19,20 +19,17 @@ mod texts;
 
 pub use routes::{Access, pages};
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
 
 use accounts::{PanelReader, PasswordHasher, SellerReader};
 use actix_web::web::{ServiceConfig, scope};
 use chrono::TimeDelta;
-use ipnet::IpNet;
 use kernel::{Randomness, Sealer};
 use oauth::{ApplicationReader, GrantReader, RateCounter};
 use usecases::UnitOfWork;
 use usecases::sign_in::AttemptLimits;
 use web::front::Front;
-use web::{Tasks, TrustedProxies};
+use web::{ServiceSettings, Tasks};
 use webhooks::SubscriptionReader;
 
 /// The ports and settings of the panel.
@@ -60,41 +57,22 @@ pub struct Panel {
     pub randomness: Arc<dyn Randomness>,
     /// Runs writes beyond the end of their request.
     pub tasks: Tasks,
+    pub service: Arc<ServiceSettings>,
     pub settings: Arc<PanelSettings>,
 }
 
 /// The configuration of the panel.
 pub struct PanelSettings {
-    /// The public origin and OAuth issuer, without a trailing slash. If it is https, cookies are `Secure` and browsers are told to use only
-    /// https.
-    pub public_url: String,
-    /// The name of the service on every page.
-    pub service_name: String,
-    /// The address of the documentation.
-    pub docs_url: String,
     /// The lifetime of an authorization code (contract: 10 minutes).
     pub code_ttl: TimeDelta,
     /// The limits of sign-in attempts.
     pub attempts: AttemptLimits,
-    /// Requests per minute of an application without its own limit.
-    pub default_rate_limit: NonZeroU32,
-    /// The proxies whose `X-Forwarded-For` is trusted.
-    pub trusted_proxies: Vec<IpNet>,
-    /// The time limit for a browser to send a form.
-    pub body_timeout: Duration,
-}
-
-impl PanelSettings {
-    /// Whether browsers reach the panel over https.
-    pub(crate) fn https(&self) -> bool {
-        self.public_url.starts_with("https://")
-    }
 }
 
 /// Serves `/panel` and everything below it; call it once per server thread, before the listener that takes every remaining request.
 pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let proxies = TrustedProxies::new(panel.settings.trusted_proxies.iter().copied());
+        let proxies = panel.service.trusted_proxies.clone();
         let front = Front::public("panel", proxies, panel.randomness.as_ref());
         let panel = Arc::new(panel);
         let route = front.route(move |request| pipeline::answer(Arc::clone(&panel), request));

@@ -4,13 +4,16 @@
 //! On Citus, a statement must name its seller (`seller_id = $1`): others go to every shard, or are refused. The
 //! statements with a form of their own for it are found by [`Layout::Citus`].
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     connection::{Connector, error::is_permission_denied, url},
     migrations::{CONNECT_TIMEOUT, MigrateError, take_lock},
 };
 
 /// `database.layout`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// All tables on one server.
     #[default]

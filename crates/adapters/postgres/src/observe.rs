@@ -5,12 +5,10 @@
 
 use std::panic::Location;
 
+use kernel::SPANS;
 use metrics::Histogram;
 use tokio::time::Instant;
 use tracing::{Instrument, Level, Span, field::Empty};
-
-/// The target of spans that go to traces and not to the log.
-const SPANS: &str = "spans";
 
 /// Statement durations, labelled by use.
 #[derive(Clone)]

@@ -9,44 +9,50 @@ use crate::{
     sql::sql,
 };
 
-/// Whether this program can work with the database's schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Whether this program can work with the database's schema; displayed as why not, and how to fix it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaState {
-    /// This program can work with it.
+    #[error("ready")]
     Ready,
-    /// Cannot be determined: a pooler in between loses prepared statements.
+    #[error(
+        "the pooler in front of the database drops prepared statements: set `max_prepared_statements` (1000, say) in PgBouncer 1.21 or \
+         newer, or let it pool sessions"
+    )]
     StatementsForgotten,
-    /// Not usable: the server is read-only, as a standby is.
+    #[error(
+        "the database takes no writes, as a standby does: let its URL lead to the primary, or name all hosts in it with \
+         `target_session_attrs=read-write`"
+    )]
     ReadOnly,
-    /// Not usable: its encoding is not UTF8.
-    NotUnicode {
-        /// `server_encoding`.
-        encoding: String,
-    },
-    /// The server's messages are not in English, and some errors are recognised by them.
-    NotEnglish {
-        /// `lc_messages`.
-        locale: String,
-    },
-    /// The role may not read the schema.
+    #[error(
+        "the database has the encoding {encoding} and not UTF8, so that it cannot hold every name: create one with TEMPLATE template0 \
+         ENCODING 'UTF8'"
+    )]
+    NotUnicode { encoding: String },
+    #[error(
+        "the server's messages are in {locale:?} and have to be in English, since some failures are distinguished by them: set \
+         lc_messages to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
+    )]
+    NotEnglish { locale: String },
+    #[error(
+        "the role may not read the database's tables: migrate as the role that serves (`database.direct_url` and `database.url` name \
+         the same one), or grant it the tables"
+    )]
     Forbidden,
-    /// The database has no schema.
+    #[error("the database has no schema yet: run `seller-api migrate`")]
     Missing,
-    /// Migrations of this program have not been applied.
-    Behind {
-        /// The number of missing migrations.
-        pending: usize,
-    },
-    /// The tables are distributed, and the settings say otherwise, or the other way round.
-    OtherLayout {
-        /// Of the database.
-        found: Layout,
-    },
-    /// The schema requires a newer program.
-    NeedsNewerBinary {
-        /// The oldest program version that can work with it.
-        oldest: String,
-    },
+    #[error("the database lacks {pending} migration{}: run `seller-api migrate`", if *pending == 1 { "" } else { "s" })]
+    Behind { pending: usize },
+    #[error("{}", match found {
+        Layout::Citus => "the database's tables are distributed: set `database.layout` to citus",
+        Layout::Single => "`database.layout` is citus, and the database's tables are not distributed: run `seller-api migrate --distribute`",
+    })]
+    OtherLayout { found: Layout },
+    #[error(
+        "the database's schema needs seller-api {oldest} or newer, and this is {}: deploy the newer version",
+        env!("CARGO_PKG_VERSION")
+    )]
+    NeedsNewerBinary { oldest: String },
 }
 
 pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<SchemaState, StoreError> {

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use kernel::SPANS;
 use opentelemetry::{
     Context, KeyValue,
     trace::{Link, SpanContext, SpanKind, TraceContextExt, TraceId, TracerProvider as _},
@@ -26,7 +27,7 @@ use tracing_subscriber::{
     filter::{LevelFilter, filter_fn},
 };
 use url::Url;
-use web::{request_span::SPANS, traceparent::UntrustedParent};
+use web::traceparent::UntrustedParent;
 
 use self::exporter::Exporter;
 pub use self::exporter::{Header, NoHeader};

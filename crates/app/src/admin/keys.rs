@@ -88,8 +88,12 @@ async fn status(loaded: &Loaded, format: Format) -> anyhow::Result<()> {
     for (key, by_column) in counts {
         let state = if compared.mismatched.contains(&key) {
             "wrong"
+        } else if key == ring.first_id() {
+            "seals"
+        } else if ring.ids().any(|id| id == key) {
+            "opens"
         } else {
-            state(&ring, &key)
+            "missing"
         };
         rows.extend(SealedValues::columns().map(|column| KeyRow {
             key: key.clone(),
@@ -114,17 +118,6 @@ impl Listed for KeyRow {
 
     fn object(&self) -> Value {
         json!({ "key": self.key, "state": self.state, "column": self.column, "values": self.values })
-    }
-}
-
-/// The role of a key in this configuration.
-fn state(ring: &KeyRing, key: &str) -> &'static str {
-    if key == ring.first_id() {
-        "seals"
-    } else if ring.ids().any(|id| id == key) {
-        "opens"
-    } else {
-        "missing"
     }
 }
 
@@ -158,10 +151,10 @@ async fn reseal(loaded: &Loaded, dry: bool, format: Format) -> anyhow::Result<()
 fn fail_if_incomplete(ring: &KeyRing, outcome: &Resealed) -> anyhow::Result<()> {
     let (mut reasons, busy) = (Vec::new(), outcome.busy);
     for (key, count) in &outcome.unopened {
-        let why = if state(ring, key) == "missing" {
-            "which is not in `keys.sealing`: put it there, or they stay unreadable"
-        } else {
+        let why = if ring.ids().any(|id| id == key) {
             "though it is in `keys.sealing`: they were changed, or the id is that of another key"
+        } else {
+            "which is not in `keys.sealing`: put it there, or they stay unreadable"
         };
         reasons.push(format!("{count} values do not open under the key {key:?}, {why}"));
     }

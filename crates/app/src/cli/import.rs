@@ -41,6 +41,7 @@ pub(super) enum Command {
 
 /// The size of a read, in bytes.
 const CHUNK_SIZE: usize = 256 * 1024;
+const BROKE_OFF: &str = "the import broke off; it may be repeated from its start";
 const BAR: &str = "{bar:40} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left";
 const COUNTER: &str = "{spinner} {bytes}  {msg}  {bytes_per_sec}";
 
@@ -89,17 +90,11 @@ async fn feed(
         let Some(read) = chunk.get(..length).filter(|read| !read.is_empty()) else {
             break;
         };
-        importer
-            .feed(read)
-            .await
-            .context("the import broke off; it may be repeated from its start")?;
+        importer.feed(read).await.context(BROKE_OFF)?;
         progress.inc(u64::try_from(length).unwrap_or_default());
         progress.set_message(format!("{} lines", importer.lines_read()));
     }
-    let report = importer
-        .finish()
-        .await
-        .context("the import broke off; it may be repeated from its start")?;
+    let report = importer.finish().await.context(BROKE_OFF)?;
     progress.finish_and_clear();
     Ok(report)
 }

@@ -2,11 +2,7 @@
 
 use std::path::PathBuf;
 
-use figment::{
-    Figment,
-    error::{Actual, Kind},
-    value::Value,
-};
+use figment::{Figment, error::Kind, value::Value};
 
 use super::reference::{Key, keys};
 
@@ -38,14 +34,8 @@ pub struct Fault {
     pub set_in: Option<String>,
 }
 
-impl ConfigError {
-    /// Converts the errors of merging and parsing the layers.
-    pub(super) fn refused(errors: figment::Error, layers: &Figment) -> Self {
-        Self::Faults(errors.into_iter().map(|error| refused(error, layers)).collect())
-    }
-}
-
-fn refused(error: figment::Error, layers: &Figment) -> Fault {
+/// The fault of an error of merging and parsing the layers.
+pub(super) fn refused(error: figment::Error, layers: &Figment) -> Fault {
     let mut name = error.path.join(".");
     let key = key_at(&name);
     if let Some(list) = key.filter(|key| key.is_list()) {
@@ -60,10 +50,9 @@ fn refused(error: figment::Error, layers: &Figment) -> Fault {
         Kind::Message(reason) => reason,
         Kind::UnknownField(_, known) => unknown(&name, known),
         Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
-        Kind::InvalidType(found, _) | Kind::InvalidValue(found, _) if !secret => {
-            format!("must be {expected}, not {}", displayed(&found))
+        Kind::InvalidType(..) | Kind::InvalidValue(..) | Kind::InvalidLength(..) => {
+            format!("must be {expected}")
         }
-        Kind::InvalidType(..) | Kind::InvalidValue(..) => format!("must be {expected}"),
         _ if secret => "cannot be used".to_owned(),
         other => format!("cannot be used: {other}"),
     };
@@ -82,25 +71,13 @@ fn key_at(name: &str) -> Option<&'static Key> {
     })
 }
 
-fn displayed(found: &Actual) -> String {
-    match found {
-        Actual::Unsigned(number) => number.to_string(),
-        Actual::Signed(number) => number.to_string(),
-        Actual::Float(number) => number.to_string(),
-        Actual::Str(text) if text.is_empty() => "an empty text".to_owned(),
-        Actual::Str(text) => format!("`{text}`"),
-        other => other.to_string(),
-    }
-}
-
 /// The longest value that a message quotes, in bytes.
 const MAX_QUOTED: usize = 80;
 
 /// Adds the value to a reason that says only what is required. Never adds a secret, or a value that may contain one, such as a URL with
 /// credentials before the `@`.
 pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String {
-    let is_rule =
-        reason.starts_with("must be ") && !reason.starts_with("must be set") && !reason.contains(", not ");
+    let is_rule = reason.starts_with("must be ") && !reason.starts_with("must be set");
     if !is_rule || key_at(key).is_none_or(Key::is_secret) {
         return reason;
     }
@@ -109,6 +86,10 @@ pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String 
         Ok(Value::String(_, text)) if text.len() <= MAX_QUOTED && !text.contains(['@', '\n']) => {
             format!("{reason}, not `{text}`")
         }
+        Ok(value @ (Value::Num(..) | Value::Bool(..))) => match serde_json::to_string(&value) {
+            Ok(text) => format!("{reason}, not `{text}`"),
+            Err(_) => reason,
+        },
         _ => reason,
     }
 }

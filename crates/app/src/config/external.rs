@@ -11,7 +11,6 @@ use adapter_mail::{
 use adapter_sealing::SystemClock;
 use adapter_telemetry::{Header, NoHeader, Settings as TelemetrySettings};
 use adapter_webhook_sender::SenderSettings;
-use chrono::TimeDelta;
 use kernel::error_chain;
 use orders::Carrier;
 use schemars::JsonSchema;
@@ -41,7 +40,11 @@ pub struct MailConfig {
     #[schemars(extend("x-range" = "from 1 to 65535"))]
     pub port: Option<NonZeroU16>,
     /// Protection of the connection.
-    pub security: MailSecurity,
+    #[schemars(
+        with = "String",
+        extend("x-kind" = "`starttls`: TLS after the greeting. `tls`: TLS from the first byte. `plain`: None: only to a server on the same machine.")
+    )]
+    pub security: Security,
     /// The account at the server. If unset, the program does not authenticate.
     pub username: Option<String>,
     /// Its password.
@@ -70,19 +73,6 @@ pub struct MailConfig {
     pub folder: Option<PathBuf>,
 }
 
-/// `mail.security`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MailSecurity {
-    /// TLS after the greeting.
-    #[default]
-    Starttls,
-    /// TLS from the first byte.
-    Tls,
-    /// None: only to a server on the same machine.
-    Plain,
-}
-
 impl MailConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
         let set = [self.username.is_some(), self.password.is_some()];
@@ -98,14 +88,12 @@ impl MailConfig {
             (Some(_), Some(_)) => {
                 return Err(fault("mail.folder", "must not be set beside mail.host"));
             }
-            (Some(host), None) => {
-                let mailer = SmtpMailer::new(&self.sender()?, &self.smtp(host)?, clock);
-                Some(Arc::new(mailer.map_err(|error| mail_fault(&error))?))
-            }
-            (None, Some(folder)) => {
-                let mailer = FolderMailer::new(&self.sender()?, folder, clock);
-                Some(Arc::new(mailer.map_err(|error| mail_fault(&error))?))
-            }
+            (Some(host), None) => Some(Arc::new(SmtpMailer::new(
+                &self.sender()?,
+                &self.smtp(host)?,
+                clock,
+            )?)),
+            (None, Some(folder)) => Some(Arc::new(FolderMailer::new(&self.sender()?, folder, clock)?)),
         })
     }
 
@@ -124,11 +112,7 @@ impl MailConfig {
         let credentials = self.username.clone().zip(self.password.as_ref());
         Ok(SmtpSettings {
             port: self.port.map(NonZeroU16::get),
-            security: match self.security {
-                MailSecurity::Starttls => Security::StartTls,
-                MailSecurity::Tls => Security::Tls,
-                MailSecurity::Plain => Security::Plain,
-            },
+            security: self.security,
             credentials: credentials.map(|(username, password)| Credentials {
                 username,
                 password: password.0.clone(),
@@ -144,17 +128,21 @@ impl MailConfig {
     }
 }
 
-fn mail_fault(error: &SettingsError) -> Fault {
-    let key = match error {
-        SettingsError::SenderName => "mail.sender_name",
-        SettingsError::SenderAddress(_) | SettingsError::SenderAddressBeyondAscii => "mail.sender_address",
-        SettingsError::Host => "mail.host",
-        SettingsError::PlainBeyondLoopback => "mail.security",
-        SettingsError::HelloName => "mail.hello_name",
-        SettingsError::NoTime => "mail.timeout",
-        SettingsError::Tls(_) => "mail.root_certificates",
-    };
-    fault(key, format!("cannot be used: {}", error_chain(error)))
+impl From<SettingsError> for Fault {
+    fn from(error: SettingsError) -> Self {
+        let key = match error {
+            SettingsError::SenderName => "mail.sender_name",
+            SettingsError::SenderAddress(_) | SettingsError::SenderAddressBeyondAscii => {
+                "mail.sender_address"
+            }
+            SettingsError::Host => "mail.host",
+            SettingsError::PlainBeyondLoopback => "mail.security",
+            SettingsError::HelloName => "mail.hello_name",
+            SettingsError::NoTime => "mail.timeout",
+            SettingsError::Tls(_) => "mail.root_certificates",
+        };
+        fault(key, format!("cannot be used: {}", error_chain(&error)))
+    }
 }
 
 /// Reads a file of root certificates.
@@ -273,7 +261,7 @@ struct CarrierSection<'a> {
     daily_limit: Option<u32>,
 }
 
-impl CarrierSection<'_> {
+impl<'a> CarrierSection<'a> {
     fn missing_half(&self) -> Option<Fault> {
         let section = format!("carriers.{}", self.carrier.as_str());
         let are_set = self.credentials.map(|secret| secret.is_some());
@@ -296,9 +284,7 @@ impl CarrierSection<'_> {
             ..account
         })
     }
-}
 
-impl<'a> CarrierSection<'a> {
     fn new(carrier: Carrier, credentials: [(&'static str, &'a Option<Secret>); 2]) -> Self {
         Self {
             carrier,
@@ -408,7 +394,11 @@ impl CarriersConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct WebhooksConfig {
     /// Which receivers are allowed.
-    pub addresses: AddressesMode,
+    #[schemars(
+        with = "String",
+        extend("x-kind" = "`public`: HTTPS to the public internet: the contract's rule. `any`: Also plain HTTP, and private and loopback addresses: for local development alone.")
+    )]
+    pub addresses: AddressPolicy,
     /// Networks that never get a delivery, whatever `addresses` says.
     pub deny_networks: Vec<Network>,
     /// Time limit for one attempt, from the name's look-up to the status.
@@ -416,9 +406,9 @@ pub struct WebhooksConfig {
     #[default(Period(Duration::from_secs(10)))]
     pub attempt_timeout: Period,
     /// The delays after the end of each failed attempt: five, so that there are six attempts.
-    #[schemars(extend("x-range" = "five, from 1ms to 30d each"))]
-    #[default(RetrySchedule::default().0.map(|delay| Period(delay.to_std().unwrap_or_default())).into())]
-    pub retry_delays: Vec<Period>,
+    #[schemars(extend("x-range" = "five durations from 1ms to 30d"))]
+    #[default(RetrySchedule::default().0.map(|delay| Period(delay.to_std().unwrap_or_default())))]
+    pub retry_delays: [Period; 5],
     /// Concurrent attempts of one process. Failing receivers get half of them at most.
     #[schemars(extend("x-range" = "from 1 to 4096"))]
     #[default(NonZeroU16::MIN.saturating_add(Slots::default().attempts - 1))]
@@ -429,48 +419,21 @@ pub struct WebhooksConfig {
     pub root_certificates: Option<PathBuf>,
 }
 
-/// `webhooks.addresses`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AddressesMode {
-    /// HTTPS to the public internet: the contract's rule.
-    #[default]
-    Public,
-    /// Also plain HTTP, and private and loopback addresses: for local development alone.
-    Any,
-}
-
-impl From<AddressesMode> for AddressPolicy {
-    fn from(mode: AddressesMode) -> Self {
-        match mode {
-            AddressesMode::Public => Self::Public,
-            AddressesMode::Any => Self::Any,
-        }
-    }
-}
-
 impl WebhooksConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
         let bounds = Duration::from_millis(1)..=Duration::from_hours(30 * 24);
         let mut faults = Vec::new();
-        if self.schedule().is_none() || !self.retry_delays.iter().all(|delay| bounds.contains(&delay.0)) {
-            let rule = "must be five durations from 1ms to 30d, such as 1m,5m,30m,2h,12h";
+        if !self.retry_delays.iter().all(|delay| bounds.contains(&delay.0)) {
+            let rule = "must be five durations from 1ms to 30d";
             faults.push(fault("webhooks.retry_delays", rule));
         }
         faults.extend(read_roots("webhooks.root_certificates", self.root_certificates.as_ref()).err());
         faults
     }
 
-    /// The delays between attempts; `None` unless there are exactly five.
-    fn schedule(&self) -> Option<RetrySchedule> {
-        let delays = self.retry_delays.iter().copied().map(Period::time_delta);
-        let delays: [TimeDelta; 5] = delays.collect::<Vec<_>>().try_into().ok()?;
-        Some(RetrySchedule(delays))
-    }
-
     /// The delays between the attempts of a delivery.
     pub fn retry_schedule(&self) -> RetrySchedule {
-        self.schedule().unwrap_or_default()
+        RetrySchedule(self.retry_delays.map(Period::time_delta))
     }
 
     /// The concurrency of a worker.
@@ -481,7 +444,7 @@ impl WebhooksConfig {
     /// The settings of the webhook sender, which presents itself by the service's name and `docs_url`.
     pub fn sender(&self, service_name: &str, docs_url: &str) -> Result<SenderSettings, Fault> {
         let rules = AddressRules {
-            policy: self.addresses.into(),
+            policy: self.addresses,
             deny: self.deny_networks.iter().map(|network| network.0).collect(),
         };
         Ok(SenderSettings {

@@ -11,7 +11,11 @@ use figment::{
     value::{Dict, Map, Value},
 };
 
-use super::{Config, ConfigError, Fault, LogFormat, error::with_value, reference::keys};
+use super::{
+    Config, ConfigError, Fault, LogFormat,
+    error::{refused, with_value},
+    reference::keys,
+};
 
 /// The prefix of environment variables.
 const PREFIX: &str = "SELLER_API__";
@@ -149,19 +153,20 @@ impl Sources {
     pub fn load(self) -> Result<Loaded, ConfigError> {
         let (figment, outcome) = self.merged();
         outcome?;
-        let config: Config = figment
-            .extract_lossy()
-            .map_err(|errors| ConfigError::refused(errors, &figment))?;
-        let mut faults = config.faults();
+        let config = figment.extract_lossy::<Config>().map_err(|errors| {
+            ConfigError::Faults(errors.into_iter().map(|error| refused(error, &figment)).collect())
+        })?;
+        let loaded = Loaded { config, figment };
+        let mut faults = loaded.config.faults();
         let names = self.environment.iter().map(|(name, _)| name.as_str());
-        faults.extend(config.tracing.foreign_variables(names));
+        faults.extend(loaded.config.tracing.foreign_variables(names));
         for fault in &mut faults {
-            fault.reason = with_value(&figment, &fault.key, mem::take(&mut fault.reason));
-            fault.set_in = source(&figment, &fault.key);
+            fault.reason = with_value(&loaded.figment, &fault.key, mem::take(&mut fault.reason));
+            fault.set_in = loaded.source(&fault.key);
         }
         faults.extend(self.environment.iter().filter_map(misspelled));
         if faults.is_empty() {
-            return Ok(Loaded { config, figment });
+            return Ok(loaded);
         }
         Err(ConfigError::Faults(faults))
     }
@@ -187,12 +192,6 @@ fn misspelled((name, value): &(String, String)) -> Option<Fault> {
     })
 }
 
-/// The source of a key's value; `None` for a default.
-fn source(figment: &Figment, key: &str) -> Option<String> {
-    let metadata = figment.find_metadata(key);
-    metadata.map(|metadata| metadata.name.to_string())
-}
-
 /// A configuration with the sources of its values.
 #[derive(Clone)]
 pub struct Loaded {
@@ -204,7 +203,8 @@ pub struct Loaded {
 impl Loaded {
     /// The source of a key's value; `None` for a default.
     pub fn source(&self, key: &str) -> Option<String> {
-        source(&self.figment, key)
+        let metadata = self.figment.find_metadata(key);
+        metadata.map(|metadata| metadata.name.to_string())
     }
 
     /// Writes a section's own keys, then its inner sections.

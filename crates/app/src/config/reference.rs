@@ -47,7 +47,10 @@ impl Key {
             ("`true` or `false`", _) => "true or false",
             ("number", Some(range)) => range,
             ("number", None) => "a whole number from 0 on",
-            _ if self.is_list() => "a list (an array in TOML, separated by commas in the environment)",
+            _ if self.is_list() => self
+                .range
+                .as_deref()
+                .unwrap_or("a list (an array in TOML, separated by commas in the environment)"),
             _ => "a text",
         }
         .to_owned()
@@ -85,7 +88,7 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
 fn collect(name: &str, schema: &Value, read_by: &str, sections: &mut Vec<Section>) {
     let (inner, own): (Vec<_>, Vec<_>) =
         properties(schema).partition(|(_, value)| value.get("properties").is_some());
-    let key = |(key, schema): &(&str, &Value)| Key {
+    let key = |(key, schema): &(&String, &Value)| Key {
         name: format!("{name}.{key}"),
         kind: kind(schema),
         default: schema
@@ -111,16 +114,10 @@ fn collect(name: &str, schema: &Value, read_by: &str, sections: &mut Vec<Section
     }
 }
 
-/// The members of a section, by name.
-fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
+/// The members of a section, by name, as maps of JSON are sorted.
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let mut properties = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, schema)| (name.as_str(), schema))
-        .collect::<Vec<_>>();
-    properties.sort_by_key(|(name, _)| *name);
-    properties.into_iter()
+    properties.into_iter().flatten()
 }
 
 fn text<'a>(schema: &'a Value, member: &str) -> &'a str {

@@ -76,9 +76,9 @@ server.service_name=two words | `server.service_name` must be
 server.workers=some | must be one of all, none
 server.drain=5 | not `5`
 server.drain=2h | from 0s to 1h, not `2h`
-server.threads=0 | must be from 1 to 512, not 0
+server.threads=0 | must be from 1 to 512, not `0`
 server.tls.key= | `server.tls.key` must be the path of a file
-oauth.token_limit_per_ip=-1 | must be from 1 to 10000000, not -1
+oauth.token_limit_per_ip=-1 | must be from 1 to 10000000, not `-1`
 database.pool_size=many | must be from 1 to 1000, not `many`
 database.pool_size= | not an empty text
 database.direct_url=hush | `database.direct_url` is no URL of the form
@@ -164,7 +164,7 @@ const REFUSED_FILES: &str = "\
 [server] / bind = \"127.0.0.1:1\" / bind = \"\" | line 3: duplicate key
 [database] / url = postgres://u:hush@db/x | line 2: 
 [servre] / bind = \"127.0.0.1:1\" | did you mean `server`?
-[server] / drain = 5 | must be a duration such as 500ms, 1m or 12h, not 5
+[server] / drain = 5 | must be a duration such as 500ms, 1m or 12h, not `5`
 [tracing] / sample_ratio = nan | `tracing.sample_ratio` must be from 0 to 1
 [tracing] / sample_ratio = -inf | `tracing.sample_ratio` must be from 0 to 1
 [keys] / sealing = { a = \"hush\" } | `keys.sealing` 

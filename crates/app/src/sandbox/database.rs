@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use adapter_postgres::{Database, distribute, migrate};
+use adapter_postgres::{Database, Layout, distribute, migrate};
 use anyhow::{Context as _, bail};
 use kernel::StoreError;
 use private_postgres::Cluster;
 use tokio::task::spawn_blocking;
 
 use super::data_dir::{CLAIM, DataDir};
-use crate::config::{LayoutMode, Loaded};
+use crate::config::Loaded;
 
 /// The name of the mark in the database that identifies a sandbox.
 const MARK: &str = "kind";
@@ -20,21 +20,11 @@ pub(super) struct SandboxDatabase {
     pub(super) url: String,
     /// The URL for migrations.
     direct_url: String,
-    layout: LayoutMode,
+    layout: Layout,
     /// The source of the configured URL; `None` for a private cluster.
     named_in: Option<String>,
     /// The private PostgreSQL, restarted if it dies.
     cluster: Option<Arc<Cluster>>,
-}
-
-/// `--fresh` deletes what a sandbox has created, but a configured database may hold other data.
-pub(super) fn refuse_fresh(loaded: &Loaded) -> anyhow::Result<()> {
-    match loaded.source("database.url") {
-        Some(source) => {
-            bail!("--fresh works on the private PostgreSQL alone, and a database is named in {source}")
-        }
-        None => Ok(()),
-    }
 }
 
 impl SandboxDatabase {
@@ -76,7 +66,7 @@ impl SandboxDatabase {
         spawn_blocking(move || migrate(&direct_url, &mut |_| {}))
             .await?
             .context("cannot migrate the database")?;
-        if self.layout == LayoutMode::Citus {
+        if self.layout == Layout::Citus {
             distribute(&self.direct_url, false)
                 .await
                 .context("cannot distribute the database")?;

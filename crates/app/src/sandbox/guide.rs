@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use webhooks::AddressPolicy;
+
 use super::data_dir::Credentials;
-use crate::config::AddressesMode;
 
 /// The text, from `guide.txt`. Its calls work unchanged in a POSIX shell with curl.
-pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: AddressesMode) -> String {
+pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: AddressPolicy) -> String {
     let file = data_dir.join("credentials.json");
     let seller = credentials.sellers.first();
     let Some((seller, application)) = seller.and_then(|seller| Some((seller, seller.applications.first()?)))
@@ -14,11 +15,11 @@ pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: Addres
         return format!("The sandbox is ready: see {}", file.display());
     };
     let (receivers, receiver) = match addresses {
-        AddressesMode::Public => (
+        AddressPolicy::Public => (
             "Receivers have to be public and https;\n  # start with `--webhook-addresses any` to try one on this machine",
             "https://example.com/hooks",
         ),
-        AddressesMode::Any => (
+        AddressPolicy::Any => (
             "ANY address may be a receiver here,\n  # this machine included: never run a real service so",
             "http://127.0.0.1:9000/hooks",
         ),

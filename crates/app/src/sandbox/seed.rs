@@ -3,8 +3,6 @@
 //! Secrets are readable only when they are created, so the credentials are written to a file before the COMMIT. At the next start the
 //! database shows whether it was committed.
 
-use std::fmt::Display;
-
 use accounts::{
     Email, NewOperatorToken, PasswordHash, PasswordHasher as _, PersonalTokenRequest, SellerName,
 };
@@ -94,13 +92,6 @@ fn readable(random: &[u8; 32]) -> String {
 /// A refusal means that the plan breaks a rule.
 type SeedError = Failure<anyhow::Error>;
 
-fn refused<R: Display>(failure: Failure<R>) -> SeedError {
-    match failure {
-        Failure::Refused(refusal) => Failure::Refused(anyhow!("{refusal}")),
-        Failure::Store(error) => Failure::Store(error),
-    }
-}
-
 fn invalid(error: impl Into<anyhow::Error>) -> SeedError {
     Failure::Refused(error.into())
 }
@@ -172,7 +163,7 @@ impl Seeding<'_> {
         // No invitations are sent: every seller has a password.
         let seller = register_seller(tx, tx, &self.randomness, request, "", tx.now())
             .await
-            .map_err(refused)?;
+            .map_err(Failure::refused_as)?;
         let mut applications = Vec::new();
         for application in &plan.applications {
             applications.push(self.application(tx, seller.id, application).await?);
@@ -218,7 +209,7 @@ impl Seeding<'_> {
         let by = (owner, Registrar::Seller);
         let registered = register_application(tx, tx, &self.randomness, by, registration, tx.now())
             .await
-            .map_err(refused)?;
+            .map_err(Failure::refused_as)?;
         let moves: &[Transition] = match plan.status.as_deref() {
             Some("active") => &[Transition::Accept],
             Some("suspended") => &[Transition::Accept, Transition::Suspend],
@@ -228,7 +219,7 @@ impl Seeding<'_> {
         for step in moves {
             let by = ActingOperator::CommandLine;
             let application = change_status(tx, tx, by, registered.client_id, *step).await;
-            status = application.map_err(refused)?.status;
+            status = application.map_err(Failure::refused_as)?.status;
         }
         Ok(ApplicationCredentials {
             client_id: registered.client_id.to_string(),
@@ -247,7 +238,12 @@ impl Seeding<'_> {
             expires_at: None,
         };
         let issued = issue_personal_token((tx, tx, tx), &self.randomness, seller, request, tx.now()).await;
-        Ok(issued.map_err(refused)?.token.token.reveal().to_owned())
+        Ok(issued
+            .map_err(Failure::refused_as)?
+            .token
+            .token
+            .reveal()
+            .to_owned())
     }
 
     /// Adds the seller's offers, with timestamps over the last weeks.
@@ -279,7 +275,7 @@ impl Seeding<'_> {
         let after = |eighths| tx.now() - age + age * eighths / 8;
         let request = self.request(shops, (seller, n), plan)?;
         let placed = place_order(tx, tx, &self.randomness, &request, after(0)).await;
-        let id = placed.map_err(refused)?.id;
+        let id = placed.map_err(Failure::refused_as)?.id;
         for step in &plan.steps {
             let (settlement, at) = match step {
                 Step::Pay => (Settlement::Pay, after(1)),
@@ -292,7 +288,7 @@ impl Seeding<'_> {
                 }
             };
             let settled = settle_order(tx, tx, &OrderRef::Id(id), settlement, at).await;
-            settled.map_err(refused)?;
+            settled.map_err(Failure::refused_as)?;
         }
         let is_shared = plan.lines.iter().any(|(of, ..)| *of != seller);
         let concerned = plan.lines.iter().filter(|_| plan.steps == [Step::Pay]);
@@ -371,7 +367,7 @@ impl Seeding<'_> {
             raw_code: "TRANSIT".to_owned(),
         });
         let reported = record_report(tx, &self.randomness, seller, &report, tracking_report, at).await;
-        reported.map_err(refused)?;
+        reported.map_err(Failure::refused_as)?;
         // The shipment was days ago, so its mail is not sent now.
         Ok(tx.forget_mails(order).await?)
     }

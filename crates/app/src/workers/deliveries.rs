@@ -1,13 +1,13 @@
 //! Delivers webhooks, records metrics, and wakes queues that were missed.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Clock, Randomness, StoreError};
+use kernel::{Clock, SPANS, StoreError};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -16,15 +16,14 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::{
     UnitOfWorkError,
-    deliver_webhooks::{Dispatch, Observer, Slots, WorkSignal, deliver_webhooks},
+    deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks},
 };
-use web::{Tasks, request_span::SPANS};
 use webhooks::{
-    AttemptRecord, Attempted, DeliveryId, Failure, Message, NextStep, Outcome, RetrySchedule, Sent,
-    SubscriptionQueues, WebhookSender,
+    AttemptRecord, Attempted, DeliveryId, Failure, Message, NextStep, Outcome, Sent, WebhookSender,
 };
 
 use super::routine::{FailureStreak, Routine};
+use crate::wiring::Shared;
 
 /// How long a delivery queued by another process waits at most before this one polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -32,38 +31,29 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const RECONCILE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The worker. Its batch lasts until the process stops, and ends when the attempts that are in progress then have ended and are recorded.
-pub(super) struct Deliveries {
-    pub(super) queues: Arc<dyn SubscriptionQueues>,
-    pub(super) sender: Arc<dyn WebhookSender>,
-    pub(super) randomness: Arc<dyn Randomness>,
-    pub(super) clock: Arc<dyn Clock>,
-    /// Notified when this process queues deliveries.
-    pub(super) queued: Arc<Notify>,
-    pub(super) schedule: RetrySchedule,
-    pub(super) slots: Slots,
-    pub(super) tasks: Tasks,
-    /// Whether the process is ready.
-    pub(super) ready: Arc<AtomicBool>,
-}
+pub(super) struct Deliveries(pub(super) Shared);
 
 #[async_trait]
 impl Routine for Deliveries {
     const NAME: &'static str = "deliveries";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+        let (database, external) = (&self.0.database, &self.0.external);
+        let (queues, notify) = (database.subscription_queues(), database.queued());
+        let config = &self.0.config.webhooks;
         let dispatch = Dispatch {
-            queues: &*self.queues,
-            sender: &SpawningSender(Arc::clone(&self.sender)),
-            randomness: &*self.randomness,
-            signal: &QueueSignal(&self.queued),
+            queues: &*queues,
+            sender: &SpawningSender(external.receivers.clone()),
+            randomness: &*self.0.randomness,
+            signal: &QueueSignal(&notify),
             observer: &DeliveryObserver {
-                clock: &*self.clock,
-                streak: Mutex::new(FailureStreak::new(Arc::clone(&self.ready))),
+                clock: &*external.clock,
+                streak: Mutex::new(FailureStreak::new(self.0.readiness.flag())),
             },
-            schedule: self.schedule,
-            slots: self.slots,
+            schedule: config.retry_schedule(),
+            slots: config.slots(),
         };
-        deliver_webhooks(dispatch, self.tasks.stopping()).await;
+        deliver_webhooks(dispatch, self.0.tasks.stopping()).await;
         Ok(Duration::ZERO)
     }
 }
@@ -80,16 +70,14 @@ impl WorkSignal for QueueSignal<'_> {
 }
 
 /// Wakes sleeping queues that have due deliveries.
-pub(super) struct Reconciliation {
-    pub(super) queues: Arc<dyn SubscriptionQueues>,
-}
+pub(super) struct Reconciliation(pub(super) Shared);
 
 #[async_trait]
 impl Routine for Reconciliation {
     const NAME: &'static str = "reconciliation";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        let queues = self.queues.reconcile().await?;
+        let queues = self.0.database.subscription_queues().reconcile().await?;
         if queues > 0 {
             tracing::warn!(
                 queues,
@@ -222,21 +210,18 @@ fn attempt_span(message: &Message) -> Span {
 }
 
 fn record_outcome(span: &Span, sent: &Sent) {
-    match sent {
-        Sent::Postponed => {
-            span.record("outcome", "postponed");
-        }
-        Sent::Attempted(Attempted { outcome, .. }) => {
-            if let Outcome::Answered(status) = outcome {
-                span.record("http.response.status_code", i64::from(*status));
-            }
-            if outcome.is_success() {
-                span.record("outcome", "delivered");
-            } else {
-                span.record("outcome", "failed");
-                span.record("otel.status_code", "ERROR");
-            }
-        }
+    let Sent::Attempted(attempted) = sent else {
+        span.record("outcome", "postponed");
+        return;
+    };
+    if let Some(status) = attempted.response_status() {
+        span.record("http.response.status_code", i64::from(status));
+    }
+    if attempted.outcome.is_success() {
+        span.record("outcome", "delivered");
+    } else {
+        span.record("outcome", "failed");
+        span.record("otel.status_code", "ERROR");
     }
 }
 

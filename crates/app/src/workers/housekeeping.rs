@@ -4,13 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use accounts::UsageLog;
 use adapter_http::UsageMeter;
-use adapter_postgres::Database;
 use async_trait::async_trait;
-use chrono::TimeDelta;
 use kernel::StoreError;
 use usecases::UnitOfWorkError;
 
 use super::routine::Routine;
+use crate::wiring::Shared;
 
 /// The pause when nothing is left to delete.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -18,21 +17,18 @@ const PAUSE: Duration = Duration::from_mins(1);
 const BATCH_PAUSE: Duration = Duration::from_millis(50);
 
 /// Deletes expired rows in small batches, and erases the buyers of old orders.
-pub(super) struct Cleaning {
-    pub(super) database: Database,
-    /// The age of an order at which its buyer is erased; `None` for never.
-    pub(super) buyers_after: Option<TimeDelta>,
-}
+pub(super) struct Cleaning(pub(super) Shared);
 
 #[async_trait]
 impl Routine for Cleaning {
     const NAME: &'static str = "cleaning";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        let mut more = self.database.clear_expired().await?.more;
-        more |= self.database.clear_records().await?.more;
-        if let Some(age) = self.buyers_after {
-            let erased = self.database.erase_buyers(age).await?;
+        let database = &self.0.database;
+        let mut more = database.clear_expired().await?.more;
+        more |= database.clear_records().await?.more;
+        if let Some(age) = self.0.config.retention.buyer_data {
+            let erased = database.erase_buyers(age.time_delta()).await?;
             if erased.orders > 0 {
                 tracing::info!(orders = erased.orders, "buyers of old orders were erased");
             }
@@ -46,14 +42,14 @@ impl Routine for Cleaning {
 const GROWTH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Lets the database plan anew once its tables have grown.
-pub(super) struct Statistics(pub(super) Database);
+pub(super) struct Statistics(pub(super) Shared);
 
 #[async_trait]
 impl Routine for Statistics {
     const NAME: &'static str = "statistics";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
-        self.0.analyze_grown_tables().await?;
+        self.0.database.analyze_grown_tables().await?;
         Ok(GROWTH_INTERVAL)
     }
 }

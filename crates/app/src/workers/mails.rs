@@ -10,14 +10,13 @@ use std::{
 
 use accounts::AccountMail;
 use async_trait::async_trait;
-use kernel::{Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SendError, error_chain};
+use kernel::{Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SPANS, SendError, error_chain};
 use orders::ShipmentMail;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::{
     UnitOfWorkError,
     send_mails::{MailSending, send_mails},
 };
-use web::request_span::SPANS;
 
 use super::routine::Routine;
 

@@ -8,30 +8,20 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Clock, Randomness};
-use orders::{Carrier, CarrierLookup, Lookup, PollSchedule, TrackingNumber, TrackingQueue};
+use kernel::Clock;
+use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
 use tokio::sync::Semaphore;
 use usecases::{
-    UnitOfWork, UnitOfWorkError,
+    UnitOfWorkError,
     track_parcels::{Tracking, track_parcels},
 };
 
 use super::routine::Routine;
+use crate::wiring::{Shared, poll_schedule};
 
 pub(super) struct Parcels {
-    pub(super) queue: Arc<dyn TrackingQueue>,
+    pub(super) shared: Shared,
     pub(super) carriers: Arc<dyn CarrierLookup>,
-    pub(super) units: Arc<dyn UnitOfWork>,
-    pub(super) randomness: Arc<dyn Randomness>,
-    pub(super) schedule: PollSchedule,
-}
-
-impl Parcels {
-    /// The polling interval: short compared to the shortest time between two look-ups.
-    fn poll_interval(&self) -> Duration {
-        let shortest = self.schedule.interval.to_std().unwrap_or_default();
-        (shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10))
-    }
 }
 
 #[async_trait]
@@ -39,21 +29,28 @@ impl Routine for Parcels {
     const NAME: &'static str = "parcels";
 
     async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+        let Shared {
+            database,
+            randomness,
+            config,
+            ..
+        } = &self.shared;
         let looked_up = track_parcels(Tracking {
-            queue: &*self.queue,
+            queue: &*database.tracking_queue(),
             carriers: &*self.carriers,
-            units: &*self.units,
-            randomness: &*self.randomness,
-            schedule: self.schedule,
+            units: &*database.units(),
+            randomness: &**randomness,
+            schedule: poll_schedule(config),
         })
         .await?;
         let count = u64::try_from(looked_up).unwrap_or_default();
         metrics::counter!("parcels_followed_total").increment(count);
-        Ok(if looked_up == 0 {
-            self.poll_interval()
-        } else {
-            Duration::ZERO
-        })
+        if looked_up > 0 {
+            return Ok(Duration::ZERO);
+        }
+        // Short compared to the shortest time between two look-ups.
+        let shortest = config.tracking.poll_interval.0;
+        Ok((shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10)))
     }
 }
 

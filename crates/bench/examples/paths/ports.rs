@@ -20,7 +20,7 @@ use orders::{MockCarrierLookup, MockOrderReader};
 use tokio::runtime::Handle;
 use usecases::{MockTransaction, MockUnitOfWork};
 use uuid::Uuid;
-use web::Tasks;
+use web::{ServiceSettings, Tasks, TrustedProxies};
 use webhooks::{AddressPolicy, MockHostCheck, MockSubscriptionReader};
 
 /// The id of every offer.
@@ -144,20 +144,22 @@ fn units() -> anyhow::Result<MockUnitOfWork> {
 /// The ports of the public listener.
 pub(crate) fn public() -> anyhow::Result<Public> {
     let settings = HttpSettings {
-        public_url: "https://api.shop.example".to_owned(),
-        realm: "Shop".to_owned(),
-        default_rate_limit: NonZeroU32::new(600).context("no limit")?,
         access_token_ttl: TimeDelta::hours(12),
         refresh_token_ttl: TimeDelta::days(90),
         token_limit_per_ip: 30,
         token_limit_per_client: 60,
         authorize_limit_per_ip: 60,
-        docs_url: "https://docs.shop.example".to_owned(),
-        trusted_proxies: Vec::new(),
         addresses: AddressPolicy::Public,
+        clock: Arc::new(SystemClock),
+    };
+    let service = ServiceSettings {
+        public_url: "https://api.shop.example".to_owned(),
+        name: "Shop".to_owned(),
+        docs_url: "https://docs.shop.example".to_owned(),
+        default_rate_limit: NonZeroU32::new(600).context("no limit")?,
+        trusted_proxies: TrustedProxies::default(),
         body_timeout: Duration::from_secs(10),
         idempotency_lease: Duration::from_mins(1),
-        clock: Arc::new(SystemClock),
     };
     Ok(Public {
         units: Arc::new(units()?),
@@ -177,6 +179,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         sealer: Arc::new(ring()?),
         randomness: Arc::new(SystemRandomness::new()),
         tasks: Tasks::new(Handle::current()),
+        service: Arc::new(service),
         settings: Arc::new(settings),
     })
 }

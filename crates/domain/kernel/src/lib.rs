@@ -31,6 +31,9 @@ pub use mail::{MockMailQueue, MockMailer};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockClock, MockRandomness, MockSealer};
 
+/// The target of `tracing` spans: they go to traces, and not to the log.
+pub const SPANS: &str = "spans";
+
 /// The state from which a change was computed. A store saves the change only over exactly that state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {

@@ -4,11 +4,13 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use kernel::is_public;
+use serde::{Deserialize, Serialize};
 
 use crate::{Host, Scheme, WebhookUrl};
 
 /// The general policy for delivery addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum AddressPolicy {
     /// `https` to the public internet.
     #[default]

@@ -24,12 +24,11 @@ async fn attempt(from_address: u64, for_account: u64, limits: AttemptLimits) -> 
 
 #[tokio::test]
 async fn attempts_beyond_the_limits_are_delayed_by_account_and_refused_by_address() {
-    let limits = |per_address, undelayed_per_account, longest_delay| AttemptLimits {
+    let limits = |per_address, longest_delay| AttemptLimits {
         per_address,
-        undelayed_per_account,
         longest_delay: Duration::from_secs(longest_delay),
     };
-    let (usual, undelayed) = (limits(30, 5, 10), limits(31, 7, 0));
+    let (usual, undelayed) = (limits(30, 10), limits(31, 0));
     for (from_address, for_account, limits, seconds) in [
         (1, 1, usual, Some(0)),
         (1, 5, usual, Some(0)),

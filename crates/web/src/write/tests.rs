@@ -1,5 +1,6 @@
 //! What no request shows from outside: panics, claims whose answer is lost, and how often work is repeated and looked up.
 
+use std::num::NonZeroU32;
 use std::sync::Mutex;
 
 use actix_web::HttpResponse;
@@ -14,7 +15,8 @@ use usecases::{MockTransaction, MockUnitOfWork};
 use uuid::Uuid;
 
 use super::*;
-use crate::listener::Ports;
+use crate::client_ip::TrustedProxies;
+use crate::listener::{Ports, ServiceSettings};
 use crate::operation::{Incoming, Operation};
 use crate::request::Request;
 use crate::tasks::Tasks;
@@ -35,6 +37,7 @@ struct Shop {
     claims: Arc<dyn IdempotencyClaims>,
     randomness: MockRandomness,
     tasks: Tasks,
+    service: ServiceSettings,
 }
 
 impl Listener for Shop {
@@ -53,8 +56,7 @@ impl Listener for Shop {
             claims: &self.claims,
             randomness: &self.randomness,
             tasks: &self.tasks,
-            body_timeout: Duration::ZERO,
-            idempotency_lease: Duration::from_mins(1),
+            service: &self.service,
         }
     }
 
@@ -120,6 +122,15 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
             claims: Arc::new(claims),
             randomness: MockRandomness::new(),
             tasks: Tasks::new(Handle::current()),
+            service: ServiceSettings {
+                public_url: String::new(),
+                name: "shop".to_owned(),
+                docs_url: String::new(),
+                default_rate_limit: NonZeroU32::MIN,
+                trusted_proxies: TrustedProxies::default(),
+                body_timeout: Duration::ZERO,
+                idempotency_lease: Duration::from_mins(1),
+            },
         };
         let call = Call {
             state: Arc::new(shop),

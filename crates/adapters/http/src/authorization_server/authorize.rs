@@ -27,7 +27,7 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let query = read(request.query());
     let (applications, sealer) = (public.applications.as_ref(), public.sealer.as_ref());
     let asked = authorize(applications, sealer, public.randomness.as_ref(), &query, now);
-    let issuer = &public.settings.public_url;
+    let issuer = &public.service.public_url;
     let location = match deadline.run(asked).await? {
         // Base64url needs no percent-encoding.
         Ok(handle) => format!("{issuer}{CONSENT_PATH}?request={handle}"),

@@ -2,6 +2,7 @@
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use oauth::{Application, ApplicationReader, ClientType, InvalidClient, authenticate};
+use web::ServiceSettings;
 use web::authorization::basic;
 use web::body::BodyLimits;
 use web::deadline::Deadline;
@@ -12,7 +13,6 @@ use web::request::Request;
 
 use super::error::OAuthError;
 use super::token::GrantType;
-use crate::HttpSettings;
 
 /// 16 KiB (D7).
 const BODY_CAP: usize = 16 * 1024;
@@ -27,10 +27,10 @@ enum Source {
 
 impl Parameters {
     /// Parses the body by its media type. The query is ignored: secrets do not belong in a URL.
-    pub(super) async fn read(request: &mut Request, settings: &HttpSettings) -> Result<Self, OAuthError> {
+    pub(super) async fn read(request: &mut Request, service: &ServiceSettings) -> Result<Self, OAuthError> {
         let limits = BodyLimits {
             cap: BODY_CAP,
-            within: settings.body_timeout,
+            within: service.body_timeout,
         };
         let body = request.body(limits).await.map_err(OAuthError::closing)?;
         match MediaType::of(request.headers()) {

@@ -37,8 +37,8 @@ struct Metadata<'a> {
 /// Answers a request for the document.
 pub(crate) fn metadata(public: &Public, request: Request) -> Answer {
     request.answer_document(METADATA_PATH, |trace_id| {
-        let settings = &public.settings;
-        let document = document(&settings.public_url, &settings.docs_url);
+        let service = &public.service;
+        let document = document(&service.public_url, &service.docs_url);
         response::json(StatusCode::OK, document, trace_id)
     })
 }

@@ -22,7 +22,7 @@ use crate::Public;
 pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
     count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 
-    let parameters = Parameters::read(request, &public.settings).await?;
+    let parameters = Parameters::read(request, &public.service).await?;
     let deadline = request.deadline();
 
     let applications = public.applications.as_ref();

@@ -51,7 +51,7 @@ async fn check_and_issue(
     let settings = &public.settings;
     count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 
-    let parameters = Parameters::read(request, settings).await?;
+    let parameters = Parameters::read(request, &public.service).await?;
     let deadline = request.deadline();
 
     let grant_type = GrantType::of(&parameters)?;

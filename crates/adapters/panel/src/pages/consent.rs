@@ -198,5 +198,5 @@ fn answered(
     ticket: &ConsentTicket,
     outcome: &Outcome,
 ) -> Result<HttpResponse, Refusal> {
-    see_other(&outcome.redirect(ticket, &request.panel.settings.public_url))
+    see_other(&outcome.redirect(ticket, &request.panel.service.public_url))
 }

@@ -56,7 +56,7 @@ async fn send(request: &PageRequest, email: &str) -> Result<(), Refusal> {
     let Some(account) = open else { return Ok(()) };
     let by = request.acting_for(account.seller.id);
     let queued = request.change(by, |tx, panel, by| {
-        let (randomness, public_url) = (panel.randomness.as_ref(), &panel.settings.public_url);
+        let (randomness, public_url) = (panel.randomness.as_ref(), &panel.service.public_url);
         Box::pin(send_reset(tx, randomness, *by, public_url, tx.now()))
     });
     queued.await.map(drop)

@@ -113,7 +113,7 @@ pub(super) fn redirect_signed_in(
     next: &Next,
 ) -> Result<HttpResponse, Refusal> {
     let mut response = see_other(&next.path())?;
-    let https = request.panel.settings.https();
+    let https = request.panel.service.is_https();
     browser::set_browser(response.headers_mut(), secret, true, https);
     Ok(response)
 }
