@@ -54,7 +54,7 @@ pub struct Workers {
 pub(crate) async fn read_workers(statements: &Autocommit) -> Result<Workers, StoreError> {
     let count = sql!((i64, i64):
         "select count(*) filter (where not success), coalesce(sum(case when success then result::bigint end), 0)::bigint \
-         from run_command_on_workers($$select count(*) from pg_prepared_xacts where prepared < api_now() - interval '30 s'$$)");
+         from run_command_on_workers($$select count(*) from pg_prepared_xacts where prepared < now() - interval '30 s'$$)");
     let (unreachable, in_doubt) = statements.row(count).await?.unwrap_or_default();
     Ok(Workers {
         unreachable: u32::try_from(unreachable).map_err(StoreError::unexpected)?,
