@@ -242,6 +242,8 @@ async fn the_clock_is_read_only_through_api_now() {
                 continue;
             }
             let source = fs::read_to_string(&path).unwrap();
+            // Between `$$` are commands for Citus's workers, which judge what they prepared by their own clocks.
+            let source = source.split("$$").step_by(2).collect::<String>();
             for word in [" now()", "(now()", "clock_timestamp", "current_timestamp"] {
                 assert!(!source.contains(word), "{} reads {word}", path.display());
             }
