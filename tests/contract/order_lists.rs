@@ -178,7 +178,8 @@ async fn a_copy_kept_as_described_at_updated_after_misses_no_change_between_page
     let clock = world.database.control_clock().await;
     let trader = world.trader().await;
     let offer = world.any_offer(&trader.seller, json!({"stock": null})).await;
-    clock.advance(TimeDelta::minutes(-10)).await;
+    // The process's clock stays ten minutes ahead of the database's.
+    clock.advance(TimeDelta::minutes(-20)).await;
     let mut placed = Vec::new();
     for _ in 0..6 {
         placed.push(

@@ -152,6 +152,21 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
     assert!(form.contains(&format!("grant_type={grant}")));
 }
 
+/// The answer to a refresh is lost: the example continues with the old access token, and does not send the refresh token again.
+pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
+    let short = Disturbance::Edited("\"expires_in\":43200", "\"expires_in\":3600");
+    shop.calls.disturb("POST", "/oauth/token", short);
+    a_revoked_token(shop, example, "refresh_token").await;
+    let tokens = shop.calls.exchanges("POST", "/oauth/token").len();
+    shop.calls.disturb("POST", "/oauth/token", Disturbance::Lost);
+    for _ in 0..2 {
+        let order = shop.paid_order().await;
+        is_done(example, &order).await;
+    }
+    let got = shop.calls.exchanges("POST", "/oauth/token").len();
+    assert_eq!(got, tokens + 1, "one refresh at half of the token's life");
+}
+
 /// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next order continues.
 pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
     let gate = Arc::new(Notify::new());

@@ -51,6 +51,7 @@ async fn for_another_seller(language: Language) {
     shop.start_again(&mut example).await;
     journey::a_revoked_token(&shop, &example, "refresh_token").await;
     consent::each_was_used_once(&shop, &refresh_token);
+    journey::a_lost_refresh(&shop, &example).await;
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
     process::{Child, Stdio},
 };
 
-use blackbox::{Expect as _, logs_request, own_loopback, requests, until};
+use blackbox::{Expect as _, Wire, logs_request, own_loopback, requests, until};
 use rcgen::generate_simple_self_signed;
 use tempfile::TempDir;
 use testkit::{Answer, Client, HttpServer, OwnPostgres, ServerOptions, TestServer, read_request, response};
@@ -154,6 +154,9 @@ async fn without_the_database_clients_get_the_services_own_answer() {
     let answer = proxy.get("/v1/me").await.expect(503);
     assert_eq!(answer.code(), "internal_error");
     assert_eq!(answer.must("retry-after"), "5");
+    assert_eq!(answer.json()["traceId"], answer.must("x-trace-id"));
+    let answer = Wire::last(&proxy.url, "no request\r\n\r\n").await.expect(400);
+    assert_eq!(answer.code(), "validation_error");
     assert_eq!(answer.json()["traceId"], answer.must("x-trace-id"));
 }
 

@@ -23,6 +23,8 @@ pub enum Disturbance {
     Silence,
     /// Forwards it when the test notifies.
     Delayed(Arc<Notify>),
+    /// Forwards it, and replaces the first text by the second one in the answer's body.
+    Edited(&'static str, &'static str),
 }
 
 /// A request and its answer.
@@ -136,12 +138,16 @@ impl RecordingProxy {
         if let Some(Disturbance::Delayed(gate)) = &disturbance {
             gate.notified().await;
         }
-        let answer = if let Some(Disturbance::Instead(status, retry_after, body)) = &disturbance {
+        let mut answer = if let Some(Disturbance::Instead(status, retry_after, body)) = &disturbance {
             substitute(*status, *retry_after, body)
         } else {
             self.forward(&exchange.method, &exchange.target, &exchange.request)
                 .await?
         };
+        if let Some(Disturbance::Edited(from, to)) = &disturbance {
+            let body = String::from_utf8_lossy(&answer.bytes).replace(from, to);
+            answer.bytes = body.into_bytes();
+        }
         lock(&self.state).exchanges[number].answer = Some(answer.clone());
         match disturbance {
             Some(Disturbance::Lost) => None,

@@ -1,11 +1,12 @@
 //! The checks of a `/v1` request before its route: `User-Agent`, token and rate limit.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use accounts::UsageKey;
 use actix_web::HttpResponse;
 use actix_web::http::Method;
-use actix_web::http::header::{HeaderMap, USER_AGENT};
+use actix_web::http::header::{DATE, HeaderMap, HttpDate, TryIntoHeaderValue, USER_AGENT};
+use chrono::{DateTime, Utc};
 use kernel::{KeySpace, SellerId};
 use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope};
 use web::access_log::CallerId;
@@ -27,8 +28,8 @@ const MAX_APP_NAME_LENGTH: usize = 64;
 /// What is known about a request when its checks end, whichever was the last.
 pub struct ResponseContext {
     limit: RateLimit,
-    /// The seller and the application that the request counts for.
-    counted: Option<(SellerId, ClientId)>,
+    /// The seller and the application that the request counts for, and the database's time of the count.
+    counted: Option<(SellerId, ClientId, DateTime<Utc>)>,
 }
 
 impl Listener for Public {
@@ -88,7 +89,7 @@ impl Listener for Public {
         let Admission { principal, quota } = admission.ok_or_else(unauthorized)?;
 
         context.limit = rate_limit(&quota);
-        context.counted = Some((principal.seller, principal.client_id));
+        context.counted = Some((principal.seller, principal.client_id, quota.counted_at));
         request.record_caller(CallerId::Application(principal.client_id));
         if !admits("api", &quota) {
             return Err(Problem::rate_limited(retry_after(&quota)).into());
@@ -115,13 +116,17 @@ impl Listener for Public {
     }
 
     fn finish(&self, context: ResponseContext, response: &mut HttpResponse) {
-        if let Some((seller, client_id)) = context.counted {
+        if let Some((seller, client_id, counted_at)) = context.counted {
             let status = response.status().as_u16();
             self.usage.count(UsageKey {
                 seller,
                 client_id,
                 status,
             });
+            // Clients compare it with `updated_at`, which has the database's clock (D127).
+            if let Ok(date) = HttpDate::from(SystemTime::from(counted_at)).try_into_value() {
+                response.headers_mut().insert(DATE, date);
+            }
         }
         context.limit.write(response.headers_mut());
     }

@@ -14,13 +14,18 @@ from typing import Any
 log = logging.getLogger(__name__)
 
 USER_AGENT = "PythonShipper/1.0 (+https://shipper.example/docs)"
-TIMEOUT = 30
+# The service may take 30 s to find out whether its database has committed.
+TIMEOUT = 35
 ATTEMPTS = 6
 LONGEST_PAUSE = 60
 
 
 class Unavailable(Exception):
     """There was no answer that means something: try the whole thing again later."""
+
+
+class Lost(Unavailable):
+    """There was no answer: the request was carried out or not."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +39,17 @@ class Answer:
         return [error["code"] for error in (self.body or {}).get("errors", [])]
 
 
-def send(method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
-    """Repeats what may be repeated. It is for the caller to see that this is safe: a read, or a write with an Idempotency-Key."""
+def send(method: str, url: str, headers: dict[str, str], body: bytes | None, repeats_lost: bool = True) -> Answer:
+    """Repeats what may be repeated. After a lost answer that is for the caller to say: a read, or a write with an Idempotency-Key."""
     pause = 1.0
     for attempt in range(1, ATTEMPTS + 1):
         try:
             answer = _send_once(method, url, headers, body)
         except (OSError, http.client.HTTPException) as error:
             reason, asked = f"no answer: {error}", None
+            is_refused = isinstance(getattr(error, "reason", error), ConnectionRefusedError)
+            if not repeats_lost and not is_refused:
+                raise Lost(f"{method} {url}: {reason}") from error
         else:
             if not _is_passing(answer):
                 return answer

@@ -13,8 +13,10 @@ from .store import Store
 
 log = logging.getLogger(__name__)
 
-# A token is not used in its last minutes: it would end on its way.
-MARGIN = 5 * 60
+# A token is renewed at half of its 12 hours: if the answer is lost, work goes on with it.
+MARGIN = 6 * 3600
+# It is not used in its last minutes: it would end on its way.
+LAST_MINUTES = 5 * 60
 
 
 class NoToken(Exception):
@@ -31,10 +33,19 @@ class Tokens:
 
     def current(self) -> str:
         with self._lock:
-            token, ends = self._store.fact("access_token"), self._store.fact("access_token_ends")
-            if token and ends and float(ends) - MARGIN > time.time():
+            token = self._store.fact("access_token")
+            left = float(self._store.fact("access_token_ends") or 0) - time.time()
+            sent = self._store.fact("refresh_sent")
+            # A refresh token without an answer may be used up, and a second use would end the access token too.
+            is_lost = sent is not None and sent == self._store.fact("refresh_token")
+            if token and left > (LAST_MINUTES if is_lost else MARGIN):
                 return token
-            return self._renew()
+            try:
+                return self._renew()
+            except sending.Lost:
+                if token and left > LAST_MINUTES:
+                    return token
+                raise
 
     def instead_of(self, refused: str) -> str:
         """A token in place of one that was answered 401. Another thread may have got it already."""
@@ -46,10 +57,12 @@ class Tokens:
         refresh_token = self._store.fact("refresh_token")
         if refresh_token:
             form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+            self._store.remember(refresh_sent=refresh_token)
         else:
             form = {"grant_type": "client_credentials"}
-        # A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it.
-        answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", self._headers(), urlencode(form).encode())
+        # A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it. One without an answer may have.
+        url = f"{self._settings.api_url}/oauth/token"
+        answer = sending.send("POST", url, self._headers(), urlencode(form).encode(), repeats_lost=not refresh_token)
         if answer.status != 200:
             raise NoToken(f"{answer.status} {json.dumps(answer.body)}")
         token: str = answer.body["access_token"]

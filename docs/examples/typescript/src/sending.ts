@@ -4,12 +4,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { log } from "./log.js";
 
 const USER_AGENT = "TypeScriptShipper/1.0 (+https://shipper.example/docs)";
-const TIMEOUT = 30_000;
+/** The service may take 30 s to find out whether its database has committed. */
+const TIMEOUT = 35_000;
 const ATTEMPTS = 6;
 const LONGEST_PAUSE = 60_000;
 
 /** There was no answer that means something: try the whole thing again later. */
 export class Unavailable extends Error {}
+
+/** There was no answer: the request was carried out or not. */
+export class Lost extends Unavailable {}
 
 export interface Outgoing {
   readonly method: "GET" | "POST";
@@ -31,14 +35,15 @@ export function errorCodes(answer: Answer): string[] {
   return (body?.errors ?? []).map((error) => error.code);
 }
 
-/** Repeats what may be repeated. It is for the caller to see that this is safe: a read, or a write with an Idempotency-Key. */
-export async function send(request: Outgoing): Promise<Answer> {
+/** Repeats what may be repeated. After a lost answer that is for the caller to say: a read, or a write with an Idempotency-Key. */
+export async function send(request: Outgoing, repeatsLost = true): Promise<Answer> {
   const what = `${request.method} ${request.url}`;
   let pause = 1000;
   for (let attempt = 1; ; attempt += 1) {
     const result = await sendOnce(request);
     if (!(result instanceof Error) && !isPassing(result)) return result;
     const reason = result instanceof Error ? `no answer: ${result.message}` : `answered ${result.status}`;
+    if (result instanceof Error && !repeatsLost && !isRefused(result)) throw new Lost(`${what}: ${reason}`);
     if (attempt === ATTEMPTS) throw new Unavailable(`${what}: ${reason}`);
     // The service knows best how long to wait. Where it says nothing, wait longer each time, and not in step with others.
     const asked = result instanceof Error ? null : result.headers.get("Retry-After");
@@ -47,6 +52,10 @@ export async function send(request: Outgoing): Promise<Answer> {
     await sleep(wait);
     pause = Math.min(pause * 2, LONGEST_PAUSE);
   }
+}
+
+function isRefused(error: Error): boolean {
+  return (error.cause as { code?: string } | undefined)?.code === "ECONNREFUSED";
 }
 
 function isPassing(answer: Answer): boolean {

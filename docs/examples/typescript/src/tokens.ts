@@ -1,12 +1,14 @@
 /** Access tokens: got once, kept, renewed when they end. */
 
 import { log } from "./log.js";
-import { send } from "./sending.js";
+import { Lost, send } from "./sending.js";
 import type { Settings } from "./settings.js";
 import type { Store } from "./store.js";
 
-/** A token is not used in its last minutes: it would end on its way. */
-const MARGIN = 5 * 60_000;
+/** A token is renewed at half of its 12 hours: if the answer is lost, work goes on with it. */
+const MARGIN = 6 * 3600_000;
+/** It is not used in its last minutes: it would end on its way. */
+const LAST_MINUTES = 5 * 60_000;
 
 /** The credentials are wrong, or the seller's consent is over: somebody has to look. */
 export class NoToken extends Error {}
@@ -30,8 +32,17 @@ export class Tokens {
   }
 
   async current(): Promise<string> {
-    const token = this.#store.facts.token;
-    return token && token.ends - MARGIN > Date.now() ? token.value : this.#renew();
+    const { token, refreshToken, refreshSent } = this.#store.facts;
+    const left = (token?.ends ?? 0) - Date.now();
+    // A refresh token without an answer may be used up, and a second use would end the access token too.
+    const isLost = refreshSent !== undefined && refreshSent === refreshToken;
+    if (token && left > (isLost ? LAST_MINUTES : MARGIN)) return token.value;
+    try {
+      return await this.#renew();
+    } catch (error) {
+      if (error instanceof Lost && token && left > LAST_MINUTES) return token.value;
+      throw error;
+    }
   }
 
   /** A token in place of one that was answered 401. Another call may have got it already. */
@@ -50,13 +61,15 @@ export class Tokens {
     const form = new URLSearchParams(
       refreshToken ? { grant_type: "refresh_token", refresh_token: refreshToken } : { grant_type: "client_credentials" },
     );
-    // A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it.
-    const answer = await send({
-      method: "POST",
+    if (refreshToken) this.#store.remember({ refreshSent: refreshToken });
+    // A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it. One without an answer may have.
+    const request = {
+      method: "POST" as const,
       url: `${this.#settings.apiUrl}/oauth/token`,
       headers: { Authorization: this.#credentials(), "Content-Type": "application/x-www-form-urlencoded" },
       body: form.toString(),
-    });
+    };
+    const answer = await send(request, !refreshToken);
     if (answer.status !== 200) throw new NoToken(`${answer.status} ${JSON.stringify(answer.body)}`);
     const given = answer.body as TokenResponse;
     // Stored before anything else is done: the old refresh token is used up.
