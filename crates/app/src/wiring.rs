@@ -10,12 +10,11 @@ use std::{
 use actix_web::{dev::Server, web::ServiceConfig};
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
-use adapter_http::{HttpSettings as ApiSettings, Public, UsageMeter};
+use adapter_http::{HttpSettings as ApiSettings, Public, UnlockedChanges, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
-use offers::OfferChanges;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
@@ -48,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     service: Arc<ServiceSettings>,
     pub(crate) database: Database,
-    offer_changes: Option<Arc<dyn OfferChanges>>,
+    offer_changes: Option<Arc<UnlockedChanges>>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
@@ -109,7 +108,9 @@ impl Shared {
             metrics,
             config: Arc::new(config.clone()),
             external,
-            offer_changes: database.offer_changes(),
+            offer_changes: database
+                .offer_changes()
+                .map(|changes| Arc::new(UnlockedChanges::new(changes))),
             database,
         })
     }

@@ -18,7 +18,7 @@ mod webhooks;
 
 use std::sync::Arc;
 
-use ::offers::{OfferChanges, OfferReader};
+use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderReader};
 use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
@@ -34,6 +34,7 @@ use web::route::is_under;
 use web::{ServiceSettings, Tasks, pipeline};
 
 pub use authorization_server::endpoints;
+pub use offers::UnlockedChanges;
 pub use openapi::openapi;
 pub use routes::TABLE;
 pub use usage::UsageMeter;
@@ -47,7 +48,7 @@ pub struct Public {
     /// Reads offers; one for each server thread.
     pub offers: Arc<dyn OfferReader>,
     /// Changes offers without a lock, where the database can; shared by all server threads.
-    pub offer_changes: Option<Arc<dyn OfferChanges>>,
+    pub offer_changes: Option<Arc<UnlockedChanges>>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
     /// Looks up parcels at carriers, within the deadline of a seller's request.

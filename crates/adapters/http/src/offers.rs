@@ -1,9 +1,12 @@
 //! Operations on offers: read, list, change.
 
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use actix_web::http::{Method, StatusCode};
 use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId};
 use oauth::Scope;
-use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
+use offers::{Offer, OfferChanges, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
 use usecases::Transaction;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use web::decode::{Shape, integer, object, one_of, optional, required};
@@ -177,11 +180,50 @@ impl Operation<Public> for PatchOffer {
     }
 }
 
+/// Changes of offers without a lock. Of the requests for one offer one at a time tries it: the others would lose their time, since only one
+/// change of an offer can be saved.
+pub struct UnlockedChanges {
+    changes: Arc<dyn OfferChanges>,
+    in_hand: Mutex<HashSet<OfferId>>,
+}
+
+impl UnlockedChanges {
+    pub fn new(changes: Arc<dyn OfferChanges>) -> Self {
+        Self {
+            changes,
+            in_hand: Mutex::default(),
+        }
+    }
+
+    /// `None` while another request has the offer in hand.
+    fn take(&self, id: OfferId) -> Option<InHand<'_>> {
+        let is_free = self.in_hand().insert(id);
+        is_free.then(|| InHand(self, id))
+    }
+
+    fn in_hand(&self) -> MutexGuard<'_, HashSet<OfferId>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An offer that a request has in hand until this is dropped.
+struct InHand<'a>(&'a UnlockedChanges, OfferId);
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.0.in_hand().remove(&self.1);
+    }
+}
+
 impl Write<Public> for PatchOffer {
     async fn try_unclaimed(&self, call: &Call<Public>, claim: &Claim) -> Result<Unclaimed, Error> {
-        let Some(changes) = &call.state.offer_changes else {
+        let Some(unlocked) = &call.state.offer_changes else {
             return Ok(Unclaimed::Contended);
         };
+        let Some(_in_hand) = unlocked.take(self.id) else {
+            return Ok(Unclaimed::Contended);
+        };
+        let changes = &unlocked.changes;
         let reading = changes.read(call.caller.seller, self.id, claim);
         let read = call.deadline.run(reading).await??;
         if read.key != Claimed::Run {

@@ -60,7 +60,7 @@ const DISTRIBUTED_DEADLOCK: &str =
 
 /// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was stored. An error
 /// sent while the server closes the connection leaves the outcome open, and has no kind of its own in Diesel; so only
-/// the kinds that Diesel distinguishes count.
+/// the kinds that Diesel distinguishes count, and a few messages.
 pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
     use DatabaseErrorKind::{
         CheckViolation, ExclusionViolation, ForeignKeyViolation, NotNullViolation, RestrictViolation,
@@ -72,8 +72,16 @@ pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
     match kind {
         UniqueViolation | ForeignKeyViolation | RestrictViolation | SerializationFailure
         | NotNullViolation | CheckViolation | ExclusionViolation => true,
-        _ => is_aborted(information.as_ref()) || is_deadlock(information.as_ref()),
+        _ => {
+            let information = information.as_ref();
+            is_aborted(information) || is_deadlock(information) || is_disk_full(information)
+        }
     }
+}
+
+/// SQLSTATE 53100, recognised by the operating system's words. Where WAL does not fit, the server ends instead.
+fn is_disk_full(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    information.message().contains("No space left on device")
 }
 
 /// SQLSTATE 25P02, recognised by the English message.
