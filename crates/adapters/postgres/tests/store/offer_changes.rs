@@ -269,7 +269,7 @@ const STEPS: &str = "create table steps (before integer, after integer);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stock_taken_by_orders_and_set_in_groups_loses_no_update() {
-    const EACH: i64 = 120;
+    const EACH: i64 = 48;
     for crowd in [1, 12] {
         let fixture = Fixture::new().await;
         fixture.tamper(STEPS).await;
