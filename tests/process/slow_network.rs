@@ -54,8 +54,7 @@ async fn a_slow_way_to_the_database_slows_and_breaks_nothing() {
         pace(30, 30, Some(200_000)),
     ] {
         link.slow_down(slow);
-        // Writes of one offer, as many as such a line carries one after another within a request's three seconds.
-        assert_eq!(ledger.write(&world, 5).await, 5, "{slow:?}");
+        assert_eq!(ledger.write(&world, 8).await, 8, "{slow:?}");
         let order = world.paid(&[line(&trader.seller, &offer, 1)], json!({})).await;
         let shipped = world.ship(&trader.token, &order.id, &parcel("SLOW-1")).await;
         shipped.expect(201);

@@ -1,12 +1,13 @@
 //! Operations on offers: read, list, change.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::http::{Method, StatusCode};
 use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId};
 use oauth::Scope;
 use offers::{Offer, OfferChanges, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
+use tokio::sync::OwnedMutexGuard;
 use usecases::Transaction;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use web::decode::{Shape, integer, object, one_of, optional, required};
@@ -180,38 +181,31 @@ impl Operation<Public> for PatchOffer {
     }
 }
 
-/// Changes of offers without a lock. Of the requests for one offer one at a time tries it: the others would lose their time, since only one
-/// change of an offer can be saved.
+/// Changes of offers without a lock in the database. The requests for one offer take turns: of two at once only one could be saved.
 pub struct UnlockedChanges {
     changes: Arc<dyn OfferChanges>,
-    in_hand: Mutex<HashSet<OfferId>>,
+    turns: Mutex<HashMap<OfferId, Arc<Turn>>>,
 }
+
+/// Held by the request whose turn it is.
+type Turn = tokio::sync::Mutex<()>;
 
 impl UnlockedChanges {
     pub fn new(changes: Arc<dyn OfferChanges>) -> Self {
         Self {
             changes,
-            in_hand: Mutex::default(),
+            turns: Mutex::default(),
         }
     }
 
-    /// `None` while another request has the offer in hand.
-    fn take(&self, id: OfferId) -> Option<InHand<'_>> {
-        let is_free = self.in_hand().insert(id);
-        is_free.then(|| InHand(self, id))
-    }
-
-    fn in_hand(&self) -> MutexGuard<'_, HashSet<OfferId>> {
-        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// An offer that a request has in hand until this is dropped.
-struct InHand<'a>(&'a UnlockedChanges, OfferId);
-
-impl Drop for InHand<'_> {
-    fn drop(&mut self) {
-        self.0.in_hand().remove(&self.1);
+    /// Waits for a request's turn, which ends when the guard is dropped.
+    async fn turn(&self, id: OfferId) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(turns.entry(id).or_default())
+        };
+        turn.lock_owned().await
     }
 }
 
@@ -220,9 +214,7 @@ impl Write<Public> for PatchOffer {
         let Some(unlocked) = &call.state.offer_changes else {
             return Ok(Unclaimed::Contended);
         };
-        let Some(_in_hand) = unlocked.take(self.id) else {
-            return Ok(Unclaimed::Contended);
-        };
+        let _turn = call.deadline.run(unlocked.turn(self.id)).await?;
         let changes = &unlocked.changes;
         let reading = changes.read(call.caller.seller, self.id, claim);
         let read = call.deadline.run(reading).await??;
