@@ -295,7 +295,11 @@ impl Rig {
         fault: Fault,
         expected: &Footprint,
     ) -> Result<bool, String> {
-        let (first, mut runs) = (self.run(case).await, Vec::new());
+        let (known, first) = (self.run(case).await, self.run(case).await);
+        let request = known.keyed(self.request(case, &known.subject));
+        let again = known.keyed(self.request(case, &known.subject));
+        request.try_send().await.map_err(|error| error.to_string())?;
+        let mut runs = Vec::new();
         for _ in 0..GROUP {
             runs.push(self.run(case).await);
         }
@@ -318,9 +322,8 @@ impl Rig {
             holds_all(&self.faulty.proxy.sent_with(&read.sql).concat())
         })
         .await;
-        // Reads are answered in turn: once the first request was read again, the group waits.
-        let again = first.keyed(self.request(case, &first.subject)).try_send().await;
-        again.map_err(|error| error.to_string())?;
+        // Reads are answered in turn: once a key is known to be used, the group waits.
+        again.try_send().await.map_err(|error| error.to_string())?;
         self.faulty.proxy.arm(save, fault);
         self.faulty.proxy.resume();
         let mut answers = Vec::new();
