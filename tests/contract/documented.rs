@@ -116,9 +116,12 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
                 _ => request,
             }
         };
-        let rows = "select from offers for update; \
-            lock table seller_orders, subscriptions, subscription_quota in exclusive mode";
-        let held = world.open_transaction(rows).await;
+        let rows = format!(
+            "select from offers where seller_id = '{}' for update; \
+             lock table seller_orders, subscriptions, subscription_quota in exclusive mode",
+            trader.seller.id
+        );
+        let held = world.open_transaction(&rows).await;
         let first = tokio::spawn(ask().send());
         world.waiters(1).await;
         let second = ask().send().await;

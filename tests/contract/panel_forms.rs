@@ -200,7 +200,7 @@ async fn an_edit_takes_effect_at_once_and_a_deletion_is_confirmed() {
     let path = format!("/panel/applications/{}", app.client_id);
     let form = member.browser.filled(&path, "scopes", "orders:read").await;
     let form = form.with("redirect_uris", "https://app.example/new");
-    // The form has no name; one that is sent all the same changes nothing.
+    // The form does not ask for a name, and ignores one.
     member.browser.sent(&form.clone().and("name", "Another")).await;
     let me = world.read(&token, "/v1/me").await;
     assert_eq!(me["scopes"], json!(["orders:read"]));

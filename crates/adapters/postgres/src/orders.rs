@@ -145,16 +145,40 @@ impl Listed for ByPlacing {
     }
 }
 
+/// What the directory knows an order by: its id or its number.
+fn id_or_number(order: &OrderRef) -> (Option<Uuid>, Option<&str>) {
+    match order {
+        OrderRef::Id(id) => (Some(id.uuid()), None),
+        OrderRef::Number(number) => (None, Some(number.as_str())),
+    }
+}
+
 /// The row of an order in the directory: its id and its sellers.
 macro_rules! directory_row {
     ($order:expr) => {{
-        let (id, number) = match $order {
-            OrderRef::Id(id) => (Some(id.uuid()), None),
-            OrderRef::Number(number) => (None, Some(number.as_str())),
-        };
+        let (id, number) = id_or_number($order);
         sql!((Uuid, Option<Vec<Uuid>>):
             "select order_id, sellers from orders where order_id = ", id, " or number = ", number, "")
     }};
+}
+
+/// All parts of an order, with what locks them.
+macro_rules! parts {
+    ($order:expr, $lock:literal) => {{
+        let (id, number) = id_or_number($order);
+        sql!(PartRow:
+            concat!("select ", part_columns!(), " from seller_orders o where order_id = coalesce("), id,
+            ", (select order_id from orders where number = ", number, concat!(")) order by seller_id", $lock))
+    }};
+}
+
+/// A seller's part of an order, with what locks it.
+macro_rules! part {
+    ($seller:expr, $order:expr, $lock:literal) => {
+        sql!(PartRow:
+            concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), $seller, " and order_id = ",
+            $order, $lock)
+    };
 }
 
 /// Fails if a part of an order cannot be seen. After a crash during a commit this lasts until Citus has recovered it: half an
@@ -182,10 +206,7 @@ impl WholeOrders {
         let sellers = sellers.unwrap_or_default();
         let mut parts = Vec::new();
         for &seller in &sellers {
-            let part = sql!(PartRow:
-                concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and order_id = ",
-                order, "");
-            parts.extend(self.statements.row(part).await?);
+            parts.extend(self.statements.row(part!(seller, order, "")).await?);
         }
         all_parts(parts, sellers.len())
     }
@@ -194,24 +215,9 @@ impl WholeOrders {
 #[async_trait]
 impl OrderDirectory for WholeOrders {
     async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
-        let rows = match order {
-            _ if self.layout == Layout::Citus => self.distributed(order).await?,
-            OrderRef::Id(id) => {
-                let order = id.uuid();
-                self.statements
-                    .rows(sql!(PartRow:
-                        concat!("select ", part_columns!(), " from seller_orders o where order_id = "), order,
-                        " order by seller_id"))
-                    .await?
-            }
-            OrderRef::Number(number) => {
-                let number = number.as_str();
-                self.statements
-                    .rows(sql!(PartRow:
-                        concat!("select ", part_columns!(), " from seller_orders o \
-                            where order_id = (select order_id from orders where number = "), number, ") order by seller_id"))
-                    .await?
-            }
+        let rows = match self.layout {
+            Layout::Citus => self.distributed(order).await?,
+            Layout::Single => self.statements.rows(parts!(order, "")).await?,
         };
         rows.into_iter().map(SellerOrder::try_from).collect()
     }
@@ -225,10 +231,7 @@ impl Tx {
         let sellers = sellers.unwrap_or_default();
         let mut parts = Vec::new();
         for &seller in &sellers {
-            let part = sql!(PartRow:
-                concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and order_id = ",
-                order, " for no key update");
-            parts.extend(self.row(part).await?);
+            parts.extend(self.row(part!(seller, order, " for no key update")).await?);
         }
         all_parts(parts, sellers.len())
     }
@@ -241,10 +244,7 @@ impl OrderStore for Tx {
         let row = match order {
             OrderRef::Id(id) => {
                 let order = id.uuid();
-                self.row(sql!(PartRow:
-                    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller,
-                    " and order_id = ", order, " for no key update"))
-                    .await?
+                self.row(part!(seller, order, " for no key update")).await?
             }
             OrderRef::Number(number) => {
                 let number = number.as_str();
@@ -258,23 +258,9 @@ impl OrderStore for Tx {
     }
 
     async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
-        let rows = match order {
-            _ if self.tools().layout == Layout::Citus => self.lock_distributed(order).await?,
-            OrderRef::Id(id) => {
-                let order = id.uuid();
-                self.rows(sql!(PartRow:
-                    concat!("select ", part_columns!(), " from seller_orders o where order_id = "), order,
-                    " order by seller_id for no key update"))
-                    .await?
-            }
-            OrderRef::Number(number) => {
-                let number = number.as_str();
-                self.rows(sql!(PartRow:
-                    concat!("select ", part_columns!(), " from seller_orders o \
-                        where order_id = (select order_id from orders where number = "), number,
-                    ") order by seller_id for no key update"))
-                    .await?
-            }
+        let rows = match self.tools().layout {
+            Layout::Citus => self.lock_distributed(order).await?,
+            Layout::Single => self.rows(parts!(order, " for no key update")).await?,
         };
         rows.into_iter().map(SellerOrder::try_from).collect()
     }
