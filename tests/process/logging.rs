@@ -1,6 +1,6 @@
 //! The log: one line for each request.
 
-use blackbox::{events, logs_request, requests};
+use blackbox::{Expect as _, events, logs_request, requests};
 use reqwest::Method;
 use serde_json::json;
 
@@ -53,6 +53,12 @@ async fn each_request_has_one_line_with_trace_id_caller_route_status_and_duratio
         assert_eq!(line.get("client_id"), has_token.then_some(&client_id), "{line}");
         assert!(!line.to_string().contains(&id), "a path is no route: {line}");
     }
+    let application = world.register(&seller, json!({})).await;
+    let answer = world.token_answer(&application).await.expect(200);
+    let trace_id = answer.must("x-trace-id");
+    let log = requests(&world.server.log_with(|log| logs_request(log, trace_id)).await);
+    let line = log.iter().find(|line| line["trace_id"] == trace_id).unwrap();
+    assert_eq!(line["client_id"], application.client_id);
     let office = world
         .office(Method::GET, &format!("/sellers/{}", seller.id))
         .header("x-request-id", "office-one");

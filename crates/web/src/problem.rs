@@ -70,10 +70,11 @@ impl Problem {
         }
     }
 
-    /// 401 with the challenge of RFC 6750 §3; `realm` names the service.
-    pub fn unauthorized(realm: &str) -> Self {
+    /// 401 with the challenge of RFC 6750 §3; `realm` names the service, `token` the kind of token.
+    pub fn unauthorized(realm: &str, token: &str) -> Self {
         let challenge = format!("Bearer realm=\"{}\", error=\"invalid_token\"", quotable(realm));
-        let message = "Send a valid access token: Authorization: Bearer <ACCESS_TOKEN>.";
+        let placeholder = token.to_uppercase().replace(' ', "_");
+        let message = format!("Send a valid {token}: Authorization: Bearer <{placeholder}>.");
         Self {
             challenge: Some(challenge),
             ..Self::new(Code::Unauthorized, message)

@@ -11,7 +11,8 @@ use web::{Problem, TraceId, response};
 
 async fn refuse(request: HttpRequest, payload: Payload) -> HttpResponse {
     let trace_id = TraceId::of(request.headers(), || [0xcd; 16]);
-    response::keep_payload(Problem::unauthorized("test").into_response(&trace_id), payload)
+    let refusal = Problem::unauthorized("test", "access token");
+    response::keep_payload(refusal.into_response(&trace_id), payload)
 }
 
 /// Sends `request` to a listener and reads until it closes the connection.

@@ -77,7 +77,7 @@ impl Listener for BackOffice {
             Some(hash) => deadline.run(operators.operator(hash)).await??,
             None => None,
         };
-        let row = row.ok_or_else(|| Problem::unauthorized(&self.service.name))?;
+        let row = row.ok_or_else(|| unauthorized(&self.service.name))?;
         request.record_caller(CallerId::Operator(row.id));
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
@@ -91,7 +91,7 @@ impl Listener for BackOffice {
             (Access::Open, _) | (Access::Read, Some(_)) => Ok(()),
             (Access::Write, Some(operator)) if !operator.read_only => Ok(()),
             (Access::Write, Some(_)) => Err(Problem::insufficient_scope("write", realm)),
-            (Access::Read | Access::Write, None) => Err(Problem::unauthorized(realm)),
+            (Access::Read | Access::Write, None) => Err(unauthorized(realm)),
         }
     }
 
@@ -107,8 +107,12 @@ impl Listener for BackOffice {
     fn finish(&self, (): (), _: &mut HttpResponse) {}
 }
 
+fn unauthorized(realm: &str) -> Problem {
+    Problem::unauthorized(realm, "operator token")
+}
+
 /// The calling operator, for the audit log.
 pub(crate) fn operator(call: &Call<BackOffice>) -> Result<ActingOperator, Problem> {
     let caller = call.caller.map(|operator| operator.acting);
-    caller.ok_or_else(|| Problem::unauthorized(&call.state.service.name))
+    caller.ok_or_else(|| unauthorized(&call.state.service.name))
 }

@@ -79,7 +79,7 @@ impl Listener for Public {
     ) -> Result<Principal, Error> {
         check_user_agent(request.headers())?;
 
-        let unauthorized = || Problem::unauthorized(&self.service.name);
+        let unauthorized = || Problem::unauthorized(&self.service.name, "access token");
         let token = bearer(request.headers()).and_then(BearerToken::parse);
         let token = token.ok_or_else(unauthorized)?;
         let admission = deadline

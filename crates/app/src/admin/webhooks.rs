@@ -1,5 +1,6 @@
 //! `seller-api admin webhooks`.
 
+use accounts::Action;
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::bail;
@@ -40,7 +41,8 @@ pub(crate) enum Command {
     /// Deliver the event of an earlier delivery again, or of all that were given up since an instant
     ///
     /// Each is a new delivery, with its own id and attempts; prints the ids. `pending` and `exhausted` list the ids of earlier ones.
-    /// With --since, subscriptions that get nothing at present are left out, and --seller and --subscription narrow the choice.
+    /// With --since, the oldest come first; those that were delivered again before and subscriptions that get nothing at present are left
+    /// out, and --seller and --subscription narrow the choice.
     DeliverAgain {
         /// The earlier delivery's id
         #[arg(value_parser = id, required_unless_present = "since", requires = "seller", requires = "subscription")]
@@ -147,7 +149,8 @@ async fn find(database: &Database, seller: Option<&SellerName>) -> anyhow::Resul
     }
 }
 
-/// Delivers what was given up again, the newest first, as far back as `since`.
+/// Delivers again what was given up since an instant, the oldest first. A delivery that was repeated is left out: its repetition, which
+/// may have been given up too, takes its place.
 async fn deliver_all_again(
     database: &Database,
     filter: UndeliveredFilter,
@@ -155,27 +158,31 @@ async fn deliver_all_again(
     format: Format,
 ) -> anyhow::Result<()> {
     const AT_A_TIME: u16 = 1000;
-    let directory = database.delivery_directory();
-    let mut before = None;
+    let (directory, audit) = (database.delivery_directory(), database.audit());
+    let (mut given_up, mut before) = (Vec::new(), None);
     loop {
-        let page = directory.undelivered(filter, before, AT_A_TIME).await?;
-        for row in &page {
-            if row.delivery.created_at < since {
-                return Ok(());
-            }
-            let which = (row.subscription, row.delivery.id);
-            match deliver_again(database, row.seller, which).await {
-                Ok(id) => format.changed(&json!({ "delivery_id": id.to_string() }), id)?,
-                // An inactive subscription, or one that has been removed meanwhile.
-                Err(Failure::Refused(refusal)) => note(format_args!("{}: {refusal}", row.delivery.id)),
-                Err(other) => return Err(use_case_error(other)),
-            }
+        let mut page = directory.undelivered(filter, before, AT_A_TIME).await?;
+        page.retain(|row| row.delivery.created_at >= since);
+        let Some(last) = page.last() else { break };
+        before = Some(last.delivery.id);
+        let keys = page
+            .iter()
+            .map(|row| (row.seller, row.subscription, row.delivery.id));
+        given_up.extend(keys);
+    }
+    for (seller, subscription, delivery) in given_up.into_iter().rev() {
+        let entries = audit.entries(Some(delivery.to_string()), None, 1).await?;
+        if entries.iter().any(|entry| entry.action == Action::Redelivered) {
+            continue;
         }
-        match page.last() {
-            Some(last) if page.len() == usize::from(AT_A_TIME) => before = Some(last.delivery.id),
-            _ => return Ok(()),
+        match deliver_again(database, seller, (subscription, delivery)).await {
+            Ok(id) => format.changed(&json!({ "delivery_id": id.to_string() }), id)?,
+            // An inactive subscription, or one that has been removed meanwhile.
+            Err(Failure::Refused(refusal)) => note(format_args!("{delivery}: {refusal}")),
+            Err(other) => return Err(use_case_error(other)),
         }
     }
+    Ok(())
 }
 
 async fn deliver_again(

@@ -166,11 +166,11 @@ pub struct CarriersConfig {
     pub poczta_polska: PocztaPolskaConfig,
     /// DPD.
     pub dpd: DpdConfig,
-    /// GLS.
+    /// GLS. An unset `daily_limit` is 500.
     pub gls: ClientConfig,
-    /// UPS.
+    /// UPS. An unset `daily_limit` is unlimited.
     pub ups: ClientConfig,
-    /// FedEx.
+    /// FedEx. An unset `daily_limit` is unlimited.
     pub fedex: ClientConfig,
 }
 
@@ -243,7 +243,7 @@ pub struct ClientConfig {
     pub base_url: Option<ServiceUrl>,
     /// Address of the token endpoint. If unset: the production service.
     pub token_url: Option<ServiceUrl>,
-    /// Requests a day that the account allows. If unset: 500 with GLS, else unlimited.
+    /// Requests a day that the account allows.
     pub daily_limit: Option<u32>,
 }
 

@@ -33,8 +33,8 @@ fn a_predicate_becomes_a_sentence() {
 
 #[test]
 fn a_realm_is_quoted_without_escapes() {
-    let response =
-        Problem::unauthorized("Sklep \"ż\"\\\n").into_response(&TraceId::parse(b"trace-0001").unwrap());
+    let problem = Problem::unauthorized("Sklep \"ż\"\\\n", "access token");
+    let response = problem.into_response(&TraceId::parse(b"trace-0001").unwrap());
     let challenge = response.headers().get("www-authenticate").unwrap();
     assert_eq!(challenge, r#"Bearer realm="Sklep ", error="invalid_token""#);
 }

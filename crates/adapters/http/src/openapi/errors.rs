@@ -73,7 +73,7 @@ fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
             .err()
             .unwrap_or_else(Problem::internal),
         unknown_parameter(route),
-        Problem::unauthorized(REALM),
+        Problem::unauthorized(REALM, "access token"),
     ];
     refusals.extend(
         route
