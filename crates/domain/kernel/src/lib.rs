@@ -39,8 +39,9 @@ pub const SPANS: &str = "spans";
 pub enum Version {
     /// It did not exist: the change creates it.
     Absent,
-    /// It was read, with its row locked, in the transaction that saves the change.
-    Locked,
+    /// It existed. It was read with its row locked, in the transaction that saves the change, or without a lock: then the store checks that
+    /// it is still as it was read.
+    Existing,
 }
 
 /// The result of a transition: the new state with its events. They are one value, so that neither can be saved without
@@ -67,7 +68,7 @@ impl<A, E> Change<A, E> {
     /// A change of something that exists.
     pub fn of_existing(after: A, events: Vec<E>) -> Self {
         Self {
-            before: Version::Locked,
+            before: Version::Existing,
             after,
             events,
         }

@@ -249,7 +249,7 @@ impl ApplicationStore for Tx {
                     status, ", ", rate_limit, ", ", after.built_in, ", ", secret, ", ", after.created_at, ", api_now())"))
                     .await?
             }
-            Version::Locked => {
+            Version::Existing => {
                 self.execute(sql!((): "update applications set owner_id = ", after.owner.uuid(), ", name = ", after.name,
                     ", description = ", after.description, ", documentation_url = ", after.documentation_url,
                     ", purpose = ", purpose, ", client_type = ", client_type, ", redirect_uris = ", after.redirect_uris,
@@ -260,7 +260,7 @@ impl ApplicationStore for Tx {
             }
         };
         expect_rows("applications", saved, 1)?;
-        if after.status != ApplicationStatus::Suspended && before == Version::Locked {
+        if after.status != ApplicationStatus::Suspended && before == Version::Existing {
             wake_queues(self, after.client_id).await?;
         }
         Ok(())
