@@ -22,14 +22,14 @@ pub enum Layout {
     Citus,
 }
 
-/// Rows of a table that move within moments.
-pub(crate) const MOVED_AT_ONCE: u32 = 10_000;
+/// Up to this many rows of a table are distributed without `--with-data`.
+pub(crate) const MAX_ROWS_WITHOUT_CONFIRMATION: u32 = 10_000;
 
 /// A commit over a worker and plain tables of the coordinator is not atomic, unless the transaction has also touched a
 /// table of the coordinator that Citus manages: `distributed_writes`. It stays empty; its existence marks a distributed
 /// database.
 ///
-/// Foreign keys from or to plain tables end. The directory learns the sellers of orders from before it stored them.
+/// Drops foreign keys from or to plain tables. Backfills `orders.sellers` where it is null.
 const DISTRIBUTE: &str = "
     lock table offers, seller_orders, orders, parcels in access exclusive mode;
     alter table offers drop constraint offers_seller_id_fkey;
@@ -61,8 +61,9 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
     client.batch_execute(&take_lock()).await.map_err(failed)?;
     let state = format!(
         "select to_regclass('distributed_writes') is not null, exists (select 1 from pg_extension where extname = 'citus'), \
-           (select count(*) from (select 1 from offers limit {MOVED_AT_ONCE} + 1) o) > {MOVED_AT_ONCE} \
-             or (select count(*) from (select 1 from seller_orders limit {MOVED_AT_ONCE} + 1) p) > {MOVED_AT_ONCE}"
+           (select count(*) from (select 1 from offers limit {most} + 1) o) > {most} \
+             or (select count(*) from (select 1 from seller_orders limit {most} + 1) p) > {most}",
+        most = MAX_ROWS_WITHOUT_CONFIRMATION
     );
     let state = client.query_one(&state, &[]).await.map_err(failed)?;
     match (state.get(0), state.get(1), state.get(2)) {

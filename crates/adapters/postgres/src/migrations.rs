@@ -16,7 +16,7 @@ use crate::{
         error::is_permission_denied,
         url::{self, DatabaseUrlError},
     },
-    layout::MOVED_AT_ONCE,
+    layout::MAX_ROWS_WITHOUT_CONFIRMATION,
 };
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
@@ -74,8 +74,8 @@ pub enum MigrateError {
     NoExtension,
     /// Distributing the rows would lock their tables for long. Nothing has changed.
     #[error(
-        "the tables hold more than {MOVED_AT_ONCE} offers or orders, and are locked while these move: stop `serve` and `worker`, then repeat \
-         with --with-data"
+        "the tables hold more than {MAX_ROWS_WITHOUT_CONFIRMATION} offers or orders, and are locked while these move: stop `serve` and \
+         `worker`, then repeat with --with-data"
     )]
     HoldsData,
     /// An internal failure, such as no thread being available.

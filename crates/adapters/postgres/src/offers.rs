@@ -246,7 +246,7 @@ impl OfferStore for Tx {
             self.outbox()
                 .add(Announcement::of_offer(seller, event, self.now()));
         }
-        self.writes_distributed();
+        self.mark_distributed_write();
         // Sorted, so that two transactions that create the same offers conflict at the first one and cannot deadlock.
         changes.sort_unstable_by_key(|change| change.after.id);
         let (new, known): (Vec<_>, Vec<_>) = changes

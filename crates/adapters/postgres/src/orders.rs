@@ -283,7 +283,7 @@ impl OrderStore for Tx {
 
     async fn save_parts(&self, mut changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError> {
         changes.sort_unstable_by_key(|change| (change.after.seller, change.after.id));
-        self.writes_distributed();
+        self.mark_distributed_write();
         for change in changes {
             for event in &change.events {
                 let announced = Announcement::of_order(change.after.seller, event, self.now());

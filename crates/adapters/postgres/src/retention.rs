@@ -325,7 +325,7 @@ async fn erase_by_seller(tx: &Tx, orders: &[(Uuid, Option<Vec<Uuid>>)]) -> Resul
     {
         sellers.entry(*seller).or_default().push(*order);
     }
-    tx.writes_distributed();
+    tx.mark_distributed_write();
     for (seller, orders) in sellers {
         tx.execute(sql!(():
             "update seller_orders set buyer = null, shipping_address = null, \

@@ -87,7 +87,7 @@ impl Units {
             unsettled: AtomicUsize::new(0),
             writes: Mutex::default(),
             outbox: Mutex::default(),
-            has_distributed_writes: AtomicBool::default(),
+            has_distributed_write: AtomicBool::default(),
             woken: Arc::default(),
             tools: self.tools.clone(),
             times: self.times.clone(),
@@ -248,7 +248,7 @@ pub(crate) struct Tx {
     writes: Mutex<Vec<Box<dyn Write>>>,
     outbox: Mutex<Outbox>,
     /// Whether offers or orders were written.
-    has_distributed_writes: AtomicBool,
+    has_distributed_write: AtomicBool,
     /// Whether a sent statement has woken a delivery queue.
     woken: Arc<AtomicBool>,
     tools: Tools,
@@ -331,9 +331,9 @@ impl Tx {
         lock(&self.outbox)
     }
 
-    /// Has to be called in a transaction that writes offers or orders: makes its commit atomic on Citus.
-    pub(crate) fn writes_distributed(&self) {
-        if self.tools.layout == Layout::Citus && !self.has_distributed_writes.swap(true, Ordering::Relaxed) {
+    /// Call it in every transaction that writes offers or orders: on Citus it makes the commit two-phase.
+    pub(crate) fn mark_distributed_write(&self) {
+        if self.tools.layout == Layout::Citus && !self.has_distributed_write.swap(true, Ordering::Relaxed) {
             self.write_later(changing_any(
                 sql!((): "delete from distributed_writes where id = 1"),
             ));

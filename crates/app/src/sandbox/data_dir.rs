@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lock` | locked by the running sandbox |
 //! | `postgres/` | the private cluster |
-//! | `sealing.key` | the key that seals cursors |
+//! | `sealing.key` | the sealing key (`keys.sealing`) |
 //! | `credentials.json` | the seeded credentials, with the current addresses |
 //! | `credentials.pending.json` | credentials of a seeding in progress; becomes `credentials.json` after its COMMIT |
 //! | `mail/` | the mails to buyers and sellers |

@@ -56,8 +56,9 @@ pub trait OrderReader: Send + Sync {
 
 /// Reads whole orders outside a transaction, for the marketplace, which may see every seller's part.
 ///
-/// An adapter MUST read committed data from the primary, MUST return all parts as of the same instant, ordered by
-/// seller id, and MUST NOT be reachable from a seller's request.
+/// An adapter MUST read committed data from the primary, MUST return all parts, ordered by seller id, or fail, and MUST
+/// NOT be reachable from a seller's request. On one server the parts MUST be as of the same instant; on Citus each
+/// seller's part is read by a statement of its own, so one may be seen paid or cancelled before another.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OrderDirectory: Send + Sync {
