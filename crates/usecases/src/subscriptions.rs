@@ -16,7 +16,7 @@ pub enum Refusal {
     #[error("the host does not resolve to public addresses alone")]
     Host,
     /// The pair of application and seller has reached its limit of subscriptions.
-    #[error("there are as many subscriptions as there may be")]
+    #[error("subscription limit reached")]
     Limit,
 }
 

@@ -41,9 +41,9 @@ impl Stream<BackOffice> for ImportOffers {
         call.deadline.run(existing(self.seller, &call)).await??;
         let office = &call.state;
         let mut importer = Importer::new(Arc::clone(&office.units), office.tasks.clone(), self.seller);
-        let patience = office.service.body_timeout;
+        let piece_timeout = office.service.body_timeout;
         let late = |_| Error::closing("The next piece of the body did not arrive in time.");
-        while let Some(piece) = timeout(patience, body.next()).await.map_err(late)? {
+        while let Some(piece) = timeout(piece_timeout, body.next()).await.map_err(late)? {
             let piece = piece.map_err(|_| Error::closing("The body broke off."))?;
             importer.feed(&piece).await?;
         }

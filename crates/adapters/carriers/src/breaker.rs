@@ -173,7 +173,7 @@ impl State {
         let pause = self.pause.as_ref()?;
         // A clock that is set back ends the pause and does not prolong it.
         if (TimeDelta::zero()..pause.lasts).contains(&(now - pause.since)) {
-            Some("not asked: the carrier is in trouble and left alone")
+            Some("not asked: the circuit breaker is open")
         } else {
             pause
                 .is_probing

@@ -137,8 +137,8 @@ impl Texts {
                 "Nie udało się nawiązać bezpiecznego połączenia (TLS):",
             ),
             Failure::Protocol(_) => (
-                "What came was no HTTP answer:",
-                "To, co przyszło, nie jest odpowiedzią HTTP:",
+                "The answer was not valid HTTP:",
+                "Odpowiedź nie jest poprawnym HTTP:",
             ),
             Failure::Closed => (
                 "The connection was closed before the answer.",

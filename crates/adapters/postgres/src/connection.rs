@@ -117,7 +117,7 @@ fn list(refusals: &[Refusal]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// The code of a rejection. PgBouncer sends 08P01 with all of its own and with those that it repeats, so the message tells.
+/// The code of a rejection. PgBouncer sends 08P01 with all of its own and with those that it repeats, so the message decides.
 fn cause(code: &SqlState, message: &str) -> SqlState {
     let of_pooler = [
         ("authentication failed", SqlState::INVALID_PASSWORD),
@@ -125,11 +125,11 @@ fn cause(code: &SqlState, message: &str) -> SqlState {
         ("no such database", SqlState::INVALID_CATALOG_NAME),
         ("no more connections allowed", SqlState::TOO_MANY_CONNECTIONS),
     ];
-    let mut told = of_pooler
+    let mut by_message = of_pooler
         .into_iter()
         .filter(|_| *code == SqlState::PROTOCOL_VIOLATION);
-    let told = told.find(|(words, _)| message.contains(words));
-    told.map_or_else(|| code.clone(), |(_, cause)| cause)
+    let by_message = by_message.find(|(words, _)| message.contains(words));
+    by_message.map_or_else(|| code.clone(), |(_, cause)| cause)
 }
 
 /// Advice about a server that is reachable but rejects the role.

@@ -338,7 +338,7 @@ impl Database {
     /// probe. The first call also checks whether a pooler in between supports prepared statements.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
         if !self.pooler.supports_prepared_statements(&self.connector).await? {
-            return Ok(SchemaState::StatementsForgotten);
+            return Ok(SchemaState::PreparedStatementsLost);
         }
         schema_state::read(&self.autocommit("schema"), self.tools.layout).await
     }

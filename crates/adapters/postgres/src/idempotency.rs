@@ -93,8 +93,11 @@ impl IdempotencyClaims for StoredClaims {
              returning fence, fingerprint, status, body, t.xmax <> 0");
         let taken = self
             .statements
-            .ask(|lent| async move {
-                match take.get_result::<(ClaimRow, bool)>(&mut lent.connection()).await {
+            .ask(|leased| async move {
+                match take
+                    .get_result::<(ClaimRow, bool)>(&mut leased.connection())
+                    .await
+                {
                     // Another transaction is about to complete it.
                     Err(error) if is_lock_timeout(&error) => Ok(None),
                     row => row.map(Some),

@@ -18,7 +18,7 @@ pub enum SchemaState {
         "the pooler in front of the database drops prepared statements: set `max_prepared_statements` (1000, say) in PgBouncer 1.21 or \
          newer, or let it pool sessions"
     )]
-    StatementsForgotten,
+    PreparedStatementsLost,
     #[error(
         "the database takes no writes, as a standby does: let its URL lead to the primary, or name all hosts in it with \
          `target_session_attrs=read-write`"

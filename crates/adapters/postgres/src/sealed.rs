@@ -81,7 +81,7 @@ macro_rules! sampled {
             $table,
             " where ",
             $column,
-            " is not null limit 500) looked_at) counted where place <= 3)"
+            " is not null limit 500) sample) counted where place <= 3)"
         )
     };
 }

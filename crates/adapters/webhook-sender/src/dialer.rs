@@ -59,9 +59,9 @@ impl Dialer {
         let end = Instant::now() + self.timeout;
         let mut last = Failure::Connect;
         let tried = addresses.len().min(MAX_ADDRESSES);
-        for (address, still) in addresses.iter().copied().zip((1..=tried).rev()) {
+        for (address, untried) in addresses.iter().copied().zip((1..=tried).rev()) {
             let now = Instant::now();
-            let share = end.saturating_duration_since(now) / u32::try_from(still).unwrap_or(1);
+            let share = end.saturating_duration_since(now) / u32::try_from(untried).unwrap_or(1);
             match timeout_at(now + share, TcpStream::connect(SocketAddr::new(address, port))).await {
                 Ok(Ok(stream)) => return Ok((address, stream)),
                 Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => last = Failure::Refused,

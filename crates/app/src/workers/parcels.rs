@@ -151,7 +151,7 @@ struct EvenShare {
     burst: TimeDelta,
     /// When the next look-up would be due at even spacing.
     next: DateTime<Utc>,
-    is_none: bool,
+    is_zero: bool,
 }
 
 impl EvenShare {
@@ -165,14 +165,14 @@ impl EvenShare {
             spacing,
             burst: spacing * (burst - 1),
             next: DateTime::UNIX_EPOCH,
-            is_none: daily_limit == 0,
+            is_zero: daily_limit == 0,
         }
     }
 
     fn take(&mut self, now: DateTime<Utc>) -> bool {
         // The upper bound keeps a clock that was set back from stopping all look-ups until it has caught up.
         self.next = self.next.clamp(now, now + self.burst + self.spacing);
-        let is_allowed = !self.is_none && self.next <= now + self.burst;
+        let is_allowed = !self.is_zero && self.next <= now + self.burst;
         if is_allowed {
             self.next += self.spacing;
         }

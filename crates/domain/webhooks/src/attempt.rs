@@ -75,7 +75,7 @@ pub enum Failure {
     #[error("TLS failed: {0}")]
     Tls(String),
     /// The response was not valid HTTP, for this reason.
-    #[error("what came was no HTTP answer: {0}")]
+    #[error("invalid HTTP response: {0}")]
     Protocol(String),
     /// The connection was closed before the response head was complete.
     #[error("the connection was closed before the answer")]

@@ -186,7 +186,7 @@ pub trait SubscriptionReader: Send + Sync {
 #[async_trait]
 pub trait SubscriptionQueues: Send + Sync {
     /// Claims due queues under `fence`, the longest waiting first, with their due deliveries: first attempts before
-    /// repeated ones, which so never delay them, but also some repeated ones. It MUST NOT exceed the capacity, and
+    /// repeated ones, so they are never delayed, but also some repeated ones. It MUST NOT exceed the capacity, and
     /// queues of an application without capacity MUST NOT delay those of others. If a queue has more than one place,
     /// repeated attempts MUST leave one of them to a first attempt.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError>;

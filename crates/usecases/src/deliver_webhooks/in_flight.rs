@@ -17,10 +17,10 @@ use super::worker::Settlement;
 /// One queue gets at most this fraction of the free slots.
 const FAIR_SHARE: u16 = 8;
 
-/// This fraction of the slots is reserved for applications with little in hand, …
+/// This fraction of the slots is reserved for applications with little in hand.
 const RESERVE: u16 = 8;
 
-/// … and one application gets at most this fraction of the free reserve.
+/// One application gets at most this fraction of the free reserve.
 const PART_OF_RESERVE: u16 = 8;
 
 /// An attempt to begin.
@@ -43,10 +43,10 @@ impl Start {
     }
 }
 
-/// How long a queue is paused if its host had too many attempts under way, …
+/// How long a queue is paused if its host had too many attempts under way.
 const PAUSE: TimeDelta = TimeDelta::milliseconds(250);
 
-/// … and the longest pause if that happens repeatedly.
+/// The longest pause if that happens repeatedly.
 const LONGEST_PAUSE: TimeDelta = TimeDelta::seconds(2);
 
 /// How many queues' last pauses are remembered.
@@ -289,7 +289,7 @@ impl InFlight {
 
     /// Queues to refill while some of their attempts still run, so that one slow response does not block the pause:
     /// `all` queues, or only those that were full and are now half empty; the longest waiting first. A failing queue
-    /// gets only first attempts, which so do not wait behind retries. A queue gets none if its host is full, if it is
+    /// gets only first attempts, so they do not wait behind retries. A queue gets none if its host is full, if it is
     /// about to be released, or if the slots or its application's share are used up.
     pub(super) fn refills(&mut self, all: bool) -> Vec<Refill> {
         let Some(mut capacity) = self.capacity() else {

@@ -47,7 +47,7 @@ pub(super) struct Worker<'a> {
     may_claim: bool,
     /// There may be more deliveries in any leased queue.
     may_refill: bool,
-    /// The store failed: no calls until the next beat.
+    /// The store failed: no calls until the next signal.
     is_paused: bool,
     /// Set while the worker is stopping: how often recording may still fail.
     stopping: Option<u8>,

@@ -242,7 +242,7 @@ impl From<InvalidClient> for OAuthError {
 
 impl From<GrantRefusal> for OAuthError {
     fn from(refusal: GrantRefusal) -> Self {
-        let description = format!("What was presented cannot be used: {refusal}.");
+        let description = format!("The code or token cannot be used: {refusal}.");
         Self::new(Code::InvalidGrant, description)
     }
 }
@@ -272,7 +272,7 @@ macro_rules! failures {
     };
 }
 
-// After a lost COMMIT no result was shown to the client, so it can safely retry.
+// `Retry-After` is also sent when the outcome stayed unknown: the presented code or token may have been used.
 failures!(
     StoreError,
     UnitOfWorkError,

@@ -245,7 +245,7 @@ impl SubscriptionQueues for StoredQueues {
         }
         let settlement = Settlement::new(records, released)?;
         self.statements
-            .ask(|lent| async move { Box::pin(settlement.send(lent.connection())).await })
+            .ask(|leased| async move { Box::pin(settlement.send(leased.connection())).await })
             .await
     }
 
