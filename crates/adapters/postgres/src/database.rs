@@ -62,8 +62,8 @@ pub struct DatabaseSettings {
     /// or a comma-separated list of hosts, of which the one that accepts writes is used. Supports libpq's `sslmode`,
     /// `sslrootcert`, `sslcert` and `sslkey`, and the parameters of `tokio_postgres::Config`.
     pub url: String,
-    /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers
-    /// up to two, each server thread that issues tokens three, and changes of offers two.
+    /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers or
+    /// orders up to two, each server thread that issues tokens three, and changes of offers two.
     pub pool_size: usize,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
