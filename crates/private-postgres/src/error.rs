@@ -14,7 +14,6 @@ pub enum Error {
         .newest.map(|version| format!(" (only version {version})")).unwrap_or_default()
     )]
     NotInstalled { newest: Option<u32> },
-    /// A major version that is not installed made the data.
     #[error(
         "the data in {} were made by PostgreSQL {made_by}, which is not installed (found {found}): install it or start with fresh data",
         .folder.display()
@@ -24,7 +23,6 @@ pub enum Error {
         made_by: u32,
         found: u32,
     },
-    /// Another process owns the cluster in this folder.
     #[error("the folder {} is in use by another process", .0.display())]
     InUse(PathBuf),
     #[error("the folder {} cannot be used: is it writable?", .folder.display())]
@@ -43,7 +41,6 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// One of PostgreSQL's programs failed.
     #[error("{} failed: {output}", .program.display())]
     Program { program: PathBuf, output: String },
     /// The server exited before it was ready.
@@ -62,7 +59,6 @@ pub enum Error {
         /// The log's last lines.
         log: String,
     },
-    /// A server that an earlier owner started in this folder does not exit.
     #[error("an earlier PostgreSQL in {} does not end", .0.display())]
     Leftover(PathBuf),
 }

@@ -17,7 +17,6 @@ pub enum Refusal {
     /// The link is unknown, expired or used, or its account is closed.
     #[error("the link cannot be used, or not any more")]
     DeadLink,
-    /// The account is closed or unknown.
     #[error(transparent)]
     Account(#[from] NotOpen),
     /// The session that requested the change has ended meanwhile.

@@ -10,10 +10,8 @@ use crate::{Failure, failure::refuse};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal<R> {
-    /// The seller has no such offer.
     #[error("there is no such offer")]
     NoSuchOffer,
-    /// The offer does not allow it.
     #[error("the offer does not allow the change")]
     Rules(R),
 }

@@ -20,13 +20,10 @@ pub enum Transition {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such application, or it was deleted.
     #[error("there is no such application")]
     NoSuchApplication,
-    /// The status does not allow it.
     #[error(transparent)]
     Impossible(#[from] ImpossibleTransition),
-    /// The built-in application carries a seller's personal tokens and stays.
     #[error("this application carries the seller's personal tokens: revoke those, or close the account")]
     BuiltIn,
 }

@@ -26,10 +26,8 @@ pub struct Registered {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RegistrationRefusal {
-    /// There is no account, or it is closed.
     #[error(transparent)]
     Account(#[from] NotOpen),
-    /// Another application has or had the name; names of deleted applications stay taken.
     #[error("another application has this name, or had it before it was deleted")]
     NameTaken,
 }
@@ -66,16 +64,12 @@ fn name_taken(error: StoreError) -> Failure<RegistrationRefusal> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The seller has no such application.
     #[error("there is no such application")]
     NoSuchApplication,
-    /// The rules of registration refuse it.
     #[error(transparent)]
     Registration(#[from] RegistrationRefusal),
-    /// A public application has no secret.
     #[error("a public application has no secret")]
     NoSecret,
-    /// The form's number was used before.
     #[error(transparent)]
     Form(#[from] NumberUsed),
 }

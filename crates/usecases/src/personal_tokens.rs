@@ -14,15 +14,12 @@ use crate::{ActingSeller, Failure, failure::refuse};
 /// Why a personal token is not created or revoked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no account, or it is closed.
     #[error(transparent)]
     Account(#[from] NotOpen),
     #[error("{0}")]
     Invalid(Violations),
-    /// The seller has as many live tokens as allowed.
     #[error("the seller has {PERSONAL_TOKENS_MAX} personal tokens that are alive: revoke one first")]
     TooMany,
-    /// The seller has no such token.
     #[error("there is no such token")]
     NoSuchToken,
 }
@@ -91,10 +88,8 @@ pub async fn revoke_personal_token(
 /// Why a token is not created in the panel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PanelRefusal {
-    /// The rules of personal tokens refuse it.
     #[error(transparent)]
     Token(#[from] Refusal),
-    /// The form's number was used before.
     #[error(transparent)]
     Form(#[from] NumberUsed),
 }

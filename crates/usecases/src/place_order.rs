@@ -53,7 +53,6 @@ pub enum Refusal {
     /// Lines that name no existing offer, or the same offer twice.
     #[error("{0}")]
     Invalid(Violations),
-    /// The number belongs to another order.
     #[error("another order has this number")]
     NumberTaken,
     /// Not enough stock: for each such line its index in the request, from 0, and the available stock.

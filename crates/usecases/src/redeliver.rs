@@ -19,16 +19,13 @@ pub const MOST_REDELIVERIES_A_MINUTE: u32 = 30;
 /// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The seller has no such subscription, or the subscription has no such delivery.
     #[error("there is no such delivery")]
     NotFound,
     /// The subscription is inactive, or its application suspended.
     #[error("the subscription gets nothing at present")]
     Inactive,
-    /// The subscription has reached its limit for this minute.
     #[error("the subscription has had enough for this minute")]
     TooMany,
-    /// The form's number was used before.
     #[error(transparent)]
     Form(#[from] NumberUsed),
 }

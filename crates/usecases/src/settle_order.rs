@@ -22,7 +22,6 @@ pub enum Settlement {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such order.
     #[error("there is no such order")]
     NoSuchOrder,
     /// A part does not allow it, so no part changes.

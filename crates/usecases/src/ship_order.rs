@@ -23,13 +23,11 @@ pub struct Report {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The seller has no such order.
     #[error("there is no such order")]
     NoSuchOrder,
     /// Items that are not the seller's own in this order.
     #[error("{0}")]
     Items(Violations),
-    /// The order does not allow it.
     #[error("{refused}")]
     Impossible {
         refused: orders::Refusal,

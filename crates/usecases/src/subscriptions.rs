@@ -12,7 +12,6 @@ use crate::{Failure, failure::refuse};
 /// Why a subscription is not created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The host does not resolve, or resolves to an address that is not public.
     #[error("the host does not resolve to public addresses alone")]
     Host,
     /// The pair of application and seller has reached its limit of subscriptions.

@@ -100,13 +100,10 @@ impl Object {
 /// Why a text was refused. The messages are for the client: they quote only what it sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JsonError {
-    /// The bytes are not UTF-8.
     #[error("JSON must be UTF-8, and this is not.")]
     NotUtf8,
-    /// The text begins with U+FEFF.
     #[error("The JSON begins with a byte order mark; leave it out.")]
     ByteOrderMark,
-    /// The text is empty or white space.
     #[error("The JSON is empty.")]
     Empty,
     /// The text breaks the grammar; says how and where.
@@ -115,13 +112,10 @@ pub enum JsonError {
     /// A `\u` escape is half of a surrogate pair.
     #[error("A string in the JSON has an escape that is only half a character.")]
     LoneSurrogate,
-    /// An object has this name twice.
     #[error("The JSON has the key {0:?} twice in one object.")]
     DuplicateKey(String),
-    /// A string or a key contains U+0000.
     #[error("A string in the JSON contains the character U+0000, which none may.")]
     Nul,
-    /// Arrays and objects are nested deeper than [`MAX_DEPTH`].
     #[error("The JSON is nested deeper than {MAX_DEPTH} levels.")]
     TooDeep,
     /// The value is valid but not an object; names its kind.

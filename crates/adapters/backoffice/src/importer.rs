@@ -43,10 +43,8 @@ pub struct Importer {
 /// Why an import ended early. The latest chunk may not be written; all earlier ones are.
 #[derive(Debug, Error)]
 pub enum ImportError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] UnitOfWorkError),
-    /// The task that wrote a chunk panicked.
     #[error(transparent)]
     Panicked(#[from] TaskPanicked),
 }

@@ -46,13 +46,11 @@ pub struct MigrationReport {
 /// Why the migrations were not all applied. Those applied before the failure stay.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// The URL is invalid.
     #[error("the database URL {0}")]
     Url(#[from] DatabaseUrlError),
     /// The database cannot be reached, or the lock cannot be taken.
     #[error("the database cannot be reached")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The role may not change the schema.
     #[error(
         "the role may not change the schema: let the URL of the migrations (`database.direct_url`, else `database.url`) name the role that \
          owns the database and its tables"
@@ -66,13 +64,12 @@ pub enum MigrateError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The database to distribute is not that of a Citus coordinator.
     #[error(
         "the database has no extension citus: create it on every node (CREATE EXTENSION citus), then call citus_set_coordinator_host and \
          citus_add_node on the coordinator"
     )]
     NoExtension,
-    /// Distributing the rows would lock their tables for long. Nothing has changed.
+    /// Nothing has changed.
     #[error(
         "the tables hold more than {MAX_ROWS_WITHOUT_CONFIRMATION} offers or orders, and are locked while these move: stop `serve` and \
          `worker`, then repeat with --with-data"

@@ -158,7 +158,6 @@ pub struct ChangePage {
 /// Why the feed cannot be read from a position.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangesError {
-    /// The cursor was not issued by this service.
     #[error("this is no cursor of the change feed")]
     Malformed,
     /// The cursor belongs to another database cluster, or to rows that this one has lost since: its reader may have
@@ -167,7 +166,6 @@ pub enum ChangesError {
         "the cursor was made on another database, or on this one before it was set back: read everything anew, then go on without `after`"
     )]
     OtherHistory,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

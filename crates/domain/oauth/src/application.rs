@@ -237,13 +237,10 @@ impl Application {
 /// Why a client is rejected. The message is returned to the caller: it does not reveal which part of the credentials is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidClient {
-    /// Unknown application or wrong secret.
     #[error("unknown client_id or wrong client_secret")]
     Credentials,
-    /// A confidential client sent no secret.
     #[error("this client is confidential: send its client_secret, by HTTP Basic or in the body")]
     SecretMissing,
-    /// The application is suspended.
     #[error("this application is suspended")]
     Suspended,
     /// The application or the account has ended, or its scopes were narrowed, since the client was authenticated.

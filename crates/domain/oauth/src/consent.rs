@@ -88,16 +88,13 @@ pub struct Viewer {
 /// learns nothing and cannot cause a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConsentRefusal {
-    /// The handle was not issued here.
     #[error("there is no such request")]
     Unknown,
     /// It expired after ten minutes.
     #[error("the request has expired")]
     Expired,
-    /// It was already decided.
     #[error("the request has been decided already")]
     Decided,
-    /// It belongs to another viewer.
     #[error("the request belongs to another session")]
     AnotherViewer,
 }

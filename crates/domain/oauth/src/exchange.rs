@@ -39,16 +39,12 @@ pub enum Verdict {
 /// developer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GrantRefusal {
-    /// It does not exist, or belongs to another client.
     #[error("it is unknown, or was issued to another client")]
     Unknown,
-    /// It expired.
     #[error("it has expired")]
     Expired,
-    /// The request does not match the one it was issued for.
     #[error("redirect_uri or code_verifier does not match the authorization request")]
     Mismatch,
-    /// It was used before.
     #[error(
         "it was used before, so everything issued from it has been revoked: ask the seller for consent again"
     )]
@@ -56,7 +52,6 @@ pub enum GrantRefusal {
     /// Its family was revoked, the seller disconnected the application, or the account is closed.
     #[error("it was revoked: ask the seller for consent again")]
     Ended,
-    /// No consented scope is left.
     #[error("the application no longer holds any of the scopes that the seller consented to")]
     NoScope,
 }

@@ -91,13 +91,11 @@ pub struct IssuedToken {
 /// A requested scope that cannot be granted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeRefused {
-    /// There is no such scope.
     #[error(transparent)]
     Unknown(#[from] crate::UnknownScope),
     /// The list contains only spaces.
     #[error("`scope` names nothing: leave it out to get all of the application's scopes")]
     Empty,
-    /// The application does not have it.
     #[error("the application does not hold the scope `{0}`")]
     NotHeld(crate::Scope),
 }

@@ -60,7 +60,6 @@ impl Outcome {
 pub enum Failure {
     #[error("the host's name does not resolve")]
     Dns,
-    /// The host has a forbidden address.
     #[error("the host has an address that deliveries do not go to")]
     AddressRefused,
     /// The connection failed with a network error.
@@ -68,13 +67,10 @@ pub enum Failure {
     Connect,
     #[error("the host refused the connection")]
     Refused,
-    /// The attempt exceeded its timeout.
     #[error("there was no answer in time")]
     TimedOut,
-    /// TLS failed, for this reason.
     #[error("TLS failed: {0}")]
     Tls(String),
-    /// The response was not valid HTTP, for this reason.
     #[error("invalid HTTP response: {0}")]
     Protocol(String),
     /// The connection was closed before the response head was complete.

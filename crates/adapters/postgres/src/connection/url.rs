@@ -152,7 +152,6 @@ const KNOWN_PARAMETERS: &str = "sslmode, sslrootcert, sslcert, sslkey, sslnegoti
 /// Why a database URL is invalid. Never contains text that may be a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseUrlError {
-    /// It cannot be parsed.
     #[error(
         "is no URL of the form postgres://user:password@host:port/database; characters such as @ / : ? # in a password \
          have to be percent-encoded"
@@ -161,7 +160,7 @@ pub enum DatabaseUrlError {
     /// It is in quotes or white space, as values from env files often are.
     #[error("stands in quotes or has white space around it: write it without")]
     Wrapped,
-    /// It has an unknown parameter. Its name is not shown: it may be part of a password.
+    /// The parameter's name is not shown: it may be part of a password.
     #[error(
         "has an unknown parameter behind its `?`: known are {KNOWN_PARAMETERS}; a ? in a password has to be percent-encoded"
     )]
@@ -173,33 +172,27 @@ pub enum DatabaseUrlError {
     NoHost,
     #[error("names no database: write postgres://user:password@host:port/database")]
     NoDatabase,
-    /// It requires a read-only server.
     #[error(
         "asks for a server that only reads, and this service writes: write target_session_attrs=read-write"
     )]
     ReadOnly,
     #[error("has an sslmode that is none of disable, prefer, require, verify-ca and verify-full")]
     SslMode,
-    /// It names root certificates, but its `sslmode` verifies nothing.
     #[error("names certificates in sslrootcert, but its sslmode checks none: write sslmode=verify-full")]
     Unchecked,
-    /// It names a client certificate without its key, or the reverse.
     #[error("names only one of sslcert and sslkey: a certificate goes with its key")]
     HalfIdentity,
-    /// A file that it names cannot be used.
     #[error("names the file {} in {parameter}, which cannot be used: {reason}", .path.display())]
     File {
         parameter: &'static str,
         path: PathBuf,
         reason: String,
     },
-    /// It requires a trusted certificate, but no root certificates are available.
     #[error(
         "demands a certificate that is trusted, and this machine trusts none: install its root certificates \
          (ca-certificates), or name a file of them in sslrootcert"
     )]
     NoRoots,
-    /// TLS cannot be configured from it.
     #[error("makes TLS impossible: {0}")]
     Tls(String),
 }
