@@ -1,4 +1,4 @@
-//! The HTTP servers: their sockets, and what actix-web leaves to configure.
+//! The HTTP servers: their sockets, and the configuration of actix-web.
 
 use std::{
     io,

@@ -46,7 +46,7 @@ const GATHER: Duration = Duration::from_millis(2);
 
 /// When it is dropped, the remaining lines are written, within about a second.
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
-/// Whether the failure of the program is a line of JSON.
+/// Whether the program reports its own failure as a line of JSON.
 static REPORTS_JSON: AtomicBool = AtomicBool::new(false);
 /// The exporter to the trace collector, set by [`start_traced`].
 static TELEMETRY: OnceLock<Telemetry> = OnceLock::new();

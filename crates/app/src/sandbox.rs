@@ -71,7 +71,7 @@ async fn prepare(
     // It serves this machine only, and prints plain addresses.
     config.server.tls = crate::config::TlsConfig::default();
     if options.fresh {
-        // It deletes what a sandbox has created, but a configured database may hold other data.
+        // `--fresh` deletes a sandbox's data, but a configured database may hold other data.
         if let Some(source) = loaded.source("database.url") {
             bail!("--fresh works on the private PostgreSQL alone, and a database is named in {source}");
         }

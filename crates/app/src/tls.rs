@@ -160,7 +160,7 @@ impl ResolvesServerCert for Served {
     }
 }
 
-/// A listener's certificate, and what has been logged about it.
+/// A listener's certificate, and the state of its log messages.
 struct Certificate {
     /// The listener's name in metrics.
     listener: &'static str,

@@ -1,4 +1,4 @@
-//! Which crates of the workspace may depend on which, and what the domain must not use. `deny.toml` bans crates everywhere.
+//! The allowed dependencies between crates of the workspace, and crates that the domain must not use. `deny.toml` bans crates everywhere.
 
 #![expect(
     clippy::unwrap_used,

@@ -31,7 +31,7 @@ macro_rules! write_at {
     };
 }
 
-/// Who has authenticated itself.
+/// The authenticated caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerId {
     /// An application.

@@ -31,7 +31,7 @@ pub trait Listener: Sized + Send + Sync + 'static {
     type Caller: Send + Sync + 'static;
     /// The permission that an operation requires of a caller.
     type Scope: Copy + 'static;
-    /// What the checks have learned for the response, whichever check was the last.
+    /// Facts from the checks for the response; kept when a check refuses the request.
     type ResponseContext;
 
     fn ports(&self) -> Ports<'_>;
@@ -72,8 +72,8 @@ pub struct Ports<'a> {
 
 /// The settings that the public listener, the panel, the documentation and the back office share.
 pub struct ServiceSettings {
-    /// The public origin and OAuth issuer, without a trailing slash. If it is https, cookies are `Secure` and browsers are told to use only
-    /// https.
+    /// The public origin and OAuth issuer, without a trailing slash. If it is https, cookies are `Secure` and browsers use only
+    /// https (HSTS).
     pub public_url: String,
     /// The name of the service: on every page, and the realm in `WWW-Authenticate`.
     pub name: String,

@@ -41,7 +41,7 @@ impl Listener for BackOffice {
     const BODY_CAP: usize = 1024 * 1024;
     /// D46, D130
     const KEYED: &'static [Method] = &[Method::POST];
-    /// Longer than the store's limit for a transaction and its retries: the marketplace waits for what it has begun.
+    /// Longer than the store's limit for a transaction and its retries, so that the marketplace gets the outcome.
     const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
     /// `None` for an open operation.

@@ -41,10 +41,10 @@ pub(crate) enum Outcome {
     Rejected,
 }
 
-/// Permission for one look-up. Dropping it without an outcome has the effect of no look-up.
+/// Permission for one look-up. If it is dropped without an outcome, the look-up does not count.
 pub(crate) struct Permit<'a> {
     breaker: &'a CircuitBreaker,
-    /// The begin of the pause that this look-up probes.
+    /// The start of the pause that this look-up probes.
     probed: Option<DateTime<Utc>>,
     after_throttling: bool,
     is_settled: bool,

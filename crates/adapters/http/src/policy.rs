@@ -25,7 +25,7 @@ const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
 
 const MAX_APP_NAME_LENGTH: usize = 64;
 
-/// What is known about a request when its checks end, whichever was the last.
+/// Facts from a request's checks; kept when one of them refuses it.
 pub struct ResponseContext {
     limit: RateLimit,
     /// The seller and the application that the request counts for, and the database's time of the count.

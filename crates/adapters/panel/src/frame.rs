@@ -60,7 +60,7 @@ impl PageRequest {
         }
     }
 
-    /// The notice of what the form that led here has done.
+    /// The notice about the result of the form that led here.
     pub(crate) fn notice(&self) -> (&'static str, &'static str) {
         notice(self.query.get("done").unwrap_or_default(), self.texts())
     }

@@ -62,7 +62,7 @@ struct Page<'a> {
 }
 
 impl Refusal {
-    /// Logs the cause, counts the refusal, and makes the response: for most refusals a page that says what to do.
+    /// Logs the cause, counts the refusal, and makes the response: for most refusals a page with advice.
     pub(crate) fn into_response(
         self,
         panel: &Panel,

@@ -38,7 +38,7 @@ use webhooks::{Failure, WebhookEvent};
 use crate::language::Language;
 pub(crate) use table::{ENGLISH, POLISH, Texts};
 
-/// A title, and a text that says what to do.
+/// A title, and a text with advice.
 pub(crate) type Message = (&'static str, &'static str);
 
 impl Texts {
@@ -49,7 +49,7 @@ impl Texts {
         }
     }
 
-    /// What a scope permits, in English in the contract's words.
+    /// The permission that a scope gives; the English text is the contract's.
     pub(crate) const fn scope(&self, scope: Scope) -> &'static str {
         self.pick(match scope {
             Scope::OffersRead => ("read offers", "odczytywać Twoje oferty"),
@@ -133,7 +133,7 @@ impl Texts {
             Failure::Refused => ("The host refused the connection.", "Host odrzucił połączenie."),
             Failure::TimedOut => ("There was no answer in time.", "Nie było odpowiedzi na czas."),
             Failure::Tls(_) => (
-                "No secure connection came about (TLS):",
+                "No secure connection could be made (TLS):",
                 "Nie udało się nawiązać bezpiecznego połączenia (TLS):",
             ),
             Failure::Protocol(_) => (

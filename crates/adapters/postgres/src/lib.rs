@@ -10,7 +10,7 @@
 //! The database URL may name several servers. Each connection goes to the one that accepts writes; a connection is
 //! dropped once a statement finds that its server no longer does.
 //!
-//! All times that processes compare come from `api_now()` in SQL. A read, or the begin of a transaction, waits for the
+//! All times that processes compare come from `api_now()` in SQL. A read, or the start of a transaction, waits for the
 //! database for at most [`ANSWER_WITHIN`] and then fails with [`kernel::StoreError::Unavailable`]. A statement within a
 //! transaction has the timeout of the settings.
 
@@ -53,5 +53,5 @@ pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
 pub use schema_state::SchemaState;
 pub use sealed::{Resealed, SealedSample, SealedValues, WEBHOOK_SECRETS};
 
-/// The longest time that a read, or the begin of a transaction, waits for the database, including opening a connection.
+/// The longest time that a read, or the start of a transaction, waits for the database, including opening a connection.
 pub const ANSWER_WITHIN: std::time::Duration = std::time::Duration::from_millis(2500);

@@ -127,7 +127,7 @@ fn milliseconds(time: Duration) -> String {
     time.as_millis().to_string()
 }
 
-/// A pooled connection that may be in a transaction. Unless it is given back, it is closed: it does not return to the
+/// A pooled connection that may be in a transaction. Unless it is returned, it is closed: it does not return to the
 /// pool, and the server rolls back.
 pub(crate) struct Leased(Option<Object<AsyncPgConnection>>);
 

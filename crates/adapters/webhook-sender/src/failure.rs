@@ -30,7 +30,7 @@ pub(crate) fn of_exchange(error: &hyper::Error) -> Failure {
     {
         Some(error) => of_stream(error),
         None if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => Failure::Closed,
-        None => Failure::protocol("the answer is no HTTP/1.1"),
+        None => Failure::protocol("it is not HTTP/1.1"),
     }
 }
 

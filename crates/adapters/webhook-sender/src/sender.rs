@@ -24,7 +24,7 @@ use crate::{
     resolver::Resolver,
 };
 
-/// How long to wait for the rest of an answer, so that its connection can be reused. The outcome is final by then.
+/// How long to wait for the rest of an answer, so that its connection can be reused. The outcome is already final.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A reused connection that closes within this time before any response byte: the request is retried once on a new

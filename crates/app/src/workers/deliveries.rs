@@ -25,7 +25,7 @@ use webhooks::{
 use super::routine::{FailureStreak, Routine};
 use crate::wiring::Shared;
 
-/// How long a delivery queued by another process waits at most before this one polls.
+/// The polling interval: the longest wait of a delivery that another process has queued.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often to look for missed queues.
 const RECONCILE_INTERVAL: Duration = Duration::from_mins(1);
@@ -90,7 +90,7 @@ impl Routine for Reconciliation {
 
 const IN_FLIGHT: &str = "webhook_attempts_in_flight";
 
-/// Records metrics, and logs failures of the store: the first one in a row, and the end of the row.
+/// Records metrics, and logs failures of the store: the first of a series, and the end of the series.
 struct DeliveryObserver<'a> {
     clock: &'a dyn Clock,
     streak: Mutex<FailureStreak>,

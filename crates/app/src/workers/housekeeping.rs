@@ -41,7 +41,7 @@ impl Routine for Cleaning {
 /// How often tables may be analyzed: each step of a new marketplace's growth takes longer.
 const GROWTH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Lets the database plan anew once its tables have grown.
+/// Refreshes the planner's statistics of tables that have grown.
 pub(super) struct Statistics(pub(super) Shared);
 
 #[async_trait]
@@ -120,7 +120,7 @@ mod tests {
             usage.store().await.unwrap();
             usage.meter.count(key);
             assert_eq!(usage.store().await.is_ok(), is_stored);
-            // What could not be stored is added to what comes later.
+            // Counts that could not be stored are added to later ones.
             usage.meter.count(key);
             assert_eq!(usage.meter.take(), [UsageCount { key, calls }]);
         }

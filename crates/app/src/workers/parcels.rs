@@ -66,7 +66,7 @@ pub(super) struct QuotaLimitedCarriers {
     budgets: BTreeMap<Carrier, CarrierBudget>,
 }
 
-/// What the worker may ask one carrier.
+/// The look-ups that the worker may still send to one carrier.
 struct CarrierBudget {
     in_flight: Semaphore,
     quota: Mutex<DailyQuota>,

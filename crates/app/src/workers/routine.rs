@@ -29,7 +29,7 @@ pub(super) trait Routine: Send + Sync + 'static {
 }
 
 /// Runs batches until the process stops; a batch in progress is finished first. Each batch is a separate task: if one panics, that is
-/// logged, and the next one follows. `ready` tells whether the process is.
+/// logged, and the next one follows. `ready`: whether the process is ready.
 pub(super) async fn run_routine<R: Routine>(
     routine: Arc<R>,
     tasks: Tasks,
@@ -64,7 +64,7 @@ fn with_jitter(pause: Duration, randomness: &dyn Randomness) -> Duration {
     pause / 2 + pause * u32::from(chance) / 255
 }
 
-/// A row of failures.
+/// Consecutive failures.
 pub(super) struct FailureStreak {
     failures: u32,
     is_logged: bool,
@@ -101,7 +101,7 @@ impl FailureStreak {
         self.next_pause()
     }
 
-    /// Failures of an outage do not count: `/readyz` and its alert tell of it. A worker's first one may come before the process has noticed.
+    /// Failures during an outage do not count: `/readyz` and its alert report it. A worker's first one may precede the process's own check.
     fn counts(&self, error: &UnitOfWorkError) -> bool {
         let is_outage = matches!(error, UnitOfWorkError::Store(StoreError::Unavailable(_)));
         !is_outage || self.failures > 0 && self.ready.load(Ordering::Relaxed)

@@ -31,7 +31,7 @@ impl<F: FieldSet> Shape for ObjectShape<F> {
         format!("an object with {}", quoted(self.fields.names()))
     }
 
-    /// Requests may have no other members.
+    /// Requests may not have other members.
     fn schema(&self) -> Node {
         let members = self.fields.members();
         let required: Vec<_> = members

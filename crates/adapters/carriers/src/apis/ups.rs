@@ -41,7 +41,7 @@ pub(crate) struct Ups {
 }
 
 impl Ups {
-    /// Request ids count up from the start time, so that none repeats after a restart.
+    /// Request ids count up from the start time, so they never repeat after a restart.
     pub(crate) fn new(started: DateTime<Utc>) -> Self {
         Self {
             next_id: AtomicI64::new(started.timestamp_micros()),

@@ -1,4 +1,4 @@
-//! What the clients read from the carriers' answers: the code tables, as the carriers document them, and sample answers.
+//! Parsing of the carriers' answers: the code tables, as the carriers document them, and sample answers.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ static PARSERS: LazyLock<Carriers> = LazyLock::new(|| {
     Carriers::new(&all, clock()).unwrap()
 });
 
-/// What a client reads from an answer: status, code and instant, "not found", or the reason of a failure.
+/// The parsed answer: status, code and instant, "not found", or the reason for a failure.
 fn read(carrier: &str, status: u16, body: &str) -> String {
     let carrier = Carrier::ALL
         .into_iter()

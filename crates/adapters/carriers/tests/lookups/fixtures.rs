@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::world::{NUMBER, Reply, reply};
 
-/// A rule, with the status and the body of an answer, and what its client reads from it.
+/// A rule, with the status and the body of an answer, and the parsed result.
 pub(crate) struct Sample {
     pub(crate) carrier: &'static str,
     pub(crate) rule: &'static str,

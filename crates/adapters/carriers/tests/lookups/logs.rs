@@ -1,4 +1,4 @@
-//! The clients' logs: what they contain, and what they never contain.
+//! The clients' logs: their contents, and secrets that they never contain.
 
 use std::{fmt::Write as _, fs, sync::Arc};
 

@@ -312,7 +312,7 @@ texts! {
     deliveries: Deliveries {
         title => "Webhook deliveries", "Dostawy webhooków";
         lead =>
-            "What applications are told of your orders and offers, and whether it has arrived.",
+            "The events of your orders and offers that applications receive, and whether each has arrived.",
             "O czym aplikacje są powiadamiane w sprawie Twoich zamówień i ofert i czy to do nich dotarło.";
         subscriptions => "Subscriptions", "Subskrypcje";
         no_subscriptions =>

@@ -74,7 +74,7 @@ fn faults(expression: &str) -> Vec<String> {
     faults
 }
 
-/// The faults of the conditions on a metric's labels, a list of `name="value"` or `name=~"one|other"`; also finds conditions that let in
+/// The faults of the conditions on a metric's labels, a list of `name="value"` or `name=~"one|other"`; also finds conditions that include
 /// requests of probes.
 fn of_conditions(metric: &Metric, conditions: &str) -> Vec<String> {
     let (mut faults, mut given) = (Vec::new(), Vec::new());
