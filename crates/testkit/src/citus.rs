@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use crate::{TestDatabase, database::connect, own_postgres::open_folder};
 
-/// What a node needs beyond a server's settings. Each database has a background process on each node.
+/// Settings of a node besides a server's. Each database has a background process on each node.
 pub(crate) const CITUS: [(&str, &str); 7] = [
     ("shared_preload_libraries", "citus"),
     ("max_prepared_transactions", "1000"),

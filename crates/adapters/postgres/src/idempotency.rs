@@ -36,7 +36,7 @@ row! {
 }
 
 impl ClaimRow {
-    /// What the row means for this claim.
+    /// The state of the key for this claim.
     pub(crate) fn claimed(self, claim: &Claim, sealing: &Sealing) -> Result<Claimed, StoreError> {
         if self.fence == claim.fence {
             return Ok(Claimed::Run);

@@ -166,7 +166,7 @@ impl Drop for Leased {
     }
 }
 
-/// What writing needs apart from the database.
+/// Dependencies of writes besides the database.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     pub(crate) layout: Layout,

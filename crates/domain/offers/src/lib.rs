@@ -67,7 +67,7 @@ pub trait OfferStore: Send + Sync {
     ) -> Result<(), StoreError>;
 }
 
-/// What a change without a lock is decided from, as of one moment.
+/// The input of a change without a lock, as of one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferToChange {
     pub offer: Option<Offer>,
@@ -98,7 +98,7 @@ pub trait OfferChanges: Send + Sync {
 
     /// Saves the change if the offer is unlocked and still has the `updated_at` and the price source of `before`, and the key is free;
     /// otherwise changes nothing and returns false. An adapter MUST seal the answer and keep it for 24 hours. It MAY return false for any
-    /// change: the caller then makes it in a transaction. If the outcome is unknown, [`kernel::IdempotencyClaims::outcome`] tells it.
+    /// change: the caller then makes it in a transaction. If the outcome is unknown, [`kernel::IdempotencyClaims::outcome`] returns it.
     async fn save(
         &self,
         change: UnlockedChange,

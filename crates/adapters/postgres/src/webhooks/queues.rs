@@ -198,8 +198,8 @@ impl SubscriptionQueues for StoredQueues {
         })
     }
 
-    /// Extends leases to the full duration and reads further due deliveries. Afterwards the worker has in hand what it
-    /// reports plus what it is given. As for a claim, the commit is asynchronous.
+    /// Extends leases to the full duration and reads further due deliveries. Afterwards the worker has in hand the
+    /// deliveries that it reported and those that are returned. As for a claim, the commit is asynchronous.
     async fn refill(&self, queues: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
         let running: Vec<_> = queues
             .iter()
