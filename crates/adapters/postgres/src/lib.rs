@@ -2,9 +2,9 @@
 //!
 //! The kinds of connection; the first two are opened on first use and reopened after they have died:
 //! - a **pool** for transactions, and for rare single statements;
-//! - a **shared** one per gate and per reader, that is, per server thread: while one statement is under way, further
-//!   questions queue and then go out as one batch. A reader has a second one for its lists, which are pipelined. Changes of
-//!   offers have two for the whole process;
+//! - a **shared** one in each server thread for the gate, each reader and each statement of the token endpoint: while one
+//!   statement is under way, further questions queue and then go out as one batch. A reader of offers or orders has a
+//!   second one for its lists, which are pipelined. Changes of offers have two for the whole process;
 //! - one for a **single task**: migrations, resealing, the outcome of a lost COMMIT, checks of a pooler and of the role.
 //!
 //! The database URL may name several servers. Each connection goes to the one that accepts writes; a connection is
