@@ -297,7 +297,7 @@ pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers
              parts as materialized (select seller_id, order_id from seller_orders where order_id = any(", orders,
             ") and (buyer is not null or shipping_address is not null) order by seller_id, order_id for no key update) \
              update seller_orders p set buyer = null, shipping_address = null, \
-               updated_at = case when p.paid_at is null then p.updated_at else greatest(p.updated_at, (select at from clock)) end \
+               updated_at = case when p.paid_at is null then p.updated_at else greatest(p.updated_at + interval '1 us', (select at from clock)) end \
                from parts where p.seller_id = parts.seller_id and p.order_id = parts.order_id")).await?;
     }
     if !orders.is_empty() {
@@ -329,7 +329,7 @@ async fn erase_by_seller(tx: &Tx, orders: &[(Uuid, Option<Vec<Uuid>>)]) -> Resul
     for (seller, orders) in sellers {
         tx.execute(sql!(():
             "update seller_orders set buyer = null, shipping_address = null, \
-               updated_at = case when paid_at is null then updated_at else greatest(updated_at, ", tx.now(),
+               updated_at = case when paid_at is null then updated_at else greatest(updated_at + interval '1 us', ", tx.now(),
             ") end where seller_id = ", seller, " and order_id = any(", orders,
             ") and (buyer is not null or shipping_address is not null)"))
             .await?;

@@ -3,7 +3,7 @@
 //! Each transition is total: it returns the new part with its events, or a refusal that names the state and the
 //! command. The marketplace's transitions are idempotent; a seller can ship only once.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Change;
 
 use crate::{
@@ -215,7 +215,7 @@ impl SellerOrder {
         }
         // Before the payment none of it was visible, so no returned field changes.
         let updated_at = if self.shows_buyer() {
-            now.max(self.updated_at)
+            self.advanced(now)
         } else {
             self.updated_at
         };
@@ -237,7 +237,7 @@ impl SellerOrder {
         cause: Cause,
         now: DateTime<Utc>,
     ) -> Change<Self, OrderEvent> {
-        let updated_at = now.max(self.updated_at);
+        let updated_at = self.advanced(now);
         let after = Self {
             state,
             updated_at,
@@ -245,6 +245,11 @@ impl SellerOrder {
         };
         let events = events.iter().map(|kind| after.event(*kind, cause)).collect();
         Change::of_existing(after, events)
+    }
+
+    /// The next `updated_at`. It advances even if `now` is earlier: this transaction may have begun before the one that it waited for.
+    fn advanced(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        now.max(self.updated_at + TimeDelta::microseconds(1))
     }
 
     fn unchanged(self) -> Change<Self, OrderEvent> {
