@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money, OfferId, SellerId};
 use offers::{
-    AutomaticPriceRefusal, Decision, Offer, OfferEvent, OfferPatch, OfferStore, PatchRefusal, UnlockedChange,
+    AutomaticPriceRefusal, Decision, Offer, OfferEvent, OfferPatch, OfferStore, OptimisticChange,
+    PatchRefusal,
 };
 
 use crate::{Failure, failure::refuse};
@@ -32,10 +33,10 @@ pub fn decide_patch(
     offer: Option<Offer>,
     patch: OfferPatch,
     now: DateTime<Utc>,
-) -> Result<UnlockedChange, Refusal<Vec<PatchRefusal>>> {
+) -> Result<OptimisticChange, Refusal<Vec<PatchRefusal>>> {
     let before = offer.ok_or(Refusal::NoSuchOffer)?;
     let change = before.clone().patch(patch, now).map_err(Refusal::Rules)?;
-    Ok(UnlockedChange {
+    Ok(OptimisticChange {
         before,
         change,
         at: now,

@@ -39,6 +39,11 @@ impl Deadline {
         Self(self.0.max(Instant::now() + ahead))
     }
 
+    /// Zero once it has passed.
+    pub fn remaining(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+
     /// Waits for `work`, which must be safe to drop.
     pub async fn run<T>(self, work: impl Future<Output = T>) -> Result<T, Overdue> {
         timeout_at(self.0, work).await.map_err(|_| Overdue)

@@ -69,7 +69,7 @@ pub trait Write<L: Listener>: Operation<L> {
         claim: &Claim,
     ) -> impl Future<Output = Result<Unclaimed, Error>> + Send {
         let _ = (call, claim);
-        async { Ok(Unclaimed::Contended) }
+        async { Ok(Unclaimed::NeedsClaim) }
     }
 
     /// Makes the change and returns the answer, which is stored in the same transaction. It may be retried from its start, and must change
@@ -86,9 +86,9 @@ pub enum Unclaimed {
     Saved(Reply),
     /// The key was used before.
     KeyUsed(Claimed),
-    /// Nothing was changed, and the request has to be executed under a claim: another one was faster or holds a lock, or the operation is
-    /// never executed without one.
-    Contended,
+    /// Nothing was changed, and the request has to be executed under a claim: another one was faster or holds a lock, or the operation
+    /// always takes one.
+    NeedsClaim,
 }
 
 /// An operation that reads its body itself, in chunks. It takes no idempotency key, because a key could not be bound to the body.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::http::{Method, StatusCode};
-use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId};
+use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId, SellerId};
 use oauth::Scope;
 use offers::{Offer, OfferChanges, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
 use tokio::sync::OwnedMutexGuard;
@@ -181,54 +181,55 @@ impl Operation<Public> for PatchOffer {
     }
 }
 
-/// Changes of offers without a lock in the database. The requests for one offer take turns: of two at once only one could be saved.
-pub struct UnlockedChanges {
+/// Optimistic changes of offers, saved in groups. Requests for the same offer run one at a time in this process, because only one of
+/// two concurrent ones can win.
+pub struct OptimisticChanges {
     changes: Arc<dyn OfferChanges>,
-    turns: Mutex<HashMap<OfferId, Arc<Turn>>>,
+    locks: Mutex<HashMap<(SellerId, OfferId), Arc<OfferLock>>>,
 }
 
-/// Held by the request whose turn it is.
-type Turn = tokio::sync::Mutex<()>;
+type OfferLock = tokio::sync::Mutex<()>;
 
-impl UnlockedChanges {
+impl OptimisticChanges {
     pub fn new(changes: Arc<dyn OfferChanges>) -> Self {
         Self {
             changes,
-            turns: Mutex::default(),
+            locks: Mutex::default(),
         }
     }
 
-    /// Waits for a request's turn, which ends when the guard is dropped.
-    async fn turn(&self, id: OfferId) -> OwnedMutexGuard<()> {
-        let turn = {
-            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-            Arc::clone(turns.entry(id).or_default())
+    async fn lock(&self, seller: SellerId, id: OfferId) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+            Arc::clone(locks.entry((seller, id)).or_default())
         };
-        turn.lock_owned().await
+        lock.lock_owned().await
     }
 }
 
 impl Write<Public> for PatchOffer {
     async fn try_unclaimed(&self, call: &Call<Public>, claim: &Claim) -> Result<Unclaimed, Error> {
-        let Some(unlocked) = &call.state.offer_changes else {
-            return Ok(Unclaimed::Contended);
+        let Some(optimistic) = &call.state.offer_changes else {
+            return Ok(Unclaimed::NeedsClaim);
         };
-        let _turn = call.deadline.run(unlocked.turn(self.id)).await?;
-        let changes = &unlocked.changes;
-        let reading = changes.read(call.caller.seller, self.id, claim);
-        let read = call.deadline.run(reading).await??;
+        let (changes, seller) = (&optimistic.changes, call.caller.seller);
+        let _lock = call.deadline.run(optimistic.lock(seller, self.id)).await?;
+        let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
         if read.key != Claimed::Run {
             return Ok(Unclaimed::KeyUsed(read.key));
         }
         let change = decide_patch(read.offer, self.patch, read.at).map_err(problem)?;
         let reply = Reply::ok(&OfferView::new(&change.change.after, self.fields))?;
         // Not dropped at the deadline: once it was sent, its outcome has to be known.
-        let saved = changes.save(change, claim, &reply.to_stored_response()).await?;
+        let time_left = call.deadline.remaining();
+        let saved = changes
+            .save(change, claim, &reply.to_stored_response(), time_left)
+            .await?;
         Ok(if saved {
             Unclaimed::Saved(reply)
         } else {
-            Unclaimed::Contended
+            Unclaimed::NeedsClaim
         })
     }
 

@@ -59,11 +59,11 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
         }
     };
     client.batch_execute(&take_lock()).await.map_err(failed)?;
+    let most = MAX_ROWS_WITHOUT_CONFIRMATION;
     let state = format!(
         "select to_regclass('distributed_writes') is not null, exists (select 1 from pg_extension where extname = 'citus'), \
            (select count(*) from (select 1 from offers limit {most} + 1) o) > {most} \
-             or (select count(*) from (select 1 from seller_orders limit {most} + 1) p) > {most}",
-        most = MAX_ROWS_WITHOUT_CONFIRMATION
+             or (select count(*) from (select 1 from seller_orders limit {most} + 1) p) > {most}"
     );
     let state = client.query_one(&state, &[]).await.map_err(failed)?;
     match (state.get(0), state.get(1), state.get(2)) {

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adapter_http::{HttpSettings, Public, UnlockedChanges, UsageMeter};
+use adapter_http::{HttpSettings, OptimisticChanges, Public, UsageMeter};
 use adapter_sealing::{KeyRing, SystemClock, SystemRandomness};
 use anyhow::Context as _;
 use async_trait::async_trait;
@@ -165,7 +165,9 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         units: Arc::new(units()?),
         gate: Arc::new(Open(principal()?)),
         offers: Arc::new(Shelf(offer()?)),
-        offer_changes: Some(Arc::new(UnlockedChanges::new(Arc::new(MockOfferChanges::new())))),
+        offer_changes: Some(Arc::new(OptimisticChanges::new(
+            Arc::new(MockOfferChanges::new()),
+        ))),
         orders: Arc::new(MockOrderReader::new()),
         carriers: Arc::new(MockCarrierLookup::new()),
         subscriptions: Arc::new(MockSubscriptionReader::new()),

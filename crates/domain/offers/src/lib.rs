@@ -7,6 +7,8 @@ mod status;
 mod stock;
 mod text;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{
@@ -79,7 +81,7 @@ pub struct OfferToChange {
 
 /// A change that was decided without a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnlockedChange {
+pub struct OptimisticChange {
     /// The offer as it was read.
     pub before: Offer,
     pub change: Change<Offer, OfferEvent>,
@@ -98,11 +100,13 @@ pub trait OfferChanges: Send + Sync {
 
     /// Saves the change if the offer is unlocked and still has the `updated_at` and the price source of `before`, and the key is free;
     /// otherwise changes nothing and returns false. An adapter MUST seal the answer and keep it for 24 hours. It MAY return false for any
-    /// change: the caller then makes it in a transaction. If the outcome is unknown, [`kernel::IdempotencyClaims::outcome`] returns it.
+    /// change: the caller then makes it in a transaction. A change that is not sent within `time_left` fails. If the outcome is unknown,
+    /// [`kernel::IdempotencyClaims::outcome`] returns it.
     async fn save(
         &self,
-        change: UnlockedChange,
+        change: OptimisticChange,
         claim: &Claim,
         answer: &StoredResponse,
+        time_left: Duration,
     ) -> Result<bool, CommitError>;
 }

@@ -2,10 +2,12 @@
 
 use std::{
     collections::HashSet,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -14,8 +16,8 @@ use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Claim, Claimed, CommitError, KeySpace, OfferId, SellerId, StoreError, StoredResponse};
-use offers::{Offer, OfferChanges, OfferToChange, Stock, UnlockedChange};
-use tokio::sync::Semaphore;
+use offers::{Offer, OfferChanges, OfferToChange, OptimisticChange, Stock};
+use tokio::{sync::Semaphore, time::timeout};
 use usecases::Announcement;
 use uuid::Uuid;
 
@@ -38,8 +40,8 @@ const GROUP: usize = 64;
 const GROUP_BYTES: usize = 1 << 20;
 /// The most changes that wait for their group; each further one fails.
 const WAITING: usize = 1024;
-/// How long after its read a change may be saved: longer than its request waits for it. A group that the server carries out late, when
-/// nobody waits any more, changes nothing.
+/// A change is saved only within this time after its read, which is longer than its request waits. A group that reaches the server later
+/// changes nothing.
 const FRESH: &str = "5s";
 /// How long a group waits for a key's row before all its members go alone.
 const LOCK_TIMEOUT: &str = "50ms";
@@ -83,9 +85,10 @@ impl OfferChanges for GroupedChanges {
 
     async fn save(
         &self,
-        change: UnlockedChange,
+        change: OptimisticChange,
         claim: &Claim,
         answer: &StoredResponse,
+        time_left: Duration,
     ) -> Result<bool, CommitError> {
         let full = |_| StoreError::Unavailable("too many changes wait".into());
         let _place = self
@@ -95,7 +98,15 @@ impl OfferChanges for GroupedChanges {
         let member = Member::new(change, claim, answer, &self.sealing).map_err(CommitError::RolledBack)?;
         let Some(member) = member else { return Ok(false) };
         let taken = Arc::clone(&member.taken);
-        self.groups.ask(member).await.map_err(|error| {
+        let mut saving = pin!(self.groups.ask(member));
+        let outcome = match timeout(time_left, &mut saving).await {
+            Ok(outcome) => outcome,
+            Err(late) if !taken.swap(true, Ordering::Relaxed) => {
+                return Err(CommitError::RolledBack(StoreError::Unavailable(late.into())));
+            }
+            Err(_) => saving.await,
+        };
+        outcome.map_err(|error| {
             if taken.swap(true, Ordering::Relaxed) {
                 CommitError::Unknown(error)
             } else {
@@ -139,7 +150,7 @@ impl BatchQuery for Reads {
 
 /// A change that waits for its group.
 struct Member {
-    change: UnlockedChange,
+    change: OptimisticChange,
     claim: Claim,
     status: i16,
     /// The sealed body of the answer.
@@ -152,7 +163,7 @@ struct Member {
 impl Member {
     /// `None` if a group cannot save the change: it concerns webhook subscribers, or its key is not the seller's.
     fn new(
-        change: UnlockedChange,
+        change: OptimisticChange,
         claim: &Claim,
         answer: &StoredResponse,
         sealing: &Sealing,

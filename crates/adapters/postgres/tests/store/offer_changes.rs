@@ -1,11 +1,11 @@
 //! Changes of offers in groups: who drops out and why, limits, and what is known of a lost answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, CommitError, Money, OfferId, SellerId, StoreError};
-use offers::{OfferChanges, OfferPatch, Stock, UnlockedChange};
+use offers::{OfferChanges, OfferPatch, OptimisticChange, Stock};
 use usecases::change_offer::decide_patch;
 
 use crate::support::{
@@ -49,7 +49,7 @@ impl Patch {
         fixture.run(&SetStock(self.seller, self.offer, stock)).await;
     }
 
-    async fn decide(&self, changes: &Arc<dyn OfferChanges>) -> UnlockedChange {
+    async fn decide(&self, changes: &Arc<dyn OfferChanges>) -> OptimisticChange {
         let read = changes.read(self.seller, self.offer, &self.claim).await.unwrap();
         assert_eq!(read.key, Claimed::Run);
         let patch = OfferPatch {
@@ -66,14 +66,17 @@ impl Patch {
     }
 }
 
+/// Longer than any change waits.
+const LONG: Duration = Duration::from_mins(1);
+
 /// Saves all in one group.
 async fn save(
     changes: &Arc<dyn OfferChanges>,
-    decided: Vec<(&Patch, UnlockedChange)>,
+    decided: Vec<(&Patch, OptimisticChange)>,
 ) -> Vec<Result<bool, CommitError>> {
     let saving = decided
         .into_iter()
-        .map(async |(patch, change)| changes.save(change, &patch.claim, &answer("saved")).await);
+        .map(async |(patch, change)| changes.save(change, &patch.claim, &answer("saved"), LONG).await);
     join_all(saving).await
 }
 
@@ -202,15 +205,15 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out() {
     let (first, second) = (large.decide(&changes).await, small.decide(&changes).await);
     let (body, usual) = (answer(&"a".repeat(1 << 20)), answer("saved"));
     let (first, second) = join!(
-        changes.save(first, &large.claim, &body),
-        changes.save(second, &small.claim, &usual)
+        changes.save(first, &large.claim, &body, LONG),
+        changes.save(second, &small.claim, &usual, LONG)
     );
     assert!(!first.unwrap(), "more than a group takes");
     assert!(!second.unwrap(), "behind it");
 
     let late = small.decide(&changes).await;
     clock.advance(TimeDelta::seconds(5)).await;
-    assert!(!changes.save(late, &small.claim, &usual).await.unwrap());
+    assert!(!changes.save(late, &small.claim, &usual, LONG).await.unwrap());
 }
 
 #[tokio::test]
@@ -221,7 +224,7 @@ async fn the_outcome_of_a_group_whose_answer_is_lost_is_read_by_its_keys() {
     for commits in [true, false] {
         let patch = Patch::new(&fixture).await;
         let change = patch.decide(&changes).await;
-        let saved = changes.save(change, &patch.claim, &answer("saved")).await;
+        let saved = changes.save(change, &patch.claim, &answer("saved"), LONG).await;
         assert!(saved.unwrap());
         let row = format!("idempotency where seller_id = '{}'", patch.seller.uuid());
         let keep = format!("create table kept as select * from {row}; delete from {row}");
@@ -250,14 +253,20 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
     let changes = fixture.database.offer_changes().unwrap();
     let patch = Patch::new(&fixture).await;
     let change = patch.decide(&changes).await;
+    let answered = answer("saved");
+    let overdue = changes.save(change.clone(), &patch.claim, &answered, Duration::ZERO);
+    assert!(is_unavailable(&overdue.await));
+    assert_eq!(fixture.rows_of("idempotency").await, 0);
     fixture.tamper("alter table changes rename to away").await;
-    let outcome = changes.save(change.clone(), &patch.claim, &answer("saved")).await;
+    let outcome = changes
+        .save(change.clone(), &patch.claim, &answer("saved"), LONG)
+        .await;
     assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
     let found = fixture.database.claims().outcome(&patch.claim).await;
     assert_eq!(found.unwrap(), None);
     let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1));
     let gone = gone.offer_changes().unwrap();
-    let outcome = gone.save(change, &patch.claim, &answer("saved")).await;
+    let outcome = gone.save(change, &patch.claim, &answer("saved"), LONG).await;
     assert!(is_unavailable(&outcome), "{outcome:?}");
 }
 
@@ -297,7 +306,11 @@ async fn stock_taken_by_orders_and_set_in_groups_loses_no_update() {
             loop {
                 let read = changes.read(seller, offer, &claim).await.unwrap();
                 let change = decide_patch(read.offer, patch, read.at).unwrap();
-                if changes.save(change, &claim, &answer("saved")).await.unwrap() {
+                if changes
+                    .save(change, &claim, &answer("saved"), LONG)
+                    .await
+                    .unwrap()
+                {
                     return tries;
                 }
                 tries += 1;
