@@ -16,6 +16,7 @@ use tokio::task::block_in_place;
 
 use crate::{
     PROGRAM,
+    killed::{a_while, rounds},
     ledger::Ledger,
     metrics,
     outage::may_be_repeated,
@@ -30,9 +31,6 @@ const AHEAD: Duration = Duration::from_millis(500);
 const IN_DOUBT: Duration = Duration::from_secs(3);
 /// How many pages of the feed are followed.
 const PAGES: usize = 200;
-/// Rounds of faults: each kills a backend of the coordinator, a worker, and the coordinator.
-const ROUNDS: usize = 2;
-
 const LOG_COMMANDS: &str = "alter database postgres set citus.log_remote_commands = on;
     alter database postgres set log_min_messages = notice;
     alter database postgres set client_min_messages = warning";
@@ -304,7 +302,8 @@ async fn whatever_node_is_killed_each_write_is_whole_or_absent() {
     let world = Arc::new(world(&citus).await);
     let ledgers = Ledger::several(&world, 6).await;
     let writers = Writers::start(&world, ledgers);
-    for _ in 0..ROUNDS {
+    // Each kills a backend of the coordinator, a worker, and the coordinator.
+    for _ in 0..rounds(2) {
         moment(&writers.answers).await;
         kill_a_backend(citus.coordinator()).await;
         for node in [&citus.workers()[0], citus.coordinator()] {
@@ -318,6 +317,33 @@ async fn whatever_node_is_killed_each_write_is_whole_or_absent() {
     for worker in citus.workers() {
         until("prepared transactions end", async || in_doubt(worker).await == 0).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whenever_the_program_is_killed_each_write_is_whole_or_absent() {
+    if !OwnCitus::is_installed() {
+        return;
+    }
+    let citus = OwnCitus::start().await;
+    let mut world = world(&citus).await;
+    let (mut ledgers, mut lost) = (Ledger::several(&world, 6).await, 0);
+    for _ in 0..rounds(4) {
+        let sent = ledgers.iter_mut().map(|ledger| ledger.send(&world, 3));
+        let sent = sent.collect::<Vec<_>>();
+        a_while().await;
+        world.server.kill();
+        world.server = world.another().await;
+        for (ledger, sent) in ledgers.iter_mut().zip(sent) {
+            lost += ledger.settle(sent).await.1;
+            ledger.repeat(&world).await;
+        }
+    }
+    assert!(lost > 0, "every write was answered");
+    for ledger in &ledgers {
+        ledger.agrees_with_the_feed(&world).await;
+        ledger.holds(&world).await;
+    }
+    fed_once(&world).await;
 }
 
 /// Kills (SIGKILL) a process of the coordinator that has just written: the server restarts all others.

@@ -29,12 +29,22 @@ const TOLD: [&str; 3] = [
     "select count(distinct xid) from changes where $1 = ''",
 ];
 
+pub(crate) fn rounds(usual: usize) -> usize {
+    std::env::var(ROUNDS).map_or(usual, |rounds| rounds.parse().unwrap())
+}
+
+/// A while in which some requests are answered and others are not.
+pub(crate) async fn a_while() {
+    let chance = RandomState::new().hash_one(0);
+    sleep(Duration::from_micros(chance % LATEST)).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_whose_program_or_backend_is_killed_is_made_once() {
-    let rounds = std::env::var(ROUNDS).map_or(8, |rounds| rounds.parse().unwrap());
+    let rounds = rounds(8);
     let unlimited = [("RATE_LIMIT__DEFAULT", "1000000"), ("SERVER__WORKERS", "none")];
     let mut world = World::with(PROGRAM, |options| set(options, &unlimited)).await;
-    let (mut offers, chance) = (Vec::new(), RandomState::new());
+    let mut offers = Vec::new();
     for _ in 0..OFFERS {
         let trader = world.trader().await;
         let offer = world.any_offer(&trader.seller, json!({"stock": 0})).await;
@@ -50,7 +60,7 @@ async fn a_change_whose_program_or_backend_is_killed_is_made_once() {
     for round in 0..rounds {
         let asking = (0..OFFERS).map(|n| tokio::spawn(patching(&world, round, n).try_send()));
         let asking = asking.collect::<Vec<_>>();
-        sleep(Duration::from_micros(chance.hash_one(round) % LATEST)).await;
+        a_while().await;
         if round % 2 == 0 {
             world.server.kill();
             world.server = world.another().await;

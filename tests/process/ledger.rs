@@ -5,6 +5,7 @@ use std::time::Duration;
 use blackbox::{Expect, Trader, World, requests, until};
 use serde_json::json;
 use testkit::{Answer, Request};
+use tokio::task::JoinHandle;
 use tokio_postgres::Client;
 
 use crate::outage::may_be_repeated;
@@ -20,6 +21,9 @@ pub(crate) struct Ledger {
     acknowledged: Vec<(i32, Answer)>,
     open: Vec<i32>,
 }
+
+/// A write that has been sent, and its answer.
+type Sent = (i32, JoinHandle<Result<Answer, reqwest::Error>>);
 
 impl Ledger {
     /// Creates a seller with an offer. From now on the database's clock is controlled.
@@ -60,15 +64,31 @@ impl Ledger {
 
     /// Sends concurrent writes. Each succeeds or fails with an error that allows a repeat. Returns the number of successes.
     pub(crate) async fn write(&mut self, world: &World, count: usize) -> usize {
-        let mut asked = Vec::new();
-        for _ in 0..count {
+        let sent = self.send(world, count);
+        let (done, lost) = self.settle(sent).await;
+        assert_eq!(lost, 0, "every write is answered");
+        done
+    }
+
+    pub(crate) fn send(&mut self, world: &World, count: usize) -> Vec<Sent> {
+        let stocks = (0..count).map(|_| {
             self.next += 1;
-            let request = self.request(world, self.next);
-            asked.push((self.next, tokio::spawn(request.send())));
-        }
-        let mut done = 0;
-        for (stock, asking) in asked {
-            let answer = asking.await.unwrap();
+            self.next
+        });
+        let stocks = stocks.collect::<Vec<_>>();
+        let send = |stock| (stock, tokio::spawn(self.request(world, stock).try_send()));
+        stocks.into_iter().map(send).collect()
+    }
+
+    /// Waits for the answers. Returns the numbers of successes and of lost connections, whose writes are open.
+    pub(crate) async fn settle(&mut self, sent: Vec<Sent>) -> (usize, usize) {
+        let (mut done, mut lost) = (0, 0);
+        for (stock, asking) in sent {
+            let Ok(answer) = asking.await.unwrap() else {
+                self.open.push(stock);
+                lost += 1;
+                continue;
+            };
             if answer.status == 200 {
                 self.acknowledged.push((stock, answer));
                 done += 1;
@@ -81,7 +101,7 @@ impl Ledger {
                 self.open.push(stock);
             }
         }
-        done
+        (done, lost)
     }
 
     /// Repeats the open writes until each has succeeded, or the failed request still holds its key.
