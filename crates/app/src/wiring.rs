@@ -10,7 +10,7 @@ use std::{
 use actix_web::{dev::Server, web::ServiceConfig};
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
-use adapter_http::{HttpSettings as ApiSettings, Public, UnlockedChanges, UsageMeter};
+use adapter_http::{HttpSettings as ApiSettings, OptimisticChanges, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
@@ -38,8 +38,8 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
 };
 /// The connections of a thread of the public listener, beside the pool.
 const CONNECTIONS_OF_A_THREAD: usize = 8;
-/// What changes of offers open besides: one to read and one to save.
-const CONNECTIONS_OF_CHANGES: usize = 2;
+/// What a process opens besides: two for changes of offers, and two for each thread of the back office.
+const CONNECTIONS_BESIDES: usize = 2 + 2 * BACKOFFICE_THREADS;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     service: Arc<ServiceSettings>,
     pub(crate) database: Database,
-    offer_changes: Option<Arc<UnlockedChanges>>,
+    offer_changes: Option<Arc<OptimisticChanges>>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
@@ -110,7 +110,7 @@ impl Shared {
             external,
             offer_changes: database
                 .offer_changes()
-                .map(|changes| Arc::new(UnlockedChanges::new(changes))),
+                .map(|changes| Arc::new(OptimisticChanges::new(changes))),
             database,
         })
     }
@@ -153,7 +153,7 @@ impl Shared {
     pub(crate) fn connections(&self, serves: bool) -> usize {
         let shared = if serves {
             let of_threads = self.threads().saturating_mul(CONNECTIONS_OF_A_THREAD);
-            of_threads.saturating_add(CONNECTIONS_OF_CHANGES)
+            of_threads.saturating_add(CONNECTIONS_BESIDES)
         } else {
             0
         };
@@ -247,7 +247,7 @@ impl Shared {
     fn docs(&self, audience: Audience) -> anyhow::Result<Docs> {
         let service = Arc::clone(&self.service);
         let openapi = adapter_http::openapi(&service.public_url, &service.docs_url);
-        Ok(Docs::new(service, audience, &openapi, self.randomness.clone())?)
+        Ok(Docs::new(service, audience, &openapi)?)
     }
 
     fn backoffice_state(&self) -> BackOffice {

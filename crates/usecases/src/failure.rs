@@ -40,10 +40,6 @@ impl<R> Repeatable for Failure<R> {
     fn is_repeatable(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_repeatable())
     }
-
-    fn is_unknown(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_unknown())
-    }
 }
 
 pub(crate) fn refuse<T, R>(refusal: R) -> Result<T, Failure<R>> {

@@ -56,9 +56,6 @@ pub enum UnitOfWorkError {
 pub trait Repeatable: From<UnitOfWorkError> {
     /// True if repeating the same work from its start may succeed.
     fn is_repeatable(&self) -> bool;
-
-    /// True if it is unknown whether the change was committed.
-    fn is_unknown(&self) -> bool;
 }
 
 /// Runs `work` in a transaction and commits it. Work that lost against another transaction before the commit is
@@ -92,10 +89,6 @@ pub async fn transact<I: ?Sized, T, E: Repeatable>(
 impl Repeatable for UnitOfWorkError {
     fn is_repeatable(&self) -> bool {
         matches!(self, Self::Store(StoreError::Retryable(_)))
-    }
-
-    fn is_unknown(&self) -> bool {
-        matches!(self, Self::Unknown(_))
     }
 }
 

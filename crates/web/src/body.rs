@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
+use thiserror::Error;
 
 /// Limits on the size of a body and on the time that it takes to arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,45 +16,33 @@ pub struct BodyLimits {
     pub within: Duration,
 }
 
-/// The result of reading a body. After any variant but [`Body::Whole`] the client may still be sending, so the caller closes the connection
-/// with [`crate::response::closing`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
-    /// The whole body; empty if the request has none.
-    Whole(Bytes),
+/// Why a body cannot be read; the message is for the client (D111). The client may still be sending, so the caller closes the connection with
+/// [`crate::response::closing`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BodyError {
     /// Larger than the cap, as announced in `Content-Length` or as sent.
+    #[error("The body is larger than this endpoint takes.")]
     TooLarge,
-    /// The body did not end within the time limit.
+    #[error("The body did not arrive in time.")]
     TimedOut,
     /// The body ended too early or broke the transfer coding; most likely the client is gone.
+    #[error("The body broke off.")]
     Broken,
 }
 
-impl Body {
-    /// The message for the client if the body is not whole: one violation about the request as a whole (D111).
-    pub const fn complaint(&self) -> Option<&'static str> {
-        match self {
-            Self::Whole(_) => None,
-            Self::TooLarge => Some("The body is larger than this endpoint takes."),
-            Self::TimedOut => Some("The body did not arrive in time."),
-            Self::Broken => Some("The body broke off."),
-        }
-    }
-}
-
-/// Reads the body. If `Content-Length` is larger than the cap, it is refused before any byte is read.
+/// Reads the body; empty if the request has none. If `Content-Length` is larger than the cap, it is refused before any byte is read.
 ///
 /// The caller keeps the payload, because it needs it to close the connection.
-pub async fn read<S, E>(headers: &HeaderMap, payload: &mut S, limits: BodyLimits) -> Body
+pub async fn read<S, E>(headers: &HeaderMap, payload: &mut S, limits: BodyLimits) -> Result<Bytes, BodyError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
 {
     if announced(headers).is_some_and(|length| length > limits.cap) {
-        return Body::TooLarge;
+        return Err(BodyError::TooLarge);
     }
     tokio::time::timeout(limits.within, collect(payload, limits.cap))
         .await
-        .unwrap_or(Body::TimedOut)
+        .unwrap_or(Err(BodyError::TimedOut))
 }
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
@@ -62,18 +51,16 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     Some(text.trim().parse().unwrap_or(usize::MAX))
 }
 
-async fn collect<S, E>(payload: &mut S, cap: usize) -> Body
+async fn collect<S, E>(payload: &mut S, cap: usize) -> Result<Bytes, BodyError>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
 {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let Ok(chunk) = chunk else {
-            return Body::Broken;
-        };
+        let chunk = chunk.map_err(|_| BodyError::Broken)?;
         if first.len().max(all.len()).saturating_add(chunk.len()) > cap {
-            return Body::TooLarge;
+            return Err(BodyError::TooLarge);
         }
         // Most bodies arrive in one chunk, which is returned without a copy.
         if first.is_empty() {
@@ -85,5 +72,5 @@ where
         }
         all.extend_from_slice(&chunk);
     }
-    Body::Whole(if all.is_empty() { first } else { all.freeze() })
+    Ok(if all.is_empty() { first } else { all.freeze() })
 }

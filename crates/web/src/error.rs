@@ -71,6 +71,11 @@ impl Error {
         }
     }
 
+    /// True if it is unknown whether the change was committed.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.0.effect == EffectOutcome::Unknown
+    }
+
     pub(crate) fn has_lost_its_claim(&self) -> bool {
         self.0.effect == EffectOutcome::ClaimLost
     }
@@ -98,10 +103,6 @@ impl Error {
 impl Repeatable for Error {
     fn is_repeatable(&self) -> bool {
         self.0.effect == EffectOutcome::Retryable
-    }
-
-    fn is_unknown(&self) -> bool {
-        self.0.effect == EffectOutcome::Unknown
     }
 }
 

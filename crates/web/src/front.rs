@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse, Route};
-use kernel::Randomness;
 use tokio::time::Instant;
 
 use crate::access_log::AccessLine;
@@ -34,22 +33,22 @@ pub struct Front {
 
 impl Front {
     /// The front of a listener that is open to anybody; `name` appears in logs and metrics.
-    pub fn public(name: &'static str, proxies: TrustedProxies, randomness: &dyn Randomness) -> Self {
+    pub fn public(name: &'static str, proxies: TrustedProxies) -> Self {
         Self {
             name,
             proxies,
             internal: false,
             warned: Cell::new(None),
-            trace_ids: TraceIds::new(randomness),
+            trace_ids: TraceIds::default(),
             meters: RequestMeters::new(name),
         }
     }
 
     /// The front of a listener that only the marketplace reaches.
-    pub fn internal(name: &'static str, proxies: TrustedProxies, randomness: &dyn Randomness) -> Self {
+    pub fn internal(name: &'static str, proxies: TrustedProxies) -> Self {
         Self {
             internal: true,
-            ..Self::public(name, proxies, randomness)
+            ..Self::public(name, proxies)
         }
     }
 
@@ -152,26 +151,17 @@ impl Front {
 
 /// Makes trace ids of 16 bytes from a counter, with a keyed hash (`SipHash`; the operating system provides the secret key). Seeing some ids
 /// reveals neither other ids nor their number. It asks the system for randomness once, not at each request.
+#[derive(Default)]
 struct TraceIds {
     key: RandomState,
-    start: u64,
     next: Cell<u64>,
 }
 
 impl TraceIds {
-    fn new(randomness: &dyn Randomness) -> Self {
-        let start = randomness.secret().first_chunk().copied().unwrap_or_default();
-        Self {
-            key: RandomState::new(),
-            start: u64::from_le_bytes(start),
-            next: Cell::new(0),
-        }
-    }
-
     fn next(&self) -> [u8; 16] {
         let number = self.next.get();
         self.next.set(number.wrapping_add(1));
-        let half = |side: u8| self.key.hash_one((self.start, number, side)).to_be_bytes();
+        let half = |side: u8| self.key.hash_one((number, side)).to_be_bytes();
         let mut id = [0; 16];
         let (left, right) = id.split_at_mut(8);
         left.copy_from_slice(&half(0));
@@ -184,15 +174,11 @@ impl TraceIds {
 mod tests {
     use std::collections::HashSet;
 
-    use kernel::MockRandomness;
-
     use super::*;
 
     #[test]
     fn trace_ids_of_two_threads_do_not_repeat() {
-        let mut randomness = MockRandomness::new();
-        randomness.expect_secret().returning(|| [7; 32]);
-        let (one, other) = (TraceIds::new(&randomness), TraceIds::new(&randomness));
+        let (one, other) = (TraceIds::default(), TraceIds::default());
         let ids: HashSet<_> = (0..1_000).flat_map(|_| [one.next(), other.next()]).collect();
         assert_eq!(ids.len(), 2_000);
         let halves: HashSet<_> = ids

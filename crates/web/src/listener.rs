@@ -10,7 +10,6 @@ use kernel::{IdempotencyClaims, KeySpace, Randomness};
 use usecases::UnitOfWork;
 
 use crate::client_ip::TrustedProxies;
-use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::problem::Problem;
 use crate::request::Request;
@@ -43,7 +42,6 @@ pub trait Listener: Sized + Send + Sync + 'static {
         &self,
         request: &Request,
         scope: Option<Self::Scope>,
-        deadline: Deadline,
         context: &mut Self::ResponseContext,
     ) -> impl Future<Output = Result<Self::Caller, Error>>;
 

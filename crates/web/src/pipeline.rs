@@ -60,9 +60,7 @@ async fn check_and_execute<L: Listener>(
     head::check(http.head())?;
 
     let scope = found.at_path().map(|route| route.scope);
-    let caller = listener
-        .admit(request, scope, request.deadline(), context)
-        .await?;
+    let caller = listener.admit(request, scope, context).await?;
 
     let (route, ids) = found.route()?;
     listener.permit(&caller, route.scope)?;
@@ -74,7 +72,8 @@ async fn check_and_execute<L: Listener>(
                 cap: L::BODY_CAP,
                 within: listener.ports().service.body_timeout,
             };
-            request.body(limits).await.map_err(Error::closing)?
+            let body = request.body(limits).await;
+            body.map_err(|error| Error::closing(error.to_string()))?
         }
     };
 

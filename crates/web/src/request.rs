@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::access_log::CallerId;
-use crate::body::{self, Body, BodyLimits};
+use crate::body::{self, BodyError, BodyLimits};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::head;
@@ -74,18 +74,15 @@ impl Request {
         Deadline::of_request(self.received_at).extended_by(self.body_took)
     }
 
-    /// Reads the body. The error is the message for the client; the caller must then close the connection.
-    pub async fn body(&mut self, limits: BodyLimits) -> Result<Bytes, &'static str> {
+    /// Reads the body. After an error the caller must close the connection.
+    pub async fn body(&mut self, limits: BodyLimits) -> Result<Bytes, BodyError> {
         if matches!(self.payload, Payload::None) {
             return Ok(Bytes::new());
         }
         let began = Instant::now();
         let body = body::read(self.http.headers(), &mut self.payload, limits).await;
         self.body_took = began.elapsed();
-        match (body.complaint(), body) {
-            (None, Body::Whole(bytes)) => Ok(bytes),
-            (complaint, _) => Err(complaint.unwrap_or_default()),
-        }
+        body
     }
 
     /// Ends the request. The rest of its body is not read.

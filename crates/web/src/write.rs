@@ -33,7 +33,7 @@ pub(crate) async fn write<L: Listener, W: Write<L>>(
 ) -> Result<Reply, Error> {
     let trace_id = call.trace_id;
     let outcome = match claim {
-        None => run(operation, call, None).await,
+        None => execute(operation, call, None).await,
         Some(claim) => run_keyed(operation, call, &claim).await,
     };
     outcome.map_err(|error| error.logged(&trace_id, W::PATH))
@@ -50,7 +50,7 @@ async fn run_keyed<L: Listener, W: Write<L>>(
     };
     let attempt = catch_panic(&call.trace_id, operation.try_unclaimed(&call, claim)).await;
     let error = match attempt.unwrap_or_else(|panicked| Err(panicked.into())) {
-        Ok(Unclaimed::Contended) => return run_claimed(Some(operation), call, claim).await,
+        Ok(Unclaimed::NeedsClaim) => return run_claimed(Some(operation), call, claim).await,
         Ok(Unclaimed::Saved(reply)) => {
             idempotency::count(L::NAME, "run");
             return Ok(reply);
@@ -91,7 +91,7 @@ async fn run_claimed<L: Listener, W: Write<L>>(
         }
     }
 
-    let error = match run(operation, call, Some(claim)).await {
+    let error = match execute(operation, call, Some(claim)).await {
         // The transaction has completed the claim.
         Ok(reply) => return Ok(reply),
         Err(error) => error,
@@ -139,28 +139,23 @@ async fn recover<L: Listener>(
     Err(error)
 }
 
-/// Executes the operation. A panic becomes an error, and the claim is settled as after any other error.
-async fn run<L: Listener, W: Write<L>>(
-    operation: Option<W>,
-    call: Call<L>,
-    claim: Option<&Claim>,
-) -> Result<Reply, Error> {
-    let trace_id = call.trace_id;
-    catch_panic(&trace_id, execute(operation, call, claim)).await?
-}
-
-/// Prepares, then applies the operation and stores the answer in one transaction; retries if it lost to another one.
+/// Prepares, then applies the operation and stores the answer in one transaction; retries if it lost to another one. A panic becomes an
+/// error, and the claim is settled as after any other error.
 async fn execute<L: Listener, W: Write<L>>(
     operation: Option<W>,
     mut call: Call<L>,
     claim: Option<&Claim>,
 ) -> Result<Reply, Error> {
     let mut operation = operation.ok_or_else(Problem::not_found)?;
+    let trace_id = call.trace_id;
     call.deadline = call
         .deadline
         .extended_by(L::WRITE_TIMEOUT.saturating_sub(Deadline::REQUEST_TIMEOUT));
-    operation.prepare(&mut call).await?;
-    repeat(|| attempt(&operation, &call, claim)).await
+    let executing = async {
+        operation.prepare(&mut call).await?;
+        repeat(|| attempt(&operation, &call, claim)).await
+    };
+    catch_panic(&trace_id, executing).await?
 }
 
 /// Retries work from its start if it lost to other work.
@@ -222,7 +217,7 @@ pub async fn commit_or_resolve<W: Recoverable>(
     }
 }
 
-/// Looks the outcome up until there is an answer, each time in a read-only transaction that is never committed.
+/// Looks the outcome up until there is an answer, each time in a transaction that is never committed.
 async fn resolve_commit<W: Recoverable>(units: &dyn UnitOfWork, work: &W, done: &W::Done) -> bool {
     let mut pause = FIRST_PAUSE;
     loop {

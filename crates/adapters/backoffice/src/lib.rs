@@ -109,7 +109,7 @@ fn serve(
 ) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let proxies = office.service.trusted_proxies.clone();
-        let front = Front::internal(name, proxies, office.randomness.as_ref());
+        let front = Front::internal(name, proxies);
         let office = Arc::new(office);
         config.default_service(front.route(move |request| {
             let office = Arc::clone(&office);

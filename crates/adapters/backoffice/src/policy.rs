@@ -9,7 +9,6 @@ use oauth::SecretHash;
 use usecases::ActingOperator;
 use web::access_log::CallerId;
 use web::authorization::bearer;
-use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
 use web::operation::Call;
 use web::request::Request;
@@ -67,14 +66,13 @@ impl Listener for BackOffice {
         &self,
         request: &Request,
         access: Option<Access>,
-        deadline: Deadline,
         (): &mut (),
     ) -> Result<Option<Operator>, Error> {
         let Some(operators) = self.operators.as_ref().filter(|_| access != Some(Access::Open)) else {
             return Ok(None);
         };
         let row = match bearer(request.headers()).map(SecretHash::of) {
-            Some(hash) => deadline.run(operators.operator(hash)).await??,
+            Some(hash) => request.deadline().run(operators.operator(hash)).await??,
             None => None,
         };
         let row = row.ok_or_else(|| unauthorized(&self.service.name))?;

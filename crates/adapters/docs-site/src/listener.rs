@@ -12,7 +12,6 @@ use actix_web::http::header::{
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use actix_web::{HttpRequest, HttpResponse};
-use kernel::Randomness;
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
@@ -40,21 +39,14 @@ const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src
 #[derive(Clone)]
 pub struct Docs {
     site: Arc<Site>,
-    randomness: Arc<dyn Randomness>,
     service: Arc<ServiceSettings>,
 }
 
 impl Docs {
-    /// Renders every page for these readers; `openapi` is the program's OpenAPI document as JSON. `randomness` makes trace ids.
-    pub fn new(
-        service: Arc<ServiceSettings>,
-        readers: Audience,
-        openapi: &str,
-        randomness: Arc<dyn Randomness>,
-    ) -> Result<Self, DocsError> {
+    /// Renders every page for these readers; `openapi` is the program's OpenAPI document as JSON.
+    pub fn new(service: Arc<ServiceSettings>, readers: Audience, openapi: &str) -> Result<Self, DocsError> {
         Ok(Self {
             site: Arc::new(Site::new(&service, readers, openapi)?),
-            randomness,
             service,
         })
     }
@@ -66,11 +58,7 @@ pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let pages = || {
             let docs = docs.clone();
-            let front = Front::public(
-                "docs",
-                docs.service.trusted_proxies.clone(),
-                docs.randomness.as_ref(),
-            );
+            let front = Front::public("docs", docs.service.trusted_proxies.clone());
             front.route(move |request| ready(docs.answer(request)))
         };
         config.route("/", pages());

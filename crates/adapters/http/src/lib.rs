@@ -34,7 +34,7 @@ use web::route::is_under;
 use web::{ServiceSettings, Tasks, pipeline};
 
 pub use authorization_server::endpoints;
-pub use offers::UnlockedChanges;
+pub use offers::OptimisticChanges;
 pub use openapi::openapi;
 pub use routes::TABLE;
 pub use usage::UsageMeter;
@@ -48,7 +48,7 @@ pub struct Public {
     /// Reads offers; one for each server thread.
     pub offers: Arc<dyn OfferReader>,
     /// Changes offers without a lock, where the database can; shared by all server threads.
-    pub offer_changes: Option<Arc<UnlockedChanges>>,
+    pub offer_changes: Option<Arc<OptimisticChanges>>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
     /// Looks up parcels at carriers, within the deadline of a seller's request.
@@ -102,11 +102,7 @@ pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let service = &state.service;
         let document = openapi::served(&service.public_url, &service.docs_url);
-        let front = Front::public(
-            Public::NAME,
-            service.trusted_proxies.clone(),
-            state.randomness.as_ref(),
-        );
+        let front = Front::public(Public::NAME, service.trusted_proxies.clone());
         let state = Arc::new(state);
         config.default_service(front.route(move |request| {
             let (state, document) = (Arc::clone(&state), document.clone());

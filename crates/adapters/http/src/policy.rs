@@ -74,7 +74,6 @@ impl Listener for Public {
         &self,
         request: &Request,
         _: Option<Self::Scope>,
-        deadline: Deadline,
         context: &mut ResponseContext,
     ) -> Result<Principal, Error> {
         check_user_agent(request.headers())?;
@@ -82,7 +81,8 @@ impl Listener for Public {
         let unauthorized = || Problem::unauthorized(&self.service.name, "access token");
         let token = bearer(request.headers()).and_then(BearerToken::parse);
         let token = token.ok_or_else(unauthorized)?;
-        let admission = deadline
+        let admission = request
+            .deadline()
             .run(self.gate.admit(token.key()))
             .await?
             .map_err(Error::before_execution)?;

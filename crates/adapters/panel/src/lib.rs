@@ -73,7 +73,7 @@ pub struct PanelSettings {
 pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let proxies = panel.service.trusted_proxies.clone();
-        let front = Front::public("panel", proxies, panel.randomness.as_ref());
+        let front = Front::public("panel", proxies);
         let panel = Arc::new(panel);
         let route = front.route(move |request| pipeline::answer(Arc::clone(&panel), request));
         config.service(scope("/panel").default_service(route));

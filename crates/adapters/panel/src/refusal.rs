@@ -9,7 +9,7 @@ use actix_web::http::header::{HeaderValue, RETRY_AFTER};
 use askama::Template;
 use kernel::{StoreError, error_chain};
 use oauth::{ConsentRefusal, Quota};
-use usecases::{Repeatable, UnitOfWorkError};
+use usecases::UnitOfWorkError;
 use web::error::{Cause, log_failure};
 use web::{TaskPanicked, TraceId, meters, response};
 
@@ -139,8 +139,7 @@ impl Refusal {
     /// Whether it is unknown if the change was committed.
     pub(crate) fn is_unknown(&self) -> bool {
         let Self::Failed(cause) = self else { return false };
-        let cause = cause.downcast_ref::<UnitOfWorkError>();
-        cause.is_some_and(Repeatable::is_unknown)
+        matches!(cause.downcast_ref(), Some(UnitOfWorkError::Unknown(_)))
     }
 
     /// Logs a failure of background work.

@@ -1,6 +1,6 @@
 //! Rate limits of the token and consent endpoints, sign-in, and manual deliveries (contract: Limits).
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
@@ -59,7 +59,7 @@ impl Subject {
                 None => v6.to_bits() & (u128::MAX << 64),
             },
         };
-        Self(Uuid::from_u128(Ipv6Addr::from_bits(bits).to_bits()))
+        Self(Uuid::from_u128(bits))
     }
 
     pub fn client(client: ClientId) -> Self {
@@ -145,7 +145,7 @@ mod tests {
     fn each_subject_has_its_own_row() {
         let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         assert_eq!(Subject::client(one.into()).uuid(), one);
-        let mapped: Ipv6Addr = "::ffff:192.0.2.1".parse().unwrap();
+        let mapped: std::net::Ipv6Addr = "::ffff:192.0.2.1".parse().unwrap();
         assert_eq!(subject("192.0.2.1").uuid().as_u128(), mapped.to_bits());
         let rows = [
             Subject::of_seller(one.into(), one),

@@ -62,7 +62,7 @@ impl Listener for Shop {
 
     fn response_context(&self) {}
 
-    async fn admit(&self, _: &Request, _: Option<()>, _: Deadline, (): &mut ()) -> Result<(), Error> {
+    async fn admit(&self, _: &Request, _: Option<()>, (): &mut ()) -> Result<(), Error> {
         Ok(())
     }
 

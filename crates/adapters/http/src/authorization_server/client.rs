@@ -32,7 +32,8 @@ impl Parameters {
             cap: BODY_CAP,
             within: service.body_timeout,
         };
-        let body = request.body(limits).await.map_err(OAuthError::closing)?;
+        let body = request.body(limits).await;
+        let body = body.map_err(|error| OAuthError::closing(error.to_string()))?;
         match MediaType::of(request.headers()) {
             Some(MediaType::Form) => from_form(&body),
             Some(MediaType::Json) => from_json(&body),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
-use oauth::{Application, ClientId, Credential, Limiter, Subject};
+use oauth::{Application, ClientId, ClientType, Credential, Limiter, Subject};
 use web::deadline::Deadline;
 
 use super::error::OAuthError;
@@ -56,16 +56,22 @@ pub(super) async fn count(
     }
 }
 
-/// Whether a credential was issued to this client.
-pub(super) async fn is_issued_to(
+/// Counts a call against its client. A public client proves its identity only by a credential of its own: other calls do not count (D67).
+pub(super) async fn count_client(
     public: &Public,
     client: &Application,
     credential: Option<&Credential>,
     deadline: Deadline,
-) -> Result<bool, OAuthError> {
-    let Some(credential) = credential else {
-        return Ok(false);
-    };
-    let holder = deadline.run(public.grants.holder(credential.key())).await??;
-    Ok(holder == Some(client.client_id))
+) -> Result<(), OAuthError> {
+    if client.client_type == ClientType::Public {
+        let Some(credential) = credential else {
+            return Ok(());
+        };
+        let holder = deadline.run(public.grants.holder(credential.key())).await??;
+        if holder != Some(client.client_id) {
+            return Ok(());
+        }
+    }
+    count(public, Limit::TokenByClient(client.client_id), deadline).await?;
+    Ok(())
 }

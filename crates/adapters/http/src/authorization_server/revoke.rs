@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use oauth::{Application, ClientId, ClientType, Credential, CredentialKind};
+use oauth::{ClientId, Credential, CredentialKind};
 use usecases::revoke_tokens::{PresentedToken, revoke_own};
 use web::access_log::CallerId;
 use web::deadline::Deadline;
@@ -14,7 +14,7 @@ use web::{Error, response};
 
 use super::client::{self, Parameters};
 use super::error::{OAuthError, set_pragma};
-use super::limits::{Limit, count, is_issued_to};
+use super::limits::{Limit, count, count_client};
 use super::token::required;
 use crate::Public;
 
@@ -28,9 +28,10 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     let applications = public.applications.as_ref();
     let client = client::authenticated(request.headers(), &parameters, applications, deadline).await?;
     request.record_caller(CallerId::Application(client.client_id));
-    if counts_against_client(public, &client, &parameters, deadline).await? {
-        count(public, Limit::TokenByClient(client.client_id), deadline).await?;
-    }
+    let token = parameters
+        .get("token")
+        .and_then(|text| Credential::parse(CredentialKind::RefreshToken, text));
+    count_client(public, &client, token.as_ref(), deadline).await?;
 
     if let Some(token) = PresentedToken::parse(required(&parameters, "token")?) {
         let ending = end(Arc::clone(public), token, client.client_id, deadline);
@@ -39,22 +40,6 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     let mut response = response::empty(StatusCode::OK, &request.trace_id);
     set_pragma(response.headers_mut());
     Ok(response)
-}
-
-/// Whether the call counts against the client. A public client proves its identity only by a token of its own (D67).
-async fn counts_against_client(
-    public: &Public,
-    client: &Application,
-    parameters: &Parameters,
-    deadline: Deadline,
-) -> Result<bool, OAuthError> {
-    if client.client_type == ClientType::Confidential {
-        return Ok(true);
-    }
-    let token = parameters
-        .get("token")
-        .and_then(|text| Credential::parse(CredentialKind::RefreshToken, text));
-    is_issued_to(public, client, token.as_ref(), deadline).await
 }
 
 async fn end(

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{
-    Application, BearerToken, ClientId, ClientType, CodeExchange, CodeVerifier, Credential, CredentialKind,
-    FamilyId, GrantRefusal, IssuedToken, ScopeSet, TokenKey,
+    Application, BearerToken, ClientId, CodeExchange, CodeVerifier, Credential, CredentialKind, FamilyId,
+    GrantRefusal, IssuedToken, ScopeSet, TokenKey,
 };
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
@@ -18,7 +18,7 @@ use web::{TraceId, response};
 use super::client::{self, Parameters};
 use super::error::{Code, OAuthError, set_pragma};
 use super::issuing;
-use super::limits::{Limit, count, is_issued_to};
+use super::limits::{Limit, count, count_client};
 use crate::Public;
 
 /// The issued tokens.
@@ -60,9 +60,7 @@ async fn check_and_issue(
     let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
     request.record_caller(CallerId::Application(client.client_id));
     let credential = credential(grant_type, &parameters);
-    if counts_against_client(public, &client, credential.as_ref(), deadline).await? {
-        count(public, Limit::TokenByClient(client.client_id), deadline).await?;
-    }
+    count_client(public, &client, credential.as_ref(), deadline).await?;
 
     let presented = match grant_type {
         GrantType::ClientCredentials => None,
@@ -80,19 +78,6 @@ async fn check_and_issue(
         settings.access_token_ttl.num_seconds(),
         &request.trace_id,
     )
-}
-
-/// Whether the call counts against the client. A public client proves its identity only by its code or refresh token.
-async fn counts_against_client(
-    public: &Public,
-    client: &Application,
-    credential: Option<&Credential>,
-    deadline: Deadline,
-) -> Result<bool, OAuthError> {
-    match client.client_type {
-        ClientType::Confidential => Ok(true),
-        ClientType::Public => is_issued_to(public, client, credential, deadline).await,
-    }
 }
 
 /// The response body (contract: `TokenResponse`).
