@@ -157,18 +157,21 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
     assert!(form.contains(&format!("grant_type={grant}")));
 }
 
-/// The answer to a refresh is lost: the example continues with the old access token, and does not send the refresh token again.
+/// A refresh gets a proxy's 502, or no answer: the example continues with the old access token, and does not send the refresh token again.
 pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
-    let short = Disturbance::Edited("\"expires_in\":43200", "\"expires_in\":3600");
-    shop.calls.disturb("POST", "/oauth/token", short);
-    shop.calls.disturb("POST", "/oauth/token", Disturbance::Lost);
-    let tokens = revoke_the_last(shop).await;
-    for _ in 0..2 {
-        let order = shop.paid_order().await;
-        is_done(example, &order).await;
+    let bad_gateway = Disturbance::Instead(502, 1, error("internal_error"));
+    for loss in [bad_gateway, Disturbance::Lost] {
+        let short = Disturbance::Edited("\"expires_in\":43200", "\"expires_in\":3600");
+        shop.calls.disturb("POST", "/oauth/token", short);
+        shop.calls.disturb("POST", "/oauth/token", loss);
+        let tokens = revoke_the_last(shop).await;
+        for _ in 0..2 {
+            let order = shop.paid_order().await;
+            is_done(example, &order).await;
+        }
+        let got = shop.calls.exchanges("POST", "/oauth/token").len();
+        assert_eq!(got, tokens + 2, "a new pair, and one refresh at half of its life");
     }
-    let got = shop.calls.exchanges("POST", "/oauth/token").len();
-    assert_eq!(got, tokens + 2, "a new pair, and one refresh at half of its life");
 }
 
 /// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next order continues.

@@ -60,7 +60,7 @@ class Tokens:
             self._store.remember(refresh_sent=refresh_token)
         else:
             form = {"grant_type": "client_credentials"}
-        # A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it. One without an answer may have.
+        # A refresh that failed (429, 500, 503) has used nothing up, so `send` may repeat it. A lost one may have.
         url = f"{self._settings.api_url}/oauth/token"
         answer = sending.send("POST", url, self._headers(), urlencode(form).encode(), repeats_lost=not refresh_token)
         if answer.status != 200:

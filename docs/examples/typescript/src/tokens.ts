@@ -62,7 +62,7 @@ export class Tokens {
       refreshToken ? { grant_type: "refresh_token", refresh_token: refreshToken } : { grant_type: "client_credentials" },
     );
     if (refreshToken) this.#store.remember({ refreshSent: refreshToken });
-    // A refresh that failed (429, 5xx) has used nothing up, so `send` may repeat it. One without an answer may have.
+    // A refresh that failed (429, 500, 503) has used nothing up, so `send` may repeat it. A lost one may have.
     const request = {
       method: "POST" as const,
       url: `${this.#settings.apiUrl}/oauth/token`,
