@@ -126,7 +126,7 @@ async fn item_ids_are_checked_against_the_sellers_own_items() {
     assert_eq!(sorted(&made["item_ids"]), sorted(&all));
 }
 
-// contract: 11.14, 11.15, 11.16, 11.17, 30.16, 30.17, 47.5, 49.9, 49.10, 49.11, 49.12
+// contract: 11.14, 11.15, 11.16, 11.17, 30.7, 30.16, 30.17, 47.5, 49.9, 49.10, 49.11, 49.12
 #[tokio::test]
 async fn a_shipment_is_refused_by_the_orders_state() {
     let (world, trader, mine) = world_of_trade().await;
@@ -145,6 +145,9 @@ async fn a_shipment_is_refused_by_the_orders_state() {
     answer.refused(409, "multi_seller_order");
     let items = &answer.json()["errors"][0]["item_ids"];
     assert_eq!(items, &json!([mine]), "the caller's own items only");
+    let not_mine = merged(parcel("AAAA1"), json!({"item_ids": [theirs]}));
+    let answer = world.ship(&trader.token, &order.id, &not_mine).await;
+    answer.invalid("item_ids[0]");
     let unshipped = world.order(&trader.token, &order.id).await;
     assert_eq!(unshipped["status"], "processing");
     assert_eq!(world.mails(&order.id).await, 0);
