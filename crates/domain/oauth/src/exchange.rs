@@ -46,11 +46,11 @@ pub enum GrantRefusal {
     #[error("redirect_uri or code_verifier does not match the authorization request")]
     Mismatch,
     #[error(
-        "it was used before, so everything issued from it has been revoked: ask the seller for consent again"
+        "it was used before, so everything issued from it has been revoked. Ask the seller for consent again"
     )]
     Used,
     /// Its family was revoked, the seller disconnected the application, or the account is closed.
-    #[error("it was revoked: ask the seller for consent again")]
+    #[error("it was revoked. Ask the seller for consent again")]
     Ended,
     #[error("the application no longer holds any of the scopes that the seller consented to")]
     NoScope,
