@@ -51,6 +51,8 @@ async fn a_start_that_fails_says_why_in_the_format_of_the_log() {
         ("SELLER_API__LOG__FORMAT", "json"),
     ];
     for (environment, named) in [(&mails[..], "mail.folder"), (&misnamed, "COLOUR")] {
+        let refused = run(PROGRAM, &["config"], environment).await.ended(1);
+        assert!(refused.stderr.contains(named), "{}", refused.stderr);
         let refused = run(PROGRAM, &["serve"], environment).await.ended(1);
         let last = events(&refused.stderr).pop().unwrap();
         assert_eq!(last["level"], "ERROR");

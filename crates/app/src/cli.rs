@@ -15,7 +15,7 @@ use crate::{
     admin,
     command::{Exit, PrintError, block_on, note, print, started},
     config::{Layer, Loaded, Sources, reference},
-    external_services::docs_url,
+    external_services::{docs_url, mailer},
     logging, prometheus,
     readiness::require_schema,
     sandbox, serve,
@@ -100,7 +100,8 @@ enum Command {
     ///
     /// Without a command, prints every key with its effective value as TOML, and its source unless it is the default. Secrets are
     /// hidden. Fails, as every command does, on an unknown key or an impossible value, and as `serve` does on certificates that cannot
-    /// be served. Only the commands that need a key, such as `database.url`, report that it is missing.
+    /// be served and a `mail.folder` that cannot be written. Only the commands that need a key, such as `database.url`, report that it
+    /// is missing.
     #[command(args_conflicts_with_subcommands = true)]
     Config {
         #[command(subcommand)]
@@ -216,6 +217,7 @@ impl Cli {
                 let loaded = sources.load()?;
                 let clock: Arc<dyn Clock> = Arc::new(SystemClock);
                 block_on(Tls::load(&loaded.config.server, &clock))?;
+                mailer(&loaded.config)?;
                 print(loaded.to_string().trim_end())?;
             }
             Command::Config {

@@ -76,7 +76,8 @@ impl ExternalServices {
     }
 }
 
-fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>> {
+/// Sends mails as configured. Creates `mail.folder`, and fails where it cannot be written.
+pub(crate) fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>> {
     if let Some(folder) = &config.mail.folder {
         FolderMailer::check(folder).with_context(|| {
             format!(
