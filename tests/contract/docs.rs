@@ -90,7 +90,13 @@ async fn every_page_is_served_with_security_headers_and_cached() {
 async fn pages_for_operators_are_not_public() {
     let world = world().await;
     for page in [
+        "first-steps",
         "operations",
+        "config",
+        "backup",
+        "metrics",
+        "citus",
+        "testing",
         "back-office",
         "mail",
         "performance",

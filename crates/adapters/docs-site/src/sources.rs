@@ -35,17 +35,22 @@ pub(crate) const CHANGELOG_FILE: &str = "docs/CHANGELOG.md";
 
 /// Pages with an explicit address: section, file, name below `/docs`, and label (empty: the first heading). If a file moves, change its
 /// line here; if a folder moves, change its constant below.
-const PAGES: [(&str, &str, &str, &str); 12] = [
-    (GUIDES, README, "first-steps", "First steps"),
+const PAGES: [(&str, &str, &str, &str); 17] = [
     (ERRORS, "docs/guide/errors.md", "errors", "All codes"),
     (CHANGELOG, CHANGELOG_FILE, "changelog", "What changed"),
+    (OPERATIONS, README, "first-steps", "First steps"),
     (OPERATIONS, "docs/operations/README.md", "operations", ""),
+    (OPERATIONS, "docs/operations/configuration.md", "config", ""),
+    (OPERATIONS, "docs/operations/backup.md", "backup", ""),
+    (OPERATIONS, "docs/operations/metrics.md", "metrics", ""),
+    (OPERATIONS, "docs/operations/citus.md", "citus", ""),
     (OPERATIONS, "docs/marketplace/back-office.md", "back-office", ""),
     (OPERATIONS, "docs/marketplace/mail.md", "mail", ""),
     (OPERATIONS, "docs/development/performance.md", "performance", ""),
     (BACKGROUND, "docs/development/decisions.md", "decisions", ""),
     (BACKGROUND, "docs/development/architecture.md", "architecture", ""),
     (BACKGROUND, "docs/development/reliability.md", "reliability", ""),
+    (BACKGROUND, "docs/development/testing.md", "testing", ""),
     (BACKGROUND, MEASURES, "security-measures", ""),
     (BACKGROUND, SECURITY, "security", "Reporting a weakness"),
 ];

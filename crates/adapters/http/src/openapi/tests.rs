@@ -319,10 +319,13 @@ fn validator(document: &Value, schema: &Value) -> jsonschema::Validator {
         .unwrap()
 }
 
-/// The page about errors has a section for each code, with an example of the right status, text and shape.
+/// Each code has a section on the page about errors, or on that of the back office, with an example of the right status, text and shape.
 #[test]
 fn the_page_of_errors_is_complete() {
-    let page = include_str!("../../../../../docs/guide/errors.md");
+    let page = concat!(
+        include_str!("../../../../../docs/guide/errors.md"),
+        include_str!("../../../../../docs/marketplace/back-office.md")
+    );
     for code in Code::ALL {
         let (name, status) = (code.as_str(), code.status().as_u16());
         let section = section(page, &format!("### `{name}` ({status})\n"));
