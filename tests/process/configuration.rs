@@ -33,8 +33,8 @@ async fn every_command_reads_the_file_that_the_environment_names() {
 #[tokio::test]
 async fn a_start_that_fails_says_why_in_the_format_of_the_log() {
     let folder = tempfile::tempdir().unwrap();
-    let no_folder = folder.path().join("file/mail");
-    std::fs::write(folder.path().join("file"), "").unwrap();
+    let no_folder = folder.path().join("file");
+    std::fs::write(&no_folder, "").unwrap();
     let key = sealing_key();
     let mails = [
         ("DATABASE_URL", "postgres://nobody@127.0.0.1:1/nowhere"),

@@ -2,7 +2,11 @@
 
 mod import;
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::SystemClock;
@@ -100,8 +104,8 @@ enum Command {
     ///
     /// Without a command, prints every key with its effective value as TOML, and its source unless it is the default. Secrets are
     /// hidden. Fails, as every command does, on an unknown key or an impossible value, and as `serve` does on certificates that cannot
-    /// be served and a `mail.folder` that cannot be written. Only the commands that need a key, such as `database.url`, report that it
-    /// is missing.
+    /// be served and on a `mail.folder` that exists and cannot be written. Only the commands that need a key, such as `database.url`,
+    /// report that it is missing.
     #[command(args_conflicts_with_subcommands = true)]
     Config {
         #[command(subcommand)]
@@ -217,7 +221,11 @@ impl Cli {
                 let loaded = sources.load()?;
                 let clock: Arc<dyn Clock> = Arc::new(SystemClock);
                 block_on(Tls::load(&loaded.config.server, &clock))?;
-                mailer(&loaded.config)?;
+                // `serve` creates the folder, as its own user.
+                let folder = loaded.config.mail.folder.as_deref();
+                if folder.is_some_and(Path::exists) {
+                    mailer(&loaded.config)?;
+                }
                 print(loaded.to_string().trim_end())?;
             }
             Command::Config {
