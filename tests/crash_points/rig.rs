@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use blackbox::{World, listen, local_receivers, until};
+use blackbox::{World, listen, local_receivers, lock_waits, until};
 use chrono::TimeDelta;
 use testkit::{
     Answer, Fault, Flaw, Request, ServerOptions, Statement, StatementProxy, TestClock, TestServer,
@@ -480,19 +480,13 @@ impl Rig {
         let other = tokio::spawn(other.try_send());
         // The other request has its answer or waits for a lock.
         eventually_or(OVERTAKING, async || {
-            other.is_finished() || self.is_blocked().await
+            let waits = self.inspector.query_one(lock_waits(), &[&""]).await;
+            other.is_finished() || waits.unwrap().get::<_, i64>(0) > 0
         })
         .await;
         self.faulty.proxy.resume();
         let answers = [first.await.unwrap(), other.await.unwrap()];
         answers.into_iter().flatten().collect()
-    }
-
-    /// Whether a connection waits for a lock.
-    async fn is_blocked(&self) -> bool {
-        let waiting = "select exists (select from pg_stat_activity where wait_event_type = 'Lock' \
-            and datname = current_database())";
-        self.inspector.query_one(waiting, &[]).await.unwrap().get(0)
     }
 
     /// Replaces the killed server.

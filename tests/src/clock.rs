@@ -44,18 +44,22 @@ impl World {
 
     /// Waits until this number of statements on this database wait for a lock.
     pub async fn waiters(&self, count: i64) {
-        let waiting = match TestDatabase::layout() {
-            Layout::Single => {
-                "select count(*) from pg_stat_activity where $1 = '' and datname = current_database() and wait_event_type = 'Lock'"
-            }
-            Layout::Citus => {
-                "select coalesce(sum(result::bigint), 0)::bigint from run_command_on_all_nodes($$select count(*) from pg_stat_activity
-                    where datname = current_database() and wait_event_type = 'Lock'$$) where $1 = ''"
-            }
-        };
         until("those who wait for a lock", async || {
-            self.count(waiting, "").await >= count
+            self.count(lock_waits(), "").await >= count
         })
         .await;
+    }
+}
+
+/// The query for the number of statements on this database that wait for a lock; `$1` is an empty text.
+pub fn lock_waits() -> &'static str {
+    match TestDatabase::layout() {
+        Layout::Single => {
+            "select count(*) from pg_stat_activity where $1 = '' and datname = current_database() and wait_event_type = 'Lock'"
+        }
+        Layout::Citus => {
+            "select coalesce(sum(result::bigint), 0)::bigint from run_command_on_all_nodes($$select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'$$) where $1 = ''"
+        }
     }
 }

@@ -38,7 +38,7 @@ mod world;
 
 pub use carrier::{CarrierStub, StubAnswer};
 pub use catalogue::{number_of, offer_body, offer_id, offer_line};
-pub use clock::OpenTransaction;
+pub use clock::{OpenTransaction, lock_waits};
 pub use code_flow::{Asking, CALLBACK, Callback, Member, PASSWORD, Pair, challenge, refreshing};
 pub use collector::{Collector, Exported};
 pub use dns::NameServer;

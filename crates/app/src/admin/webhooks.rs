@@ -38,11 +38,12 @@ pub(crate) enum Command {
     Pending(List),
     /// List deliveries that were given up, newest first
     Exhausted(List),
-    /// Deliver the event of an earlier delivery again, or of all that were given up since an instant
+    /// Deliver the event of an earlier delivery again, or all events since an instant that were given up
     ///
     /// Each is a new delivery, with its own id and attempts; prints the ids. `pending` and `exhausted` list the ids of earlier ones.
     /// With --since, the oldest come first; those that were delivered again before and subscriptions that get nothing at present are left
-    /// out, and --seller and --subscription narrow the choice.
+    /// out, and --seller and --subscription narrow the choice. The instant is the event's, and its delivery is given up 14 hours later:
+    /// for all that an outage cost, begin 15 hours before it.
     DeliverAgain {
         /// The earlier delivery's id
         #[arg(value_parser = id, required_unless_present = "since", requires = "seller", requires = "subscription")]
@@ -149,7 +150,7 @@ async fn find(database: &Database, seller: Option<&SellerName>) -> anyhow::Resul
     }
 }
 
-/// Delivers again what was given up since an instant, the oldest first. A delivery that was repeated is left out: its repetition, which
+/// Delivers the given-up events since an instant again, the oldest first. A delivery that was repeated is left out: its repetition, which
 /// may have been given up too, takes its place.
 async fn deliver_all_again(
     database: &Database,
