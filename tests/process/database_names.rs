@@ -84,7 +84,7 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
     // Each name resolution blocks a thread for ten seconds. The number of such threads is limited, however many requests come.
     for _ in 0..2 {
         let crowd = (0..100).map(|_| world.at("GET", "/v1/offers").bearer(&token));
-        for answer in all_in_time(crowd).await {
+        for answer in all_in_time(&world, crowd).await {
             answer.refused(500, "internal_error");
         }
     }
