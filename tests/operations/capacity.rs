@@ -11,7 +11,12 @@ fn rows(page: &str, heading: &str, count: usize) -> Vec<(String, Vec<f64>)> {
     let table = section.lines().skip_while(|line| !line.starts_with('|'));
     let rows = table.take_while(|line| line.starts_with('|')).map(|line| {
         let mut cells = line.trim_matches('|').split('|');
-        let name = cells.next().unwrap().trim().trim_end_matches(" †").to_owned();
+        let name = cells
+            .next()
+            .unwrap()
+            .trim()
+            .trim_end_matches([' ', '†', '‡'])
+            .to_owned();
         let number = |cell: &str| {
             let number = cell
                 .split('(')
