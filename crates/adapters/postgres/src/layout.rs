@@ -59,17 +59,24 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
         }
     };
     client.batch_execute(&take_lock()).await.map_err(failed)?;
+    let state =
+        "select to_regclass('distributed_writes') is not null, to_regclass('pg_dist_node') is not null";
+    let state = client.query_one(state, &[]).await.map_err(failed)?;
+    match (state.get(0), state.get(1)) {
+        (true, _) => return Ok(false),
+        (_, false) => return Err(MigrateError::NoWorker),
+        (false, true) => {}
+    }
     let most = MAX_ROWS_WITHOUT_CONFIRMATION;
     let state = format!(
-        "select to_regclass('distributed_writes') is not null, exists (select 1 from pg_extension where extname = 'citus'), \
+        "select exists (select from pg_dist_node where groupid <> 0 and isactive), \
            (select count(*) from (select 1 from offers limit {most} + 1) o) > {most} \
              or (select count(*) from (select 1 from seller_orders limit {most} + 1) p) > {most}"
     );
     let state = client.query_one(&state, &[]).await.map_err(failed)?;
-    match (state.get(0), state.get(1), state.get(2)) {
-        (true, _, _) => Ok(false),
-        (_, false, _) => Err(MigrateError::NoExtension),
-        (_, _, true) if !with_data => Err(MigrateError::HoldsData),
+    match (state.get(0), state.get(1)) {
+        (false, _) => Err(MigrateError::NoWorker),
+        (_, true) if !with_data => Err(MigrateError::HoldsData),
         _ => {
             client.batch_execute(DISTRIBUTE).await.map_err(failed)?;
             Ok(true)

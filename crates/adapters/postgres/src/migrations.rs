@@ -65,10 +65,10 @@ pub enum MigrateError {
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     #[error(
-        "the database has no extension citus: create it on every node (CREATE EXTENSION citus), then call citus_set_coordinator_host and \
-         citus_add_node on the coordinator"
+        "the database is not on a Citus coordinator with workers: on every node CREATE EXTENSION citus, then call citus_set_coordinator_host \
+         and citus_add_node on the coordinator"
     )]
-    NoExtension,
+    NoWorker,
     /// Nothing has changed.
     #[error(
         "the tables hold more than {MAX_ROWS_WITHOUT_CONFIRMATION} offers or orders, and are locked while these move: stop `serve` and \

@@ -93,7 +93,7 @@ fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> boo
 /// Diesel does not expose these codes, so this checks the message. With a server language other than English such a
 /// failure is `Unexpected`: a 500 without the advice to retry.
 fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    const MESSAGES: [&str; 13] = [
+    const MESSAGES: [&str; 15] = [
         "canceling statement due to",
         "terminating connection",
         "the database system is",
@@ -105,13 +105,18 @@ fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool
         "is not currently accepting connections",
         "query_wait_timeout",
         "server_login",
-        // A worker of Citus is away.
-        "connection to the remote node",
+        // A worker of Citus is away, silent or full.
+        OF_WORKER,
+        "could not establish any connections to the node",
+        "the total number of connections on the server is more than",
         STANDBY_MESSAGE,
     ];
     let mut messages = MESSAGES.iter().chain(&POOLER_ENDS);
     messages.any(|words| information.message().contains(words))
 }
+
+/// How Citus's coordinator begins the messages of a worker that it cannot reach.
+const OF_WORKER: &str = "connection to the remote node";
 
 /// PgBouncer's messages when it closes a client's connection: its server was lost, it is stopped, or an administrator killed
 /// the database's connections.
@@ -121,11 +126,15 @@ const POOLER_ENDS: [&str; 3] = ["server conn crashed?", "server shutting down", 
 const STANDBY_MESSAGE: &str = "read-write mode during recovery";
 
 /// True if the connection is unusable: it is broken, or its server is read-only or shutting down (SQLSTATE 25006, 57P01
-/// to 57P03), or a pooler closes it. A new connection may find the primary elsewhere.
+/// to 57P03), or a pooler closes it. A new connection may find the primary elsewhere. A message of a worker of Citus leaves the
+/// coordinator's connection usable.
 pub(crate) fn ends_connection(error: &DieselError) -> bool {
     let DieselError::DatabaseError(kind, information) = error else {
         return false;
     };
+    if information.message().starts_with(OF_WORKER) {
+        return false;
+    }
     match kind {
         DatabaseErrorKind::UnableToSendCommand
         | DatabaseErrorKind::ClosedConnection
@@ -231,5 +240,33 @@ impl fmt::Display for SharedFailure {
 impl Error for SharedFailure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.0.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_starts_does_not_end_the_coordinators_connection() {
+        let error = |message: &str| {
+            DieselError::DatabaseError(DatabaseErrorKind::Unknown, Box::new(message.to_owned()))
+        };
+        let starts = "the database system is not accepting connections";
+        assert!(ends_connection(&error(starts)));
+        let of_worker = format!(
+            "connection to the remote node postgres@10.0.0.2:5432 failed with the following error: FATAL:  {starts}"
+        );
+        assert!(!ends_connection(&error(&of_worker)));
+        for message in [
+            starts,
+            &of_worker,
+            "could not establish any connections to the node 10.0.0.2:5432 after 1000 ms",
+        ] {
+            assert!(
+                matches!(store_error(error(message)), StoreError::Unavailable(_)),
+                "{message}"
+            );
+        }
     }
 }
