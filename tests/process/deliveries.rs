@@ -28,7 +28,7 @@ fn worker_to_kill(world: &World) -> TestWorker {
 async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     worker.kill();
     let left = "select count(*) from pg_stat_activity
-        where application_name = 'killed' and datname = current_database() and $1 = ''";
+        where application_name like 'killed %' and datname = current_database() and $1 = ''";
     let is_gone = async || world.count(left, "").await == 0;
     until("the end of the killed worker's connections", is_gone).await;
     clock.advance(LEASE).await;

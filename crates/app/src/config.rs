@@ -349,6 +349,7 @@ impl DatabaseConfig {
         DatabaseSettings {
             url: url.to_owned(),
             pool_size: self.pool_size,
+            process: None,
             connect_timeout: self.connect_timeout.0,
             acquire_timeout: self.acquire_timeout.0,
             statement_timeout: self.statement_timeout.0,

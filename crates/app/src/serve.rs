@@ -56,11 +56,10 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let probes = BoundSocket::bind(config.worker.bind, "--bind")?;
     let public_url = config.server.public_url_at(config.server.bind);
     let external = ExternalServices::real(config, &public_url)?;
-    let shared = Shared::new(config, public_url, external)?;
+    let shared = Shared::new(config, public_url, external, false)?;
     let address = probes.address();
     let servers = vec![shared.probes(probes.listen()?)?];
-    let connections = shared.connections(false);
-    run_until_stopped(&shared, (servers, connections), signals, || {
+    run_until_stopped(&shared, servers, signals, || {
         tracing::info!(probes = %address, "listening");
         workers::start(&shared);
         Ok(())
@@ -86,7 +85,7 @@ impl Service {
             );
         }
         Ok(Self {
-            shared: Shared::new(config, public_url, external)?,
+            shared: Shared::new(config, public_url, external, true)?,
             public,
             backoffice,
             tls,
@@ -120,8 +119,7 @@ impl Service {
             shared.public(public.listen()?, public_tls, readers)?,
             shared.backoffice(backoffice.listen()?, backoffice_tls)?,
         ];
-        let connections = shared.connections(true);
-        run_until_stopped(&shared, (servers, connections), signals, || {
+        run_until_stopped(&shared, servers, signals, || {
             tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
             workers::start_counting(&shared);
             if shared.config.server.workers == WorkersMode::All {
@@ -136,9 +134,10 @@ impl Service {
 /// The time limit for exporting the last spans.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
-/// Warns once the database is reached if its server has too few connections for this process beside those that others hold. Behind a
+/// Warns once the database is reached if its server has too few connections for this process beside those that others hold or may open. Behind a
 /// pooler the pooler's limit counts, and it is not known here.
-async fn warn_of_few_connections(shared: Shared, own: usize) {
+async fn warn_of_few_connections(shared: Shared) {
+    let own = shared.connections;
     if shared.config.database.has_pooler() {
         return;
     }
@@ -148,7 +147,7 @@ async fn warn_of_few_connections(shared: Shared, own: usize) {
             own,
             others = room.others,
             allowed = room.allowed,
-            "the database server allows too few connections for this process beside those that are open: raise its max_connections, lower \
+            "the database server allows too few connections for this process beside the others: raise its max_connections, lower \
              `database.pool_size` or `server.threads`, or put a PgBouncer between"
         ),
         Ok(_) => {}
@@ -159,11 +158,10 @@ async fn warn_of_few_connections(shared: Shared, own: usize) {
     }
 }
 
-/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once all listeners answer. The process opens up to
-/// this many connections to the database.
+/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once all listeners answer.
 async fn run_until_stopped(
     shared: &Shared,
-    (servers, connections): (Vec<Server>, usize),
+    servers: Vec<Server>,
     mut signals: Signals,
     listening: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
@@ -180,7 +178,7 @@ async fn run_until_stopped(
         process::feed_watchdog(),
         AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),
         AbortOnDropHandle::new(tokio::spawn(queues)),
-        AbortOnDropHandle::new(tokio::spawn(warn_of_few_connections(shared.clone(), connections))),
+        AbortOnDropHandle::new(tokio::spawn(warn_of_few_connections(shared.clone()))),
     );
     let outcome = tokio::select! {
         signal = signals.next() => Ok(signal),

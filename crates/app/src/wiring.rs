@@ -12,13 +12,15 @@ use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings as ApiSettings, OptimisticChanges, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
-use adapter_postgres::Database;
+use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
+use kernel::Randomness as _;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
 use usecases::sign_in::AttemptLimits;
+use uuid::Uuid;
 use web::{ServiceSettings, Tasks, TrustedProxies};
 
 use crate::{
@@ -47,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     service: Arc<ServiceSettings>,
     pub(crate) database: Database,
+    /// The most connections to the database that this process opens.
+    pub(crate) connections: usize,
     offer_changes: Option<Arc<OptimisticChanges>>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
@@ -59,13 +63,20 @@ pub(crate) struct Shared {
     pub(crate) external: ExternalServices,
 }
 
-/// The configured database.
+/// The configured database, as a command opens it.
 pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
+    open_database(config, None)
+}
+
+fn open_database(config: &Config, process: Option<(usize, Uuid)>) -> anyhow::Result<Database> {
     let url = config.database.url.as_ref().context(
         "no database is configured: set DATABASE_URL, or `database.url`, to \
          postgres://user:password@host:5432/name",
     )?;
-    let settings = config.database.settings(url.expose(), config.rate_limit.default);
+    let settings = DatabaseSettings {
+        process,
+        ..config.database.settings(url.expose(), config.rate_limit.default)
+    };
     let database =
         Database::new(settings).map_err(|error| anyhow!("configuration key `database.url` {error}"))?;
     Ok(database.with_polling(poll_schedule(config)))
@@ -85,23 +96,45 @@ pub(crate) fn poll_schedule(config: &Config) -> PollSchedule {
     }
 }
 
+/// The threads of the public listener.
+fn threads(config: &Config) -> usize {
+    let configured = config.server.threads;
+    configured.map_or_else(processors, |threads| threads.get().into())
+}
+
+/// The most connections to the database that a process opens.
+fn connections(config: &Config, is_public: bool) -> usize {
+    let shared = if is_public {
+        let of_threads = threads(config).saturating_mul(CONNECTIONS_OF_A_THREAD);
+        of_threads.saturating_add(CONNECTIONS_BESIDES)
+    } else {
+        0
+    };
+    config.database.pool_size.saturating_add(shared)
+}
+
 impl Shared {
-    /// Wires everything together, without connecting to anything yet.
+    /// Wires everything together, without connecting to anything yet. A process of workers alone has no public listener.
     pub(crate) fn new(
         config: &Config,
         public_url: String,
         external: ExternalServices,
+        is_public: bool,
     ) -> anyhow::Result<Self> {
         let sealer = sealer(config)?;
         // Installed before the database is created, because that registers its metrics.
         let metrics = Metrics::install()?;
-        let database = database(config)?.with_sealer(sealer.clone());
+        let randomness = Arc::new(SystemRandomness::new());
+        let connections = connections(config, is_public);
+        let process = Some((connections, randomness.uuid()));
+        let database = open_database(config, process)?.with_sealer(sealer.clone());
         Ok(Self {
             service: Arc::new(service_settings(config, public_url)),
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
             passwords: Arc::new(Argon2Hasher::new(PASSWORD_HASHES)),
-            randomness: Arc::new(SystemRandomness::new()),
+            randomness,
+            connections,
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
             draining: Arc::default(),
@@ -126,7 +159,7 @@ impl Shared {
         let panel_settings = Arc::new(self.panel_settings());
         let docs = self.docs(readers)?;
         let options = ListenerOptions {
-            threads: self.threads(),
+            threads: threads(&self.config),
             tls,
             half_closed: true,
         };
@@ -141,23 +174,6 @@ impl Shared {
             }
         };
         self.serve(listener, options, configure)
-    }
-
-    /// The threads of the public listener.
-    fn threads(&self) -> usize {
-        let configured = self.config.server.threads;
-        configured.map_or_else(processors, |threads| threads.get().into())
-    }
-
-    /// The most connections to the database that a process with or without the public listener opens.
-    pub(crate) fn connections(&self, serves: bool) -> usize {
-        let shared = if serves {
-            let of_threads = self.threads().saturating_mul(CONNECTIONS_OF_A_THREAD);
-            of_threads.saturating_add(CONNECTIONS_BESIDES)
-        } else {
-            0
-        };
-        self.config.database.pool_size.saturating_add(shared)
     }
 
     /// The server of the back office.

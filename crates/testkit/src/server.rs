@@ -230,6 +230,7 @@ async fn operator_token(database: &TestDatabase) -> String {
     let settings = DatabaseSettings {
         url: database.url().to_owned(),
         pool_size: 1,
+        process: None,
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(5),
         statement_timeout: Duration::from_secs(5),

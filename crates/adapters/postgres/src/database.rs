@@ -16,6 +16,7 @@ use offers::{OfferChanges, OfferReader};
 use orders::{MailDirectory, OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
+use uuid::Uuid;
 use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
 use crate::{
@@ -65,6 +66,8 @@ pub struct DatabaseSettings {
     /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers or
     /// orders up to two, each server thread that issues tokens three, and changes of offers two.
     pub pool_size: usize,
+    /// Of a process that serves or works: the most connections that it opens, and its random id. Others read them in its `application_name`.
+    pub process: Option<(usize, Uuid)>,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
     /// How long a transaction waits for a free connection.
@@ -96,7 +99,8 @@ pub struct Database {
     tools: Tools,
 }
 
-/// How many connections a server allows ordinary roles, and how many others than this process's pool hold now.
+/// How many connections a server allows ordinary roles, and how many others than this process hold now or, where their
+/// `application_name` says it, may open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionRoom {
     pub allowed: usize,
@@ -118,9 +122,17 @@ impl Database {
             pool_size,
             connect_timeout,
             acquire_timeout,
+            process,
             ..
         } = settings;
-        let connector = Arc::new(Connector::new(url::parse(&url)?, connect_timeout));
+        let mut hosts = url::parse(&url)?;
+        if let Some((most, id)) = process {
+            let suffix = format!(" {most} {}", id.simple());
+            hosts
+                .iter_mut()
+                .for_each(|host| host.append_to_application_name(&suffix));
+        }
+        let connector = Arc::new(Connector::new(hosts, connect_timeout));
         let opener = Arc::clone(&connector);
         let mut manager = ManagerConfig::<AsyncPgConnection>::default();
         // The other methods query the server at each checkout. This one only checks locally whether the connection is
@@ -354,19 +366,21 @@ impl Database {
         self.connector.refuses_role().await
     }
 
-    /// The connections that the server allows this role.
+    /// The connections that the server allows this role. A process that has not reached its most yet counts with it.
     pub async fn connection_room(&self) -> Result<ConnectionRoom, StoreError> {
-        let own = self.pool.status().size;
         let room = sql!((i32, i64):
             "select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer \
                - coalesce(current_setting('reserved_connections', true), '0')::integer, \
-               (select count(*) from pg_stat_activity where backend_type = 'client backend')");
+               (select coalesce(sum(greatest(open, most)), 0)::bigint from (select count(*) as open, \
+                   substring(application_name from ' ([0-9]{1,6}) [0-9a-f]{32}$')::bigint as most from pg_stat_activity \
+                 where backend_type = 'client backend' and application_name <> current_setting('application_name') \
+                 group by application_name) process)");
         let room = self.autocommit("schema").row(room).await?;
-        let (allowed, open) =
+        let (allowed, others) =
             room.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
         Ok(ConnectionRoom {
             allowed: usize::try_from(allowed).unwrap_or_default(),
-            others: usize::try_from(open).unwrap_or_default().saturating_sub(own),
+            others: usize::try_from(others).unwrap_or_default(),
         })
     }
 

@@ -103,6 +103,7 @@ pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
     DatabaseSettings {
         url: url.to_owned(),
         pool_size,
+        process: None,
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(20),
         statement_timeout: Duration::from_secs(5),
