@@ -7,7 +7,7 @@ use testkit::{Fault, Flaw};
 use crate::{
     background_work::{Deliveries, Workers, queue_while_a_worker_releases},
     rig::{Case, Rig, Verdict},
-    tokens::{Connected, Counting, Refresh, Revocation},
+    tokens::{Connected, Counting, Exchange, Refresh, Revocation},
     trade::{case, changes_an_offer, follow_the_feed, orders_one_of_many, orders_the_last},
 };
 
@@ -90,13 +90,19 @@ async fn a_flaw_of_idempotency_or_of_the_gate_is_detected() {
 #[tokio::test]
 async fn a_missing_or_short_lock_is_detected() {
     let order = async |rig: &Rig| case(rig, orders_the_last).await;
+    let exchange = async |rig: &Rig| Exchange(Connected::new(rig).await);
     let refresh = async |rig: &Rig| Refresh(Connected::new(rig).await);
     let unlocked_offer = says("from offers where seller_id = $1 and id = $2", LOCK_OFFER);
     let unlocked_family = says("from families where id = $1), ", LOCK_FAMILY);
     with_rivals(unlocked_offer, order).await;
     with_rivals(Flaw::CommitsAfter(LOCK_OFFER), order).await;
-    with_rivals(unlocked_family, refresh).await;
-    with_rivals(Flaw::CommitsAfter(LOCK_FAMILY), refresh).await;
+    let used_again = says(
+        "and t.expires_at > g.at",
+        "and t.used_at is null and t.expires_at > g.at",
+    );
+    with_rivals(unlocked_family, exchange).await;
+    with_rivals(Flaw::CommitsAfter(LOCK_FAMILY), exchange).await;
+    with_rivals(used_again, refresh).await;
 }
 
 #[tokio::test]

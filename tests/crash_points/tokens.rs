@@ -89,7 +89,7 @@ impl Case for Refresh {
     }
 }
 
-struct Exchange(Connected);
+pub(crate) struct Exchange(pub(crate) Connected);
 
 impl Case for Exchange {
     type Subject = (Asking, String);

@@ -16,6 +16,7 @@ use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use kernel::Randomness as _;
+use oauth::Rotations;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
@@ -40,8 +41,8 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
 };
 /// The connections of a thread of the public listener, beside the pool.
 const CONNECTIONS_OF_A_THREAD: usize = 8;
-/// What a process opens besides: two for changes of offers, and two for each thread of the back office.
-const CONNECTIONS_BESIDES: usize = 2 + 2 * BACKOFFICE_THREADS;
+/// What a process opens besides: two for changes of offers, one for rotations of tokens, and two for each thread of the back office.
+const CONNECTIONS_BESIDES: usize = 3 + 2 * BACKOFFICE_THREADS;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     /// The most connections to the database that this process opens.
     pub(crate) connections: usize,
     offer_changes: Option<Arc<OptimisticChanges>>,
+    rotations: Arc<dyn Rotations>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
@@ -144,6 +146,7 @@ impl Shared {
             offer_changes: database
                 .offer_changes()
                 .map(|changes| Arc::new(OptimisticChanges::new(changes))),
+            rotations: database.rotations(),
             database,
         })
     }
@@ -229,6 +232,7 @@ impl Shared {
             claims: self.database.claims(),
             applications: self.database.applications(),
             client_tokens: self.database.client_tokens(),
+            rotations: Arc::clone(&self.rotations),
             grants: self.database.grants(),
             usage: self.usage.clone(),
             rates: self.database.rate_counter(),

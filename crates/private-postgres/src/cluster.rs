@@ -90,7 +90,17 @@ pub struct Cluster {
     delete_at_end: bool,
     /// `None` once stopped.
     server: Mutex<Option<Server>>,
-    _lock: File,
+    _lock: FolderLock,
+}
+
+/// Gives the folder up at once: a child that another thread is starting has the open file until it executes its program.
+struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // If it fails, closing the file does it.
+        let _ = self.0.unlock();
+    }
 }
 
 impl Cluster {
@@ -98,7 +108,7 @@ impl Cluster {
     /// owner. A server that a dead owner left behind is stopped first.
     pub fn start(options: Options) -> Result<Self, Error> {
         let folder = paths::make_folder(&options.folder)?;
-        let lock = paths::lock_folder(&folder)?;
+        let lock = FolderLock(paths::lock_folder(&folder)?);
         let mut paths = ClusterPaths::prepare(&folder)?;
         if options.fresh {
             drop(leftover::end(&paths)?);

@@ -12,8 +12,8 @@ use kernel::{Change, Claim, CommitError, MailId, OfferId, SellerId, StoreError, 
 use mockall::mock;
 use oauth::{
     Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent, ConsentId, Count, FamiliesOf,
-    Family, FamilyId, GrantStore, Limiter, NewConsent, NewPair, NewToken, RefreshToken, SecretHash, Subject,
-    TokenKey, Viewer,
+    Family, FamilyId, GrantStore, Limiter, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet, SecretHash,
+    Subject, TokenKey, Viewer,
 };
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail};
@@ -57,7 +57,7 @@ mock! {
         async fn lock_refresh_token(&self, key: TokenKey) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError>;
         async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
         async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
-        async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
+        async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError>;
         async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
         async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError>;
         async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;

@@ -95,7 +95,7 @@ pub async fn revoke_presented(
 async fn lock_family_of(grants: &dyn GrantStore, key: TokenKey) -> Result<Family, Failure<NoSuchToken>> {
     let family = grants.lock_family(key.family).await?;
     match family {
-        Some(family) if grants.has_access_token(key).await? => Ok(family),
+        Some(family) if grants.stored_scopes(key).await?.is_some() => Ok(family),
         _ => refuse(NoSuchToken),
     }
 }
@@ -135,7 +135,8 @@ mod tests {
     /// A transaction that finds the family, and the token where it holds one.
     fn finding(mut tx: MockTransaction, family: Family, held: bool) -> MockTransaction {
         tx.expect_lock_family().returning(move |_| Ok(Some(family)));
-        tx.expect_has_access_token().returning(move |_| Ok(held));
+        tx.expect_stored_scopes()
+            .returning(move |_| Ok(held.then(ScopeSet::all)));
         tx.expect_lock_refresh_token().returning(move |_| {
             let token = RefreshToken {
                 scopes: ScopeSet::all(),

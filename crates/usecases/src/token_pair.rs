@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
     BearerToken, ClientId, CodeExchange, Credential, CredentialKind, FamilyId, GrantRefusal, GrantStore,
-    NewPair, ScopeSet, TokenKey, TokenKind, Verdict,
+    NewPair, Rotation, ScopeSet, TokenKey, TokenKind, Verdict,
 };
 
 use crate::{Failure, failure::refuse};
@@ -48,10 +48,32 @@ impl TokenPair {
         }
     }
 
-    /// Whether the pair was stored. Waits for any transaction that holds the family's lock, including one whose COMMIT is in progress.
-    pub async fn was_stored(&self, grants: &dyn GrantStore) -> Result<bool, StoreError> {
+    /// The scopes with which the pair was stored, if it was. Waits for any transaction that holds the family's lock, including one whose
+    /// COMMIT is in progress.
+    pub async fn stored_scopes(&self, grants: &dyn GrantStore) -> Result<Option<ScopeSet>, StoreError> {
         let key = self.access.key();
-        Ok(grants.lock_family(key.family).await?.is_some() && grants.has_access_token(key).await?)
+        match grants.lock_family(key.family).await? {
+            Some(_) => grants.stored_scopes(key).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The rotation of a refresh token into this pair.
+    pub fn rotation(
+        &self,
+        (token, client_id): (TokenKey, ClientId),
+        lifetimes: Lifetimes,
+        asked_at: DateTime<Utc>,
+    ) -> Rotation {
+        Rotation {
+            token,
+            client_id,
+            access: self.access.key().hash,
+            access_lifetime: lifetimes.access,
+            refresh: self.refresh.key().hash,
+            refresh_lifetime: lifetimes.refresh,
+            asked_at,
+        }
     }
 
     /// The form in which it is stored.
@@ -239,16 +261,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_pair_was_stored_if_its_family_has_its_access_token() {
-        for (exists, stored) in [(true, true), (true, false), (false, false)] {
+        let scopes = Some(ScopeSet::all());
+        for (exists, stored) in [(true, scopes), (true, None), (false, None)] {
             let (mut tx, access) = (MockTransaction::new(), pair().access.key());
             tx.expect_lock_family()
                 .once()
                 .returning(move |_| Ok(exists.then(family)));
-            tx.expect_has_access_token()
+            tx.expect_stored_scopes()
                 .times(usize::from(exists))
                 .withf(move |key| *key == access)
                 .returning(move |_| Ok(stored));
-            assert_eq!(pair().was_stored(&tx).await.unwrap(), stored);
+            assert_eq!(pair().stored_scopes(&tx).await.unwrap(), stored);
         }
     }
 }

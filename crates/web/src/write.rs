@@ -17,7 +17,7 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 
 /// How long to look up the outcome of a lost COMMIT, counted from the first lost one (D132).
-const RESOLVE_TIMEOUT: Duration = Duration::from_secs(30);
+pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after the first failed lookup; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
@@ -206,32 +206,37 @@ pub async fn commit_or_resolve<W: Recoverable>(
             Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::from(cause).into()),
             Err(CommitError::Unknown(cause)) => {
                 let until = *until.get_or_insert_with(|| Instant::now() + RESOLVE_TIMEOUT);
-                match timeout_at(until, resolve_commit(units, work, &done)).await {
-                    Ok(true) => return Ok(done),
-                    Ok(false) => {}
-                    Err(_) => return Err(UnitOfWorkError::Unknown(cause).into()),
+                let look = || async {
+                    let transaction = units.begin().await?;
+                    work.was_committed(transaction.as_ref(), &done).await
+                };
+                match resolve(until, look).await {
+                    Some(true) => return Ok(done),
+                    Some(false) => {}
+                    None => return Err(UnitOfWorkError::Unknown(cause).into()),
                 }
             }
         }
         ready = work.prepare().await?;
     }
 }
-
-/// Looks the outcome up until there is an answer, each time in a transaction that is never committed.
-async fn resolve_commit<W: Recoverable>(units: &dyn UnitOfWork, work: &W, done: &W::Done) -> bool {
+/// Looks an outcome up, each time in a transaction that is never committed, until the store answers; None if it has not until then.
+pub async fn resolve<T, F: Future<Output = Result<T, StoreError>>>(
+    until: Instant,
+    look: impl Fn() -> F,
+) -> Option<T> {
     let mut pause = FIRST_PAUSE;
-    loop {
-        let answer = match units.begin().await {
-            Ok(transaction) => work.was_committed(transaction.as_ref(), done).await,
-            Err(error) => Err(error),
-        };
-        match answer {
-            Ok(was_committed) => return was_committed,
-            Err(error) => tracing::debug!(%error, "the outcome of a COMMIT is still unknown"),
+    let looking = async {
+        loop {
+            match look().await {
+                Ok(outcome) => return outcome,
+                Err(error) => tracing::debug!(%error, "the outcome of a write is still unknown"),
+            }
+            sleep(pause).await;
+            pause = MAX_PAUSE.min(pause * 2);
         }
-        sleep(pause).await;
-        pause = MAX_PAUSE.min(pause * 2);
-    }
+    };
+    timeout_at(until, looking).await.ok()
 }
 
 /// One transaction. Before the COMMIT it is dropped at the deadline, with no effect; the COMMIT itself is always awaited.

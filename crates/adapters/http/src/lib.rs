@@ -25,7 +25,7 @@ use actix_web::web::ServiceConfig;
 use bytes::Bytes;
 use chrono::TimeDelta;
 use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
-use oauth::{ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter};
+use oauth::{ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter, Rotations};
 use usecases::UnitOfWork;
 use web::front::Front;
 use web::listener::Listener;
@@ -63,6 +63,8 @@ pub struct Public {
     pub applications: Arc<dyn ApplicationReader>,
     /// Issues the tokens of applications; one for each server thread.
     pub client_tokens: Arc<dyn ClientTokens>,
+    /// Rotates refresh tokens; shared by all server threads.
+    pub rotations: Arc<dyn Rotations>,
     /// Finds the owners of codes and refresh tokens.
     pub grants: Arc<dyn GrantReader>,
     pub rates: Arc<dyn RateCounter>,

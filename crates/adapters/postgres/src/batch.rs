@@ -2,15 +2,23 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    pin::pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use diesel::QueryResult;
 use diesel_async::AsyncPgConnection;
 use futures_util::future::join_all;
-use kernel::{SellerId, StoreError};
-use tokio::sync::{mpsc, oneshot};
+use kernel::{CommitError, SellerId, StoreError};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
 use tracing::Span;
 use uuid::Uuid;
 
@@ -51,6 +59,46 @@ struct Waiter<G: BatchQuery> {
     /// Records the size of the batch.
     span: Span,
     reply: oneshot::Sender<Result<G::Answer, StoreError>>,
+}
+
+/// A change that waits for its statement. Whoever asked can withdraw it until it is sent.
+pub(crate) struct Withdrawable<C> {
+    pub(crate) change: C,
+    /// Set once: when it is sent, or when it is withdrawn.
+    taken: Arc<AtomicBool>,
+}
+
+impl<C> Withdrawable<C> {
+    /// True once at most: then the caller sends the change.
+    pub(crate) fn take(&self) -> bool {
+        !self.taken.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
+    /// Asks for a change, which is sent once at most. Withdraws it after `time_left`; if it was sent, its outcome is awaited.
+    pub(crate) async fn send_once(&self, change: C, time_left: Duration) -> Result<G::Answer, CommitError> {
+        let taken = Arc::<AtomicBool>::default();
+        let question = Withdrawable {
+            change,
+            taken: Arc::clone(&taken),
+        };
+        let mut asking = pin!(self.ask(question));
+        let outcome = match timeout(time_left, &mut asking).await {
+            Ok(outcome) => outcome,
+            Err(late) if !taken.swap(true, Ordering::Relaxed) => {
+                return Err(CommitError::RolledBack(StoreError::Unavailable(late.into())));
+            }
+            Err(_) => asking.await,
+        };
+        outcome.map_err(|error| {
+            if taken.swap(true, Ordering::Relaxed) {
+                CommitError::Unknown(error)
+            } else {
+                CommitError::RolledBack(error)
+            }
+        })
+    }
 }
 
 /// Batches the questions of one server thread. Its task and its connection live on the runtime of the first caller. If

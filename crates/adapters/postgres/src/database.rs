@@ -11,7 +11,9 @@ use diesel_async::{
 };
 use futures_util::FutureExt;
 use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
-use oauth::{ApplicationDirectory, ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter};
+use oauth::{
+    ApplicationDirectory, ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter, Rotations,
+};
 use offers::{OfferChanges, OfferReader};
 use orders::{MailDirectory, OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
@@ -38,6 +40,7 @@ use crate::{
         applications::{AllApplications, Applications},
         client_tokens::IssuedTokens,
         consents::Grants,
+        rotations::GroupedRotations,
     },
     observe::{PoolWaits, TransactionTimes},
     offers::{OffersReader, changes::GroupedChanges},
@@ -64,7 +67,7 @@ pub struct DatabaseSettings {
     /// `sslrootcert`, `sslcert` and `sslkey`, and the parameters of `tokio_postgres::Config`.
     pub url: String,
     /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers or
-    /// orders up to two, each server thread that issues tokens three, and changes of offers two.
+    /// orders up to two, each server thread that issues tokens three, changes of offers two, and rotations of refresh tokens one.
     pub pool_size: usize,
     /// Of a process that serves or works: the most connections that it opens, and its random id. Others read them in its `application_name`.
     pub process: Option<(usize, Uuid)>,
@@ -301,6 +304,11 @@ impl Database {
     /// Issues client tokens; one per server thread, as with [`Self::gate`].
     pub fn client_tokens(&self) -> Arc<dyn ClientTokens> {
         Arc::new(IssuedTokens::new(&self.connector))
+    }
+
+    /// Rotates refresh tokens; create one per process.
+    pub fn rotations(&self) -> Arc<dyn Rotations> {
+        Arc::new(GroupedRotations::new(&self.connector))
     }
 
     /// Reads sellers' consents.

@@ -3,6 +3,7 @@
 pub(crate) mod applications;
 pub(crate) mod client_tokens;
 pub(crate) mod consents;
+pub(crate) mod rotations;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -231,11 +232,14 @@ impl GrantStore for Tx {
         expect_rows("access_tokens", issued, 1)
     }
 
-    async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError> {
-        let has = sql!(bool:
-            "select exists (select from access_tokens where family_id = ", key.family.uuid(), " and hash = ",
-            key.hash.bytes().as_slice(), ")");
-        Ok(self.row(has).await?.unwrap_or_default())
+    async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError> {
+        let scopes = sql!(i32:
+            "select coalesce(t.scopes, f.scopes) from access_tokens t join families f on f.id = t.family_id where f.id = ",
+            key.family.uuid(), " and t.hash = ", key.hash.bytes().as_slice(), "");
+        let corrupt =
+            |unknown: UnknownScope| StoreError::corrupt("access_tokens", key.family, unknown.to_string());
+        let scopes = self.row(scopes).await?.map(ScopeSet::from_bits);
+        scopes.transpose().map_err(corrupt)
     }
 
     /// A family that is revoked already keeps its first `revoked_at`.

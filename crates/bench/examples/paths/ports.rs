@@ -13,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, SellerId, StoreError};
 use oauth::{
     Admission, BearerToken, Gate, MockApplicationReader, MockClientTokens, MockGrantReader, MockRateCounter,
-    Principal, Quota, ScopeSet, TokenKey, TokenKind,
+    MockRotations, Principal, Quota, ScopeSet, TokenKey, TokenKind,
 };
 use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader};
@@ -175,6 +175,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         claims: Arc::new(MockIdempotencyClaims::new()),
         applications: Arc::new(MockApplicationReader::new()),
         client_tokens: Arc::new(MockClientTokens::new()),
+        rotations: Arc::new(MockRotations::new()),
         grants: Arc::new(MockGrantReader::new()),
         rates: Arc::new(MockRateCounter::new()),
         usage: UsageMeter::default(),

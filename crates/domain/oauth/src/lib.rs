@@ -41,7 +41,7 @@ pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
     ApplicationDirectory, ApplicationFilter, ApplicationReader, ApplicationStore, ClientTokens, Gate,
-    GrantReader, GrantStore, NewConsent, RateCounter,
+    GrantReader, GrantStore, NewConsent, RateCounter, Rotation, Rotations,
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};
@@ -57,5 +57,5 @@ pub use status::{ApplicationStatus, ImpossibleTransition};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{
     MockApplicationDirectory, MockApplicationReader, MockClientTokens, MockGate, MockGrantReader,
-    MockRateCounter,
+    MockRateCounter, MockRotations,
 };

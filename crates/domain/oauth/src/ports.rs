@@ -1,8 +1,10 @@
 //! Ports: storage of applications, grants and tokens, and rate limits.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
-use kernel::{Change, SellerId, StoreError};
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Change, CommitError, SellerId, StoreError};
 
 use crate::{
     Admission, Application, ApplicationEvent, ApplicationStatus, ClientId, Code, CodeChallenge,
@@ -50,6 +52,34 @@ pub trait ClientTokens: Send + Sync {
     /// serialized with this call: no token is issued once such a change has been acknowledged. A long wait fails with
     /// [`StoreError::Retryable`].
     async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError>;
+}
+
+/// A refresh token that its client uses, and the tokens that replace it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotation {
+    pub token: TokenKey,
+    /// The authenticated client.
+    pub client_id: ClientId,
+    pub access: SecretHash,
+    pub access_lifetime: TimeDelta,
+    pub refresh: SecretHash,
+    pub refresh_lifetime: TimeDelta,
+    /// When the store counted the request, by its own clock.
+    pub asked_at: DateTime<Utc>,
+}
+
+/// Rotates refresh tokens, without a transaction of the caller.
+///
+/// An adapter MUST do each rotation whole or not at all, with the store's clock, as [`GrantStore`] would. It may do those of several calls
+/// together, but MUST then give each its own outcome. What may have reached the store MUST NOT be sent again, and MUST change nothing if
+/// it arrives more than a few seconds after `asked_at`: its client may have repeated the request by then.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait Rotations: Send + Sync {
+    /// Uses the token and stores its pair if [`RefreshToken::judge`](crate::RefreshToken::judge) would issue it; returns the pair's
+    /// scopes. None, without an effect, if it would not, or if other work holds one of the rows. Fails after `time_left` unless the
+    /// rotation has been sent by then; from then on its outcome is awaited.
+    async fn rotate(&self, rotation: Rotation, time_left: Duration) -> Result<Option<ScopeSet>, CommitError>;
 }
 
 /// Reads applications outside a transaction.
@@ -155,8 +185,8 @@ pub trait GrantStore: Send + Sync {
     /// Marks the refresh token as used and stores its token pair. An already used one is an error.
     async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
 
-    /// True if the locked family has this access token. Used to find the outcome of a lost COMMIT.
-    async fn has_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
+    /// The scopes of this access token of the locked family; None if it was not stored. Used to find the outcome of a lost COMMIT.
+    async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError>;
 
     /// Revokes the locked family with all its tokens.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;

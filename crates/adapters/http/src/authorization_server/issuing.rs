@@ -1,21 +1,23 @@
 //! Issues a token pair for a code or a refresh token.
 //!
-//! Before the COMMIT, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client that
-//! has only closed its sending side still waits for the answer. From the COMMIT on, the work runs as a separate task. If the answer to the COMMIT is lost, the task looks the outcome up: a client that got an error would present
-//! the same credential again, and that ends its family.
+//! Refreshes that arrive together share a statement; a code, and a refresh that drops out, takes a transaction. Before the statement is
+//! sent or the COMMIT begins, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client
+//! that has only closed its sending side still waits for the answer. What may have been stored when its answer is lost is looked up in a
+//! task of its own: a client that got an error would present the same credential again, and that ends its family.
 
 use std::sync::Arc;
 
-use kernel::StoreError;
-use oauth::GrantRefusal;
+use chrono::{DateTime, Utc};
+use kernel::{CommitError, StoreError};
+use oauth::{GrantRefusal, ScopeSet};
 use tokio::time::Instant;
 use usecases::token_pair::exchange_code;
 use usecases::token_pair::refresh_tokens;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair};
-use usecases::{Failure, Transaction};
+use usecases::{Failure, Transaction, UnitOfWorkError};
 use web::TraceId;
 use web::deadline::Deadline;
-use web::write::{PreparedTransaction, Recoverable, commit_or_resolve, repeat};
+use web::write::{PreparedTransaction, RESOLVE_TIMEOUT, Recoverable, commit_or_resolve, repeat, resolve};
 
 use super::Endpoint;
 use super::error::OAuthError;
@@ -31,10 +33,21 @@ struct Issue {
 
 type Refused = Failure<GrantRefusal>;
 
-/// Consumes the presented credential and issues the pair.
+/// How far the pair has come while the request could still be dropped.
+enum Begun {
+    /// It is stored, with these scopes.
+    Rotated(ScopeSet),
+    /// It may be stored.
+    Unknown(StoreError),
+    /// It is stored by the COMMIT.
+    Prepared(PreparedTransaction<Granted>),
+}
+
+/// Consumes the presented credential and issues the pair. The store's clock counted the request at `asked_at`.
 pub(super) async fn issue(
     public: &Arc<Public>,
     presented: Presented,
+    asked_at: DateTime<Utc>,
     deadline: Deadline,
     trace_id: TraceId,
 ) -> Result<Issued, OAuthError> {
@@ -43,10 +56,10 @@ pub(super) async fn issue(
         public: Arc::clone(public),
         presented,
     };
-    let ready = issue.prepared(deadline).await?;
+    let begun = issue.begin(deadline, asked_at).await?;
     let concluded = public.tasks.run(async move {
-        let outcome = commit_or_resolve(issue.public.units.as_ref(), &issue, ready).await;
         // Logged here, because no request handler is left to log it once the client has disconnected.
+        let outcome = issue.conclude(begun).await;
         outcome
             .map(|granted| (issue.pair, granted))
             .map_err(|refused| OAuthError::from(refused).logged(&trace_id, Endpoint::Token.path()))
@@ -62,6 +75,46 @@ pub(super) async fn issue(
 }
 
 impl Issue {
+    /// Rotates a refresh token together with others, or prepares a transaction: for a code, and for what dropped out.
+    async fn begin(&self, deadline: Deadline, asked_at: DateTime<Utc>) -> Result<Begun, Refused> {
+        if let Presented::RefreshToken(key, client) = self.presented {
+            let rotation = self.pair.rotation((key, client), self.lifetimes(), asked_at);
+            let rotated = self.public.rotations.rotate(rotation, deadline.remaining());
+            match rotated.await {
+                Ok(Some(scopes)) => return Ok(Begun::Rotated(scopes)),
+                Ok(None) => {}
+                Err(CommitError::RolledBack(cause)) => return Err(cause.into()),
+                Err(CommitError::Unknown(cause)) => return Ok(Begun::Unknown(cause)),
+            }
+        }
+        self.prepared(deadline).await.map(Begun::Prepared)
+    }
+
+    /// Ends what was begun, whatever becomes of the request.
+    async fn conclude(&self, begun: Begun) -> Result<Granted, Refused> {
+        let units = self.public.units.as_ref();
+        let ready = match begun {
+            Begun::Rotated(scopes) => return Ok(Granted::Pair(scopes)),
+            Begun::Prepared(ready) => ready,
+            Begun::Unknown(cause) => {
+                let look = || async { self.pair.stored_scopes(units.begin().await?.as_ref()).await };
+                match resolve(Instant::now() + RESOLVE_TIMEOUT, look).await {
+                    Some(Some(scopes)) => return Ok(Granted::Pair(scopes)),
+                    Some(None) => self.prepare().await?,
+                    None => return Err(UnitOfWorkError::Unknown(cause).into()),
+                }
+            }
+        };
+        commit_or_resolve(units, self, ready).await
+    }
+
+    fn lifetimes(&self) -> Lifetimes {
+        Lifetimes {
+            access: self.public.settings.access_token_ttl,
+            refresh: self.public.settings.refresh_token_ttl,
+        }
+    }
+
     /// Does everything up to the COMMIT; retries if it loses to other work.
     async fn prepared(&self, deadline: Deadline) -> Result<PreparedTransaction<Granted>, Refused> {
         let attempt = || async {
@@ -74,10 +127,7 @@ impl Issue {
     async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {
         let transaction = self.public.units.begin().await?;
         let (grants, now) = (transaction.as_ref(), transaction.now());
-        let lifetimes = Lifetimes {
-            access: self.public.settings.access_token_ttl,
-            refresh: self.public.settings.refresh_token_ttl,
-        };
+        let lifetimes = self.lifetimes();
         let granted = match &self.presented {
             Presented::Code(key, presented) => {
                 exchange_code(grants, *key, presented, &self.pair, lifetimes, now).await
@@ -99,6 +149,6 @@ impl Recoverable for Issue {
     }
 
     async fn was_committed(&self, transaction: &dyn Transaction, _: &Granted) -> Result<bool, StoreError> {
-        self.pair.was_stored(transaction).await
+        Ok(self.pair.stored_scopes(transaction).await?.is_some())
     }
 }

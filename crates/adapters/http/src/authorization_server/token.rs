@@ -49,7 +49,7 @@ async fn check_and_issue(
     requested: &mut Option<GrantType>,
 ) -> Result<HttpResponse, OAuthError> {
     let settings = &public.settings;
-    count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
+    let asked_at = count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 
     let parameters = Parameters::read(request, &public.service).await?;
     let deadline = request.deadline();
@@ -71,7 +71,7 @@ async fn check_and_issue(
         None => client_credentials(public, &client, &parameters, deadline)
             .await
             .map_err(|error| client::challenged(headers, error))?,
-        Some(presented) => issuing::issue(public, presented, deadline, request.trace_id).await?,
+        Some(presented) => issuing::issue(public, presented, asked_at, deadline, request.trace_id).await?,
     };
     granted(
         &issued,

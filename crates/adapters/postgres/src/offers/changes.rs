@@ -1,14 +1,6 @@
 //! Changes of offers without a lock before the decision: all that wait are read in one statement, and saved in another.
 
-use std::{
-    collections::HashSet,
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use changes::ChangeItem;
@@ -17,13 +9,13 @@ use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Claim, Claimed, CommitError, KeySpace, OfferId, SellerId, StoreError, StoredResponse};
 use offers::{Offer, OfferChanges, OfferToChange, OptimisticChange, Stock};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::sync::Semaphore;
 use usecases::Announcement;
 use uuid::Uuid;
 
 use super::{OfferRow, amount, source};
 use crate::{
-    batch::{BatchQuery, Batcher},
+    batch::{BatchQuery, Batcher, Withdrawable},
     connection::{
         Connector,
         error::{is_lock_timeout, is_rolled_back},
@@ -97,22 +89,7 @@ impl OfferChanges for GroupedChanges {
             .map_err(|error| CommitError::RolledBack(full(error)))?;
         let member = Member::new(change, claim, answer, &self.sealing).map_err(CommitError::RolledBack)?;
         let Some(member) = member else { return Ok(false) };
-        let taken = Arc::clone(&member.taken);
-        let mut saving = pin!(self.groups.ask(member));
-        let outcome = match timeout(time_left, &mut saving).await {
-            Ok(outcome) => outcome,
-            Err(late) if !taken.swap(true, Ordering::Relaxed) => {
-                return Err(CommitError::RolledBack(StoreError::Unavailable(late.into())));
-            }
-            Err(_) => saving.await,
-        };
-        outcome.map_err(|error| {
-            if taken.swap(true, Ordering::Relaxed) {
-                CommitError::Unknown(error)
-            } else {
-                CommitError::RolledBack(error)
-            }
-        })
+        self.groups.send_once(member, time_left).await
     }
 }
 
@@ -156,8 +133,6 @@ struct Member {
     /// The sealed body of the answer.
     body: Vec<u8>,
     items: Vec<ChangeItem>,
-    /// Set once: by the group that sends the change, or by its request when that gives up waiting.
-    taken: Arc<AtomicBool>,
 }
 
 impl Member {
@@ -181,7 +156,6 @@ impl Member {
             claim: claim.clone(),
             items: announced.into_iter().filter_map(|one| one.item).collect(),
             change,
-            taken: Arc::default(),
         }))
     }
 
@@ -197,14 +171,14 @@ struct Groups;
 impl BatchQuery for Groups {
     const NAME: &'static str = "offer_changes";
     const MOST: usize = GROUP;
-    type Question = Member;
+    type Question = Withdrawable<Member>;
     type Answer = bool;
 
     /// False for each member that dropped out. A group that the server rejected changed nothing: all its members dropped out.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
-        members: &[Member],
+        members: &[Withdrawable<Member>],
     ) -> QueryResult<Vec<Result<bool, StoreError>>> {
         let group = admitted(members);
         let saved: HashSet<i64> = match save(&group, connection).await {
@@ -217,15 +191,16 @@ impl BatchQuery for Groups {
 }
 
 /// The members that one statement can save, each with its place: within the limits, one for an offer and one for a key.
-fn admitted(members: &[Member]) -> Vec<(i64, &Member)> {
+fn admitted(members: &[Withdrawable<Member>]) -> Vec<(i64, &Member)> {
     let (mut offers, mut keys, mut bytes) = (HashSet::new(), HashSet::new(), 0);
     let places = (0..).zip(members);
-    let admitted = places.filter_map(|(n, member)| {
+    let admitted = places.filter_map(|(n, withdrawable)| {
+        let member = &withdrawable.change;
         let offer = member.after();
         bytes += member.body.len();
         let is_first =
             offers.insert((offer.seller, offer.id)) & keys.insert((offer.seller, &member.claim.key));
-        let is_sent = is_first && bytes <= GROUP_BYTES && !member.taken.swap(true, Ordering::Relaxed);
+        let is_sent = is_first && bytes <= GROUP_BYTES && withdrawable.take();
         is_sent.then_some((n, member))
     });
     admitted.collect()

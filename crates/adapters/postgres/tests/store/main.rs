@@ -25,6 +25,7 @@ mod panel;
 mod queue_claims;
 mod queue_wakeups;
 mod retention;
+mod rotations;
 mod schema;
 mod settlements;
 mod subscriptions;
