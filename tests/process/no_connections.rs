@@ -51,7 +51,10 @@ async fn a_process_counts_what_the_others_may_open() {
     // 39 connections at most.
     let two_threads = |options: ServerOptions| options.set("SELLER_API__SERVER__THREADS", 2);
     let first = World::over(PROGRAM, postgres.database(), two_threads).await;
-    let second = TestServer::listen(&first.options, postgres.database().url()).await;
+    let admin = postgres.database().connect().await;
+    admin.batch_execute(ACCOUNT).await.unwrap();
+    let url = postgres.database().url().replace("//postgres@", "//shop@");
+    let second = TestServer::listen(&first.options, &url).await;
     second.log_with(is_warned).await;
     assert!(!is_warned(&first.server.log()));
 }

@@ -131,9 +131,9 @@ impl Database {
         let mut hosts = url::parse(&url)?;
         if let Some((most, id)) = process {
             let suffix = format!(" {most} {}", id.simple());
-            hosts
-                .iter_mut()
-                .for_each(|host| host.append_to_application_name(&suffix));
+            for host in &mut hosts {
+                host.append_to_application_name(&suffix);
+            }
         }
         let connector = Arc::new(Connector::new(hosts, connect_timeout));
         let opener = Arc::clone(&connector);
@@ -374,14 +374,15 @@ impl Database {
         self.connector.refuses_role().await
     }
 
-    /// The connections that the server allows this role. A process that has not reached its most yet counts with it.
+    /// The connections that the server allows this role. A process that has not reached its most yet counts with it. Of other roles'
+    /// connections the server hides the type.
     pub async fn connection_room(&self) -> Result<ConnectionRoom, StoreError> {
         let room = sql!((i32, i64):
             "select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer \
                - coalesce(current_setting('reserved_connections', true), '0')::integer, \
                (select coalesce(sum(greatest(open, most)), 0)::bigint from (select count(*) as open, \
                    substring(application_name from ' ([0-9]{1,6}) [0-9a-f]{32}$')::bigint as most from pg_stat_activity \
-                 where backend_type = 'client backend' and application_name <> current_setting('application_name') \
+                 where datid is not null and coalesce(backend_type, 'client backend') = 'client backend' and application_name <> current_setting('application_name') \
                  group by application_name) process)");
         let room = self.autocommit("schema").row(room).await?;
         let (allowed, others) =

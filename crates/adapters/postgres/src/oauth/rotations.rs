@@ -76,8 +76,8 @@ impl BatchQuery for Groups {
 
 /// Rotates the tokens that are valid and whose rows are free; returns their places with the scopes of their pairs.
 ///
-/// - Locks are those of [`GrantStore`](oauth::GrantStore), in its order: families, then connections. A locked row is skipped, so nothing is
-///   waited for, and application and seller are read as of the locks.
+/// - Locks are those of [`GrantStore`](oauth::GrantStore), in its order: families, then connections. A locked row is skipped: nothing is
+///   waited for, so application and seller are read as of about the same moment.
 /// - A row that another transaction has changed since the statement began is compared again after it was locked. So of two uses of one token
 ///   the second drops out.
 async fn rotate(
