@@ -18,7 +18,7 @@ const SENT: [(&str, usize, usize); 10] = [
     ("POST /v1/orders/{id}/shipments, keyed", 13, 7),
     ("POST /orders, keyed", 12, 7),
     ("POST /oauth/token, client_credentials", 4, 4),
-    ("POST /oauth/token, refresh_token", 11, 7),
+    ("POST /oauth/token, refresh_token", 4, 4),
 ];
 /// Repetitions of each request; the minimum counts, since connecting, preparing and background work only add.
 const REPEATS: usize = 12;
