@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use blackbox::eventually;
 use chrono::TimeDelta;
 use serde_json::json;
 
@@ -100,11 +99,6 @@ async fn reuse_ends_the_family_for_90_days_and_is_then_an_unknown_token() {
     let [one, other] = families.try_into().unwrap();
     for (day, pairs, ends) in [(169, one, true), (171, other, false)] {
         clock.freeze(days(day)).await;
-        // Cleaning starts when the process starts.
-        let _cleaner = world.another().await;
-        let old = "select count(*) from refresh_tokens where expires_at < api_now() - interval '1 hour' and $1 = ''";
-        let done = async || (world.count(old, "").await == 0).then_some(());
-        eventually("the cleaning", done).await;
         world.no_refresh(&app, &pairs[0].refresh, "invalid_grant").await;
         if ends {
             world.no_refresh(&app, &pairs[2].refresh, "invalid_grant").await;

@@ -46,10 +46,20 @@ pub(crate) fn each_was_used_once(shop: &Shop, first: &str) {
     assert!(refreshes.len() >= 3, "{refreshes:?}");
     let mut expected = first.to_owned();
     for refresh in refreshes {
-        let used = url::form_urlencoded::parse(&refresh.request.body)
-            .find(|(name, _)| name == "refresh_token")
-            .map(|(_, value)| value.into_owned());
-        assert_eq!(used.as_deref(), Some(expected.as_str()));
+        assert_eq!(used(&refresh.request.body), Some(expected));
         expected = Pair::of(refresh.answered().clone()).refresh;
     }
+}
+
+/// Asserts that the last refresh used this token.
+pub(crate) fn was_used_last(shop: &Shop, token: &str) {
+    let refreshes = shop.calls.exchanges("POST", "/oauth/token");
+    let last = refreshes.last().unwrap();
+    assert_eq!(used(&last.request.body).as_deref(), Some(token));
+}
+
+fn used(form: &[u8]) -> Option<String> {
+    let mut fields = url::form_urlencoded::parse(form);
+    let found = fields.find(|(name, _)| name == "refresh_token");
+    found.map(|(_, value)| value.into_owned())
 }

@@ -52,6 +52,11 @@ async fn for_another_seller(language: Language) {
     journey::a_revoked_token(&shop, &example, "refresh_token").await;
     consent::each_was_used_once(&shop, &refresh_token);
     journey::a_lost_refresh(&shop, &example).await;
+    let consented_again = consent::refresh_token(&shop).await;
+    example.crash();
+    example.set("REFRESH_TOKEN", &consented_again);
+    shop.start_again(&mut example).await;
+    consent::was_used_last(&shop, &consented_again);
 }
 
 #[tokio::test]

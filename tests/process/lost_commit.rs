@@ -1,7 +1,7 @@
 //! The connection breaks at a COMMIT and the database is unreachable for a while: the answer states the real outcome, or the key stays
 //! taken. Crash points test the case with a reachable database.
 
-use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel, refreshing, until};
+use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel, until};
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{Answer, Fault, Request, StatementProxy};
@@ -137,24 +137,36 @@ async fn a_family_survives_an_unknown_outcome() {
     let (world, link, trader, _) = prepared().await;
     let partner = world.partner(&trader.seller, &["offers:read"]).await;
     let mut member = world.member().await;
-    let pair = world.pair(&mut member.browser, &partner, "offers:read").await;
-    link.lose_commit_and_block(Fault::NeverArrives);
-    let unblocked = async {
-        link.reached().await;
-        link.unblock();
-    };
-    let (answer, ()) = tokio::join!(world.refresh(&partner, &pair.refresh), unblocked);
-    // The real outcome is reported once the database is reachable.
-    let next = Pair::of(answer);
-    assert!(world.works(&pair.access).await && world.works(&next.access).await);
+    let mut pair = world.pair(&mut member.browser, &partner, "offers:read").await;
+    for loss in [Fault::AnswerLost, Fault::NeverArrives] {
+        link.lose_and_block("select n, scopes from pair", loss);
+        let unblocked = async {
+            link.reached().await;
+            link.unblock();
+        };
+        let (answer, ()) = tokio::join!(world.refresh(&partner, &pair.refresh), unblocked);
+        // The transaction that has found no pair issues it, so that a late statement cannot.
+        let sent = link.recorded();
+        let looked_up = sent
+            .iter()
+            .rposition(|one| one.sql.contains("coalesce(t.scopes, f.scopes)"));
+        let begun = sent.iter().rposition(|one| one.sql.starts_with("begin"));
+        assert!(begun < looked_up, "{sent:?}");
+        // The real outcome is reported once the database is reachable.
+        let next = Pair::of(answer);
+        assert!(world.works(&pair.access).await && world.works(&next.access).await);
+        pair = next;
+    }
     // From the COMMIT on, the work is finished even if the client breaks off.
+    let asking = world.asking(&partner, "offers:read");
+    let code = world.code(&mut member.browser, &asking).await;
     link.lose_commit_and_block(Fault::NeverArrives);
-    let asked = world.grant_on_wire(&partner, &refreshing(&next.refresh)).await;
+    let asked = world.grant_on_wire(&partner, &asking.exchanging(&code)).await;
     link.reached().await;
     world.reset(asked).await;
     link.unblock();
-    let used = "select count(*) from refresh_tokens where $1 = '' and used_at is not null";
-    until("the rotation", async || world.count(used, "").await == 2).await;
+    let used = "select count(*) from authorization_codes where $1 = '' and used_at is not null";
+    until("the exchange", async || world.count(used, "").await == 2).await;
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ fn is_warned(log: &str) -> bool {
 #[tokio::test]
 async fn a_process_counts_what_the_others_may_open() {
     let postgres = OwnPostgres::start(|options| options.setting("max_connections", 60)).await;
-    // 39 connections at most.
+    // 40 connections at most.
     let two_threads = |options: ServerOptions| options.set("SELLER_API__SERVER__THREADS", 2);
     let first = World::over(PROGRAM, postgres.database(), two_threads).await;
     let admin = postgres.database().connect().await;

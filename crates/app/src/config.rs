@@ -292,8 +292,8 @@ fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Optio
 pub struct DatabaseConfig {
     /// The database, `postgres://user:password@host:port/name`, directly or through PgBouncer (1.21 or newer) in transaction mode.
     pub url: Option<Secret>,
-    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`.
-    #[schemars(extend("x-read-by" = "migrate"))]
+    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`. By it, other commands know that a pooler stands between.
+    #[schemars(extend("x-read-by" = "serve, worker, migrate"))]
     pub direct_url: Option<Secret>,
     /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.
     #[schemars(
@@ -301,7 +301,7 @@ pub struct DatabaseConfig {
         extend("x-kind" = "`single`: On one PostgreSQL server. `citus`: Distributed by seller over the workers of a Citus cluster.")
     )]
     pub layout: Layout,
-    /// Connections for transactions. Each server thread has eight more, for reads and for the token endpoint, and a process six, for changes of offers and the back office.
+    /// Connections for transactions. Each server thread has nine more, for reads and for the token endpoint, and a process six, for changes of offers and the back office.
     #[schemars(extend("x-range" = "from 1 to 1000"))]
     #[default(16)]
     pub pool_size: usize,

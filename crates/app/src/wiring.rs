@@ -16,7 +16,6 @@ use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use kernel::Randomness as _;
-use oauth::Rotations;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
@@ -40,9 +39,9 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
     waiting: 64,
 };
 /// The connections of a thread of the public listener, beside the pool.
-const CONNECTIONS_OF_A_THREAD: usize = 8;
-/// What a process opens besides: two for changes of offers, one for rotations of tokens, and two for each thread of the back office.
-const CONNECTIONS_BESIDES: usize = 3 + 2 * BACKOFFICE_THREADS;
+const CONNECTIONS_OF_A_THREAD: usize = 9;
+/// What a process opens besides: two for changes of offers, and two for each thread of the back office.
+const CONNECTIONS_BESIDES: usize = 2 + 2 * BACKOFFICE_THREADS;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -53,7 +52,6 @@ pub(crate) struct Shared {
     /// The most connections to the database that this process opens.
     pub(crate) connections: usize,
     offer_changes: Option<Arc<OptimisticChanges>>,
-    rotations: Arc<dyn Rotations>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
@@ -128,7 +126,8 @@ impl Shared {
         let metrics = Metrics::install()?;
         let randomness = Arc::new(SystemRandomness::new());
         let connections = connections(config, is_public);
-        let process = Some((connections, randomness.uuid()));
+        // PgBouncer would set another name at each change of clients.
+        let process = (!config.database.has_pooler()).then(|| (connections, randomness.uuid()));
         let database = open_database(config, process)?.with_sealer(sealer.clone());
         Ok(Self {
             service: Arc::new(service_settings(config, public_url)),
@@ -146,7 +145,6 @@ impl Shared {
             offer_changes: database
                 .offer_changes()
                 .map(|changes| Arc::new(OptimisticChanges::new(changes))),
-            rotations: database.rotations(),
             database,
         })
     }
@@ -232,7 +230,7 @@ impl Shared {
             claims: self.database.claims(),
             applications: self.database.applications(),
             client_tokens: self.database.client_tokens(),
-            rotations: Arc::clone(&self.rotations),
+            rotations: self.database.rotations(),
             grants: self.database.grants(),
             usage: self.usage.clone(),
             rates: self.database.rate_counter(),

@@ -107,7 +107,7 @@ struct Shared {
 #[derive(Debug)]
 enum Target {
     Statement { sql: String, nth: usize },
-    Commit { then_block: bool },
+    Next { end: &'static str, then_block: bool },
 }
 
 #[derive(Debug, Default)]
@@ -160,12 +160,19 @@ impl StatementProxy {
 
     /// Injects the fault into the next COMMIT.
     pub fn lose_commit(&self, fault: Fault) {
-        self.set_armed(Target::Commit { then_block: false }, fault);
+        let (end, then_block) = ("commit", false);
+        self.set_armed(Target::Next { end, then_block }, fault);
     }
 
     /// Like [`Self::lose_commit`], and blocks at the same moment.
     pub fn lose_commit_and_block(&self, fault: Fault) {
-        self.set_armed(Target::Commit { then_block: true }, fault);
+        self.lose_and_block("commit", fault);
+    }
+
+    /// Injects the fault into the next statement of which the text ends like this, and blocks at the same moment.
+    pub fn lose_and_block(&self, end: &'static str, fault: Fault) {
+        let then_block = true;
+        self.set_armed(Target::Next { end, then_block }, fault);
     }
 
     fn set_armed(&self, target: Target, fault: Fault) {
@@ -303,8 +310,8 @@ impl Shared {
         state.batches.push(batch.to_vec());
         let fault = state.armed.take_if(|(target, _)| match target {
             Target::Statement { sql: armed, nth: of } => armed == sql && *of == nth,
-            Target::Commit { then_block } => {
-                let hit = sql.to_ascii_lowercase().ends_with("commit");
+            Target::Next { end, then_block } => {
+                let hit = sql.to_ascii_lowercase().ends_with(*end);
                 if hit && *then_block {
                     self.link.blocked.send_replace(true);
                 }

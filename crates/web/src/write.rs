@@ -220,7 +220,8 @@ pub async fn commit_or_resolve<W: Recoverable>(
         ready = work.prepare().await?;
     }
 }
-/// Looks an outcome up, each time in a transaction that is never committed, until the store answers; None if it has not until then.
+
+/// Looks an outcome up, each time in a new transaction, until the store answers; None at `until`.
 pub async fn resolve<T, F: Future<Output = Result<T, StoreError>>>(
     until: Instant,
     look: impl Fn() -> F,

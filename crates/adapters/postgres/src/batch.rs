@@ -75,6 +75,22 @@ impl<C> Withdrawable<C> {
     }
 }
 
+/// Withdraws a change that is not sent yet when its caller goes away.
+struct Withdrawal(Arc<AtomicBool>);
+
+impl Withdrawal {
+    /// False if the change was sent before, or may have been.
+    fn withdraw(&self) -> bool {
+        !self.0.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
 impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
     /// Asks for a change, which is sent once at most. Withdraws it after `time_left`; if it was sent, its outcome is awaited.
     pub(crate) async fn send_once(&self, change: C, time_left: Duration) -> Result<G::Answer, CommitError> {
@@ -83,19 +99,20 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
             change,
             taken: Arc::clone(&taken),
         };
+        let withdrawal = Withdrawal(taken);
         let mut asking = pin!(self.ask(question));
         let outcome = match timeout(time_left, &mut asking).await {
             Ok(outcome) => outcome,
-            Err(late) if !taken.swap(true, Ordering::Relaxed) => {
+            Err(late) if withdrawal.withdraw() => {
                 return Err(CommitError::RolledBack(StoreError::Unavailable(late.into())));
             }
             Err(_) => asking.await,
         };
         outcome.map_err(|error| {
-            if taken.swap(true, Ordering::Relaxed) {
-                CommitError::Unknown(error)
-            } else {
+            if withdrawal.withdraw() {
                 CommitError::RolledBack(error)
+            } else {
+                CommitError::Unknown(error)
             }
         })
     }

@@ -67,9 +67,9 @@ pub struct DatabaseSettings {
     /// `sslrootcert`, `sslcert` and `sslkey`, and the parameters of `tokio_postgres::Config`.
     pub url: String,
     /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers or
-    /// orders up to two, each server thread that issues tokens three, changes of offers two, and rotations of refresh tokens one.
+    /// orders up to two, each server thread that issues tokens four, and changes of offers two.
     pub pool_size: usize,
-    /// Of a process that serves or works: the most connections that it opens, and its random id. Others read them in its `application_name`.
+    /// Of a process that serves or works: the most connections that it opens, and an id. Others read them in its `application_name`.
     pub process: Option<(usize, Uuid)>,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
@@ -130,7 +130,9 @@ impl Database {
         } = settings;
         let mut hosts = url::parse(&url)?;
         if let Some((most, id)) = process {
-            let suffix = format!(" {most} {}", id.simple());
+            // Its last digits are random, and the server keeps 63 bytes of a name.
+            let id = id.simple().to_string().split_off(24);
+            let suffix = format!(" {most} {id}");
             for host in &mut hosts {
                 host.append_to_application_name(&suffix);
             }
@@ -306,7 +308,7 @@ impl Database {
         Arc::new(IssuedTokens::new(&self.connector))
     }
 
-    /// Rotates refresh tokens; create one per process.
+    /// Rotates refresh tokens; one per server thread, as with [`Self::gate`].
     pub fn rotations(&self) -> Arc<dyn Rotations> {
         Arc::new(GroupedRotations::new(&self.connector))
     }
@@ -381,8 +383,9 @@ impl Database {
             "select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer \
                - coalesce(current_setting('reserved_connections', true), '0')::integer, \
                (select coalesce(sum(greatest(open, most)), 0)::bigint from (select count(*) as open, \
-                   substring(application_name from ' ([0-9]{1,6}) [0-9a-f]{32}$')::bigint as most from pg_stat_activity \
-                 where datid is not null and coalesce(backend_type, 'client backend') = 'client backend' and application_name <> current_setting('application_name') \
+                   substring(application_name from ' ([0-9]{1,6}) [0-9a-f]{8}$')::bigint as most from pg_stat_activity \
+                 where datid is not null and usesysid is not null and coalesce(backend_type, 'client backend') = 'client backend' \
+                   and application_name <> current_setting('application_name') \
                  group by application_name) process)");
         let room = self.autocommit("schema").row(room).await?;
         let (allowed, others) =

@@ -22,13 +22,12 @@ impl RefreshToken {
         if family.client_id != client_id {
             return Verdict::Refuse(GrantRefusal::Unknown);
         }
-        if self.used_at.is_some() {
-            return Verdict::RevokeFamily;
+        match (self.used_at, self.expires_at <= now) {
+            (Some(_), false) => Verdict::RevokeFamily,
+            (Some(_), true) => Verdict::Refuse(GrantRefusal::Unknown),
+            (None, true) => Verdict::Refuse(GrantRefusal::Expired),
+            (None, false) => issue(family, self.scopes),
         }
-        if self.expires_at <= now {
-            return Verdict::Refuse(GrantRefusal::Expired);
-        }
-        issue(family, self.scopes)
     }
 }
 

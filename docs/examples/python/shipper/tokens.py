@@ -28,8 +28,13 @@ class Tokens:
         self._settings, self._store = settings, store
         # One refresh at a time: a refresh token that comes a second time is taken for stolen.
         self._lock = threading.Lock()
-        if settings.refresh_token and not store.fact("refresh_token"):
-            store.remember(refresh_token=settings.refresh_token)
+        given, known = settings.refresh_token, store.fact("refresh_given")
+        if given and given != known:
+            facts = {"refresh_given": given}
+            # Of a store that does not know what was given, the token may be a later one.
+            if known or not store.fact("refresh_token"):
+                facts |= {"refresh_token": given, "access_token": None, "refresh_sent": None}
+            store.remember(**facts)
 
     def current(self) -> str:
         with self._lock:

@@ -36,6 +36,8 @@ export interface Task {
 interface Facts {
   token?: Token;
   refreshToken?: string;
+  /** The refresh token that the settings gave last. */
+  refreshGiven?: string;
   /** The refresh token that was sent last. */
   refreshSent?: string;
   subscription?: Subscription;

@@ -28,7 +28,12 @@ export class Tokens {
   constructor(settings: Settings, store: Store) {
     this.#settings = settings;
     this.#store = store;
-    if (settings.refreshToken && !store.facts.refreshToken) store.remember({ refreshToken: settings.refreshToken });
+    const [given, known] = [settings.refreshToken, store.facts.refreshGiven];
+    if (!given || given === known) return;
+    // Of a store that does not know what was given, the token may be a later one.
+    const isNew = known !== undefined || !store.facts.refreshToken;
+    const taken = isNew ? { refreshToken: given, token: undefined, refreshSent: undefined } : {};
+    store.remember({ refreshGiven: given, ...taken });
   }
 
   async current(): Promise<string> {

@@ -1,9 +1,9 @@
 //! Issues a token pair for a code or a refresh token.
 //!
-//! Refreshes that arrive together share a statement; a code, and a refresh that drops out, takes a transaction. Before the statement is
-//! sent or the COMMIT begins, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client
-//! that has only closed its sending side still waits for the answer. What may have been stored when its answer is lost is looked up in a
-//! task of its own: a client that got an error would present the same credential again, and that ends its family.
+//! Refreshes in flight share a statement. A code takes a transaction, and so does a refresh that drops out. Before the statement is sent or
+//! the COMMIT begins, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client that has
+//! only closed its sending side still waits for the answer. From the COMMIT on, the work runs as a separate task. What may have been stored
+//! when its answer is lost is looked up: a client that got an error would present the same credential again, and that ends its family.
 
 use std::sync::Arc;
 
@@ -37,8 +37,6 @@ type Refused = Failure<GrantRefusal>;
 enum Begun {
     /// It is stored, with these scopes.
     Rotated(ScopeSet),
-    /// It may be stored.
-    Unknown(StoreError),
     /// It is stored by the COMMIT.
     Prepared(PreparedTransaction<Granted>),
 }
@@ -56,21 +54,28 @@ pub(super) async fn issue(
         public: Arc::clone(public),
         presented,
     };
-    let begun = issue.begin(deadline, asked_at).await?;
+    let ready = match issue.begin(deadline, asked_at).await? {
+        Begun::Rotated(scopes) => return Ok(issued(issue.pair, scopes)),
+        Begun::Prepared(ready) => ready,
+    };
     let concluded = public.tasks.run(async move {
+        let outcome = commit_or_resolve(issue.public.units.as_ref(), &issue, ready).await;
         // Logged here, because no request handler is left to log it once the client has disconnected.
-        let outcome = issue.conclude(begun).await;
         outcome
             .map(|granted| (issue.pair, granted))
             .map_err(|refused| OAuthError::from(refused).logged(&trace_id, Endpoint::Token.path()))
     });
     match concluded.await?? {
-        (pair, Granted::Pair(scopes)) => Ok(Issued {
-            access: pair.access,
-            refresh: Some(pair.refresh),
-            scopes,
-        }),
+        (pair, Granted::Pair(scopes)) => Ok(issued(pair, scopes)),
         (_, Granted::FamilyEnded) => Err(GrantRefusal::Used.into()),
+    }
+}
+
+fn issued(pair: TokenPair, scopes: ScopeSet) -> Issued {
+    Issued {
+        access: pair.access,
+        refresh: Some(pair.refresh),
+        scopes,
     }
 }
 
@@ -82,30 +87,26 @@ impl Issue {
             let rotated = self.public.rotations.rotate(rotation, deadline.remaining());
             match rotated.await {
                 Ok(Some(scopes)) => return Ok(Begun::Rotated(scopes)),
-                Ok(None) => {}
-                Err(CommitError::RolledBack(cause)) => return Err(cause.into()),
-                Err(CommitError::Unknown(cause)) => return Ok(Begun::Unknown(cause)),
+                Err(CommitError::Unknown(cause)) => return self.look_up(cause).await,
+                Ok(None) | Err(CommitError::RolledBack(_)) => {}
             }
         }
         self.prepared(deadline).await.map(Begun::Prepared)
     }
 
-    /// Ends what was begun, whatever becomes of the request.
-    async fn conclude(&self, begun: Begun) -> Result<Granted, Refused> {
-        let units = self.public.units.as_ref();
-        let ready = match begun {
-            Begun::Rotated(scopes) => return Ok(Granted::Pair(scopes)),
-            Begun::Prepared(ready) => ready,
-            Begun::Unknown(cause) => {
-                let look = || async { self.pair.stored_scopes(units.begin().await?.as_ref()).await };
-                match resolve(Instant::now() + RESOLVE_TIMEOUT, look).await {
-                    Some(Some(scopes)) => return Ok(Granted::Pair(scopes)),
-                    Some(None) => self.prepare().await?,
-                    None => return Err(UnitOfWorkError::Unknown(cause).into()),
-                }
-            }
+    /// Finds the outcome of a rotation. If it is not stored, the transaction that has locked the family refreshes: then the rotation's
+    /// statement, should it still arrive, skips the family.
+    async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
+        let look = || async {
+            let transaction = self.public.units.begin().await?;
+            let stored = self.pair.stored_scopes(transaction.as_ref()).await?;
+            Ok((transaction, stored))
         };
-        commit_or_resolve(units, self, ready).await
+        match resolve(Instant::now() + RESOLVE_TIMEOUT, look).await {
+            Some((_, Some(scopes))) => Ok(Begun::Rotated(scopes)),
+            Some((transaction, None)) => self.granted(transaction).await.map(Begun::Prepared),
+            None => Err(UnitOfWorkError::Unknown(cause).into()),
+        }
     }
 
     fn lifetimes(&self) -> Lifetimes {
@@ -125,9 +126,15 @@ impl Issue {
     }
 
     async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {
-        let transaction = self.public.units.begin().await?;
-        let (grants, now) = (transaction.as_ref(), transaction.now());
-        let lifetimes = self.lifetimes();
+        self.granted(self.public.units.begin().await?).await
+    }
+
+    /// Uses the credential in this transaction.
+    async fn granted(
+        &self,
+        transaction: Box<dyn Transaction>,
+    ) -> Result<PreparedTransaction<Granted>, Refused> {
+        let (grants, now, lifetimes) = (transaction.as_ref(), transaction.now(), self.lifetimes());
         let granted = match &self.presented {
             Presented::Code(key, presented) => {
                 exchange_code(grants, *key, presented, &self.pair, lifetimes, now).await

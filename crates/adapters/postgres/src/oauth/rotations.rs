@@ -20,12 +20,13 @@ use crate::{
 
 /// The most rotations in one group.
 const GROUP: usize = 64;
-/// A rotation takes place only within this time after its request was counted, which is longer than a request waits.
+/// A rotation takes place only within this time after its request was counted, which is before its body is read: one with a slow body goes
+/// alone.
 const FRESH: &str = "5s";
-/// How long a group waits for a row. The statement skips the locked rows that it knows of.
+/// How long a group waits for a lock. Locked families and connections are skipped, not waited for.
 const LOCK_TIMEOUT: &str = "50ms";
 
-/// The rotations of one process.
+/// The rotations of one server thread.
 pub(crate) struct GroupedRotations(Batcher<Groups>);
 
 impl GroupedRotations {
@@ -110,7 +111,7 @@ async fn rotate(
              join applications a on a.client_id = g.client and a.status <> 'suspended' and a.deleted_at is null \
              join sellers s on s.id = c.seller_id and s.closed_at is null \
            where t.family_id = g.family and t.hash = g.hash and t.used_at is null and t.expires_at > g.at \
-             and t.scopes & a.scopes <> 0 returning g.n, t.scopes & a.scopes as scopes), \
+             and t.scopes & a.scopes <> 0 and t.scopes & a.scopes & ~", ScopeSet::all().bits(), "::integer = 0 returning g.n, t.scopes & a.scopes as scopes), \
          pair as materialized (select g.*, u.scopes from used u join given g on g.n = u.n order by g.family), \
          refreshed as (insert into refresh_tokens (family_id, hash, scopes, expires_at) \
            select family, refresh, scopes, at + refresh_lifetime * interval '1 microsecond' from pair), \

@@ -6,8 +6,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 use kernel::{CommitError, StoreError};
 use oauth::{Rotation, Rotations, Scope, ScopeSet, TokenKey};
+use testkit::StatementProxy;
+use tokio::time::timeout;
 
-use crate::support::{Fixture, Pair, Parties, handle, hash, id, only, settings};
+use crate::support::{Fixture, Pair, Parties, handle, hash, only, settings};
 
 /// Longer than any rotation waits.
 const LONG: Duration = Duration::from_mins(1);
@@ -145,7 +147,7 @@ async fn a_second_a_late_and_a_foreign_use_drop_out() {
     let (late, twice) = (Refresh::new(&fixture).await, Refresh::new(&fixture).await);
     clock.advance(TimeDelta::seconds(5)).await;
     let foreign = Rotation {
-        client_id: id().into(),
+        client_id: late.parties.client_id(),
         ..Refresh::new(&fixture).await.rotation
     };
     let uses = [(); 2].map(|()| rotation(&twice.parties, &twice.pair, foreign.asked_at));
@@ -202,6 +204,17 @@ async fn a_lost_answer_is_unknown_and_an_unsent_rotation_is_not() {
         let is_unsent = matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_))));
         assert!(is_unsent, "{outcome:?}");
     }
+    // Whoever goes away before a connection is open has not used the token.
+    let proxy = StatementProxy::to(&fixture.test_database, &[]);
+    let behind = handle(settings(proxy.url(), 1)).rotations();
+    proxy.block();
+    let left = timeout(Duration::from_millis(200), behind.rotate(refresh.rotation, LONG)).await;
+    left.unwrap_err();
+    proxy.unblock();
+    let next = behind.rotate(refresh.rotation, LONG).await;
+    assert!(next.unwrap().is_some());
+
+    let refresh = Refresh::new(&fixture).await;
     fixture.tamper("alter table access_tokens rename to away").await;
     let outcome = rotations.rotate(refresh.rotation, LONG).await;
     assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");

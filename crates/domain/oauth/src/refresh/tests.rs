@@ -94,7 +94,8 @@ fn verdicts_on_refresh_tokens() {
         (false, 3, last, Verdict::Issue(scopes(0b11))),
         (false, 3, end, Verdict::Refuse(GrantRefusal::Expired)),
         (true, 3, start(), Verdict::RevokeFamily),
-        (true, 3, end, Verdict::RevokeFamily),
+        (true, 3, last, Verdict::RevokeFamily),
+        (true, 3, end, Verdict::Refuse(GrantRefusal::Unknown)),
         (false, 4, start(), Verdict::Refuse(GrantRefusal::Unknown)),
         (true, 4, start(), Verdict::Refuse(GrantRefusal::Unknown)),
     ] {
