@@ -65,8 +65,7 @@ impl Scenario {
         match self {
             Self::Offer => Some(0.75),
             Self::Page => Some(0.6),
-            Self::Patch => Some(0.7),
-            Self::Refresh => Some(0.7),
+            Self::Patch | Self::Refresh => Some(0.7),
             Self::DeepPage | Self::Token | Self::Delivery => None,
         }
     }
