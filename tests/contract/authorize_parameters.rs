@@ -108,7 +108,7 @@ async fn without_a_trusted_redirect_uri_the_browser_gets_the_error() {
     refused(&world, &proper(), "invalid_client").await;
 }
 
-// contract: 23.1, 23.2, 23.5, 23.6, 23.7, 23.8, 23.9, 23.10, 23.12, 23.16, 38.1, 50.4, 50.14, 50.15, 50.17
+// contract: 22.21, 23.1, 23.2, 23.5, 23.6, 23.7, 23.8, 23.9, 23.10, 23.12, 23.16, 38.1, 50.4, 50.14, 50.15, 50.17
 #[tokio::test]
 async fn every_other_error_is_redirected_to_the_client() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;

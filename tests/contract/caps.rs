@@ -2,13 +2,13 @@
 
 use blackbox::{Expect, Wire, World, whole};
 
-use crate::world;
+use crate::world_with;
 
 const CAP: usize = 64 * 1024;
 
-/// A world and a token for valid requests.
+/// A world and a token for valid requests. It waits for a body longer than a [`Wire`] waits for the answer.
 async fn prepared() -> (World, String) {
-    let world = world().await;
+    let world = world_with(&[("SERVER__BODY_TIMEOUT", "1m")]).await;
     let (_, token) = world.reader().await;
     (world, token)
 }

@@ -71,6 +71,12 @@ async fn a_failed_exchange_does_not_use_up_the_code() {
         assert_eq!(answer.json()["error"], error, "{fields:?}: {answer:?}");
         answer.oauth_error(400, error);
     }
+    for missing in ["code", "redirect_uri", "code_verifier"] {
+        let mut fields = asking.exchanging(&code).to_vec();
+        fields.retain(|(name, _)| *name != missing);
+        let answer = world.oauth(&app, "token", &fields).await;
+        answer.oauth_error(400, "invalid_request");
+    }
     let mut wrong = app.clone();
     wrong.client_secret.push('x');
     world.no_exchange(&wrong, &asking, &code, "invalid_client").await;

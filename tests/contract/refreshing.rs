@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use blackbox::Expect as _;
 use chrono::TimeDelta;
 use serde_json::json;
 
@@ -45,6 +46,10 @@ async fn an_invalid_or_foreign_refresh_token_is_refused_and_revokes_nothing() {
         world.no_refresh(&app, token, "invalid_grant").await;
     }
     world.no_refresh(&app, "", "invalid_request").await;
+    let without = world
+        .oauth(&app, "token", &[("grant_type", "refresh_token")])
+        .await;
+    without.oauth_error(400, "invalid_request");
     // Another client's valid or used token gives the same error, and stays unaffected.
     for token in [&pair.refresh, &used.refresh] {
         world.no_refresh(&other, token, "invalid_grant").await;

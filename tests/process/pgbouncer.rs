@@ -63,12 +63,19 @@ async fn connections_are_shared_and_nothing_of_one_client_is_left_to_the_next() 
     let database = TestDatabase::create().await;
     let pgbouncer = PgBouncer::start(&database, CONNECTIONS, STATEMENTS).await;
     let pooled = TestDatabase::at_url(pgbouncer.url());
-    let world = Arc::new(World::over(PROGRAM, pooled, settings).await);
+    let past = |options| settings(options).set("SELLER_API__DATABASE__DIRECT_URL", database.url());
+    let world = Arc::new(World::over(PROGRAM, pooled, past).await);
     let mut sellers = JoinSet::new();
     for _ in 0..SELLERS {
         sellers.spawn(trade(Arc::clone(&world)));
     }
     sellers.join_all().await;
+
+    // A name of its own for each process would cost the pooler a statement at each change of client.
+    let named = "select application_name from pg_stat_activity \
+        where datname = current_database() and application_name ~ '[0-9a-f]{8}$'";
+    let named = database.connect().await.query(named, &[]).await.unwrap();
+    assert!(named.is_empty(), "{named:?}");
 
     // With all of the pooler's connections taken, the test sees what was left on each.
     let (mut holders, mut processes) = (Vec::new(), HashSet::new());

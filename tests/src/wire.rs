@@ -60,8 +60,9 @@ impl Wire {
     /// Sends one request on a new connection, reads its answer, and asserts that the server then closes the connection.
     pub async fn last(base_url: &str, request: impl AsRef<[u8]>) -> Answer {
         let mut wire = Self::connect(base_url).await;
-        wire.send(request).await;
+        wire.send(request.as_ref()).await;
         let answer = wire.answer().await.expect("an answer");
+        documented::sent_raw(base_url, request.as_ref(), &answer);
         assert!(wire.is_closed().await, "{answer:?}");
         answer
     }
