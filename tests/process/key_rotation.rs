@@ -10,7 +10,6 @@ use crate::{
     admin::audit,
     exit_codes::{interrupted, started},
     mails_to,
-    starts::reason,
 };
 
 const KEYS: &str = "SELLER_API__KEYS__SEALING";
@@ -238,13 +237,14 @@ async fn values_under_a_missing_key_are_reported_and_kept() {
     // A different key has its id: nothing can be opened with it.
     let wrong = forged(&old);
     let is_wrong = (before.clone(), "wrong".to_owned());
-    let server = serving(&world, &wrong).await;
-    server.not_ready().await;
-    let told = reason(&server).await;
+    let environment = [
+        ("DATABASE_URL", world.database.url()),
+        ("SELLER_API__KEYS__SEALING", &wrong),
+        ("SELLER_API__SERVER__BIND", "127.0.0.1:0"),
+        ("SELLER_API__SERVER__BACKOFFICE_BIND", "127.0.0.1:0"),
+    ];
+    let told = run(PROGRAM, &["serve"], &environment).await.failure().output();
     assert!(told.contains("under its id") && told.contains(id(&old)), "{told}");
-    server
-        .log_with(|log| log.contains("not ready") && log.contains("under its id"))
-        .await;
     assert_eq!(sealed_by(&world, &wrong, &old).await, is_wrong);
     is_refused(&world, &wrong, &format!("under its id \"{}\"", id(&old))).await;
     // Behind a right key it seals nothing, and it is reported.

@@ -138,4 +138,9 @@ async fn a_request_whose_database_crashes_behind_the_pooler_is_an_outage() {
     answer.await.unwrap().expect(500).must("retry-after");
     let told = |log: &str| log.contains("cannot be reached: server conn crashed?");
     world.server.log_with(told).await;
+    // Who meets the pooler only while the server is away takes it for an outage, too.
+    drop(postgres);
+    let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", pgbouncer.url())]).await;
+    let told = refused.failure().output();
+    assert!(!told.contains("prepared statements"), "{told}");
 }

@@ -92,7 +92,7 @@ impl Readiness {
     }
 
     /// Checks the schema periodically and logs changes of its state. Ends if this program is too old for the schema that it found at its
-    /// start, or is configured for another layout.
+    /// start, is configured for another layout, or would seal with a wrong key.
     pub(crate) async fn watch(&self) -> Failure {
         loop {
             // A separate task: a panic is logged and stops nothing else. It is aborted when the caller stops waiting.
@@ -119,14 +119,16 @@ impl Readiness {
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
             if last != reason {
-                if let (
-                    State::Schema(
-                        unfit @ (SchemaState::NeedsNewerBinary { .. } | SchemaState::OtherLayout { .. }),
-                    ),
-                    false,
-                ) = (&state, was_ready)
-                {
-                    return Failure(Exit::Unavailable, unfit.to_string());
+                match (&state, was_ready) {
+                    (
+                        State::Schema(
+                            unfit @ (SchemaState::NeedsNewerBinary { .. } | SchemaState::OtherLayout { .. }),
+                        ),
+                        false,
+                    ) => return Failure(Exit::Unavailable, unfit.to_string()),
+                    // A proxy may send it requests although it is not ready, and they would seal.
+                    (State::MismatchedKey(reason), _) => return Failure(Exit::Failed, reason.clone()),
+                    _ => {}
                 }
                 self.ready.store(reason == Some(None), Ordering::Relaxed);
                 state.report();

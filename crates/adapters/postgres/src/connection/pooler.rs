@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use kernel::StoreError;
 use tokio::{sync::Mutex, time::timeout};
-use tokio_postgres::{Client, Error, SimpleQueryMessage, error::SqlState};
+use tokio_postgres::{
+    Client, Error, SimpleQueryMessage,
+    error::{Severity, SqlState},
+};
 
 use super::{Connector, error::within};
 use crate::ANSWER_WITHIN;
@@ -63,12 +66,15 @@ async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<bool
     Ok(found)
 }
 
-/// True if a statement name is unknown, belongs to another process, or names a statement of another kind.
+/// True if a statement name is unknown, belongs to another process, or names a statement of another kind. A pooler that ends the connection
+/// has lost the server.
 fn is_statement_error(error: &Error) -> bool {
     let codes = [
         SqlState::INVALID_SQL_STATEMENT_NAME,
         SqlState::DUPLICATE_PSTATEMENT,
         SqlState::PROTOCOL_VIOLATION,
     ];
-    error.code().is_some_and(|code| codes.contains(code))
+    error
+        .as_db_error()
+        .is_some_and(|error| codes.contains(error.code()) && error.parsed_severity() != Some(Severity::Fatal))
 }
