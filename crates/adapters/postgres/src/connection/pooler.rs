@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use kernel::StoreError;
 use tokio::{sync::Mutex, time::timeout};
-use tokio_postgres::{
-    Client, Error, SimpleQueryMessage,
-    error::{Severity, SqlState},
-};
+use tokio_postgres::{Client, Error, SimpleQueryMessage, error::SqlState};
 
 use super::{Connector, error::within};
 use crate::ANSWER_WITHIN;
@@ -76,5 +73,5 @@ fn is_statement_error(error: &Error) -> bool {
     ];
     error
         .as_db_error()
-        .is_some_and(|error| codes.contains(error.code()) && error.parsed_severity() != Some(Severity::Fatal))
+        .is_some_and(|error| codes.contains(error.code()) && error.severity() != "FATAL")
 }
