@@ -68,7 +68,15 @@ impl Session {
         self.read("source").await
     }
 
+    /// The first matching element, once there is one: scripts add parts of a page one after another.
     async fn find(&self, css: &str) -> String {
+        let appeared = async {
+            while self.count(css).await == 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        let appeared = tokio::time::timeout(PATIENCE, appeared).await;
+        assert!(appeared.is_ok(), "no element is {css}");
         let query = json!({"using": "css selector", "value": css});
         let found = self.post("element", query).await;
         found[ELEMENT].as_str().expect("an element's id").to_owned()
