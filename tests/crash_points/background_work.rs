@@ -1,6 +1,6 @@
 //! Background work: deliveries, parcels and mails. A worker with a fault is followed by a worker without one.
 //!
-//! This module takes longest. Its name puts it first in the run.
+//! This module takes longest and mostly waits. Names put it first in the run, and `changes` beside it, which computes.
 
 use std::{
     collections::BTreeMap,
@@ -17,8 +17,8 @@ use testkit::{Fault, Flaw, ServerOptions, Statement, StatementProxy, TestWorker}
 use tokio::time::timeout;
 
 use crate::{
+    changes::{Trade, asks, pays},
     rig::{Footprint, Rig, Verdict, at_each, difference, eventually_or},
-    trade::{Trade, asks, pays},
 };
 
 /// The faults of a worker. Nothing waits for its answers, so the other faults have the same effect as one of these.
@@ -101,7 +101,11 @@ impl Workers {
     /// Pauses the other worker. What it had sent is carried out then, unless it waits for a lock.
     async fn pause_other(&self) {
         self.other.signal(Signal::STOP);
-        drop(timeout(OVERTAKING, self.other_proxy.quiesce()).await);
+        self.other_proxy.block();
+        eventually_or(OVERTAKING, async || {
+            self.other_proxy.is_quiet() || self.rig.waits_for_lock().await
+        })
+        .await;
     }
 
     fn resume_other(&self) {
@@ -201,7 +205,7 @@ impl Workers {
             !now.is_empty() && now != before
         };
         eventually_or(OVERTAKING * self.patience, async || {
-            has_moved().await || self.rig.count(W::OPEN).await == 0
+            has_moved().await || self.rig.waits_for_lock().await || self.rig.count(W::OPEN).await == 0
         })
         .await;
         self.pause_other().await;

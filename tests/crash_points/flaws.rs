@@ -6,9 +6,9 @@ use testkit::{Fault, Flaw};
 
 use crate::{
     background_work::{Deliveries, Workers, queue_while_a_worker_releases},
+    changes::{case, changes_an_offer, follow_the_feed, orders_one_of_many, orders_the_last},
     rig::{Case, Rig, Verdict},
     tokens::{Connected, Counting, Exchange, Refresh, Revocation},
-    trade::{case, changes_an_offer, follow_the_feed, orders_one_of_many, orders_the_last},
 };
 
 /// Part of the statement that locks one offer.

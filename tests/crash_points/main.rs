@@ -10,9 +10,9 @@
 )]
 
 mod background_work;
+mod changes;
 mod flaws;
 mod rig;
 mod tokens;
-mod trade;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");

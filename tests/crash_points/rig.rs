@@ -480,8 +480,7 @@ impl Rig {
         let other = tokio::spawn(other.try_send());
         // The other request has its answer or waits for a lock.
         eventually_or(OVERTAKING, async || {
-            let waits = self.inspector.query_one(lock_waits(), &[&""]).await;
-            other.is_finished() || waits.unwrap().get::<_, i64>(0) > 0
+            other.is_finished() || self.waits_for_lock().await
         })
         .await;
         self.faulty.proxy.resume();
@@ -505,6 +504,12 @@ impl Rig {
     /// Like [`World::count`], on an open connection.
     pub(crate) async fn count(&self, statement: &str) -> i64 {
         self.inspector.query_one(statement, &[]).await.unwrap().get(0)
+    }
+
+    /// Whether a statement waits for a lock.
+    pub(crate) async fn waits_for_lock(&self) -> bool {
+        let waits = self.inspector.query_one(lock_waits(), &[&""]).await;
+        waits.unwrap().get::<_, i64>(0) > 0
     }
 
     pub(crate) async fn footprint(&self) -> Footprint {
@@ -559,18 +564,6 @@ pub(crate) async fn at_each(
         }
     }
     Ok(())
-}
-
-#[expect(clippy::print_stderr, reason = "of a test that has failed")]
-impl Drop for Rig {
-    /// Prints the log's errors if the test has failed: they explain a request that failed without a fault.
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let log = self.world.server.log();
-            let errors: Vec<_> = log.lines().filter(|line| line.contains("\"ERROR\"")).collect();
-            eprintln!("errors in the log of the undisturbed server: {errors:#?}");
-        }
-    }
 }
 
 /// Starts another server with a separate proxy to the world's database.

@@ -27,6 +27,18 @@ pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
     shop.calls.has(2, "GET", &format!("/v1/orders/{others}")).await;
     wait_for_output(example, "holds other sellers' items too").await;
     assert_eq!(shop.status(others).await, "processing");
+    // A later event does not have it packed again: the very same parcel is reported.
+    let shipment = json!({"carrier": "other", "tracking_number": "FROM-THE-MARKETPLACE"});
+    let shipped = shop
+        .office(&format!("/orders/{others}/shipment"), &shipment)
+        .await;
+    shipped.expect(201);
+    let delivered = shop
+        .office(&format!("/orders/{others}/delivery"), &json!({}))
+        .await;
+    delivered.expect(200);
+    shop.calls.has(2, "POST", &format!("{others}/shipments")).await;
+    shipments(shop, others);
 }
 
 async fn wait_for_output(example: &Example, words: &str) {

@@ -342,3 +342,29 @@ fn a_wal_file_is_archived_once_and_may_be_sent_again() {
     assert_eq!(content, "first");
     assert_eq!(fs::read_dir(archive.join("wal")).unwrap().count(), 1);
 }
+
+/// PostgreSQL opens for writes after a 1 and stops after a 255: an archive that cannot be read must not look like the end of the WAL.
+#[test]
+fn only_a_missing_file_ends_the_recovery() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = crate::text(PAGE);
+    let command = page
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("restore_command = '"));
+    let command = command.unwrap().trim_end_matches('\'');
+    let command = command.replace("$BACKUP", folder.path().to_str().unwrap());
+    let restoring = |file: &str| {
+        let command = command
+            .replace("%f", file)
+            .replace("%p", folder.path().join("restored").to_str().unwrap());
+        let status = std::process::Command::new("sh").args(["-c", &command]).status();
+        status.unwrap().code()
+    };
+    assert_eq!(restoring("whole"), Some(255), "no archive");
+    let archive = folder.path().join("wal");
+    fs::create_dir_all(archive.join("unreadable")).unwrap();
+    fs::write(archive.join("whole"), "WAL").unwrap();
+    assert_eq!(restoring("missing"), Some(1));
+    assert_eq!(restoring("unreadable"), Some(255));
+    assert_eq!(restoring("whole"), Some(0));
+}

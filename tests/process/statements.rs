@@ -15,7 +15,7 @@ const SENT: [(&str, usize, usize); 10] = [
     ("GET /v1/orders", 2, 2),
     ("PATCH /v1/offers/{id}, keyed", 3, 3),
     ("PATCH /v1/offers/{id}", 8, 5),
-    ("POST /v1/orders/{id}/shipments, keyed", 13, 7),
+    ("POST /v1/orders/{id}/shipments, keyed", 12, 6),
     ("POST /orders, keyed", 12, 7),
     ("POST /oauth/token, client_credentials", 4, 4),
     ("POST /oauth/token, refresh_token", 4, 4),

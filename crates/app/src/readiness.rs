@@ -108,7 +108,6 @@ impl Readiness {
         let mut last = None;
         let mut next_login = Instant::now() + LOGIN_INTERVAL;
         loop {
-            let was_ready = *self.reached.borrow();
             if Instant::now() >= next_login {
                 let was_locked_out = self.locked_out.load(Ordering::Relaxed);
                 let is_locked_out = self.database.refuses_role().await.unwrap_or(was_locked_out);
@@ -119,6 +118,8 @@ impl Readiness {
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
             if last != reason {
+                // Read after the check: meanwhile a probe may have found the process ready.
+                let was_ready = *self.reached.borrow();
                 match (&state, was_ready) {
                     (
                         State::Schema(

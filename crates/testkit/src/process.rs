@@ -110,10 +110,21 @@ impl Process {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "of a test that has failed")]
 impl Drop for Process {
     fn drop(&mut self) {
         // The process may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
+        // What the program complained of may explain why the test has failed.
+        if std::thread::panicking()
+            && let Ok(log) = self.log.lock()
+        {
+            let is_complaint = |line: &&str| line.contains("\"ERROR\"") || line.contains("\"WARN\"");
+            eprintln!(
+                "its log: {:#?}",
+                log.lines().filter(is_complaint).collect::<Vec<_>>()
+            );
+        }
     }
 }

@@ -192,9 +192,14 @@ impl StatementProxy {
     /// Blocks, and waits until the server has answered what it received before.
     pub async fn quiesce(&self) {
         self.block();
-        while self.shared.under_way.load(Ordering::Relaxed) > 0 {
+        while !self.is_quiet() {
             sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// Whether the server has answered everything.
+    pub fn is_quiet(&self) -> bool {
+        self.shared.under_way.load(Ordering::Relaxed) == 0
     }
 
     /// Lets the bytes pass that have waited.

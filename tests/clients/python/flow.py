@@ -32,7 +32,6 @@ def session(**more):
         None if is_public else asked["client_secret"],
         scope=scope,
         redirect_uri=redirect_uri,
-        token_endpoint=metadata["token_endpoint"],
         revocation_endpoint=metadata["revocation_endpoint"],
         token_endpoint_auth_method="none" if is_public else "client_secret_basic",
         revocation_endpoint_auth_method="none" if is_public else "client_secret_basic",
@@ -62,7 +61,7 @@ def decided(opened):
 
 def consented(opened):
     returned, state, verifier = decided(opened)
-    return opened.fetch_token(authorization_response=returned, state=state, code_verifier=verifier)
+    return opened.fetch_token(metadata["token_endpoint"], authorization_response=returned, state=state, code_verifier=verifier)
 
 
 def me(opened):
@@ -74,7 +73,7 @@ first = consented(program)
 assert first["scope"] == scope and first["token_type"] == "Bearer", first
 assert me(program).json()["app"]["client_id"] == asked["client_id"]
 
-second = program.refresh_token(metadata["token_endpoint"])
+second = program.refresh_token(metadata["token_endpoint"], timeout=35)
 assert second["refresh_token"] != first["refresh_token"]
 assert me(program).status_code == 200
 
@@ -85,9 +84,9 @@ refused("invalid_grant", lambda: program.refresh_token(metadata["token_endpoint"
 
 own = session()
 if is_public:
-    refused("invalid_client", lambda: own.fetch_token(grant_type="client_credentials"))
+    refused("invalid_client", lambda: own.fetch_token(metadata["token_endpoint"], grant_type="client_credentials"))
 else:
-    token = own.fetch_token(grant_type="client_credentials")
+    token = own.fetch_token(metadata["token_endpoint"], grant_type="client_credentials")
     assert "refresh_token" not in token
     assert me(own).status_code == 200
 

@@ -10,8 +10,8 @@ const LARGEST_BODY = 64 * 1024;
 interface Delivery {
   readonly id: string;
   readonly event: string;
-  /** Events and fields may be added: what has no order is taken and left alone. */
-  readonly data: { readonly order_id?: string };
+  /** Events and fields may be added: what has no order is taken and left alone. A test event's order exists nowhere. */
+  readonly data: { readonly order_id?: string; readonly test?: boolean };
 }
 
 /** Compares in constant time, over the bytes as they came: JSON that was parsed and printed again is other bytes. */
@@ -44,7 +44,7 @@ async function receive(request: IncomingMessage, store: Store): Promise<number> 
   const signature = request.headers["x-signature"];
   if (typeof signature !== "string" || !isGenuine(secret, body, signature)) return 401;
   const delivery = JSON.parse(body.toString("utf8")) as Delivery;
-  const isNew = store.take(delivery.id, delivery.data.order_id);
+  const isNew = store.take(delivery.id, delivery.data.test ? undefined : delivery.data.order_id);
   log.info(`${delivery.event} ${isNew ? "came" : "came again"} of ${delivery.data.order_id}`);
   return 204;
 }

@@ -24,7 +24,7 @@ export class Shipping {
       if (order.status !== "processing") {
         // Not paid yet: its `order.paid` will come. Otherwise there is nothing left to do.
         log.info(`order ${order.order_number} is ${order.status}`);
-        return this.#store.done(task);
+        return this.#over(task);
       }
       // Key and bytes are stored before they are sent. After a crash the very same request is sent again: then the answer
       // tells what became of the first one.
@@ -33,7 +33,7 @@ export class Shipping {
     }
     try {
       const shipment = await this.#api.write<Shipment>(`/v1/orders/${task.orderId}/shipments`, parcel);
-      this.#store.done(task);
+      this.#over(task);
       log.info(`order ${task.orderId} is shipped: ${shipment.carrier_name} ${shipment.tracking_number}`);
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 409) throw error;
@@ -62,11 +62,17 @@ export class Shipping {
         log.warn(`order ${number} was cancelled: keep its parcel back`);
         break;
       case "multi_seller_order":
+        // The parcel is kept, so that the order is not packed again.
         log.info(`order ${number} holds other sellers' items too: the marketplace ships it`);
-        break;
+        return this.#store.done(task);
       default:
         log.error(`order ${number} cannot be shipped: ${refusal.code}`);
     }
+    this.#over(task);
+  }
+
+  #over(task: Task): void {
+    this.#store.forget(task.orderId);
     this.#store.done(task);
   }
 }
@@ -76,7 +82,10 @@ interface Parcel {
   readonly tracking_number: string;
 }
 
-/** Stands for the warehouse: it packs the order's `items` for its `shipping_address` and names the parcel. */
+/**
+ * Stands for the warehouse: it packs the order's `items` for its `shipping_address` and names the parcel. After a crash it may be
+ * asked again: it names the same parcel. For an order with `is_test` it sends no goods.
+ */
 function pack(order: Order): Parcel {
   return { carrier: "other", tracking_number: `PARCEL-${order.id.replaceAll("-", "")}` };
 }

@@ -121,9 +121,8 @@ export class Store {
     });
   }
 
-  /** The task is over, and with it the parcel, unless the order was heard of again meanwhile. */
+  /** The task is over, unless the order was heard of again meanwhile. */
   done(task: Task): void {
-    delete this.#state.parcels[task.orderId];
     if (this.#state.work[task.orderId]?.round === task.round) delete this.#state.work[task.orderId];
     this.#save();
   }
@@ -136,6 +135,11 @@ export class Store {
 
   parcel(orderId: string): Write | undefined {
     return this.#state.parcels[orderId];
+  }
+
+  forget(orderId: string): void {
+    delete this.#state.parcels[orderId];
+    this.#save();
   }
 
   keep(orderId: string, parcel: Write): void {
