@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, net::TcpListener, process::Command};
 
 use testkit::TestDatabase;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
     configured::{ConfigFile, secrets, variables},
@@ -192,6 +193,20 @@ async fn the_health_check_detects_a_dead_process() {
         "with TLS of its own"
     );
     started.end().await;
+    // What is closed with bytes unread is reset: here after the alert.
+    let resets = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = resets.local_addr().unwrap().port().to_string();
+    let reset = tokio::spawn(async move {
+        let (mut connection, _) = resets.accept().await.unwrap();
+        connection.read_u8().await.unwrap();
+        connection
+            .write_all(b"\x15\x03\x03\x00\x02\x02\x32")
+            .await
+            .unwrap();
+    });
+    let check = tokio::process::Command::new(&script).arg(port).status().await;
+    assert!(check.unwrap().success(), "an alert, then a reset");
+    reset.await.unwrap();
     // A listening port that never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     assert!(!alive(&silent.local_addr().unwrap().port().to_string()));
