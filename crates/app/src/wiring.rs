@@ -156,9 +156,11 @@ impl Shared {
         tls: Option<ServerConfig>,
         readers: Audience,
     ) -> anyhow::Result<Server> {
-        let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
+        let service = &self.service;
+        let openapi = adapter_http::openapi(&service.public_url, &service.docs_url).to_string();
+        let docs = Docs::new(Arc::clone(service), readers, &openapi)?;
+        let (shared, settings) = (self.clone(), Arc::new(self.http_settings(openapi)));
         let panel_settings = Arc::new(self.panel_settings());
-        let docs = self.docs(readers)?;
         let options = ListenerOptions {
             threads: threads(&self.config),
             tls,
@@ -261,13 +263,6 @@ impl Shared {
         }
     }
 
-    /// The documentation, with a reference generated from this program.
-    fn docs(&self, audience: Audience) -> anyhow::Result<Docs> {
-        let service = Arc::clone(&self.service);
-        let openapi = adapter_http::openapi(&service.public_url, &service.docs_url);
-        Ok(Docs::new(service, audience, &openapi)?)
-    }
-
     fn backoffice_state(&self) -> BackOffice {
         let (metrics, database) = (self.metrics.clone(), self.database.clone());
         BackOffice {
@@ -290,9 +285,10 @@ impl Shared {
         }
     }
 
-    fn http_settings(&self) -> ApiSettings {
+    fn http_settings(&self, openapi: String) -> ApiSettings {
         let oauth = &self.config.oauth;
         ApiSettings {
+            openapi: openapi.into(),
             access_token_ttl: oauth.access_token_ttl.time_delta(),
             refresh_token_ttl: oauth.refresh_token_ttl.time_delta(),
             token_limit_per_ip: oauth.token_limit_per_ip,

@@ -82,6 +82,8 @@ pub struct Public {
 
 /// The configuration of the listener.
 pub struct HttpSettings {
+    /// The document of [`openapi()`], as JSON on one line.
+    pub openapi: Bytes,
     /// The lifetime of an access token (contract: 12 hours).
     pub access_token_ttl: TimeDelta,
     /// The lifetime of a refresh token (contract: 90 days).
@@ -102,23 +104,21 @@ pub struct HttpSettings {
 /// remaining request.
 pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let service = &state.service;
-        let document = openapi::served(&service.public_url, &service.docs_url);
-        let front = Front::public(Public::NAME, service.trusted_proxies.clone());
+        let front = Front::public(Public::NAME, state.service.trusted_proxies.clone());
         let state = Arc::new(state);
         config.default_service(front.route(move |request| {
-            let (state, document) = (Arc::clone(&state), document.clone());
-            async move { answer(&state, &document, request).await }
+            let state = Arc::clone(&state);
+            async move { answer(&state, request).await }
         }));
     }
 }
 
-async fn answer(state: &Arc<Public>, document: &Bytes, request: Request) -> Answer {
+async fn answer(state: &Arc<Public>, request: Request) -> Answer {
     match request.path() {
         path if is_under(path, "/v1") => pipeline::answer(state, TABLE, request).await,
         path if is_under(path, "/oauth") => authorization_server::answer(state, request).await,
         authorization_server::METADATA_PATH => authorization_server::metadata(state, request),
-        openapi::PATH => openapi::answer(document, request),
+        openapi::PATH => openapi::answer(&state.settings.openapi, request),
         _ => request.answer_not_found(),
     }
 }

@@ -8,6 +8,8 @@ mod errors;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Display;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use bytes::Bytes;
@@ -44,14 +46,10 @@ const HEADERS: [&str; 10] = [
     "Link",
 ];
 
-/// The document as indented JSON, for the public origin (without a trailing slash) and the address of the documentation.
-pub fn openapi(public_url: &str, docs_url: &str) -> String {
-    format!("{:#}\n", document(TABLE, public_url, docs_url).0)
-}
-
-/// The document as served, on one line.
-pub(crate) fn served(public_url: &str, docs_url: &str) -> Bytes {
-    document(TABLE, public_url, docs_url).0.to_string().into()
+/// The document for the public origin (without a trailing slash) and the address of the documentation. Its text is JSON on one line, with
+/// `{:#}` indented.
+pub fn openapi(public_url: &str, docs_url: &str) -> impl Display + use<> {
+    document(TABLE, public_url, docs_url).0
 }
 
 /// Answers a request for the document, without a token.

@@ -144,6 +144,7 @@ fn units() -> anyhow::Result<MockUnitOfWork> {
 /// The ports of the public listener.
 pub(crate) fn public() -> anyhow::Result<Public> {
     let settings = HttpSettings {
+        openapi: "{}".into(),
         access_token_ttl: TimeDelta::hours(12),
         refresh_token_ttl: TimeDelta::days(90),
         token_limit_per_ip: 30,

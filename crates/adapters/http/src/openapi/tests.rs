@@ -27,7 +27,7 @@ const DEFAULT_DOCS: &str = "http://127.0.0.1:8080/docs";
 const BACK_OFFICE_CODES: [Code; 3] = [Code::Conflict, Code::PriceIsManual, Code::InsufficientStock];
 
 fn json() -> Value {
-    serde_json::from_str(&openapi(DEFAULT_ORIGIN, DEFAULT_DOCS)).unwrap()
+    serde_json::from_str(&openapi(DEFAULT_ORIGIN, DEFAULT_DOCS).to_string()).unwrap()
 }
 
 /// Visits every value of a document with its path.
@@ -71,7 +71,7 @@ fn is_example(path: &str) -> bool {
 #[test]
 fn the_committed_copy_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/openapi.json");
-    let declared = openapi(DEFAULT_ORIGIN, DEFAULT_DOCS);
+    let declared = format!("{:#}\n", openapi(DEFAULT_ORIGIN, DEFAULT_DOCS));
     if std::env::var_os("RENEW").is_some() {
         std::fs::write(path, &declared).unwrap();
     }
