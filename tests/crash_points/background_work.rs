@@ -138,10 +138,11 @@ impl Workers {
         let proxy = StatementProxy::to(&self.rig.world.database, &self.flaws);
         work.prepare(&self.rig.world).await;
         let before = self.rig.footprint().await;
-        let _worker = self.faulty_worker(&proxy);
+        let worker = self.faulty_worker(&proxy);
         self.done::<W>().await;
         work.judge(&self.rig).await?;
         let expected = difference(&before, &self.rig.footprint().await);
+        end(worker, &proxy).await;
         Ok((proxy.recorded(), expected))
     }
 
@@ -162,7 +163,7 @@ impl Workers {
         let limit = if statement.nth == 0 { STARTS } else { REACHED };
         let reached = timeout(limit, proxy.reached()).await.is_ok() || !proxy.disarm();
         let verdict = self.follow::<W>(fault, &proxy, reached).await;
-        drop(worker);
+        end(worker, &proxy).await;
         self.pause_other().await;
         self.planted.fetch_or(proxy.is_planted(), Ordering::Relaxed);
         verdict?;
@@ -227,6 +228,13 @@ impl Workers {
     async fn done<W: Work>(&self) {
         until(W::OPEN, async || self.rig.count(W::OPEN).await == 0).await;
     }
+}
+
+/// Kills a worker. What it had sent is carried out before this returns, or never: a later look-up would lease the next run's work.
+async fn end(worker: TestWorker, proxy: &StatementProxy) {
+    drop(worker);
+    proxy.block();
+    eventually_or(OVERTAKING, async || proxy.is_quiet()).await;
 }
 
 /// A worker that reaches the database through a proxy.

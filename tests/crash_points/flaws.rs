@@ -11,6 +11,8 @@ use crate::{
     tokens::{Connected, Counting, Exchange, Refresh, Revocation},
 };
 
+/// Number of tries for a flaw that depends on a worker's pace.
+const TRIES: usize = 3;
 /// Part of the statement that locks one offer.
 const LOCK_OFFER: &str = "from offers where seller_id = $1 and id = $2 for no key update";
 /// Part of the statement that locks a family.
@@ -91,7 +93,7 @@ async fn a_flaw_of_idempotency_or_of_the_gate_is_detected() {
 async fn a_missing_or_short_lock_is_detected() {
     let order = async |rig: &Rig| case(rig, orders_the_last).await;
     let exchange = async |rig: &Rig| Exchange(Connected::new(rig).await);
-    let refresh = async |rig: &Rig| Refresh(Connected::new(rig).await);
+    let refresh = async |rig: &Rig| Refresh::new(rig).await;
     let unlocked_offer = says("from offers where seller_id = $1 and id = $2", LOCK_OFFER);
     let unlocked_family = says("from families where id = $1), ", LOCK_FAMILY);
     with_rivals(unlocked_offer, order).await;
@@ -124,7 +126,13 @@ async fn a_flaw_of_deliveries_or_of_the_feed_is_detected() {
     );
     let asleep = async {
         let mut rig = Rig::with(&[asleep], blackbox::local_receivers).await;
-        let verdict = queue_while_a_worker_releases(&mut rig).await;
+        // It shows only if the worker releases while the payment waits.
+        let mut verdict = Ok(());
+        for _ in 0..TRIES {
+            if verdict.is_ok() {
+                verdict = queue_while_a_worker_releases(&mut rig).await;
+            }
+        }
         is_detected(rig.is_flawed(), verdict, &["a queue that sleeps"]);
     };
     let horizon = "and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) ";

@@ -4,6 +4,7 @@ use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, Worl
 use reqwest::Method;
 use testkit::{Fault, Request};
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 use crate::rig::{Case, Played, Rig, Verdict};
 
@@ -16,30 +17,30 @@ pub(crate) struct Connected {
 impl Connected {
     pub(crate) async fn new(rig: &Rig) -> Self {
         Self {
-            application: rig
-                .world
-                .partner(&rig.world.seller().await, &["offers:read"])
-                .await,
+            application: application(&rig.world).await,
             member: Mutex::new(rig.world.member().await),
         }
     }
+}
 
-    async fn pair(&self, world: &World) -> Pair {
-        let mut member = self.member.lock().await;
-        world
-            .pair(&mut member.browser, &self.application, "offers:read")
-            .await
-    }
+async fn pair(world: &World, member: &Mutex<Member>, application: &Application) -> Pair {
+    let mut member = member.lock().await;
+    world.pair(&mut member.browser, application, "offers:read").await
+}
 
-    fn oauth(&self, world: &World, endpoint: &str, fields: &[(&str, &str)]) -> Request {
-        let mut fields = fields.to_vec();
-        fields.push(("client_id", &self.application.client_id));
-        fields.push(("client_secret", &self.application.client_secret));
-        world
-            .client
-            .post(&world.url(&format!("/oauth/{endpoint}")))
-            .form(&encoded(&fields))
-    }
+/// An application of another owner.
+async fn application(world: &World) -> Application {
+    world.partner(&world.seller().await, &["offers:read"]).await
+}
+
+fn oauth(world: &World, application: &Application, endpoint: &str, fields: &[(&str, &str)]) -> Request {
+    let mut fields = fields.to_vec();
+    fields.push(("client_id", &application.client_id));
+    fields.push(("client_secret", &application.client_secret));
+    world
+        .client
+        .post(&world.url(&format!("/oauth/{endpoint}")))
+        .form(&encoded(&fields))
 }
 
 /// Whether the presented token was used already: by an earlier request of the same client whose process was killed or which was
@@ -66,24 +67,39 @@ async fn works(world: &World, access: &str, expected: bool) -> Verdict {
         .ok_or_else(|| format!("that the token works is {works}"))
 }
 
-pub(crate) struct Refresh(pub(crate) Connected);
+/// Each run has its own application, whose id identifies its request in a group.
+pub(crate) struct Refresh(Mutex<Member>);
+
+impl Refresh {
+    pub(crate) async fn new(rig: &Rig) -> Self {
+        Self(Mutex::new(rig.world.member().await))
+    }
+}
 
 impl Case for Refresh {
-    type Subject = Pair;
+    type Subject = (Application, Pair);
 
-    async fn prepare(&self, world: &World) -> Pair {
-        self.0.pair(world).await
+    /// The application's id as it is stored.
+    fn mark(&self, (application, _): &(Application, Pair)) -> Vec<u8> {
+        let (_, id) = application.client_id.split_once('_').unwrap();
+        Uuid::try_parse(id).unwrap().into_bytes().to_vec()
     }
 
-    fn request(&self, world: &World, pair: &Pair) -> Request {
+    async fn prepare(&self, world: &World) -> (Application, Pair) {
+        let application = application(world).await;
+        let pair = pair(world, &self.0, &application).await;
+        (application, pair)
+    }
+
+    fn request(&self, world: &World, (application, pair): &(Application, Pair)) -> Request {
         let fields = [("grant_type", "refresh_token"), ("refresh_token", &pair.refresh)];
-        self.0.oauth(world, "token", &fields)
+        oauth(world, application, "token", &fields)
     }
 
-    async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Verdict {
+    async fn judge(&self, world: &World, played: &Played<'_, (Application, Pair)>) -> Verdict {
         if was_used(played) {
             // The second use has revoked the family.
-            works(world, &played.subject.access, false).await?;
+            works(world, &played.subject.1.access, false).await?;
         }
         pair_works(world, played).await
     }
@@ -107,7 +123,7 @@ impl Case for Exchange {
             ("redirect_uri", CALLBACK),
             ("code_verifier", &asking.verifier),
         ];
-        self.0.oauth(world, "token", &fields)
+        oauth(world, &self.0.application, "token", &fields)
     }
 
     async fn judge(&self, world: &World, played: &Played<'_, (Asking, String)>) -> Verdict {
@@ -161,13 +177,13 @@ impl Case for Revocation {
     type Subject = Pair;
 
     async fn prepare(&self, world: &World) -> Pair {
-        let pair = self.0.pair(world).await;
+        let pair = pair(world, &self.0.member, &self.0.application).await;
         assert!(world.works(&pair.access).await);
         pair
     }
 
     fn request(&self, world: &World, pair: &Pair) -> Request {
-        self.0.oauth(world, "revoke", &[("token", &pair.access)])
+        oauth(world, &self.0.application, "revoke", &[("token", &pair.access)])
     }
 
     async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Verdict {
@@ -257,11 +273,14 @@ impl Case for Counting {
 #[tokio::test]
 async fn a_code_and_a_refresh_token_give_one_pair() {
     let mut rig = Rig::new(&[]).await;
-    let refresh = Refresh(Connected::new(&rig).await);
+    let refresh = Refresh::new(&rig).await;
     rig.check(&refresh).await.expect("a refresh token is used");
     rig.check_against_rivals(&refresh)
         .await
         .expect("a refresh token is used twice at once");
+    rig.check_group(&refresh)
+        .await
+        .expect("several refresh tokens are used together");
     let exchange = Exchange(Connected::new(&rig).await);
     rig.check(&exchange).await.expect("a code is exchanged");
     rig.check_against_rivals(&exchange)

@@ -199,7 +199,12 @@ impl StatementProxy {
 
     /// Whether the server has answered everything.
     pub fn is_quiet(&self) -> bool {
-        self.shared.under_way.load(Ordering::Relaxed) == 0
+        self.under_way() == 0
+    }
+
+    /// The number of batches whose answer has not been passed on.
+    pub fn under_way(&self) -> usize {
+        self.shared.under_way.load(Ordering::Relaxed)
     }
 
     /// Lets the bytes pass that have waited.
@@ -232,13 +237,11 @@ impl StatementProxy {
 
     /// What was sent since the last [`Self::record`] or [`Self::arm`] with each statement of this text: its parameters as they are on
     /// the wire.
-    pub fn sent_with(&self, sql: &str) -> Vec<String> {
+    pub fn sent_with(&self, sql: &str) -> Vec<Vec<u8>> {
         let state = self.shared.state();
         let recorded = state.recorded.iter().zip(&state.batches);
         let with_text = recorded.filter(|(statement, _)| statement.sql == sql);
-        with_text
-            .map(|(_, batch)| String::from_utf8_lossy(batch).into_owned())
-            .collect()
+        with_text.map(|(_, batch)| batch.clone()).collect()
     }
 
     /// Sets the process that [`Fault::ProcessDies`] kills.
