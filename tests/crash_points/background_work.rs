@@ -240,7 +240,10 @@ async fn end(worker: TestWorker, proxy: &StatementProxy) {
 /// A worker that reaches the database through a proxy.
 fn worker(rig: &Rig, proxy: &StatementProxy) -> TestWorker {
     let options = rig.world.options.clone();
-    let options = options.set("SELLER_API__DATABASE__URL", proxy.url());
+    // Each of its jobs would open a connection at the start.
+    let options = options
+        .set("SELLER_API__DATABASE__URL", proxy.url())
+        .set("SELLER_API__DATABASE__POOL_SIZE", 4);
     TestWorker::start(&options, &rig.world.database)
 }
 

@@ -77,8 +77,8 @@ async fn a_flaw_of_idempotency_or_of_the_gate_is_detected() {
     let stored_apart = Flaw::CommitsBefore("update idempotency set status");
     let event_apart = Flaw::CommitsBefore("insert into changes");
     with_faults(without_fence, &[Fault::Waits], "several answers", order).await;
-    with_faults(stored_apart, &[Fault::NeverArrives], "the footprint", order).await;
-    with_faults(event_apart, &[Fault::NeverArrives], "the footprint", offer).await;
+    with_faults(stored_apart, &[Fault::AnswerLost], "the footprint", order).await;
+    with_faults(event_apart, &[Fault::AnswerLost], "the footprint", offer).await;
     with_faults(Flaw::Cached(GATE), &[], "the token works", revocation).await;
     with_faults(
         Flaw::SentAgain(GATE),

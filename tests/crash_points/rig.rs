@@ -557,8 +557,14 @@ pub(crate) async fn at_each(
 ) -> Verdict {
     for statement in statements {
         for fault in faults {
-            // Outside of a transaction, an executed statement cannot fail afterwards.
-            if *fault == Fault::FailsAfter && !statement.in_transaction {
+            let is_another = match fault {
+                // Outside of a transaction, an executed statement cannot fail afterwards.
+                Fault::FailsAfter => !statement.in_transaction,
+                // A transaction ends with its connection, whether or not the statement was executed: see `Fault::AnswerLost`.
+                Fault::NeverArrives => statement.in_transaction,
+                _ => false,
+            };
+            if is_another {
                 continue;
             }
             let mut came = false;
