@@ -22,9 +22,13 @@ use crate::{Received, serving::lock};
 /// Origins of public listeners. Answers of other origins are not in the document.
 static PUBLIC: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// From now on, checks the answers of this listener to any client of this process.
-pub(crate) fn watch(base_url: &str) {
-    lock(&PUBLIC).insert(base_url.to_owned());
+/// From now on, checks the answers of this public listener to any client of this process, and not those of this back office, which may
+/// have the port of a public listener that has ended.
+pub(crate) fn watch(base_url: &str, backoffice_url: &str) {
+    let mut public = lock(&PUBLIC);
+    public.insert(base_url.to_owned());
+    public.remove(backoffice_url);
+    drop(public);
     testkit::set_answer_hook(|method, url, answer| {
         let path = url.match_indices('/').nth(2).map_or(url.len(), |(at, _)| at);
         let (origin, target) = url.split_at(path);

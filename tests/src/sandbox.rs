@@ -100,7 +100,8 @@ impl Sandbox {
             let in_time = began.elapsed() < START_TIMEOUT;
             assert!(in_time, "the sandbox does not become ready:\n{}", self.output());
             if let Some(credentials) = read(file).filter(|credentials| Some(credentials) != before) {
-                documented::watch(&text(&credentials, "base_url"));
+                let [public, office] = ["base_url", "backoffice_url"].map(|name| text(&credentials, name));
+                documented::watch(&public, &office);
                 let url = format!("{}/readyz", text(&credentials, "backoffice_url"));
                 let answer = client.get(&url).try_send().await;
                 if answer.is_ok_and(|answer| answer.status == 200) {

@@ -16,7 +16,7 @@ use crate::{World, documented};
 /// Starts a server without a world over the database at `url`, in any state. The server listens but may not be ready.
 pub async fn listen(options: &ServerOptions, url: &str) -> TestServer {
     let server = TestServer::listen(options, url).await;
-    documented::watch(&server.base_url);
+    documented::watch(&server.base_url, &server.backoffice_url);
     server
 }
 
@@ -65,7 +65,7 @@ impl World {
     /// Starts another server on the database, with its own settings.
     pub async fn serving(&self, options: &ServerOptions) -> TestServer {
         let server = TestServer::start(options, &self.database).await;
-        documented::watch(&server.base_url);
+        documented::watch(&server.base_url, &server.backoffice_url);
         server
     }
 

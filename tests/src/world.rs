@@ -70,7 +70,7 @@ impl World {
     ) -> Self {
         let options = settings(ServerOptions::new(program));
         let server = TestServer::start(&options, &database).await;
-        documented::watch(&server.base_url);
+        documented::watch(&server.base_url, &server.backoffice_url);
         let (client, numbers) = (Client::new(), AtomicU32::new(0));
         Self {
             server,
@@ -85,7 +85,7 @@ impl World {
     /// Starts another process on the same database with the same settings.
     pub async fn another(&self) -> TestServer {
         let server = self.server.another(&self.options, &self.database).await;
-        documented::watch(&server.base_url);
+        documented::watch(&server.base_url, &server.backoffice_url);
         server
     }
 
