@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Client, Request};
@@ -167,14 +166,6 @@ impl Session {
     pub(crate) async fn devtools(&self, command: &str, parameters: Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
         self.post("goog/cdp/execute", body).await
-    }
-
-    /// A screenshot of the whole page (PNG).
-    pub(crate) async fn picture(&self) -> Vec<u8> {
-        let parameters = json!({"format": "png", "captureBeyondViewport": true});
-        let taken = self.devtools("Page.captureScreenshot", parameters).await;
-        let data = taken["data"].as_str().expect("a picture");
-        BASE64_STANDARD.decode(data).unwrap()
     }
 }
 

@@ -1,7 +1,4 @@
 //! The appearance of pages in both languages: nothing overflows at 360 pixels, everything is readable, named and reachable by keyboard.
-//! Screenshots of all pages are below the target folder.
-
-use std::path::{Path, PathBuf};
 
 use blackbox::{Application, PASSWORD, Receiver, Reply, Seller, World, local_receivers, until};
 use serde_json::json;
@@ -23,15 +20,6 @@ const SCOPES: [&str; 5] = [
     "shipments:write",
     "settings:write",
 ];
-
-fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .parent()
-        .unwrap()
-        .join("screenshots");
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 /// A browser that checks pages in one language, and the faults it has found.
 struct Viewer<'a> {
@@ -87,8 +75,6 @@ pub(crate) async fn look(browser: &Session, name: &str) -> Vec<String> {
             for fault in found.as_array().unwrap() {
                 faults.push(format!("{name}, {width}, {scheme}: {}", fault.as_str().unwrap()));
             }
-            let file = folder().join(format!("{name}-{width}-{scheme}.png"));
-            std::fs::write(file, browser.picture().await).unwrap();
         }
     }
     faults

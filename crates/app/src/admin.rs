@@ -8,7 +8,7 @@ mod webhooks;
 
 use std::{env, fmt::Display, str::FromStr};
 
-use accounts::{AuditEntry, NewOperatorToken, OperatorTokenRow, Seller};
+use accounts::{AuditEntry, NewOperatorToken, OperatorTokenRecord, Seller, token_name};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::bail;
@@ -19,7 +19,7 @@ use oauth::{Application, ClientId, ConnectedApplication, Scope};
 use serde_json::{Value, json};
 use usecases::{
     Repeatable, Transaction,
-    operator_tokens::{create_operator_token, operator_token_name, revoke_operator_token},
+    operator_tokens::{create_operator_token, revoke_operator_token},
     transact,
 };
 use uuid::Uuid;
@@ -184,8 +184,8 @@ impl OperatorTokens {
                 format,
             } => {
                 let name = name.positional.or(name.flag).unwrap_or_default();
-                let name = operator_token_name(name)
-                    .map_err(|error| Failure(Exit::Usage, format!("the name {error}")))?;
+                let name =
+                    token_name(name).map_err(|error| Failure(Exit::Usage, format!("the name {error}")))?;
                 let randomness = SystemRandomness::new();
                 let new = NewOperatorToken {
                     name: name.clone(),
@@ -217,7 +217,7 @@ impl OperatorTokens {
     }
 }
 
-impl Listed for OperatorTokenRow {
+impl Listed for OperatorTokenRecord {
     const COLUMNS: &'static str = "id created_at used_at expires_at revoked_at scopes name";
 
     fn object(&self) -> Value {

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use adapter_postgres::{Database, DatabaseSettings};
+use adapter_postgres::Database;
 use adapter_sealing::SystemClock;
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -48,7 +48,7 @@ enum Command {
     /// Prints calls to copy, and writes all credentials to credentials.json in the data directory. The next start continues with the
     /// data. Mails are files in its folder mail. Carriers are simulated: the tracking number decides their answer (DELIVERED, TRANSIT,
     /// LATER, TIMEOUT, ERROR in it). With `DATABASE_URL` set, that database is used instead, if it is empty or a sandbox's already. All
-    /// configuration except mail servers and carriers applies. Ctrl-C ends it and its PostgreSQL.
+    /// configuration except TLS, mail servers and carriers applies. Ctrl-C ends it and its PostgreSQL.
     Sandbox {
         #[command(flatten)]
         options: sandbox::Options,
@@ -59,7 +59,7 @@ enum Command {
     /// Serve the public API and the back office
     ///
     /// Needs a database (`DATABASE_URL` or `database.url`) and a key (`keys.sealing`). Starts in any order: while the database
-    /// is away or its schema is missing or older, it listens, answers 503 at the back office's /readyz, and waits.
+    /// is unreachable or its schema is missing or older, it listens, answers 503 at the back office's /readyz, and waits.
     /// On SIGTERM or SIGINT it is no longer ready, drains clients (`server.drain`), then accepts no new connections, finishes
     /// requests in flight (`server.shutdown_timeout`) and exits with 0; a second signal ends it at once. The log goes to stderr, as text
     /// or JSON (`log.format`).
@@ -258,9 +258,6 @@ fn traced<const N: usize>(
     Ok(loaded)
 }
 
-/// Less than the time limit of a query, so that the error names a host that does not answer.
-const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
-
 /// With `distribute`, also distributes the tables, even with many rows if true.
 fn migrate(loaded: &Loaded, distribute: Option<bool>) -> anyhow::Result<()> {
     let database = &loaded.config.database;
@@ -268,10 +265,7 @@ fn migrate(loaded: &Loaded, distribute: Option<bool>) -> anyhow::Result<()> {
         "no database is configured: set DATABASE_URL, or `database.direct_url` or `database.url`, to \
          postgres://user:password@host:5432/name",
     )?;
-    let settings = DatabaseSettings {
-        connect_timeout: CONNECT_TIMEOUT,
-        ..database.settings(url.expose(), loaded.config.rate_limit.default)
-    };
+    let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
     block_on(async { require_schema(&Database::new(settings)?, true).await })?;
     let report = adapter_postgres::migrate(url.expose(), &mut |step| {
         note(format_args!(

@@ -121,11 +121,11 @@ impl Config {
 #[serde(default, deny_unknown_fields)]
 pub struct ServerConfig {
     /// Address of the public listener (`/v1`, `/oauth`, `/panel`, `/docs`); port 0 takes a free one.
-    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
+    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve, worker, sandbox, openapi"))]
     #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
     pub bind: SocketAddr,
     /// Address of the back office; port 0 takes a free one.
-    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve"))]
+    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve, sandbox"))]
     #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)))]
     pub backoffice_bind: SocketAddr,
     /// The origin that clients use, without a path; also the OAuth issuer. If unset: `http://` (`https://` with `server.tls`) and the
@@ -133,6 +133,7 @@ pub struct ServerConfig {
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub public_url: Option<ServiceUrl>,
     /// Address of the documentation. If unset: `/docs` below `public_url`.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub docs_url: Option<ServiceUrl>,
     /// The service's name: the realm of a 401, and the product in the `User-Agent` of its own requests.
     #[schemars(extend("x-range" = "1 to 64 letters, digits, `.`, `_` or `-`"))]
@@ -171,7 +172,7 @@ pub struct ServerConfig {
     #[schemars(extend("x-range" = "from 1 to 512", "x-read-by" = "serve, sandbox"))]
     pub threads: Option<NonZeroU16>,
     /// Which background workers run in `serve`.
-    #[schemars(extend("x-read-by" = "serve"))]
+    #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub workers: WorkersMode,
     /// TLS of the public listener. If unset, it speaks plain HTTP to a proxy.
     pub tls: TlsConfig,
@@ -292,8 +293,8 @@ fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Optio
 pub struct DatabaseConfig {
     /// The database, `postgres://user:password@host:port/name`, directly or through PgBouncer (1.21 or newer) in transaction mode.
     pub url: Option<Secret>,
-    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`. By it, other commands know that a pooler stands between.
-    #[schemars(extend("x-read-by" = "serve, worker, migrate"))]
+    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`. If it names another server than `url`, commands take `url` for a pooler.
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox, migrate"))]
     pub direct_url: Option<Secret>,
     /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.
     #[schemars(

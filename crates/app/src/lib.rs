@@ -1,4 +1,4 @@
-//! The program: configuration, wiring, servers, workers, command line. The only crate that uses concrete adapters.
+//! The program: configuration, wiring, servers, workers, command line. The only crate of the product that uses concrete adapters.
 
 mod admin;
 mod cli;

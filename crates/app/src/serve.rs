@@ -174,7 +174,7 @@ async fn run_until_stopped(
     // A service that waits for its database also counts as started: otherwise systemd would stop it after `TimeoutStartSec=`.
     process::notify(&[NotifyState::Ready]);
     let queues = measure_queues(shared.database.clone(), shared.readiness.clone());
-    let beside = (
+    let background = (
         process::feed_watchdog(),
         AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),
         AbortOnDropHandle::new(tokio::spawn(queues)),
@@ -195,7 +195,7 @@ async fn run_until_stopped(
         drain(shared, signal).await;
     }
     finish(shared, handles).await;
-    drop(beside);
+    drop(background);
     outcome.map(|_| ExitCode::SUCCESS)
 }
 

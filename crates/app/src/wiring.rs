@@ -10,7 +10,7 @@ use std::{
 use actix_web::{dev::Server, web::ServiceConfig};
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
-use adapter_http::{HttpSettings as ApiSettings, OptimisticChanges, Public, UsageMeter};
+use adapter_http::{HttpSettings, OptimisticChanges, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
@@ -40,8 +40,8 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
 };
 /// The connections of a thread of the public listener, beside the pool.
 const CONNECTIONS_OF_A_THREAD: usize = 9;
-/// What a process opens besides: two for changes of offers, and two for each thread of the back office.
-const CONNECTIONS_BESIDES: usize = 2 + 2 * BACKOFFICE_THREADS;
+/// The other connections of a serving process: two for changes of offers, and two for each thread of the back office.
+const OTHER_CONNECTIONS: usize = 2 + 2 * BACKOFFICE_THREADS;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ fn threads(config: &Config) -> usize {
 fn connections(config: &Config, is_public: bool) -> usize {
     let shared = if is_public {
         let of_threads = threads(config).saturating_mul(CONNECTIONS_OF_A_THREAD);
-        of_threads.saturating_add(CONNECTIONS_BESIDES)
+        of_threads.saturating_add(OTHER_CONNECTIONS)
     } else {
         0
     };
@@ -219,7 +219,7 @@ impl Shared {
     }
 
     /// The ports of one thread. Its reads are batched and use the thread's own connections.
-    fn public_state(&self, settings: &Arc<ApiSettings>) -> Public {
+    fn public_state(&self, settings: &Arc<HttpSettings>) -> Public {
         Public {
             units: self.database.units(),
             gate: self.database.gate(),
@@ -285,9 +285,9 @@ impl Shared {
         }
     }
 
-    fn http_settings(&self, openapi: String) -> ApiSettings {
+    fn http_settings(&self, openapi: String) -> HttpSettings {
         let oauth = &self.config.oauth;
-        ApiSettings {
+        HttpSettings {
             openapi: openapi.into(),
             access_token_ttl: oauth.access_token_ttl.time_delta(),
             refresh_token_ttl: oauth.refresh_token_ttl.time_delta(),

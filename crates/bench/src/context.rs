@@ -9,8 +9,7 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use procfs::Current as _;
 
 use crate::cluster::Cluster;
-use crate::figures::real;
-use crate::figures::whole;
+use crate::figures::{real, whole};
 use crate::load::OPEN_CONNECTIONS;
 use crate::options::Options;
 use crate::program::{Database, Program, Server};

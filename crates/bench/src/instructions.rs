@@ -1,4 +1,4 @@
-//! Counts the instructions of hot paths. The counts are exact, so they show changes that timing noise hides, on any machine.
+//! Counts the instructions of hot paths. The counts hardly vary, so they show changes that timing noise hides, on any machine.
 //!
 //! Valgrind runs the example `paths` with a smaller and a larger number of iterations. The difference is the path's cost.
 

@@ -19,7 +19,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval between checks whether the program is ready.
 const POLL: Duration = Duration::from_millis(1);
 /// Limits are raised out of reach but still counted. Webhooks may go to loopback. Connections may idle while 2 000 are opened.
-const SETTINGS: [(&str, &str); 8] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("SELLER_API__RATE_LIMIT__DEFAULT", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", "10000000"),
@@ -27,7 +27,6 @@ const SETTINGS: [(&str, &str); 8] = [
     ("SELLER_API__SERVER__KEEP_ALIVE", "10m"),
     // A worker would take the deliveries of another build's worker.
     ("SELLER_API__SERVER__WORKERS", "none"),
-    ("SELLER_API__DATABASE__POOL_SIZE", "16"),
     ("SELLER_API__LOG__FORMAT", "json"),
 ];
 
@@ -101,13 +100,11 @@ impl Database {
         cluster.sql("postgres", &create).await?;
         let url = cluster.url(name);
         program.output(&url, &["migrate"]).await?;
-        let generated = program.output(&url, &["admin", "keys", "generate"]).await?;
-        let mut words = generated.split_whitespace();
-        let key = words.find(|word| word.contains(':'));
+        let key = program.output(&url, &["admin", "keys", "generate"]).await?;
         Ok(Self {
             name: name.to_owned(),
             url,
-            key: key.context("no sealing key was generated")?.to_owned(),
+            key,
         })
     }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::Error;
 
 /// The oldest supported major version of PostgreSQL.
-pub const MINIMUM_VERSION: u32 = 15;
+pub(crate) const MINIMUM_VERSION: u32 = 15;
 
 /// The newest version whose standard folder is searched. A newer one is found only through `PATH`.
 const NEWEST_VERSION: u32 = 24;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::MINIMUM_VERSION;
+use crate::binaries::MINIMUM_VERSION;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

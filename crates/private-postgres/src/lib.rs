@@ -30,7 +30,7 @@ mod leftover;
 mod paths;
 mod server;
 
-pub use binaries::{Binaries, MINIMUM_VERSION};
+pub use binaries::Binaries;
 pub use cluster::{Cluster, Options};
 pub use error::Error;
 pub use paths::{Connection, lock_folder};

@@ -36,26 +36,17 @@ pub struct Slots {
 }
 
 impl Slots {
+    pub const DEFAULT_ATTEMPTS: u16 = 512;
+
     /// The default shares of this number of attempts: a quarter for one application.
     #[must_use]
     pub fn of(attempts: u16) -> Self {
         Self {
             attempts,
-            per_application: (attempts / 4).max(1),
-            failing_per_application: (attempts / 8).max(1),
-            ..Self::default()
-        }
-    }
-}
-
-impl Default for Slots {
-    fn default() -> Self {
-        Self {
-            attempts: 512,
             per_queue: 12,
             per_failing_queue: 2,
-            per_application: 128,
-            failing_per_application: 64,
+            per_application: (attempts / 4).max(1),
+            failing_per_application: (attempts / 8).max(1),
         }
     }
 }
@@ -89,7 +80,8 @@ pub struct Dispatch<'a> {
     pub slots: Slots,
 }
 
-/// Delivers until `stop` resolves. Then it begins nothing new and returns once all running attempts have ended and are recorded.
+/// Delivers until `stop` resolves. Then it claims nothing more and returns once all attempts, those of a claim under way included, have
+/// ended and are recorded.
 pub async fn deliver_webhooks<'a>(dispatch: Dispatch<'a>, stop: impl Future<Output = ()> + Send + 'a) {
     Worker::new(dispatch, stop).run().await;
 }

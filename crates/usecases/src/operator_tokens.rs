@@ -1,23 +1,13 @@
 //! Operator tokens, created and revoked on the command line, with an audit log entry.
 
 use accounts::{Action, NewOperatorToken};
-use kernel::{Invalid, Randomness};
+use kernel::Randomness;
 use oauth::{OperatorToken, SecretHash};
 use uuid::Uuid;
 
 use crate::{ActingOperator, Transaction, UnitOfWork, UnitOfWorkError, transact};
 
-const NAME_MAX: usize = 100;
-
-/// Checks a token's name, a label of 1 to 100 characters.
-pub fn operator_token_name(name: String) -> Result<String, Invalid> {
-    if name.trim().is_empty() || name.chars().count() > NAME_MAX {
-        return Err(Invalid::new(format!("must have 1 to {NAME_MAX} characters")));
-    }
-    Ok(name)
-}
-
-/// Creates a token, which is shown once, with a name that [`operator_token_name`] accepts.
+/// Creates a token, which is shown once, with a name that [`accounts::token_name`] accepts.
 pub async fn create_operator_token(
     units: &dyn UnitOfWork,
     randomness: &dyn Randomness,

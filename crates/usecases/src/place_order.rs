@@ -91,7 +91,7 @@ pub async fn place_order(
     Ok(Placed { id, number })
 }
 
-/// A number of ten characters that excludes easily confused ones.
+/// `SO-` and ten random characters, without easily confused letters.
 fn generated_number(randomness: &dyn Randomness) -> OrderNumber {
     const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     let characters = randomness.secret().into_iter().take(10);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use kernel::{Change, OfferId, SellerId, StoreError};
 use offers::OfferStore;
-use orders::{Delivery, OrderEvent, OrderRef, OrderStore, SellerOrder};
+use orders::{OrderEvent, OrderRef, OrderStore, SellerOrder};
 
 use crate::{Failure, failure::refuse};
 
@@ -44,7 +44,7 @@ pub async fn settle_order(
     let moved = parts.into_iter().map(|part| match step {
         Settlement::Pay => part.pay(now),
         Settlement::Cancel => part.cancel(now),
-        Settlement::Deliver => part.deliver(Delivery { at: None }, now),
+        Settlement::Deliver => part.deliver(now),
     });
     let changes = moved
         .collect::<Result<Vec<_>, _>>()

@@ -145,7 +145,7 @@ pub async fn sign_out_everywhere(accounts: &dyn AccountStore, by: ActingSeller) 
 }
 
 /// Logs a wrong password for an existing account.
-pub async fn log_failure(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
+pub async fn log_failed_sign_in(accounts: &dyn AccountStore, by: ActingSeller) -> Result<(), StoreError> {
     by.log(accounts, Action::SignInFailed, by.seller).await
 }
 

@@ -52,7 +52,7 @@ pub enum UnitOfWorkError {
     Unknown(#[source] StoreError),
 }
 
-/// An error of a unit of work; it may contain a lost transaction.
+/// An error of work in a transaction. It may mean that the transaction was rolled back in favour of another one.
 pub trait Repeatable: From<UnitOfWorkError> {
     /// True if repeating the same work from its start may succeed.
     fn is_repeatable(&self) -> bool;

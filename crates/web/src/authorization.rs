@@ -1,13 +1,11 @@
 //! Credentials in the `Authorization` header: a bearer token (RFC 6750 §2.1), or client id and secret as HTTP Basic (RFC 7617 §2, RFC 6749
 //! §2.3.1).
 
-use std::borrow::Cow;
-
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::form::percent_decode;
+use crate::form::form_decode;
 
 /// The credentials that a client presents.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,13 +27,9 @@ pub fn basic(value: &str) -> Option<ClientCredentials> {
     let text = String::from_utf8(decoded).ok()?;
     let (client_id, secret) = text.split_once(':')?;
     Some(ClientCredentials {
-        client_id: plain(client_id)?,
-        secret: plain(secret)?,
+        client_id: form_decode(client_id)?,
+        secret: form_decode(secret)?,
     })
-}
-
-fn plain(part: &str) -> Option<String> {
-    percent_decode(&part.replace('+', " ")).map(Cow::into_owned)
 }
 
 /// The unverified bearer token, if there is a single `Authorization` header with the scheme `Bearer`. The scheme is case-insensitive; a

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::panic::AssertUnwindSafe;
 
+use actix_web::HttpResponse;
 use futures_util::FutureExt;
 use kernel::{CommitError, LOST_CLAIM, StoreError, error_chain};
 use thiserror::Error;
@@ -94,9 +95,9 @@ impl Error {
         self.0.problem.retry_after_seconds()
     }
 
-    /// The problem for the client, and whether the connection is closed after it.
-    pub(crate) fn into_problem(self) -> (Problem, bool) {
-        (self.0.problem, self.0.closes)
+    /// The response, and whether the connection is closed after it.
+    pub(crate) fn into_response(self, trace_id: &TraceId) -> (HttpResponse, bool) {
+        (self.0.problem.into_response(trace_id), self.0.closes)
     }
 }
 

@@ -20,12 +20,8 @@ impl Form {
     /// Parses a form body, or a query string that is encoded as a form.
     pub fn parse(text: &[u8]) -> Result<Self, InvalidForm> {
         let text = std::str::from_utf8(text).map_err(|_| InvalidForm)?;
-        let pairs = text.split('&').filter(|pair| !pair.is_empty());
-        let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-        pairs
-            .map(|(name, value)| Ok((decode(name)?, decode(value)?)))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let pairs = raw_pairs(text).map(|(name, value)| Some((form_decode(name)?, form_decode(value)?)));
+        pairs.collect::<Option<_>>().map(Self).ok_or(InvalidForm)
     }
 
     /// The first value of this name; it may be empty.
@@ -55,13 +51,20 @@ impl std::fmt::Debug for Form {
     }
 }
 
-fn decode(text: &str) -> Result<String, InvalidForm> {
+/// The pairs of a form or a query string, not decoded. Empty ones are skipped.
+pub fn raw_pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+/// The decoded name or value of a form; `None` as in [`percent_decode`].
+pub fn form_decode(text: &str) -> Option<String> {
     let spaced = if text.contains('+') {
         Cow::Owned(text.replace('+', " "))
     } else {
         Cow::Borrowed(text)
     };
-    percent_decode(&spaced).map(Cow::into_owned).ok_or(InvalidForm)
+    percent_decode(&spaced).map(Cow::into_owned)
 }
 
 /// The decoded text; `None` if a `%` is not followed by two hexadecimal digits, or the result is invalid UTF-8 or contains NUL. Borrows if

@@ -47,7 +47,16 @@ pub enum Json {
 impl Json {
     /// Parses one JSON text (RFC 8259) to its end.
     pub fn parse(text: &[u8]) -> Result<Self, JsonError> {
-        parse(text)
+        let text = std::str::from_utf8(text).map_err(|_| JsonError::NotUtf8)?;
+        if text.starts_with('\u{feff}') {
+            return Err(JsonError::ByteOrderMark);
+        }
+        if text.trim_ascii().is_empty() {
+            return Err(JsonError::Empty);
+        }
+        let whole: &RawValue =
+            serde_json::from_str(text).map_err(|error| JsonError::Syntax(error.to_string()))?;
+        value(whole.get(), MAX_DEPTH)
     }
 
     /// The kind of value, with its article: "a string".
@@ -134,19 +143,6 @@ impl From<JsonError> for Violations {
     fn from(error: JsonError) -> Self {
         Entry::from(error).into()
     }
-}
-
-fn parse(text: &[u8]) -> Result<Json, JsonError> {
-    let text = std::str::from_utf8(text).map_err(|_| JsonError::NotUtf8)?;
-    if text.starts_with('\u{feff}') {
-        return Err(JsonError::ByteOrderMark);
-    }
-    if text.trim_ascii().is_empty() {
-        return Err(JsonError::Empty);
-    }
-    let whole: &RawValue =
-        serde_json::from_str(text).map_err(|error| JsonError::Syntax(error.to_string()))?;
-    value(whole.get(), MAX_DEPTH)
 }
 
 /// `levels`: the number of further levels of nesting allowed.

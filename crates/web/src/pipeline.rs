@@ -35,10 +35,7 @@ pub async fn answer<L: Listener>(
     .await;
     let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(reply) => (reply.into_response(&trace_id), false),
-        Err(error) => {
-            let (problem, closes) = error.logged(&trace_id, route).into_problem();
-            (problem.into_response(&trace_id), closes)
-        }
+        Err(error) => error.logged(&trace_id, route).into_response(&trace_id),
     };
     listener.finish(context, &mut response);
     if let RouteMatch::Route(route, _) = found

@@ -115,9 +115,8 @@ impl Problem {
         }
     }
 
-    /// 429; `retry_after` in seconds, at least 1 (contract: Limits).
+    /// 429; `retry_after` in seconds (contract: Limits).
     pub fn rate_limited(retry_after: u32) -> Self {
-        let retry_after = retry_after.max(1);
         let message = format!("The application's request limit is used up. Retry in {retry_after} s.");
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }

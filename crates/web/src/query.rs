@@ -27,9 +27,10 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
+use kernel::PAGE_MAX;
 
 use crate::decode::{Shape, one_of};
-use crate::form::percent_decode;
+use crate::form::{percent_decode, raw_pairs};
 use crate::openapi::Parameter;
 use crate::problem::Entry;
 use crate::timestamps;
@@ -37,9 +38,6 @@ use crate::violations::{Message, Violations};
 
 /// The page size without `limit` (contract: Limits).
 pub const DEFAULT_LIMIT: u16 = 50;
-
-/// The largest page size (contract: Limits).
-pub const MAX_LIMIT: u16 = 200;
 
 /// The query parameters of one request while they are read.
 pub struct Query<'a> {
@@ -73,9 +71,9 @@ pub fn read<'a, T>(
 }
 
 impl<'a> Query<'a> {
-    /// `limit`: any integer, clamped to 1 to [`MAX_LIMIT`]; [`DEFAULT_LIMIT`] if absent (D17).
+    /// `limit`: any integer, clamped to 1 to [`PAGE_MAX`]; [`DEFAULT_LIMIT`] if absent (D17).
     pub fn limit(&mut self) -> u16 {
-        self.clamped("limit", 1..=MAX_LIMIT, DEFAULT_LIMIT)
+        self.clamped("limit", 1..=PAGE_MAX, DEFAULT_LIMIT)
     }
 
     /// Any integer, clamped to this range; `default` if absent (D17).
@@ -150,8 +148,7 @@ impl<'a> Query<'a> {
 
     fn split(&mut self, raw: &'a str) {
         let mut twice: Vec<&'static str> = Vec::new();
-        for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
-            let (raw_name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        for (raw_name, value) in raw_pairs(raw) {
             let name = percent_decode(raw_name);
             let known = name
                 .as_deref()

@@ -123,10 +123,7 @@ impl Request {
             .and_then(|()| response.map_err(Error::from));
         let (response, closes) = match response {
             Ok(response) => (response, false),
-            Err(error) => {
-                let (problem, closes) = error.into_problem();
-                (problem.into_response(&self.trace_id), closes)
-            }
+            Err(error) => error.into_response(&self.trace_id),
         };
         self.end(response, route, closes)
     }

@@ -62,11 +62,6 @@ impl RequestSpan {
         work.instrument(self.0.clone())
     }
 
-    /// Runs `say` in the span.
-    pub fn within<T>(&self, say: impl FnOnce() -> T) -> T {
-        self.0.in_scope(say)
-    }
-
     /// Records the application of the request.
     pub(crate) fn record_client(&self, client_id: impl std::fmt::Display) {
         self.0.record("client_id", display(client_id));
@@ -74,7 +69,7 @@ impl RequestSpan {
 
     /// Ends the span even if work of the request goes on; `last` runs in it first.
     pub fn end(&self, method: &Method, route: &str, status: StatusCode, last: impl FnOnce()) {
-        self.within(last);
+        self.0.in_scope(last);
         if self.0.is_disabled() {
             return;
         }

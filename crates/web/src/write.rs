@@ -269,7 +269,7 @@ async fn release<L: Listener>(state: &Arc<L>, claim: &Claim, deadline: Deadline)
     let released = deadline.at_least(RELEASE_TIMEOUT).run(releasing).await;
     let released = released.map(|ended| ended.map_err(StoreError::unexpected).and_then(|done| done));
     if let Ok(Err(error)) = released {
-        tracing::debug!(%error, "an idempotency key was not given back");
+        tracing::debug!(%error, "the claim on an idempotency key was not released");
     }
 }
 

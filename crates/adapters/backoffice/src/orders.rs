@@ -306,7 +306,7 @@ impl Write<BackOffice> for ShipOrder {
 
 fn shipment() -> impl FieldSet<Values = (Option<SellerId>, Carrier, TrackingNumber)> {
     (
-        nullable("seller_id", text().checked(rule(|id: String| id.parse()))),
+        nullable("seller_id", id()),
         required("carrier", one_of(&Carrier::ALL, Carrier::as_str)),
         required("tracking_number", text().checked(rule(TrackingNumber::new))),
     )

@@ -23,7 +23,7 @@ pub enum Access {
     Open,
     /// A caller with an operator token.
     Read,
-    /// A caller with one that is not for reading alone.
+    /// A caller with an operator token that is not read-only.
     Write,
 }
 

@@ -23,7 +23,7 @@ use crate::{
         poczta_polska::{PocztaLogin, PocztaPolska},
         ups::Ups,
     },
-    client::{Auth, RateLimitedClient},
+    client::{Auth, CarrierClient},
     http::{Http, Response, secret_header},
     oauth::ClientCredentials,
     tokens::{TokenCache, TokenSource},
@@ -31,7 +31,7 @@ use crate::{
 
 /// The clients of the configured carriers.
 pub struct Carriers {
-    clients: BTreeMap<Carrier, RateLimitedClient>,
+    clients: BTreeMap<Carrier, CarrierClient>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ impl Carriers {
                 Carrier::Fedex => (Box::new(Fedex), bearer(ClientCredentials::form(account))),
                 Carrier::Other => continue,
             };
-            let client = RateLimitedClient::new(carrier, api, account.base_url.clone(), auth, http.clone());
+            let client = CarrierClient::new(carrier, api, account.base_url.clone(), auth, http.clone());
             clients.insert(carrier, client);
         }
         Ok(Self { clients })

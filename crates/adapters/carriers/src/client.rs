@@ -36,7 +36,7 @@ pub(crate) enum Auth {
     Token(HeaderName, Arc<TokenCache>),
 }
 
-pub(crate) struct RateLimitedClient {
+pub(crate) struct CarrierClient {
     carrier: Carrier,
     api: Box<dyn Api>,
     base_url: Url,
@@ -46,7 +46,7 @@ pub(crate) struct RateLimitedClient {
     http: Http,
 }
 
-impl RateLimitedClient {
+impl CarrierClient {
     pub(crate) fn new(carrier: Carrier, api: Box<dyn Api>, base_url: Url, auth: Auth, http: Http) -> Self {
         Self {
             carrier,

@@ -49,7 +49,7 @@ impl Http {
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .no_proxy()
-            // `RateLimitedClient` retries, since it knows the deadline.
+            // `CarrierClient` retries, since it knows the deadline.
             .retry(reqwest::retry::never())
             .build()?;
         Ok(Self {

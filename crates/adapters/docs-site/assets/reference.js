@@ -24,7 +24,7 @@ const start = async () => {
     hideModels: true,
     persistAuth: false,
     defaultOpenAllTags: true,
-    // The site links to these anchors (`Operation` in src/site.rs).
+    // The site links to these anchors (`operations` in src/site.rs).
     generateTagSlug: (tag) => tag.name,
     generateOperationSlug: (operation) => operation.operationId,
     generateWebhookSlug: (webhook) => webhook.name,

@@ -11,7 +11,7 @@ const CHANGELOG: &str = "Changelog";
 const OPERATIONS: &str = "Running the service";
 const BACKGROUND: &str = "Background";
 
-/// Sections whose pages come last in search results.
+/// Sections whose pages rank lower in search results.
 pub(crate) const ASIDE: [&str; 3] = [CHANGELOG, OPERATIONS, BACKGROUND];
 
 /// Who reads the site.

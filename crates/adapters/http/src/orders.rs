@@ -107,10 +107,10 @@ impl Read<Public> for ListOrders {
 view! {
     /// A seller's part of an order with the selected fields.
     OrderView of order: SellerOrder, named "Order",
-        "An order as far as it is the seller's: of several sellers' items, its own alone."
+        "The seller's part of an order. If an order has items of several sellers, each sees only its own."
     {
         "id": uuid() => order.id.uuid(),
-        "order_number": string().describe("What people call the order by. It may stand in a path in the place of the id.")
+        "order_number": string().describe("The number that people use for the order. Paths accept it in place of the id.")
             .example("ZAM-1-1001") => order.number.as_str(),
         "status": status().describe("That of the seller's items.") => order.status().as_str(),
         "payment_status": payment_status() => order.payment_status().as_str(),
@@ -125,7 +125,7 @@ view! {
             => shown(order, order.buyer.as_ref()).map(BuyerView::of),
         "shipping_address": AddressView::schema().or_null().describe(PERSONAL)
             => shown(order, order.shipping_address.as_ref()).map(AddressView::of),
-        "items": array(ItemView::schema()).describe("The seller's own items alone.")
+        "items": array(ItemView::schema()).describe("Only the seller's own items.")
             => order.items.iter().map(|item| ItemView::of(item, order.status())).collect::<Vec<_>>(),
         "is_test": boolean().describe("Test orders are in no list.") => order.is_test,
         "updated_at": date_time().describe("Moves with every other field.") => Timestamp::new(order.updated_at),

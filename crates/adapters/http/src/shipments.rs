@@ -125,7 +125,7 @@ fn new_shipment() -> impl Shape<Value = NewShipment> {
     object((
         required(
             "carrier",
-            one_of(&Carrier::ALL, Carrier::as_str).map_schema(|schema| schema.named("Carrier")),
+            one_of(&Carrier::ALL, Carrier::as_str).map_schema(|_| carrier()),
         ),
         required("tracking_number", number),
         optional("item_ids", item_ids()),
@@ -145,7 +145,7 @@ fn item_ids() -> impl Shape<Value = Vec<String>> {
         if seen.borrow_mut().insert(id.clone()) {
             Some(id)
         } else {
-            place.refuse("This id is there twice.")
+            place.refuse("This id is listed twice.")
         }
     });
     list(id).at_least(1).at_most(MAX_ITEMS).map_schema(|schema| {

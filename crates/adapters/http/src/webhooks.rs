@@ -199,7 +199,9 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionReque
     });
     let url = url.map_schema(|schema| {
         let schema = schema.with("format", "uri").with("maxLength", MAX_URL_LENGTH);
-        schema.describe("HTTPS, with a host that resolves to public addresses alone, without user information and fragment.")
+        schema.describe(
+            "HTTPS, with a host that resolves only to public addresses; no user information, no fragment.",
+        )
     });
     let event = one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
     let events = list(event).at_least(1);
@@ -214,7 +216,7 @@ fn problem(refusal: Refusal) -> Problem {
         // The message does not say why, so that it reveals no names of the internal network.
         Refusal::Host => Entry::validation(
             "url",
-            "Must have a host that resolves, and to public addresses alone.",
+            "Must have a host that resolves, and only to public addresses.",
         )
         .into(),
         Refusal::Limit => Problem::new(

@@ -65,7 +65,7 @@ impl Fields {
     }
 
     /// Whether the form has the CSRF token of this browser.
-    pub(crate) fn have_token_of(&self, browser: &BrowserSecret) -> bool {
+    pub(crate) fn has_csrf_token_of(&self, browser: &BrowserSecret) -> bool {
         browser.is_csrf_token(self.get("csrf"))
     }
 

@@ -134,7 +134,7 @@ async fn read_form(
     let form = Form::parse(&bytes).map_err(|_| Refusal::Malformed)?;
     let fields = Fields::new(form).ok_or(Refusal::Malformed)?;
     match presented {
-        Some(browser) if fields.have_token_of(browser) => Ok(fields),
+        Some(browser) if fields.has_csrf_token_of(browser) => Ok(fields),
         _ => Err(Refusal::StaleForm),
     }
 }

@@ -44,7 +44,7 @@ pub(crate) enum Refusal {
     /// The one-time result was already shown, or never existed.
     ShownBefore,
     /// The maximum number of passwords is already waiting to be compared.
-    Crowded,
+    HasherBusy,
     /// The store is unavailable.
     Unavailable(Cause),
     /// A defect.
@@ -72,7 +72,7 @@ impl Refusal {
         if let Some(cause) = self.cause() {
             log_failure(trace_id, route, cause);
         }
-        if matches!(self, Self::Crowded) {
+        if matches!(self, Self::HasherBusy) {
             meters::count_decision("password_hashes", "refused");
         }
         let (status, answer) = match &self {
@@ -93,7 +93,7 @@ impl Refusal {
         let mut response = answer.unwrap_or_else(|_| response::empty(status, trace_id));
         let seconds = match self {
             Self::TooMany(quota) => Some(quota.retry_after()),
-            Self::Unavailable(_) | Self::Crowded => Some(1),
+            Self::Unavailable(_) | Self::HasherBusy => Some(1),
             _ => None,
         };
         if let Some(seconds) = seconds {
@@ -121,7 +121,7 @@ impl Refusal {
             Self::DeadLink => (StatusCode::GONE, t.dead_link),
             Self::FormUsed(_) => (StatusCode::CONFLICT, t.form_used),
             Self::ShownBefore => (StatusCode::GONE, t.shown_before),
-            Self::Unavailable(_) | Self::Crowded => (StatusCode::SERVICE_UNAVAILABLE, t.unavailable),
+            Self::Unavailable(_) | Self::HasherBusy => (StatusCode::SERVICE_UNAVAILABLE, t.unavailable),
             Self::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, t.failed),
         };
         (status, title, text.into())
@@ -162,7 +162,7 @@ impl Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(cause) if cause.is::<HasherBusy>() => Self::Crowded,
+            StoreError::Unavailable(cause) if cause.is::<HasherBusy>() => Self::HasherBusy,
             StoreError::Unavailable(_) => Self::Unavailable(error.into()),
             other => Self::Failed(other.into()),
         }

@@ -7,8 +7,8 @@ pub(crate) mod usage;
 use std::net::IpAddr;
 
 use accounts::{
-    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, OperatorTokenRow,
-    OperatorTokens, PasswordHash, Seller, SellerReader, Session,
+    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller,
+    OperatorTokenRecord, OperatorTokens, PasswordHash, Seller, SellerReader, Session,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 use crate::{
     connection::pool::Autocommit,
-    mails::{account_mail, microseconds},
+    mails::account_mail,
     rate_limits,
-    sql::{row, sql},
+    sql::{microseconds, row, sql},
     unit_of_work::{Tx, expect_rows},
     webhooks::{SubscriptionsOf, end_subscriptions},
 };
@@ -90,7 +90,7 @@ row! {
     }
 }
 
-impl From<OperatorRow> for OperatorTokenRow {
+impl From<OperatorRow> for OperatorTokenRecord {
     fn from(row: OperatorRow) -> Self {
         Self {
             id: row.id,
@@ -110,7 +110,7 @@ pub(crate) struct StoredOperatorTokens(pub(crate) Autocommit);
 #[async_trait]
 impl OperatorTokens for StoredOperatorTokens {
     /// The use is committed asynchronously: a crash may lose the last one.
-    async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError> {
+    async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRecord>, StoreError> {
         let valid = sql!(OperatorRow:
             "with clock as materialized (select at, mode \
                from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
@@ -120,14 +120,14 @@ impl OperatorTokens for StoredOperatorTokens {
              used as (update operator_tokens o set used_at = clock.at from clock cross join valid v \
                where o.id = v.id and (o.used_at is null or o.used_at <= clock.at - interval '1 minute')) \
              select id, name, created_at, revoked_at, used_at, expires_at, read_only from valid");
-        Ok(self.0.row(valid).await?.map(OperatorTokenRow::from))
+        Ok(self.0.row(valid).await?.map(OperatorTokenRecord::from))
     }
 
-    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError> {
+    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError> {
         let all = sql!(OperatorRow:
             "select id, name, created_at, revoked_at, used_at, expires_at, read_only from operator_tokens order by created_at, id");
         let rows = self.0.rows(all).await?;
-        Ok(rows.into_iter().map(OperatorTokenRow::from).collect())
+        Ok(rows.into_iter().map(OperatorTokenRecord::from).collect())
     }
 }
 
@@ -169,8 +169,8 @@ impl AccountStore for Tx {
         self.execute(end).await.map(drop)
     }
 
-    async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError> {
-        let spared = but.as_ref().map_or(&[][..], |but| but.bytes().as_slice());
+    async fn end_sessions(&self, seller: SellerId, except: Option<SecretHash>) -> Result<(), StoreError> {
+        let spared = except.as_ref().map_or(&[][..], |hash| hash.bytes().as_slice());
         // Links first: this waits for a transaction that is using one, so that the session it opened is visible below.
         self.execute(sql!((): "delete from links where seller_id = ", seller.uuid(), ""))
             .await?;

@@ -118,7 +118,7 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
     }
 }
 
-/// Batches the questions of one server thread. Its task and its connection live on the runtime of the first caller. If
+/// Batches the questions of its callers: of one server thread, or for changes of offers of the whole process. Its task and its connection live on the runtime of the first caller. If
 /// that runtime has ended, the next caller starts them again.
 pub(crate) struct Batcher<G: BatchQuery> {
     query: Arc<G>,

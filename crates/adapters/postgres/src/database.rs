@@ -174,7 +174,7 @@ impl Database {
         })
     }
 
-    /// Sets the sealer of stored idempotent responses. Without it, none can be stored or returned.
+    /// Sets the sealer of stored values: idempotent responses, webhook secrets, links in mails. Without it, none can be stored or opened.
     #[must_use]
     pub fn with_sealer(mut self, sealer: Arc<dyn Sealer>) -> Self {
         self.tools.sealing = Sealing::with(sealer);
@@ -351,7 +351,7 @@ impl Database {
         Arc::new(StoredOperatorTokens(self.autocommit("operator_tokens")))
     }
 
-    /// Counts calls of the OAuth endpoints; one per server thread, as with [`Self::gate`].
+    /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
         Arc::new(Rates::new(&self.connector))
     }

@@ -156,7 +156,7 @@ impl BatchQuery for Requests {
     ) -> QueryResult<Vec<Result<Option<Admission>, StoreError>>> {
         let batch = Batch::of(tokens);
         let tokens = || batch.distinct.iter().map(|(token, _)| token);
-        let admit = sql!((Option<i64>, Option<LiveRow>, Uuid, Option<i64>, DateTime<Utc>, DateTime<Utc>):
+        let admit = sql!(Returned:
             "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
                from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
              live as materialized (select k.n, k.times, caller.* from clock cross join unnest((select ",

@@ -16,7 +16,7 @@ use crate::{
     },
     sealing::Sealing,
     sql::{row, sql},
-    unit_of_work::{TRANSACTION_MAX, Tx, Write},
+    unit_of_work::{BEGIN, TRANSACTION_MAX, Tx, Write},
 };
 
 /// How long a claim waits for a locked row: only the end of a transaction locks it, which normally takes less.
@@ -166,8 +166,7 @@ impl StoredClaims {
              on conflict (seller_id, key) do update set fence = t.fence returning fence, fingerprint, status, body");
         let link = self.connector.open().await?;
         let mut connection = link.connection();
-        let begin = "begin isolation level read committed read write";
-        connection.batch_execute(begin).await.map_err(store_error)?;
+        connection.batch_execute(BEGIN).await.map_err(store_error)?;
         let row = read.get_result::<ClaimRow>(&mut connection).await;
         let row = row.map_err(store_error)?;
         // Closing the connection would roll back as well, but later.

@@ -11,21 +11,9 @@ use crate::{
     connection::pool::Autocommit,
     orders::{order_number, parse_carrier, parse_tracking_number},
     sealing::Sealing,
-    sql::{row, sql},
+    sql::{microseconds, readable, row, sql},
     unit_of_work::{Write, changing},
 };
-
-/// A time span in microseconds for SQL, saturating at about 292 000 years.
-pub(crate) fn microseconds(span: TimeDelta) -> i64 {
-    span.num_microseconds().unwrap_or(i64::MAX)
-}
-
-/// The leased rows that can be read. An unreadable row is logged and skipped: returned as an error, it would block all
-/// rows leased with it, again and again.
-pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
-    let log = |error: &StoreError| tracing::error!(error = %error, "a row of a queue is left out");
-    rows.filter_map(|row| row.inspect_err(log).ok()).collect()
-}
 
 /// A mail's next step for SQL: a word, and the microseconds until the next attempt.
 fn step_columns(next: MailStep) -> (&'static str, Option<i64>) {

@@ -9,9 +9,8 @@ use uuid::Uuid;
 
 use crate::{
     connection::pool::Autocommit,
-    mails::{microseconds, readable},
     orders::{parse_carrier, parse_tracking_number},
-    sql::{row, sql},
+    sql::{microseconds, readable, row, sql},
     unit_of_work::{Tx, Write, changing, changing_any},
 };
 

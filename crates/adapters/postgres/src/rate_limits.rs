@@ -34,7 +34,7 @@ fn count((used, window_start, counted_at): Counted) -> Result<Count, StoreError>
 
 /// Counts one action in the action's transaction, so that both are stored or neither.
 pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
-    let counted = sql!((i64, DateTime<Utc>, DateTime<Utc>):
+    let counted = sql!(Counted:
         "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start from (select api_now() as at) present), \
          counted as (insert into rate_windows as w (window_start, kind, subject, used) \
            select window_start, ", limiter.code(), ", ", subject.uuid(),
@@ -44,7 +44,7 @@ pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Res
     count(counted.ok_or_else(|| StoreError::unexpected("a count is missing"))?)
 }
 
-/// Counts calls of the OAuth endpoints: all in flight on one server thread in one statement.
+/// Counts calls of the OAuth endpoints and attempts to sign in: all in flight on one server thread in one statement.
 pub(crate) struct Rates(Batcher<Calls>);
 
 impl Rates {

@@ -9,8 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     layout::Layout,
-    mails::microseconds,
-    sql::{column, row, sql},
+    sql::{column, microseconds, row, sql},
     unit_of_work::Tx,
 };
 
@@ -87,12 +86,11 @@ macro_rules! delete_expired {
 
 /// Deletes one batch of credentials and panel data in the caller's transaction.
 pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
-    let batch = BATCH;
     let rate_windows = tx
         .execute(sql!(():
             "delete from rate_windows where (window_start, kind, subject) in (select window_start, kind, subject \
                from rate_windows where window_start < (select api_now()) - interval '10 minutes' \
-               order by window_start, kind, subject limit ", batch, " for update skip locked)"))
+               order by window_start, kind, subject limit ", BATCH, " for update skip locked)"))
         .await?;
     let credentials = [
         tx.rows(delete_expired!("access_tokens")).await?,
@@ -107,7 +105,7 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
     // family without either never gets another one, so nothing can be inserted concurrently.
     let families = tx.row(sql!(i64:
         "with revoked as (select id from families where revoked_at < (select api_now()) - interval '1 hour' \
-           order by revoked_at limit ", batch, " for update skip locked), \
+           order by revoked_at limit ", BATCH, " for update skip locked), \
          expired as (select id from revoked union select f.id from families f where f.id = any(", emptied,
         ") and not exists (select from access_tokens t where t.family_id = f.id) \
              and not exists (select from refresh_tokens t where t.family_id = f.id) \
@@ -128,7 +126,6 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
 }
 
 async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
-    let batch = BATCH;
     Ok([
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
         tx.execute(delete_older!("sessions", "hash", "seen_at", "9 hours")).await?,
@@ -140,46 +137,45 @@ async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
         tx.execute(sql!(():
             "update flashes set sealed = null where (session_hash, form) in (select session_hash, form from flashes \
                where sealed is not null and created_at < (select api_now()) - interval '1 hour' order by created_at limit ",
-            batch, " for update skip locked)")).await?,
+            BATCH, " for update skip locked)")).await?,
         // Mails whose link expired before they could be sent: the link need not be stored any longer.
         tx.execute(sql!(():
             "update account_mails set due_at = null, dead_at = api_now(), url = null, fence = null where id in (select id \
                from account_mails where due_at < (select api_now()) - interval '1 hour' \
-                 and expires_at < (select api_now()) - interval '1 hour' order by due_at limit ", batch,
+                 and expires_at < (select api_now()) - interval '1 hour' order by due_at limit ", BATCH,
             " for update skip locked)")).await?,
         tx.execute(sql!(():
             "delete from account_mails where id in (select id from account_mails where due_at is null \
                and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
-            batch, " for update skip locked)")).await?,
+            BATCH, " for update skip locked)")).await?,
         tx.execute(delete_older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?,
         // Ids rise with time: the first rows are examined, and no index by time is needed.
         tx.execute(sql!(():
             "delete from audit_log where id in (select id from (select id, at from audit_log order by id limit ",
-            batch, ") oldest where at < (select api_now()) - interval '400 days')")).await?,
+            BATCH, ") oldest where at < (select api_now()) - interval '400 days')")).await?,
     ])
 }
 
 /// Deletes one batch of records in the caller's transaction.
 pub(crate) async fn clear_records(tx: &Tx) -> Result<ClearedRecords, StoreError> {
-    let batch = BATCH;
     // Claims are found by their start, since their end moves. A completed claim ends 24 hours after its completion; the
     // extra hour allows for clock differences and late requests.
     let claims = tx.execute(sql!(():
         "delete from idempotency where (seller_id, key) in (select seller_id, key from idempotency \
            where created_at < (select api_now()) - interval '25 hours' and expires_at < (select api_now()) - interval '1 hour' \
-           order by created_at limit ", batch, " for update skip locked)")).await?;
+           order by created_at limit ", BATCH, " for update skip locked)")).await?;
     // The feed's order is the order of time, apart from long transactions: the first rows are examined, and no index by
     // time is needed.
     let changes = tx
         .execute(sql!(():
             "delete from changes where (seller_id, id) in (select seller_id, id from \
-               (select seller_id, id, at from changes order by xid, id limit ", batch,
+               (select seller_id, id, at from changes order by xid, id limit ", BATCH,
             ") oldest where at < (select api_now()) - interval '30 days')"))
         .await?;
     let mails = tx.execute(sql!(():
         "delete from mails where id in (select id from mails where due_at is null \
            and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
-        batch, " for update skip locked)")).await?;
+        BATCH, " for update skip locked)")).await?;
     let (deliveries, more_deliveries) = clear_deliveries(tx).await?;
     Ok(ClearedRecords {
         claims,
@@ -230,10 +226,9 @@ impl Position {
 /// hundred it keeps, and needs no index of its own. The id of thirty days ago is that timestamp with all random bits
 /// zero.
 async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
-    let (key, batch, queues) = (POSITION_KEY, BATCH, QUEUES);
     let stored = tx
         .row(sql!(String:
-            "select value from instance where key = ", key, ""))
+            "select value from instance where key = ", POSITION_KEY, ""))
         .await?;
     let position = stored.as_deref().and_then(Position::parse).unwrap_or_default();
     let clear = sql!(ClearedRow:
@@ -243,7 +238,7 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
         position.seller, ", ", position.subscription, ") order by seller_id, subscription_id limit 1) \
            union all select d.seller_id, d.subscription_id, l.n + 1 from queue l cross join lateral (\
              select seller_id, subscription_id from deliveries where (seller_id, subscription_id) > (l.seller_id, l.subscription_id) \
-             order by seller_id, subscription_id limit 1) d where l.n < ", queues,
+             order by seller_id, subscription_id limit 1) d where l.n < ", QUEUES,
         "), expired as materialized (select d.seller_id, d.subscription_id, d.id from queue l cross join age \
            left join subscriptions s on s.seller_id = l.seller_id and s.id = l.subscription_id \
            cross join lateral (select x.seller_id, x.subscription_id, x.id from deliveries x where x.seller_id = l.seller_id \
@@ -251,11 +246,11 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
                and x.id < least(age.id, coalesce((select h.id from deliveries h where h.seller_id = l.seller_id \
                  and h.subscription_id = l.subscription_id order by h.id desc offset 99 limit 1), '00000000-0000-0000-0000-000000000000')))) \
              order by x.id limit 1000) d \
-           where l.n < ", queues, " order by d.seller_id, d.subscription_id, d.id limit ", batch,
+           where l.n < ", QUEUES, " order by d.seller_id, d.subscription_id, d.id limit ", BATCH,
         "), cleared as (delete from deliveries d using expired x where d.seller_id = x.seller_id \
              and d.subscription_id = x.subscription_id and d.id = x.id), \
-         size as (select count(*) as rows, count(*) >= ", batch, " as full from expired), \
-         next as (select seller_id, subscription_id from queue where n = ", queues,
+         size as (select count(*) as rows, count(*) >= ", BATCH, " as full from expired), \
+         next as (select seller_id, subscription_id from queue where n = ", QUEUES,
         "), last as (select seller_id, subscription_id from expired order by seller_id desc, subscription_id desc limit 1) \
          select z.rows, z.full, case when z.full then l.seller_id else n.seller_id end, \
            case when z.full then l.subscription_id else n.subscription_id end \
@@ -268,7 +263,7 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
     let value = next.unwrap_or_default().to_string();
     if stored.as_ref() != Some(&value) {
         tx.execute(sql!(():
-            "insert into instance (key, value) values (", key, ", ", value.as_str(),
+            "insert into instance (key, value) values (", POSITION_KEY, ", ", value.as_str(),
             ") on conflict (key) do update set value = excluded.value, set_at = api_now()"))
             .await?;
     }
@@ -278,12 +273,11 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
 
 /// Erases the buyers of one batch of orders in the caller's transaction. Skips orders that another transaction is erasing.
 pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
-    let batch = ORDERS;
     let locked = tx
         .rows(sql!((Uuid, Option<Vec<Uuid>>):
             "select order_id, sellers from orders where buyer_erased_at is null \
                and created_at < (select api_now()) - ", microseconds(age),
-            " * interval '1 microsecond' order by created_at limit ", batch, " for no key update skip locked"))
+            " * interval '1 microsecond' order by created_at limit ", ORDERS, " for no key update skip locked"))
         .await?;
     let orders = column(&locked, |(order, _)| *order);
     let orders = orders.as_slice();

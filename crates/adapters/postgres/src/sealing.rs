@@ -1,4 +1,4 @@
-//! Sealing of stored idempotent responses, and of links in queued mails.
+//! Sealing of stored idempotent responses and of links in queued mails; the sealer for webhook secrets.
 
 use std::{fmt, sync::Arc};
 

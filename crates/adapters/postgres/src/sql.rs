@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     QueryResult,
     pg::Pg,
@@ -13,7 +13,21 @@ use diesel::{
     serialize::ToSql,
     sql_types::{self, HasSqlType},
 };
+use kernel::StoreError;
 use uuid::Uuid;
+
+/// A time span in microseconds for SQL, saturating at about 292 000 years.
+pub(crate) fn microseconds(span: TimeDelta) -> i64 {
+    span.num_microseconds().unwrap_or(i64::MAX)
+}
+
+/// The leased rows that can be read. An unreadable row is logged and skipped: returned as an error, it would block all
+/// rows leased with it, again and again.
+pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
+    let log =
+        |error: &StoreError| tracing::error!(error = %error, "an unreadable row of a queue was skipped");
+    rows.filter_map(|row| row.inspect_err(log).ok()).collect()
+}
 
 /// Builds a statement from text with interleaved values, with its row type in front:
 /// `sql!((Uuid, i64): "select id, seen from t where owner = ", owner, " and seen > ", seen, "")`.

@@ -42,6 +42,8 @@ use crate::{
     sql::{Returns, sql},
 };
 
+/// READ COMMITTED, whatever the default of role or server is.
+pub(crate) const BEGIN: &str = "begin isolation level read committed read write";
 /// Maximum duration of a transaction.
 pub(crate) const TRANSACTION_MAX: Duration = Duration::from_secs(10);
 /// How long a transaction waits for a row lock: longer than another one usually holds it.
@@ -99,7 +101,7 @@ impl Units {
     async fn open(&self, connection: &AsyncPgConnection) -> Result<DateTime<Utc>, StoreError> {
         let statement = milliseconds(self.statement_timeout);
         let lock = milliseconds(LOCK_TIMEOUT.min(self.statement_timeout));
-        let mut opening = vec!["begin isolation level read committed read write".to_owned()];
+        let mut opening = vec![BEGIN.to_owned()];
         if self.tools.layout == Layout::Citus {
             // Citus passes SET LOCAL on to the workers, and not set_config. It passes on the whole text that the command is part of.
             opening.extend([

@@ -1,7 +1,6 @@
 //! The exporter: OTLP over HTTP, with a metric of exported spans and a log line when exports start or stop failing.
 
 use std::{
-    error::Error,
     fmt,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -102,13 +101,9 @@ impl Exporter {
         let was_failing = self.is_failing.swap(outcome.is_err(), Ordering::Relaxed);
         match outcome {
             Err(error) if !was_failing => {
-                let cause = match error.source() {
-                    Some(cause) => format!("{error}: {cause}"),
-                    None => error.to_string(),
-                };
                 tracing::warn!(
                     endpoint = %self.endpoint,
-                    cause,
+                    cause = %error,
                     "spans cannot be handed to the collector, and are lost until they can"
                 );
             }

@@ -51,10 +51,10 @@ impl HttpSender {
         Ok(Self {
             resolver: Resolver::new(settings)?,
             dialer: Dialer::new(settings)?,
-            pool: ConnectionPool::new(settings.kept_connections, settings.kept_for),
+            pool: ConnectionPool::new(settings.max_idle_connections, settings.max_connection_age),
             limiter: HostLimiter::new(Limits {
-                per_host: settings.connections_per_host,
-                per_application: settings.connections_per_application,
+                per_host: settings.attempts_per_host,
+                per_application: settings.attempts_per_application,
             }),
             user_agent: user_agent.map_err(|_| SettingsError::UserAgent)?,
             timeout: settings.attempt_timeout,

@@ -4,9 +4,6 @@ use std::{net::SocketAddr, num::NonZeroUsize, time::Duration};
 
 use webhooks::AddressRules;
 
-/// Connections are not reused after this time, however busy they are: certificates expire.
-const MAX_AGE: Duration = Duration::from_mins(1);
-
 #[derive(Debug, Clone)]
 pub struct SenderSettings {
     /// The product name in `User-Agent`, as in `<service_name>-webhooks/1.0` (RFC 9110 §10.1.5: a token).
@@ -27,13 +24,13 @@ pub struct SenderSettings {
     pub connect_timeout: Duration,
     /// Maximum number of concurrent attempts to one host, on any port. Further ones are postponed at once. An application with less than
     /// an eighth of its share is still admitted, up to twice this number.
-    pub connections_per_host: NonZeroUsize,
+    pub attempts_per_host: NonZeroUsize,
     /// One application's share of these: several applications may have receivers at the same host.
-    pub connections_per_application: NonZeroUsize,
+    pub attempts_per_application: NonZeroUsize,
     /// Maximum number of idle connections in total; the least recently used is closed first. 0: none.
-    pub kept_connections: usize,
-    /// Maximum age at which a connection may be reused; at most a minute.
-    pub kept_for: Duration,
+    pub max_idle_connections: usize,
+    /// Maximum age at which a connection may be reused, however busy it is: certificates expire.
+    pub max_connection_age: Duration,
 }
 
 impl SenderSettings {
@@ -50,10 +47,10 @@ impl SenderSettings {
             attempt_timeout: Duration::from_secs(10),
             resolve_timeout: Duration::from_secs(2),
             connect_timeout: Duration::from_secs(3),
-            connections_per_host: PER_HOST,
-            connections_per_application: PER_APPLICATION,
-            kept_connections: 256,
-            kept_for: MAX_AGE,
+            attempts_per_host: PER_HOST,
+            attempts_per_application: PER_APPLICATION,
+            max_idle_connections: 256,
+            max_connection_age: Duration::from_mins(1),
         }
     }
 
@@ -66,9 +63,6 @@ impl SenderSettings {
         if limits.iter().any(Duration::is_zero) {
             return Err(SettingsError::NoTime);
         }
-        if self.kept_for > MAX_AGE {
-            return Err(SettingsError::KeptTooLong);
-        }
         Ok(())
     }
 }
@@ -79,8 +73,6 @@ pub enum SettingsError {
     UserAgent,
     #[error("time limits must be longer than zero")]
     NoTime,
-    #[error("connections are kept for at most a minute")]
-    KeptTooLong,
     #[error("names cannot be resolved with the machine's settings")]
     NameServers(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Certificates are unreadable or missing, or rustls rejects the configuration.

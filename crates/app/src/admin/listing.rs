@@ -139,7 +139,7 @@ fn is_visible(c: char) -> bool {
 }
 
 /// A timestamp for people.
-pub(super) fn to_second(at: DateTime<Utc>) -> String {
+fn to_second(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 

@@ -42,7 +42,7 @@ pub struct MailConfig {
     /// Protection of the connection.
     #[schemars(
         with = "String",
-        extend("x-kind" = "`starttls`: TLS after the greeting. `tls`: TLS from the first byte. `plain`: None: only to a server on the same machine.")
+        extend("x-kind" = "`starttls`: TLS after the greeting. `tls`: TLS from the first byte. `plain`: No TLS, only to a server on the same machine.")
     )]
     pub security: Security,
     /// The account at the server. If unset, the program does not authenticate.
@@ -411,7 +411,7 @@ pub struct WebhooksConfig {
     pub retry_delays: [Period; 5],
     /// Concurrent attempts of one process. Failing receivers get half of them at most.
     #[schemars(extend("x-range" = "from 1 to 4096"))]
-    #[default(NonZeroU16::MIN.saturating_add(Slots::default().attempts - 1))]
+    #[default(NonZeroU16::MIN.saturating_add(Slots::DEFAULT_ATTEMPTS - 1))]
     pub concurrency: NonZeroU16,
     /// Name servers for receivers' names, all asked at once; the first answer counts. If empty: the machine's own.
     pub name_servers: Vec<NameServer>,

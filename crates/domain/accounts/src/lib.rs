@@ -10,10 +10,10 @@ mod session;
 pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
 pub use audit::{Action, Actor, AuditEntry};
 pub use password::NewPassword;
-pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules};
+pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules, token_name};
 pub use ports::{
     Account, AccountMail, AccountStore, AuditReader, HasherBusy, HourlyUsage, NewOperatorToken,
-    OperatorTokenRow, OperatorTokens, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn,
+    OperatorTokenRecord, OperatorTokens, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn,
     UsageCount, UsageKey, UsageLog,
 };
 pub use session::{Link, LinkKind, LinkSecret, SESSION_IDLE, SESSION_LIFETIME, Session};

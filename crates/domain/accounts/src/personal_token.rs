@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, Violations};
-use oauth::{Scope, ScopeSet};
+use oauth::ScopeSet;
 
 /// Maximum number of live personal tokens per seller.
 pub const PERSONAL_TOKENS_MAX: usize = 20;
@@ -27,40 +27,32 @@ pub struct PersonalTokenRules {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
+/// The name of a token: a label of 1 to 100 characters, not only white space.
+pub fn token_name(name: String) -> Result<String, Invalid> {
+    if name.trim().is_empty() || name.chars().count() > NAME_MAX {
+        return Err(Invalid::new(format!("must have 1 to {NAME_MAX} characters")));
+    }
+    Ok(name)
+}
+
 impl PersonalTokenRequest {
     /// Checks every rule and reports all violations in field order.
     pub fn check(self, now: DateTime<Utc>) -> Result<PersonalTokenRules, Violations> {
         let mut violations = Violations::new();
-        if self.name.trim().is_empty() || self.name.chars().count() > NAME_MAX {
-            violations.add(
-                "name",
-                Invalid::new(format!("must have 1 to {NAME_MAX} characters")),
-            );
-        }
-        if self.scopes.is_empty() {
-            violations.add("scopes", Invalid::new("must name at least one scope"));
-        }
-        for (n, name) in self
-            .scopes
-            .iter()
-            .enumerate()
-            .filter(|(_, name)| Scope::parse(name).is_none())
-        {
-            violations.add(
-                format!("scopes[{n}]"),
-                Invalid::new(format!("must be a known scope; `{name}` is none")),
-            );
-        }
+        let name = violations.take("name", token_name(self.name));
+        let scopes = oauth::scopes(&self.scopes, &mut violations);
         if self.expires_at.is_some_and(|at| at <= now) {
             violations.add(
                 "expires_at",
                 Invalid::new("must lie in the future, or be absent for a token that does not expire"),
             );
         }
+        let (Some(name), Some(scopes)) = (name, scopes) else {
+            return Err(violations);
+        };
         violations.into_result()?;
-        let scopes = self.scopes.iter().filter_map(|name| Scope::parse(name)).collect();
         Ok(PersonalTokenRules {
-            name: self.name,
+            name,
             scopes,
             expires_at: self.expires_at,
         })

@@ -128,7 +128,7 @@ pub trait AccountStore: Send + Sync {
 
     /// Ends every session of an account except the given one, and deletes all its one-time links, so that no access
     /// that another person has obtained survives a new password.
-    async fn end_sessions(&self, seller: SellerId, but: Option<SecretHash>) -> Result<(), StoreError>;
+    async fn end_sessions(&self, seller: SellerId, except: Option<SecretHash>) -> Result<(), StoreError>;
 
     /// Whether the session exists, expired or not.
     async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError>;
@@ -204,9 +204,9 @@ pub trait AccountStore: Send + Sync {
 pub struct NewOperatorToken {
     /// A label.
     pub name: String,
-    /// None for ever.
+    /// None for a token that does not expire.
     pub lifetime: Option<TimeDelta>,
-    /// Whether it reads and changes nothing.
+    /// Whether it may only read.
     pub read_only: bool,
 }
 
@@ -223,7 +223,7 @@ impl NewOperatorToken {
 
 /// An operator token as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperatorTokenRow {
+pub struct OperatorTokenRecord {
     pub id: Uuid,
     /// A label.
     pub name: String,
@@ -232,7 +232,7 @@ pub struct OperatorTokenRow {
     /// When a request last carried it, to the minute.
     pub used_at: Option<DateTime<Utc>>,
     pub expires_at: Option<DateTime<Utc>>,
-    /// Whether it reads and changes nothing.
+    /// Whether it may only read.
     pub read_only: bool,
 }
 
@@ -241,10 +241,10 @@ pub struct OperatorTokenRow {
 #[async_trait]
 pub trait OperatorTokens: Send + Sync {
     /// The live token with this hash. Records the use, at most once a minute.
-    async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRow>, StoreError>;
+    async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRecord>, StoreError>;
 
     /// Every token, oldest first.
-    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRow>, StoreError>;
+    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError>;
 }
 
 /// Hashes passwords.
@@ -263,7 +263,7 @@ pub trait PasswordHasher: Send + Sync {
 
 /// The maximum number of passwords is waiting to be hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("as many passwords wait to be hashed as may")]
+#[error("too many passwords are waiting to be hashed")]
 pub struct HasherBusy;
 
 /// Reads the audit log.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-/// Maximum number of items on a page.
+/// The largest page size (contract: Limits).
 pub const PAGE_MAX: u16 = 200;
 
 /// The maximum number of items on a page: 1 to [`PAGE_MAX`].

@@ -46,7 +46,7 @@ pub use ports::{
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};
 pub use refresh::{NewPair, RefreshToken};
-pub use registration::{RawRegistration, Registration, application_name};
+pub use registration::{RawRegistration, Registration, application_name, scopes};
 pub use scope::{Scope, ScopeSet, UnknownScope};
 pub use secret::{
     BearerToken, BrowserSecret, ClientSecret, FamilyId, OperatorToken, Secret, SecretHash, SecretKind,

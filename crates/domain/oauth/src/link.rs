@@ -56,7 +56,7 @@ fn https(text: &str) -> Result<Url, Invalid> {
 
 fn authority(text: &str) -> &str {
     let rest = text.strip_prefix("https://").unwrap_or(text);
-    rest.split(['/', '?']).next().unwrap_or(rest)
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
 /// Whether this is a host name or a bracketed address, with or without a port: letters, digits and separators, and no
@@ -113,8 +113,12 @@ mod tests {
 
     #[test]
     fn a_documentation_link_is_https() {
-        let fine = "https://docs.example/app#usage@home".to_owned();
-        assert_eq!(documentation_link(fine.clone()), Ok(fine));
+        for fine in [
+            "https://docs.example/app#usage@home",
+            "https://docs.example#usage",
+        ] {
+            assert_eq!(documentation_link(fine.to_owned()), Ok(fine.to_owned()));
+        }
         let refused = "http://docs.example https://good.example@evil.example/ https://*.example/";
         for refused in refused.split_whitespace() {
             assert!(documentation_link(refused.to_owned()).is_err(), "{refused}");

@@ -150,7 +150,8 @@ pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> 
     valid
 }
 
-pub(crate) fn scopes(given: &[String], violations: &mut Violations) -> Option<ScopeSet> {
+/// The named scopes. Adds a violation for each unknown one, or if there is none.
+pub fn scopes(given: &[String], violations: &mut Violations) -> Option<ScopeSet> {
     let mut known = Vec::new();
     for (n, name) in given.iter().enumerate() {
         match Scope::parse(name) {

@@ -61,7 +61,7 @@ pub trait OfferStore: Send + Sync {
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
 
     /// Saves changes of a seller's offers together with their events. An adapter MUST check that the number of changed
-    /// rows equals the number of changes. A new offer that exists meanwhile is a conflict.
+    /// rows equals the number of changes. A new offer that exists by then is a conflict.
     async fn save_offers(
         &self,
         seller: SellerId,

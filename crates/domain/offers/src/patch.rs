@@ -37,16 +37,13 @@ pub struct OfferPatch {
 }
 
 /// Why part of a patch is refused (contract: PATCH /v1/offers/{id}).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchRefusal {
     /// `no_price_row`.
-    #[error("this offer has no PLN price: the API changes a price, it never makes one")]
     NoPrice,
     /// `no_inventory_row`.
-    #[error("this offer has no inventory level: the API changes a stock, it never makes one")]
     NoStock,
     /// `status_locked_by_moderation`.
-    #[error("moderation decides over the status while this offer is {}", .0.as_str())]
     StatusLocked(OfferStatus),
 }
 

@@ -180,27 +180,6 @@ pub struct TrackingReport {
     pub raw_code: String,
 }
 
-impl Lookup {
-    /// The delivery, if the carrier reports one; anything else means "not known to be delivered".
-    pub fn delivery(&self) -> Option<Delivery> {
-        match self {
-            Self::Found(TrackingReport {
-                status: TrackingStatus::Delivered,
-                at,
-                ..
-            }) => Some(Delivery { at: *at }),
-            _ => None,
-        }
-    }
-}
-
-/// A delivery that a carrier or the marketplace reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivery {
-    /// The time of delivery, if reported.
-    pub at: Option<DateTime<Utc>>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,22 +201,6 @@ mod tests {
         ] {
             assert!(TrackingNumber::new(refused.to_owned()).is_err(), "{refused}");
         }
-    }
-
-    #[test]
-    fn only_the_status_delivered_is_a_delivery() {
-        let at = DateTime::from_timestamp(1_700_000_000, 0);
-        for status in TrackingStatus::ALL {
-            let found = Lookup::Found(TrackingReport {
-                status,
-                at,
-                raw_code: "x".to_owned(),
-            });
-            let expected = (status == TrackingStatus::Delivered).then_some(Delivery { at });
-            assert_eq!(found.delivery(), expected, "{status:?}");
-        }
-        assert_eq!(Lookup::NotFound.delivery(), None);
-        assert_eq!(Lookup::Unavailable("busy".to_owned()).delivery(), None);
     }
 
     #[test]

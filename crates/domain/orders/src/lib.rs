@@ -8,7 +8,7 @@ mod ports;
 mod status;
 mod tracking;
 
-pub use carrier::{Carrier, Delivery, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
+pub use carrier::{Carrier, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
 pub use command::{Cause, Command, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal};
 pub use order::{
     Buyer, OrderId, OrderItem, OrderNumber, OrderState, Parcel, SellerOrder, ShipmentId, ShippingAddress,

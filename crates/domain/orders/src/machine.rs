@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Change;
 
 use crate::{
-    Cause, Command, Delivery, NewShipment, OrderEvent, OrderEventKind, OrderState, Parcel, Reason, Refusal,
+    Cause, Command, NewShipment, OrderEvent, OrderEventKind, OrderState, Parcel, Reason, Refusal,
     SellerOrder, TrackingReport, TrackingStatus,
 };
 
@@ -124,18 +124,17 @@ impl SellerOrder {
     }
 
     /// Records a delivery on behalf of the marketplace. A part that is not shipped is recorded as shipped, too.
-    pub fn deliver(self, delivery: Delivery, now: DateTime<Utc>) -> Outcome {
+    pub fn deliver(self, now: DateTime<Utc>) -> Outcome {
         match self.state.clone() {
             OrderState::Cancelled { .. } => self.refuse(Command::Deliver, Reason::Cancelled),
             OrderState::Pending => self.refuse(Command::Deliver, Reason::Unpaid),
             OrderState::Delivered { .. } => Ok(self.unchanged()),
             OrderState::Processing { paid_at } => {
                 let now = now.max(paid_at);
-                let at = delivery.at.unwrap_or(now).clamp(paid_at, now);
                 let state = OrderState::Delivered {
                     paid_at,
-                    shipped_at: at,
-                    delivered_at: at,
+                    shipped_at: now,
+                    delivered_at: now,
                     parcel: None,
                 };
                 Ok(self.to(
@@ -151,11 +150,10 @@ impl SellerOrder {
                 parcel,
             } => {
                 let now = now.max(shipped_at);
-                let delivered_at = delivery.at.unwrap_or(now).clamp(shipped_at, now);
                 let state = OrderState::Delivered {
                     paid_at,
                     shipped_at,
-                    delivered_at,
+                    delivered_at: now,
                     parcel: Some(parcel),
                 };
                 Ok(self.to(state, &[OrderEventKind::Delivered], Cause::Marketplace, now))

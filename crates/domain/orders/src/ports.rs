@@ -124,9 +124,9 @@ pub trait MailDirectory: Send + Sync {
 
 /// Looks up parcels at carriers.
 ///
-/// An adapter MUST respond within the deadline that it was created with (2.5 s within a seller's request), MUST NOT be
-/// called while a connection or a transaction is held, MUST NOT query [`Carrier::Other`] or a carrier without
-/// credentials, and MUST turn every failure into [`Lookup::Unavailable`].
+/// An adapter MUST respond within the deadline that it was created with (2.5 s within a seller's request), MUST NOT query
+/// [`Carrier::Other`] or a carrier without credentials, and MUST turn every failure into [`Lookup::Unavailable`]. A caller
+/// MUST NOT hold a connection or a transaction meanwhile.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait CarrierLookup: Send + Sync {

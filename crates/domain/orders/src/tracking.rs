@@ -151,12 +151,7 @@ mod tests {
             new.carrier = carrier;
             paid.ship(new, Cause::Seller, at(0)).unwrap()
         };
-        let deliver = |shipped: Change<SellerOrder, OrderEvent>| {
-            shipped
-                .after
-                .deliver(crate::Delivery { at: None }, at(0))
-                .unwrap()
-        };
+        let deliver = |shipped: Change<SellerOrder, OrderEvent>| shipped.after.deliver(at(0)).unwrap();
         let tracked = |change| SCHEDULE.tracking_change(&change, at(0));
         let shipped = || change(Carrier::Inpost, false);
         let due_at = hour(1);

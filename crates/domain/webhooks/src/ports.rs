@@ -21,8 +21,8 @@ pub struct HostRefused;
 
 /// Checks the host of a new subscription (contract: Address rules).
 ///
-/// An adapter MUST resolve the name absolutely and within 2 s, MUST refuse the host if any of its addresses violates
-/// the address rules, and MUST NOT be called while a connection or a transaction is held.
+/// An adapter MUST resolve the name absolutely and within 2 s, and MUST refuse the host if any of its addresses violates
+/// the address rules. A caller MUST NOT hold a connection or a transaction meanwhile.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait HostCheck: Send + Sync {

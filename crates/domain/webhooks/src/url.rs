@@ -60,8 +60,8 @@ impl fmt::Display for Host {
     }
 }
 
-/// A valid delivery URL. Equality compares the texts.
-#[derive(Debug, Clone)]
+/// A valid delivery URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookUrl {
     text: String,
     scheme: Scheme,
@@ -152,14 +152,6 @@ impl WebhookUrl {
         }
     }
 }
-
-impl PartialEq for WebhookUrl {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for WebhookUrl {}
 
 impl fmt::Display for WebhookUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

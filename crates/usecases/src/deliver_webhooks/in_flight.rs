@@ -14,13 +14,13 @@ use super::Slots;
 use super::leased_queue::{InHand, LeasedQueue, Outlook, Phase, left};
 use super::worker::Settlement;
 
-/// One queue gets at most this fraction of the free slots.
+/// One queue gets at most 1/`FAIR_SHARE` of the free slots.
 const FAIR_SHARE: u16 = 8;
 
-/// This fraction of the slots is reserved for applications with little in hand.
+/// 1/`RESERVE` of the slots is reserved for applications with little in hand.
 const RESERVE: u16 = 8;
 
-/// One application gets at most this fraction of the free reserve.
+/// One application gets at most 1/`PART_OF_RESERVE` of the free reserve.
 const PART_OF_RESERVE: u16 = 8;
 
 /// An attempt to begin.
@@ -287,7 +287,7 @@ impl InFlight {
         self.ended.splice(0..0, settlement.records);
     }
 
-    /// Queues to refill while some of their attempts still run, so that one slow response does not block the pause:
+    /// Queues to refill while some of their attempts still run, so that one slow response does not block the rest:
     /// `all` queues, or only those that were full and are now half empty; the longest waiting first. A failing queue
     /// gets only first attempts, so they do not wait behind retries. A queue gets none if its host is full, if it is
     /// about to be released, or if the slots or its application's share are used up.

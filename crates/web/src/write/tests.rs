@@ -150,7 +150,10 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
             retry_after,
             "only if the store is unavailable"
         );
-        assert_eq!(error.into_problem().0.status(), 500);
+        assert_eq!(
+            error.into_response(&TraceId::from_random([0; 16])).0.status(),
+            500
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use oauth::{AuthorizationQuery, AuthorizationRefusal, redirect_url};
 use usecases::Failure;
 use usecases::authorize::authorize;
 use web::Problem;
-use web::form::percent_decode;
+use web::form::{form_decode, raw_pairs};
 use web::request::Request;
 use web::response;
 
@@ -52,17 +52,11 @@ pub(super) fn set_referrer_policy(headers: &mut HeaderMap) {
 /// The parameters, decoded like a form (RFC 6749 §4.1.1). A value that cannot be decoded counts as omitted; the check of its parameter
 /// refuses it later.
 fn read(query: &str) -> AuthorizationQuery {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let decoded = |text: &str| percent_decode(&text.replace('+', " ")).map(std::borrow::Cow::into_owned);
-    AuthorizationQuery::new(
-        pairs
-            .map(|(name, value)| {
-                let name = decoded(name).unwrap_or_else(|| name.to_owned());
-                (name, decoded(value).unwrap_or_default())
-            })
-            .collect(),
-    )
+    let pairs = raw_pairs(query).map(|(name, value)| {
+        let name = form_decode(name).unwrap_or_else(|| name.to_owned());
+        (name, form_decode(value).unwrap_or_default())
+    });
+    AuthorizationQuery::new(pairs.collect())
 }
 
 /// For the seller, whose browser shows an error that cannot go back to the client.

@@ -1,9 +1,9 @@
 //! The parameters of a call, a form or a JSON object of strings, and client authentication (RFC 6749 §2.3, contract: Flows).
 
-use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use oauth::{Application, ApplicationReader, ClientType, InvalidClient, authenticate};
 use web::ServiceSettings;
-use web::authorization::basic;
+use web::authorization::{ClientCredentials, basic};
 use web::body::BodyLimits;
 use web::deadline::Deadline;
 use web::form::Form;
@@ -83,23 +83,6 @@ fn text(json: &Json) -> Option<&str> {
     }
 }
 
-/// The credentials that a client presents.
-struct Presented {
-    client_id: String,
-    /// `None` or empty if the client has no secret.
-    secret: Option<String>,
-}
-
-impl Presented {
-    fn by_basic(header: &HeaderValue) -> Option<Self> {
-        let found = basic(header.to_str().ok()?)?;
-        Some(Self {
-            client_id: found.client_id,
-            secret: Some(found.secret),
-        })
-    }
-}
-
 /// The calling application, authenticated by its secret if it has one. A 401 carries a challenge if the client used the `Authorization`
 /// header (RFC 6749 §5.2).
 pub(super) async fn authenticated(
@@ -114,7 +97,7 @@ pub(super) async fn authenticated(
         Ok(client_id) => deadline.run(applications.client(client_id)).await??,
         Err(_not_one_of_ours) => None,
     };
-    authenticate(application.as_ref(), presented.secret.as_deref())
+    authenticate(application.as_ref(), Some(presented.secret.as_str()))
         .and_then(|()| application.ok_or(InvalidClient::Credentials))
         .map_err(|refusal| challenged(refusal.into()))
 }
@@ -144,13 +127,13 @@ pub(super) fn challenged(headers: &HeaderMap, error: OAuthError) -> OAuthError {
     }
 }
 
-fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<Presented, OAuthError> {
+fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<ClientCredentials, OAuthError> {
     let in_body = (parameters.get("client_id"), parameters.get("client_secret"));
     let mut given = headers.get_all(AUTHORIZATION);
     match (given.next(), given.next(), in_body) {
-        (None, _, (Some(client_id), secret)) => Ok(Presented {
+        (None, _, (Some(client_id), secret)) => Ok(ClientCredentials {
             client_id: client_id.to_owned(),
-            secret: secret.map(str::to_owned),
+            secret: secret.unwrap_or_default().to_owned(),
         }),
         (None, _, (None, _)) => Err(OAuthError::invalid_client(
             "Authenticate the client: by HTTP Basic, or by client_id and client_secret in the body.",
@@ -159,7 +142,7 @@ fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<Presented, 
             "Send the client's credentials once: by HTTP Basic or in the body.",
         )),
         (Some(only), None, (also, None)) => {
-            let presented = Presented::by_basic(only).ok_or_else(malformed)?;
+            let presented = only.to_str().ok().and_then(basic).ok_or_else(malformed)?;
             match also {
                 Some(other) if other != presented.client_id => Err(OAuthError::invalid_request(
                     "The client_id in the body is not the one in the Authorization header.",

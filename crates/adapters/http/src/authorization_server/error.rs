@@ -126,7 +126,7 @@ impl OAuthError {
     /// 404 on an endpoint that takes another method (D87).
     pub(super) fn wrong_method(allow: &'static str) -> Self {
         let mut error = Self::not_found();
-        error.0.description = format!("This endpoint takes {allow} alone.").into();
+        error.0.description = format!("This endpoint accepts only {allow}.").into();
         error.0.allow = Some(allow);
         error
     }

@@ -234,12 +234,8 @@ fn credential(grant_type: GrantType, parameters: &Parameters) -> Option<Credenti
 
 /// A required parameter.
 pub(super) fn required<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, OAuthError> {
-    parameters.get(name).ok_or_else(|| missing(name))
-}
-
-/// The refusal of a call that lacks a required parameter.
-fn missing(name: &str) -> OAuthError {
-    OAuthError::invalid_request(format!("Send {name}."))
+    let missing = || OAuthError::invalid_request(format!("Send {name}."));
+    parameters.get(name).ok_or_else(missing)
 }
 
 fn key(kind: CredentialKind, text: &str) -> Result<TokenKey, OAuthError> {

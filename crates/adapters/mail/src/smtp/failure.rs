@@ -93,9 +93,7 @@ impl SmtpFailure {
             _ => false,
         }
     }
-}
 
-impl SmtpFailure {
     /// The failure of a mail at the server of this name.
     pub(crate) fn of_server(self, host: &str) -> SendError {
         let is_permanent = self.is_permanent();

@@ -9,8 +9,8 @@ use kernel::SellerId;
 use oauth::BrowserSecret;
 use usecases::authorize::open_ticket;
 use usecases::sign_in::{
-    AttemptDelay, NewSession, PasswordCheck, check_password, count_attempt, is_current_password, log_failure,
-    open_session,
+    AttemptDelay, NewSession, PasswordCheck, check_password, count_attempt, is_current_password,
+    log_failed_sign_in, open_session,
 };
 use web::meters;
 
@@ -123,10 +123,13 @@ fn record_failure(request: PageRequest, seller: SellerId) {
     let tasks = request.panel.tasks.clone();
     drop(tasks.run(async move {
         let noted = request.store(request.acting_for(seller), |tx, _, by| {
-            Box::pin(log_failure(tx, *by))
+            Box::pin(log_failed_sign_in(tx, *by))
         });
         if let Err(refusal) = noted.await {
-            refusal.log(&request.trace_id, "a wrong password was not noted");
+            refusal.log(
+                &request.trace_id,
+                "a failed sign-in was not written to the audit log",
+            );
         }
     }));
 }

@@ -13,8 +13,7 @@ use uuid::Uuid;
 use super::{SellerRow, usage};
 use crate::{
     connection::pool::Autocommit,
-    mails::microseconds,
-    sql::{row, sql},
+    sql::{microseconds, row, sql},
 };
 
 row! {

@@ -158,7 +158,7 @@ pub enum DatabaseUrlError {
     )]
     Malformed,
     /// It is in quotes or white space, as values from env files often are.
-    #[error("stands in quotes or has white space around it: write it without")]
+    #[error("is in quotes or surrounded by white space: remove them")]
     Wrapped,
     /// The parameter's name is not shown: it may be part of a password.
     #[error(
@@ -166,7 +166,7 @@ pub enum DatabaseUrlError {
     )]
     Parameter,
     /// A parameter, or the port, has an invalid value.
-    #[error("has a value that cannot be for `{0}`")]
+    #[error("has an invalid value for `{0}`")]
     Value(String),
     #[error("names no host: write postgres://user:password@host:port/database")]
     NoHost,

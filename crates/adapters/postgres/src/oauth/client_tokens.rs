@@ -18,8 +18,7 @@ use crate::{
         Connector,
         error::{SharedFailure, is_lock_timeout, is_rolled_back, store_error},
     },
-    mails::microseconds,
-    sql::{column, sql},
+    sql::{column, microseconds, sql},
 };
 
 /// First part of both statements, over `given`: locks the applications and then their owners, each in the order of

@@ -14,8 +14,7 @@ use crate::{
         Connector,
         error::{is_lock_timeout, is_rolled_back},
     },
-    mails::microseconds,
-    sql::{column, sql},
+    sql::{column, microseconds, sql},
 };
 
 /// The most rotations in one group.

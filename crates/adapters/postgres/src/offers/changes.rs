@@ -82,11 +82,8 @@ impl OfferChanges for GroupedChanges {
         answer: &StoredResponse,
         time_left: Duration,
     ) -> Result<bool, CommitError> {
-        let full = |_| StoreError::Unavailable("too many changes wait".into());
-        let _place = self
-            .waiting
-            .try_acquire()
-            .map_err(|error| CommitError::RolledBack(full(error)))?;
+        let full = |_| CommitError::RolledBack(StoreError::Unavailable("too many changes wait".into()));
+        let _place = self.waiting.try_acquire().map_err(full)?;
         let member = Member::new(change, claim, answer, &self.sealing).map_err(CommitError::RolledBack)?;
         let Some(member) = member else { return Ok(false) };
         self.groups.send_once(member, time_left).await

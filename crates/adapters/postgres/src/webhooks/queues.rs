@@ -18,9 +18,8 @@ use webhooks::{
 use super::{queue_state, settle::Settlement};
 use crate::{
     connection::pool::Autocommit,
-    mails::readable,
     sealing::Sealing,
-    sql::{column, row, sql},
+    sql::{column, readable, row, sql},
 };
 
 /// The minimum interval between log lines about unreadable queues.

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use webhooks::{AttemptRecord, LOSSES_FORGIVEN, NextStep, Outcome, Release};
 
 use crate::{
-    mails::microseconds,
-    sql::{column, sql},
+    sql::{column, microseconds, sql},
+    unit_of_work::BEGIN,
 };
 
 /// Everything recorded in one call.
@@ -75,7 +75,7 @@ impl Settlement {
 
     async fn send_in_transaction(&self, connection: &AsyncPgConnection) -> QueryResult<()> {
         let (mut begin, mut commit) = (connection, connection);
-        let (started, uncontended) = join!(begin.batch_execute("begin"), self.record(connection));
+        let (started, uncontended) = join!(begin.batch_execute(BEGIN), self.record(connection));
         started?;
         self.release_queues(&uncontended?, connection).await?;
         commit.batch_execute("commit").await

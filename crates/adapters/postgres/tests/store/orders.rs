@@ -6,8 +6,8 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::SellerId;
 use orders::{
-    Buyer, Carrier, Cause, Delivery, DueParcel, OrderFilter, OrderRef, OrderState, SellerOrder,
-    TrackingQueue, TrackingStatus,
+    Buyer, Carrier, Cause, DueParcel, OrderFilter, OrderRef, OrderState, SellerOrder, TrackingQueue,
+    TrackingStatus,
 };
 use testkit::TestClock;
 use usecases::Transaction;
@@ -35,7 +35,7 @@ pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
             .ship(delivered_already, Cause::Seller, at)
             .unwrap()
             .after,
-        paid(new()).deliver(Delivery { at: None }, at).unwrap().after,
+        paid(new()).deliver(at).unwrap().after,
         new().cancel(at).unwrap().after,
         paid(new()).cancel(at).unwrap().after,
         paid(new()).erase_buyer(at).after,
@@ -172,7 +172,7 @@ async fn a_delivery_reported_by_the_marketplace_ends_the_tracking() {
     let (fixture, clock, seller) = later().await;
     let shipped = ship(&fixture, seller, Carrier::Fedex).await;
     let deliver = async |tx: &dyn Transaction| {
-        let delivered = shipped.deliver(Delivery { at: None }, tx.now()).unwrap();
+        let delivered = shipped.deliver(tx.now()).unwrap();
         tx.save_parts(vec![delivered]).await.unwrap();
     };
     assert_eq!(fixture.rows_of("parcels").await, 1);

@@ -155,7 +155,7 @@ fn whatever_a_receiver_answers_ends_the_attempt() {
     let next = Arc::clone(&answer);
     let receiver = HttpServer::start(move |_| ready(Some(next.lock().unwrap().clone())));
     let url = runtime.block_on(receiver).url();
-    let sender = sender_with(|settings| settings.kept_connections = 0);
+    let sender = sender_with(|settings| settings.max_idle_connections = 0);
     let check = |bytes| {
         *answer.lock().unwrap() = bytes;
         let attempted = runtime.block_on(send(&sender, &url));

@@ -45,7 +45,7 @@ async fn the_deadline_is_ten_seconds_and_holds_while_the_rest_of_an_answer_is_aw
 #[tokio::test(start_paused = true)]
 async fn an_attempt_over_the_limit_is_postponed_at_once_and_the_next_has_its_whole_time() {
     let receiver = stalling_after(*b"").await;
-    let sender = sender_with(|settings| settings.connections_per_host = NonZeroUsize::MIN);
+    let sender = sender_with(|settings| settings.attempts_per_host = NonZeroUsize::MIN);
     let silent = message(&receiver.url());
     let begin = Instant::now();
     let (first, second) = tokio::join!(sender.send(&silent), async {

@@ -183,7 +183,7 @@ async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
     let names = NameServer::alternating("127.0.0.2", "127.0.0.1", 1).await;
     let sender = names.sender_with(AddressPolicy::Any, |settings| {
         settings.rules.deny = vec!["127.0.0.1/32".parse().unwrap()];
-        settings.kept_connections = 0;
+        settings.max_idle_connections = 0;
     });
     let hook = at("rebinding.example", "http", &denied);
     for _ in 0..5 {
@@ -209,7 +209,9 @@ async fn an_idle_connection_is_used_only_while_its_name_resolves_to_its_address(
 async fn another_address_is_tried_where_one_refuses_and_answers_are_cached_no_longer_than_they_last() {
     let receiver = answering(OK).await;
     let names = NameServer::always(&["127.0.0.9", "127.0.0.1"]).await;
-    let sender = names.sender_with(AddressPolicy::Any, |settings| settings.kept_for = Duration::ZERO);
+    let sender = names.sender_with(AddressPolicy::Any, |settings| {
+        settings.max_connection_age = Duration::ZERO;
+    });
     for times in 1..=2 {
         delivers(&sender, &at("two.example", "http", &receiver), 1).await;
         assert_eq!(names.queries().len(), 2 * times);

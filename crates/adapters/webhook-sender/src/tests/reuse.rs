@@ -144,7 +144,7 @@ async fn idle_connections_are_dropped_when_they_expire_or_close() {
 #[tokio::test]
 async fn idle_connections_are_bounded() {
     let [one, other] = [answering(OK).await, answering(OK).await];
-    let sender = sender_with(|settings| settings.kept_connections = 1);
+    let sender = sender_with(|settings| settings.max_idle_connections = 1);
     for receiver in [&one, &other, &other, &one] {
         delivers(&sender, &receiver.url(), 1).await;
         assert_eq!(sender.pool().len(), 1);

@@ -92,11 +92,7 @@ fn the_order_of_refusals() {
         .ship(shipment(None), Cause::Marketplace, at(2))
         .unwrap()
         .after;
-    let delivered = shipped
-        .clone()
-        .deliver(Delivery { at: None }, at(4))
-        .unwrap()
-        .after;
+    let delivered = shipped.clone().deliver(at(4)).unwrap().after;
     for (part, reason) in [
         (&several, Reason::Unpaid),
         (&cancelled, Reason::Cancelled),
@@ -196,7 +192,7 @@ enum Step {
     Pay,
     Cancel,
     Ship(Cause, Option<TrackingReport>),
-    Deliver(Option<DateTime<Utc>>),
+    Deliver,
     Sight(TrackingReport),
     Erase,
 }
@@ -211,7 +207,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
         Just(Step::Cancel),
         (shipper, prop::option::of(seen()))
             .prop_map(|(who, seen)| Step::Ship(who, seen.map(|(s, at)| tracking_report(s, at)))),
-        instant().prop_map(Step::Deliver),
+        Just(Step::Deliver),
         (status, instant()).prop_map(|(s, at)| Step::Sight(tracking_report(s, at))),
         Just(Step::Erase),
     ];
@@ -224,7 +220,7 @@ fn apply(step: &Step, order: SellerOrder, now: DateTime<Utc>) -> Outcome {
         Step::Pay => order.pay(now),
         Step::Cancel => order.cancel(now),
         Step::Ship(cause, seen) => order.ship(shipment(seen.clone()), *cause, now),
-        Step::Deliver(at) => order.deliver(Delivery { at: *at }, now),
+        Step::Deliver => order.deliver(now),
         Step::Sight(seen) => Ok(order.apply_tracking(seen, now)),
         Step::Erase => Ok(order.erase_buyer(now)),
     }
