@@ -107,6 +107,8 @@ fn capabilities(browser: &str, profile: &TempDir, options: Options) -> serde_jso
     json!({
         "browserName": "chrome",
         "pageLoadStrategy": "normal",
+        // The API reference keeps a busy machine's browser busy for longer than the usual half a minute.
+        "timeouts": {"script": 60_000},
         "goog:loggingPrefs": {"browser": "ALL"},
         "goog:chromeOptions": {
             "binary": browser,

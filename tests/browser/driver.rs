@@ -11,7 +11,7 @@ use testkit::{Client, Request};
 
 /// The key of an element's id (`WebDriver` §12).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(70);
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone)]

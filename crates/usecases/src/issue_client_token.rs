@@ -1,12 +1,12 @@
 //! An application obtains a token for its owner's account (`client_credentials`).
 
 use chrono::TimeDelta;
-use kernel::{Randomness, StoreError};
+use kernel::Randomness;
 use oauth::{
     BearerToken, ClientTokens, FamilyId, Grant, InvalidClient, IssuedToken, NewClientToken, TokenKind,
 };
 
-use crate::{Failure, MAX_RETRIES, failure::refuse};
+use crate::{Failure, failure::refuse, repeat};
 
 /// Issues an access token that expires `lifetime` after it is stored. If the application or the account has ended since the client was
 /// authenticated, the client gets the refusal of authentication. After a failure the token is not returned.
@@ -24,14 +24,9 @@ pub async fn issue_client_token(
         hash: token.key().hash,
         lifetime,
     };
-    let mut repeats = 0;
-    loop {
-        match tokens.issue(new).await {
-            Ok(true) => break,
-            Ok(false) => return refuse(InvalidClient::Meanwhile),
-            Err(StoreError::Retryable(_)) if repeats < MAX_RETRIES => repeats += 1,
-            Err(error) => return Err(error.into()),
-        }
+    let issued = repeat(|| async { Ok::<_, Failure<InvalidClient>>(tokens.issue(new).await?) });
+    if !issued.await? {
+        return refuse(InvalidClient::Meanwhile);
     }
     Ok(IssuedToken {
         token,
@@ -41,6 +36,7 @@ pub async fn issue_client_token(
 
 #[cfg(test)]
 mod tests {
+    use kernel::StoreError;
     use oauth::{MockClientTokens, ScopeSet};
     use uuid::Uuid;
 

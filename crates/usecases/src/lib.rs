@@ -35,7 +35,7 @@ mod unit_of_work;
 pub use acting::{ActingOperator, ActingSeller};
 pub use announcement::Announcement;
 pub use failure::Failure;
-pub use unit_of_work::{MAX_RETRIES, Repeatable, Transaction, UnitOfWork, UnitOfWorkError, transact};
+pub use unit_of_work::{MAX_RETRIES, Repeatable, Transaction, UnitOfWork, UnitOfWorkError, repeat, transact};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use mocks::MockTransaction;

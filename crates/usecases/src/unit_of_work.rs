@@ -66,22 +66,35 @@ pub trait Repeatable: From<UnitOfWorkError> {
 pub async fn transact<I: ?Sized, T, E: Repeatable>(
     units: &dyn UnitOfWork,
     input: &I,
-    work: impl for<'t> Fn(&'t dyn Transaction, &'t I) -> BoxFuture<'t, Result<T, E>>,
+    work: impl for<'t> Fn(&'t dyn Transaction, &'t I) -> BoxFuture<'t, Result<T, E>> + Sync,
+) -> Result<T, E> {
+    repeat(|| async {
+        let transaction = units.begin().await.map_err(UnitOfWorkError::from)?;
+        let value = work(transaction.as_ref(), input).await?;
+        transaction.commit().await.map_err(UnitOfWorkError::from)?;
+        Ok(value)
+    })
+    .await
+}
+
+/// Repeats work from its start, at most three times, if it lost against other work.
+pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
+    attempt: impl Fn() -> F,
 ) -> Result<T, E> {
     let mut repeats = 0;
     loop {
-        let transaction = units.begin().await.map_err(UnitOfWorkError::from)?;
-        match work(transaction.as_ref(), input).await {
-            Ok(value) => match transaction.commit().await {
-                Ok(()) => return Ok(value),
-                Err(CommitError::RolledBack(StoreError::Retryable(_))) if repeats < MAX_RETRIES => {
-                    repeats += 1;
-                }
-                Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::Store(cause).into()),
-                Err(CommitError::Unknown(cause)) => return Err(UnitOfWorkError::Unknown(cause).into()),
-            },
+        match attempt().await {
             Err(error) if error.is_repeatable() && repeats < MAX_RETRIES => repeats += 1,
-            Err(error) => return Err(error),
+            outcome => return outcome,
+        }
+    }
+}
+
+impl From<CommitError> for UnitOfWorkError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::RolledBack(cause) => Self::Store(cause),
+            CommitError::Unknown(cause) => Self::Unknown(cause),
         }
     }
 }

@@ -158,10 +158,7 @@ impl From<UnitOfWorkError> for Error {
 
 impl From<CommitError> for Error {
     fn from(error: CommitError) -> Self {
-        match error {
-            CommitError::RolledBack(cause) => cause.into(),
-            CommitError::Unknown(cause) => UnitOfWorkError::Unknown(cause).into(),
-        }
+        UnitOfWorkError::from(error).into()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kernel::{Claim, Claimed, CommitError, StoreError};
 use tokio::time::{Instant, sleep, timeout_at};
-use usecases::{MAX_RETRIES, Repeatable, Transaction, UnitOfWork, UnitOfWorkError};
+use usecases::{MAX_RETRIES, Transaction, UnitOfWork, UnitOfWorkError, repeat};
 
 use crate::deadline::Deadline;
 use crate::error::{Error, catch_panic};
@@ -156,19 +156,6 @@ async fn execute<L: Listener, W: Write<L>>(
         repeat(|| attempt(&operation, &call, claim)).await
     };
     catch_panic(&trace_id, executing).await?
-}
-
-/// Retries work from its start if it lost to other work.
-pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
-    attempt: impl Fn() -> F,
-) -> Result<T, E> {
-    let mut retries = 0;
-    loop {
-        match attempt().await {
-            Err(error) if error.is_repeatable() && retries < MAX_RETRIES => retries += 1,
-            outcome => return outcome,
-        }
-    }
 }
 
 /// A transaction that only has to be committed, and its result.

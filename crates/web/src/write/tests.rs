@@ -157,23 +157,6 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
     }
 }
 
-#[tokio::test]
-async fn work_that_lost_to_other_work_is_repeated_three_times() {
-    let table: [(_, fn() -> StoreError, _); 3] = [(3, retryable, 4), (9, retryable, 4), (9, unavailable, 1)];
-    for (lost, error, attempts) in table {
-        let made = Mutex::new(0);
-        let attempt = || async {
-            *made.lock().unwrap() += 1;
-            if *made.lock().unwrap() > lost {
-                return Ok(());
-            }
-            Err(UnitOfWorkError::from(error()))
-        };
-        assert_eq!(repeat(attempt).await.is_ok(), lost == 3);
-        assert_eq!(made.into_inner().unwrap(), attempts);
-    }
-}
-
 /// Work whose COMMITs end like this, and whose outcome is looked up with these results, each time the last of them. Without one, a COMMIT
 /// succeeds and the store is unavailable for a lookup.
 #[derive(Default)]

@@ -12,10 +12,10 @@ use kernel::{CommitError, StoreError};
 use oauth::{GrantRefusal, ScopeSet};
 use tokio::time::Instant;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair, exchange_code, refresh_tokens};
-use usecases::{Failure, Transaction, UnitOfWorkError};
+use usecases::{Failure, Transaction, UnitOfWorkError, repeat};
 use web::TraceId;
 use web::deadline::Deadline;
-use web::write::{PreparedTransaction, RESOLVE_TIMEOUT, Recoverable, commit_or_resolve, repeat, resolve};
+use web::write::{PreparedTransaction, RESOLVE_TIMEOUT, Recoverable, commit_or_resolve, resolve};
 
 use super::Endpoint;
 use super::error::OAuthError;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{ClientId, Credential, CredentialKind};
+use usecases::repeat;
 use usecases::revoke_tokens::{PresentedToken, revoke_own};
 use web::access_log::CallerId;
 use web::deadline::Deadline;
 use web::request::Request;
-use web::write::repeat;
 use web::{Error, response};
 
 use super::client::{self, Parameters};

@@ -10,8 +10,8 @@ use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, View
 use url::Url;
 use usecases::authorize::open_ticket;
 use usecases::consent::{Decided, Outcome, ScreenResponse, decide as decide_consent, show, was_committed};
-use usecases::{ActingSeller, Failure, Transaction};
-use web::write::{PreparedTransaction, Recoverable, commit_or_resolve, repeat};
+use usecases::{ActingSeller, Failure, Transaction, repeat};
+use web::write::{PreparedTransaction, Recoverable, commit_or_resolve};
 
 use super::{ok, see_other, sign_out};
 use crate::frame::{Frame, is_dangerous};
