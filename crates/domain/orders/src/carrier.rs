@@ -166,7 +166,7 @@ pub enum Lookup {
     Found(TrackingReport),
     /// The carrier does not know the parcel, or not yet.
     NotFound,
-    /// The carrier was not asked, or gave no usable response; with the reason, for the log.
+    /// The carrier was not asked, or gave no usable response; with the reason.
     Unavailable(String),
 }
 
