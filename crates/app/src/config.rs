@@ -293,7 +293,8 @@ fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Optio
 pub struct DatabaseConfig {
     /// The database, `postgres://user:password@host:port/name`, directly or through PgBouncer (1.21 or newer) in transaction mode.
     pub url: Option<Secret>,
-    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`. If it names another server than `url`, commands take `url` for a pooler.
+    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`. If it names
+    /// another server than `url`, commands take `url` for a pooler.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, migrate"))]
     pub direct_url: Option<Secret>,
     /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.

@@ -29,10 +29,10 @@ use crate::external_services::Mailers;
 #[serde(default, deny_unknown_fields)]
 pub struct MailConfig {
     /// The sender's name that buyers and sellers see.
-    #[schemars(extend("x-read-by" = "serve, worker"))]
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub sender_name: Option<String>,
     /// The sender's address.
-    #[schemars(extend("x-read-by" = "serve, worker"))]
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox"))]
     pub sender_address: Option<String>,
     /// The SMTP server's name or address. Without it and `folder`, mails wait in the queue.
     pub host: Option<String>,
