@@ -173,10 +173,10 @@ async fn an_offer_and_a_subscription_are_changed_once() {
     let own = integration(&rig, 1).await;
     let changed = Trade::of(own.clone(), changes_an_offer);
     rig.check(&changed).await.expect("an offer is changed");
-    // Citus has no groups.
+    // Citus has no batches.
     if TestDatabase::layout() == Layout::Single {
-        let grouped = rig.check_group(&changed).await;
-        grouped.expect("several offers are changed together");
+        let batched = rig.check_batch(&changed).await;
+        batched.expect("several offers are changed together");
     }
     // No idempotency key: importing a line again changes nothing.
     let imported = Trade::of(own.clone(), async |world: &World, own: &Integration| {

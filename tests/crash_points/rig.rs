@@ -9,7 +9,8 @@ use std::{
 use blackbox::{World, listen, local_receivers, lock_waits, until};
 use chrono::TimeDelta;
 use testkit::{
-    Answer, Fault, Flaw, Request, ServerOptions, Statement, StatementProxy, TestClock, TestServer,
+    Answer, Fault, Flaw, Request, ServerOptions, Statement, StatementProxy, TestClock, TestDatabase,
+    TestServer,
 };
 use tokio::{
     task::JoinHandle,
@@ -35,8 +36,8 @@ const OVERTAKING: Duration = Duration::from_secs(2);
 const REACHED: Duration = Duration::from_secs(5);
 /// Number of tries for a run whose statement does not come.
 const TRIES: usize = 3;
-/// The members of a group.
-const GROUP: i64 = 5;
+/// The members of a batch.
+const BATCH: i64 = 5;
 /// The readiness probe reads this table, independently of requests.
 const PROBED: &str = "__diesel_schema_migrations";
 /// Maximum number of times that a client sends a request.
@@ -50,11 +51,11 @@ pub(crate) type Footprint = BTreeMap<String, i64>;
 
 /// Counts everything that a change leaves behind.
 const FOOTPRINT: &str = "
-    select 'changes ' || kind, count(*) from changes group by kind
-    union all select 'deliveries of ' || event, count(*) from deliveries group by event
+    select 'changes ' || kind, count(*) from changes batch by kind
+    union all select 'deliveries of ' || event, count(*) from deliveries batch by event
     union all select 'codes', count(*) from authorization_codes
     union all select 'mails', count(*) from mails
-    union all select 'orders ' || status, count(*) from seller_orders group by status
+    union all select 'orders ' || status, count(*) from seller_orders batch by status
     union all select 'orders with a buyer', count(*) from seller_orders where buyer is not null
     union all select 'offers', count(*) from offers
     union all select 'pieces', coalesce(sum(stock), 0)::bigint from offers
@@ -76,7 +77,7 @@ const NEVER: [(&str, &str); 3] = [
     (
         "a family has two refresh tokens that are not used",
         "select count(*) from (select from refresh_tokens t join families f on f.id = t.family_id \
-         where t.used_at is null and f.revoked_at is null group by t.family_id having count(*) > 1) families",
+         where t.used_at is null and f.revoked_at is null batch by t.family_id having count(*) > 1) families",
     ),
 ];
 
@@ -90,7 +91,7 @@ pub(crate) trait Case {
         false
     }
 
-    /// Bytes that are sent with the statements of this request alone: for [`Rig::check_group`], if it has no idempotency key.
+    /// Bytes that are sent with the statements of this request alone: for [`Rig::check_batch`], if it has no idempotency key.
     fn mark(&self, subject: &Self::Subject) -> Vec<u8> {
         let _ = subject;
         Vec::new()
@@ -157,6 +158,11 @@ pub(crate) struct Rig {
     keys: AtomicU32,
 }
 
+/// Options under which the program reaches the database through a proxy.
+pub(crate) fn through(options: ServerOptions, proxy: &StatementProxy) -> ServerOptions {
+    options.set("SELLER_API__DATABASE__URL", proxy.url())
+}
+
 fn settings(options: ServerOptions) -> ServerOptions {
     local_receivers(options)
         .set("SELLER_API__SERVER__WORKERS", "none")
@@ -172,15 +178,14 @@ impl Rig {
     }
 
     pub(crate) async fn with(flaws: &[Flaw], more: impl FnOnce(ServerOptions) -> ServerOptions) -> Self {
-        let mut world = World::with(PROGRAM, |options| more(settings(options))).await;
+        let database = TestDatabase::create().await;
+        let own_proxy = StatementProxy::to(&database, flaws);
+        let world = World::over(PROGRAM, database, |options| match flaws {
+            [] => more(settings(options)),
+            _ => through(more(settings(options)), &own_proxy),
+        })
+        .await;
         let clock = world.database.control_clock().await;
-        let own_proxy = StatementProxy::to(&world.database, flaws);
-        if !flaws.is_empty() {
-            let operator_token = world.server.operator_token.clone();
-            world.server = listen(&world.options, own_proxy.url()).await;
-            world.server.operator_token = operator_token;
-            world.server.ready().await;
-        }
         Self {
             faulty: start_faulty(&world, flaws).await.unwrap(),
             spare: None,
@@ -273,27 +278,27 @@ impl Rig {
     }
 
     /// Runs requests of a case that one statement saves together, with each fault at it.
-    pub(crate) async fn check_group<C: Case>(&mut self, case: &C) -> Verdict {
+    pub(crate) async fn check_batch<C: Case>(&mut self, case: &C) -> Verdict {
         let (once, statements) = self.statements(case).await?;
-        let of_all = once.into_iter().map(|(what, count)| (what, count * (GROUP + 1)));
+        let of_all = once.into_iter().map(|(what, count)| (what, count * (BATCH + 1)));
         let expected = of_all.collect();
         let [.., read, save] = statements.as_slice() else {
             return Err(format!("they are not read and saved: {statements:?}"));
         };
-        // An answer that waits gives way to nobody: the group is saved.
+        // An answer that waits gives way to nobody: the batch is saved.
         let faults = FAULTS.map(|fault| (fault != Fault::Waits).then_some(fault));
         let faults = faults.into_iter().flatten().collect::<Vec<_>>();
         at_each(std::slice::from_ref(save), &faults, async |save, fault| {
             self.spare
                 .get_or_insert_with(|| start_faulty(&self.world, &self.flaws));
-            self.play_group(case, read, save, fault, &expected).await
+            self.play_batch(case, read, save, fault, &expected).await
         })
         .await
     }
 
-    /// While the first request waits for its answer, the others gather; then the fault happens to their group. False if they were not
+    /// While the first request waits for its answer, the others gather; then the fault happens to their batch. False if they were not
     /// all in it.
-    async fn play_group<C: Case>(
+    async fn play_batch<C: Case>(
         &mut self,
         case: &C,
         read: &Statement,
@@ -303,7 +308,7 @@ impl Rig {
     ) -> Result<bool, String> {
         let first = self.run(case).await;
         let mut runs = Vec::new();
-        for _ in 0..GROUP {
+        for _ in 0..BATCH {
             runs.push(self.run(case).await);
         }
         let mark = |run: &Run<C::Subject>| match &run.key {
@@ -334,7 +339,7 @@ impl Rig {
             holds_all(&proxy.sent_with(&read.sql).concat()) && proxy.under_way() == 1
         })
         .await;
-        // The server has one thread: when it has looked up this token, it has added them to the group.
+        // The server has one thread: when it has looked up this token, it has added them to the batch.
         let passing = format!("{}/v1/me", self.faulty.server.base_url);
         let passing = self.world.client.get(&passing).bearer("ps_at_unknown");
         passing.send().await.expect(401);
@@ -588,7 +593,8 @@ pub(crate) async fn at_each(
 /// Starts another server with a separate proxy to the world's database.
 fn start_faulty(world: &World, flaws: &[Flaw]) -> JoinHandle<FaultyServer> {
     let proxy = StatementProxy::to(&world.database, flaws);
-    let (options, operator_token) = (world.options.clone(), world.server.operator_token.clone());
+    let options = through(world.options.clone(), &proxy);
+    let operator_token = world.server.operator_token.clone();
     tokio::spawn(async move {
         let mut server = listen(&options, proxy.url()).await;
         server.operator_token = operator_token;

@@ -67,7 +67,7 @@ async fn works(world: &World, access: &str, expected: bool) -> Verdict {
         .ok_or_else(|| format!("that the token works is {works}"))
 }
 
-/// Each run has its own application, whose id identifies its request in a group.
+/// Each run has its own application, whose id identifies its request in a batch.
 pub(crate) struct Refresh(Mutex<Member>);
 
 impl Refresh {
@@ -278,7 +278,7 @@ async fn a_code_and_a_refresh_token_give_one_pair() {
     rig.check_against_rivals(&refresh)
         .await
         .expect("a refresh token is used twice at once");
-    rig.check_group(&refresh)
+    rig.check_batch(&refresh)
         .await
         .expect("several refresh tokens are used together");
     let exchange = Exchange(Connected::new(&rig).await);

@@ -1,4 +1,4 @@
-//! The program, or a backend of the database, is killed under keyed changes that go in groups: the repeat under the same key runs at once,
+//! The program, or a backend of the database, is killed under keyed changes that go in batches: the repeat under the same key runs at once,
 //! and its effect happens once.
 
 use std::{
@@ -91,6 +91,6 @@ async fn a_change_whose_program_or_backend_is_killed_is_made_once() {
     let all = i64::try_from(rounds * OFFERS).unwrap();
     assert_eq!(world.count(TOLD[1], "").await, all);
     let made = world.count(TOLD[2], "").await;
-    assert!(made < all, "no group had several members");
+    assert!(made < all, "no batch had several members");
     assert!(lost > 0, "every request was answered");
 }

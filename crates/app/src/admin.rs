@@ -175,7 +175,6 @@ fn os_user() -> Option<String> {
 
 impl OperatorTokens {
     async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let units = database.units();
         match self {
             Self::Create {
                 name,
@@ -186,13 +185,16 @@ impl OperatorTokens {
                 let name = name.positional.or(name.flag).unwrap_or_default();
                 let name =
                     token_name(name).map_err(|error| Failure(Exit::Usage, format!("the name {error}")))?;
-                let randomness = SystemRandomness::new();
                 let new = NewOperatorToken {
                     name: name.clone(),
                     lifetime: expires_in,
                     read_only,
                 };
-                let (id, token) = create_operator_token(&*units, &randomness, new).await?;
+                let created = in_transaction(database, |tx| {
+                    let (randomness, new) = (SystemRandomness::new(), new.clone());
+                    Box::pin(async move { create_operator_token(tx, &randomness, new).await })
+                });
+                let (id, token) = created.await?;
                 note(format_args!(
                     "created the operator token {id}; it is shown only once:"
                 ));
@@ -204,7 +206,8 @@ impl OperatorTokens {
                 format.list(&tokens)?;
             }
             Self::Revoke { id, format } => {
-                if !revoke_operator_token(&*units, id).await? {
+                let revoked = in_transaction(database, |tx| Box::pin(revoke_operator_token(tx, id)));
+                if !revoked.await? {
                     bail!(not_found(format!(
                         "there is no operator token {id} that could be revoked: `seller-api admin operator-tokens list` shows all"
                     )));

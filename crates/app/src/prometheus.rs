@@ -120,7 +120,7 @@ const BUCKETS: [f64; 12] = [
 const WEBHOOK_BUCKETS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 10.0, 30.0, 120.0,
 ];
-const GROUP_SIZE_BUCKETS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+const BATCH_SIZE_BUCKETS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 
 /// The recorder of this process. Clones share it.
 #[derive(Clone)]
@@ -171,7 +171,7 @@ fn recorder() -> anyhow::Result<PrometheusBuilder> {
     Ok(PrometheusBuilder::new()
         .set_buckets(&BUCKETS)?
         .set_buckets_for_metric(webhooks, &WEBHOOK_BUCKETS)?
-        .set_buckets_for_metric(sizes, &GROUP_SIZE_BUCKETS)?)
+        .set_buckets_for_metric(sizes, &BATCH_SIZE_BUCKETS)?)
 }
 
 fn measure_pool(database: &Database) {

@@ -142,11 +142,11 @@ async fn warn_of_few_connections(shared: Shared) {
         return;
     }
     shared.readiness.reached().await;
-    match shared.database.connection_room().await {
-        Ok(room) if room.others.saturating_add(own) > room.allowed => tracing::warn!(
+    match shared.database.connection_usage().await {
+        Ok(usage) if usage.others.saturating_add(own) > usage.allowed => tracing::warn!(
             own,
-            others = room.others,
-            allowed = room.allowed,
+            others = usage.others,
+            allowed = usage.allowed,
             "the database server allows too few connections for this process beside the others: raise its max_connections, lower \
              `database.pool_size` or `server.threads`, or put a PgBouncer between"
         ),

@@ -272,7 +272,6 @@ impl Shared {
             orders: self.database.order_directory(),
             changes: self.database.change_reader(),
             applications: self.database.applications(),
-            panel: self.database.panel(),
             operators: Some(self.database.operator_tokens()),
             claims: self.database.claims(),
             carriers: Arc::clone(&self.external.carriers),

@@ -15,7 +15,6 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     task::Poll,
-    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -24,7 +23,6 @@ use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream},
     net::{UnixListener, UnixStream},
     sync::watch,
-    time::sleep,
 };
 
 use crate::{
@@ -189,14 +187,6 @@ impl StatementProxy {
         self.shared.link.blocked.send_replace(true);
     }
 
-    /// Blocks, and waits until the server has answered what it received before.
-    pub async fn quiesce(&self) {
-        self.block();
-        while !self.is_quiet() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    }
-
     /// Whether the server has answered everything.
     pub fn is_quiet(&self) -> bool {
         self.under_way() == 0
@@ -350,7 +340,7 @@ struct Reply {
 
 async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
     let mut client = BufReader::new(client);
-    let mut server = UnixStream::connect(&shared.target).await?;
+    let mut server = BufReader::new(UnixStream::connect(&shared.target).await?);
     // The tests' server trusts all users of its socket: it is ready after the startup message.
     let startup = startup(&mut client).await?;
     server.write_all(&startup).await?;
@@ -448,7 +438,7 @@ async fn startup(client: &mut BufReader<DuplexStream>) -> io::Result<Vec<u8>> {
 }
 
 async fn execute(
-    server: &mut UnixStream,
+    server: &mut BufReader<UnixStream>,
     batch: &[u8],
     flaw: Option<Flaw>,
     shared: &Shared,
@@ -473,7 +463,7 @@ async fn execute(
 }
 
 /// Makes the transaction fail at the server. A COMMIT that fails ends its transaction.
-async fn fail(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
+async fn fail(server: &mut BufReader<UnixStream>, sql: &str) -> io::Result<Reply> {
     if sql.eq_ignore_ascii_case("commit") {
         query(server, "rollback").await?;
     }
@@ -484,7 +474,7 @@ async fn fail(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
     .await
 }
 
-async fn query(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
+async fn query(server: &mut BufReader<UnixStream>, sql: &str) -> io::Result<Reply> {
     server
         .write_all(&message(b'Q', &[sql.as_bytes(), &[0]].concat())?)
         .await?;
@@ -492,7 +482,7 @@ async fn query(server: &mut UnixStream, sql: &str) -> io::Result<Reply> {
 }
 
 /// Reads the server's messages until it is ready for the next query.
-async fn answer(server: &mut UnixStream) -> io::Result<Reply> {
+async fn answer(server: &mut BufReader<UnixStream>) -> io::Result<Reply> {
     let mut bytes = Vec::new();
     loop {
         let (kind, body) = read(server).await?;

@@ -180,6 +180,15 @@ pub async fn create_sign_in_link(
     })
 }
 
+/// Why a seller is not invited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotInvited {
+    #[error(transparent)]
+    Account(#[from] NotOpen),
+    #[error("the seller has a password; the sign-in page sends a link for a new one")]
+    HasPassword,
+}
+
 /// Sends an invitation again, and invalidates the previous one.
 pub async fn invite(
     accounts: &dyn AccountStore,
@@ -187,8 +196,11 @@ pub async fn invite(
     (by, seller): (ActingOperator, SellerId),
     public_url: &str,
     now: DateTime<Utc>,
-) -> Result<Link, Failure<NotOpen>> {
+) -> Result<Link, Failure<NotInvited>> {
     let seller = lock_open(accounts, seller).await?;
+    if accounts.password_hash(seller.id).await?.is_some() {
+        return refuse(NotInvited::HasPassword);
+    }
     let of = (&seller, LinkKind::Invitation);
     let link = send_link(accounts, randomness, of, public_url, now).await?;
     by.log(accounts, Action::InvitationSent, seller.id).await?;

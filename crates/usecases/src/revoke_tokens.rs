@@ -27,7 +27,7 @@ impl PresentedToken {
         if let Some(token) = Credential::parse(CredentialKind::RefreshToken, text) {
             return Some(Self::Refresh(token.key()));
         }
-        let token = BearerToken::parse(text)?;
+        let token = BearerToken::presented(text)?;
         Some(match token.kind() {
             TokenKind::Access => Self::Access(token.key()),
             TokenKind::Personal => Self::Personal(token.key()),

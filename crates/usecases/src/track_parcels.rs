@@ -1,4 +1,5 @@
-//! A worker asks carriers for the status of parcels in transit.
+//! A worker asks carriers for the status of parcels in transit. Unlike other use cases it commits: each parcel is recorded in a transaction
+//! that begins after its carrier has answered.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use ::changes::ChangeReader;
 use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderDirectory};
-use accounts::{OperatorTokens, PanelReader, PasswordHasher, SellerReader};
+use accounts::{OperatorTokens, PasswordHasher, SellerReader};
 use actix_web::web::ServiceConfig;
 use async_trait::async_trait;
 use kernel::{IdempotencyClaims, Randomness};
@@ -53,8 +53,6 @@ pub struct BackOffice {
     pub changes: Arc<dyn ChangeReader>,
     /// Reads applications.
     pub applications: Arc<dyn ApplicationReader>,
-    /// Reads which sellers have set a password.
-    pub panel: Arc<dyn PanelReader>,
     /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
     pub operators: Option<Arc<dyn OperatorTokens>>,
     /// Claims idempotency keys.

@@ -6,7 +6,7 @@ use kernel::{SellerId, Violations as Broken};
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::account_links::{create_sign_in_link, invite};
+use usecases::account_links::{NotInvited, create_sign_in_link, invite};
 use usecases::sellers::{NoSuchSeller, NotOpen, Request, close_seller, register_seller};
 use web::decode::{nullable, required, text};
 use web::openapi::Parameter;
@@ -267,23 +267,15 @@ impl Operation<BackOffice> for InviteSeller {
 }
 
 impl Write<BackOffice> for InviteSeller {
-    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
-        match call.state.panel.password(self.seller).await? {
-            None => Ok(()),
-            Some(_) => Err(Problem::new(
-                Code::Conflict,
-                "The seller has a password; the sign-in page sends a link for a new one.",
-            )
-            .into()),
-        }
-    }
-
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let of = (operator(call)?, self.seller);
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
         let link = invite(tx, randomness, of, public_url, tx.now())
             .await
-            .map_refusal(link_problem)?;
+            .map_refusal(|refusal| match refusal {
+                NotInvited::Account(refusal) => link_problem(refusal),
+                NotInvited::HasPassword => Problem::new(Code::Conflict, to_sentence(&refusal)),
+            })?;
         let body = json!({ "expires_at": Timestamp::new(link.expires_at) });
         Reply::json(StatusCode::ACCEPTED, &body, 64)
     }

@@ -98,6 +98,12 @@ impl CarrierClient {
         };
         let answer = timeout_at(deadline, self.query(number, deadline)).await;
         let answer = answer.unwrap_or(Err(Failure::Timeout));
+        if let Err(failure) = &answer
+            && *failure != Failure::NotFound
+        {
+            let (carrier, cause) = (self.carrier.as_str(), failure.to_string());
+            tracing::warn!(carrier, cause, "the carrier gave no usable answer about a parcel");
+        }
         self.settle(permit, &answer);
         self.lookup(answer)
     }

@@ -181,7 +181,7 @@ impl Operation<Public> for PatchOffer {
     }
 }
 
-/// Optimistic changes of offers, saved in groups. Requests for the same offer run one at a time in this process, because only one of
+/// Optimistic changes of offers, saved in batches. Requests for the same offer run one at a time in this process, because only one of
 /// two concurrent ones can win.
 pub struct OptimisticChanges {
     changes: Arc<dyn OfferChanges>,

@@ -79,7 +79,7 @@ impl Listener for Public {
         check_user_agent(request.headers())?;
 
         let unauthorized = || Problem::unauthorized(&self.service.name, "access token");
-        let token = bearer(request.headers()).and_then(BearerToken::parse);
+        let token = bearer(request.headers()).and_then(BearerToken::presented);
         let token = token.ok_or_else(unauthorized)?;
         let admission = request
             .deadline()

@@ -1,4 +1,4 @@
-//! The pages, and helpers for their responses.
+//! The pages, and helpers for their responses and for the checkboxes of scopes.
 
 pub(crate) mod account;
 pub(crate) mod applications;
@@ -9,7 +9,6 @@ pub(crate) mod forgotten;
 pub(crate) mod links;
 pub(crate) mod once;
 pub(crate) mod registration;
-mod scope_list;
 pub(crate) mod sign_in;
 pub(crate) mod sign_out;
 pub(crate) mod tokens;
@@ -20,6 +19,7 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use askama::Template;
+use oauth::{Scope, ScopeSet};
 
 use crate::next::Next;
 use crate::page_request::SignedInRequest;
@@ -55,4 +55,40 @@ pub(crate) fn see_other(location: &str) -> Result<HttpResponse, Refusal> {
 fn done(word: &str, path: &str) -> Result<HttpResponse, Refusal> {
     let mark = if path.contains('?') { '&' } else { '?' };
     see_other(&format!("{path}{mark}done={word}"))
+}
+
+/// A group of scopes: those in use, or those reserved for announced resources.
+struct ScopeGroup {
+    reserved: bool,
+    boxes: Vec<ScopeOption>,
+}
+
+/// A scope that can be ticked.
+struct ScopeOption {
+    /// The id of its checkbox; the summary of errors links to the first one's.
+    id: String,
+    scope: Scope,
+    ticked: bool,
+}
+
+/// Every scope, ticked if its name is among these.
+fn scope_options(ticked: &[String]) -> [ScopeGroup; 2] {
+    let shown = |(place, scope): (usize, &Scope)| ScopeOption {
+        id: match place {
+            0 => "scopes".to_owned(),
+            _ => format!("scopes-{place}"),
+        },
+        scope: *scope,
+        ticked: ticked.iter().any(|name| name == scope.as_str()),
+    };
+    [false, true].map(|reserved| {
+        let all = Scope::ALL.iter().enumerate();
+        let boxes = all.filter(|(_, scope)| Scope::IN_USE.contains(scope) != reserved);
+        let boxes = boxes.map(shown).collect();
+        ScopeGroup { reserved, boxes }
+    })
+}
+
+fn scope_names(scopes: ScopeSet) -> Vec<String> {
+    scopes.iter().map(|scope| scope.as_str().to_owned()).collect()
 }

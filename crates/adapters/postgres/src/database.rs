@@ -40,10 +40,10 @@ use crate::{
         applications::{AllApplications, Applications},
         client_tokens::IssuedTokens,
         consents::Grants,
-        rotations::GroupedRotations,
+        rotations::BatchedRotations,
     },
     observe::{PoolWaits, TransactionTimes},
-    offers::{OffersReader, changes::GroupedChanges},
+    offers::{OffersReader, changes::BatchedChanges},
     orders::{OrdersReader, WholeOrders},
     parcels::ParcelQueue,
     rate_limits::Rates,
@@ -105,7 +105,7 @@ pub struct Database {
 /// How many connections a server allows ordinary roles, and how many others than this process hold now or, where their
 /// `application_name` says it, may open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConnectionRoom {
+pub struct ConnectionUsage {
     pub allowed: usize,
     pub others: usize,
 }
@@ -220,7 +220,7 @@ impl Database {
     pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges>> {
         (self.tools.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges> {
             let sealing = self.tools.sealing.clone();
-            Arc::new(GroupedChanges::new(&self.connector, sealing))
+            Arc::new(BatchedChanges::new(&self.connector, sealing))
         })
     }
 
@@ -310,7 +310,7 @@ impl Database {
 
     /// Rotates refresh tokens; one per server thread, as with [`Self::gate`].
     pub fn rotations(&self) -> Arc<dyn Rotations> {
-        Arc::new(GroupedRotations::new(&self.connector))
+        Arc::new(BatchedRotations::new(&self.connector))
     }
 
     /// Reads sellers' consents.
@@ -378,7 +378,7 @@ impl Database {
 
     /// The connections that the server allows this role. A process that has not reached its most yet counts with it. Of other roles'
     /// connections the server hides the type.
-    pub async fn connection_room(&self) -> Result<ConnectionRoom, StoreError> {
+    pub async fn connection_usage(&self) -> Result<ConnectionUsage, StoreError> {
         let room = sql!((i32, i64):
             "select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer \
                - coalesce(current_setting('reserved_connections', true), '0')::integer, \
@@ -390,7 +390,7 @@ impl Database {
         let room = self.autocommit("schema").row(room).await?;
         let (allowed, others) =
             room.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
-        Ok(ConnectionRoom {
+        Ok(ConnectionUsage {
             allowed: usize::try_from(allowed).unwrap_or_default(),
             others: usize::try_from(others).unwrap_or_default(),
         })

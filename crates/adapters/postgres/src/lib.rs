@@ -46,7 +46,7 @@ pub use connection::{
     pool::PoolState,
     url::{DatabaseUrlError, check_url},
 };
-pub use database::{ConnectionRoom, Database, DatabaseSettings};
+pub use database::{ConnectionUsage, Database, DatabaseSettings};
 pub use layout::{Layout, distribute};
 pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate};
 pub use retention::{Cleared, ClearedRecords, ErasedBuyers};

@@ -47,21 +47,20 @@ pub(super) async fn seed_once(database: &Database, data_dir: &DataDir) -> anyhow
 
 async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {
     let (plan, randomness) = (Plan::read()?, SystemRandomness::new());
-    let units = database.units();
-    let (_, operator) =
-        create_operator_token(&*units, &randomness, NewOperatorToken::named("sandbox")).await?;
     // Names are unique in a database, and another data directory may have seeded this one before.
     let is_first = database.sellers().sellers(0, 1).await?.is_empty();
     let id = randomness.uuid().simple().to_string();
     let seeding = Seeding {
         data_dir,
-        operator: operator.reveal().to_owned(),
         passwords: passwords(plan.sellers.len(), &randomness).await?,
         suffix: id.chars().rev().take(5).filter(|_| !is_first).collect(),
         plan,
         randomness,
     };
-    Ok(transact(&*units, &seeding, |tx, seeding| Box::pin(seeding.run(tx))).await?)
+    Ok(transact(&*database.units(), &seeding, |tx, seeding| {
+        Box::pin(seeding.run(tx))
+    })
+    .await?)
 }
 
 async fn passwords(
@@ -105,7 +104,6 @@ struct Seeding<'a> {
     plan: Plan,
     data_dir: &'a DataDir,
     randomness: SystemRandomness,
-    operator: String,
     /// One per seller.
     passwords: Vec<(String, PasswordHash)>,
     /// Appended to unique names; empty if the database was never seeded.
@@ -121,6 +119,8 @@ struct SeededSeller {
 
 impl Seeding<'_> {
     async fn run(&self, tx: &dyn Transaction) -> Result<Credentials, SeedError> {
+        let new = NewOperatorToken::named("sandbox");
+        let (_, operator) = create_operator_token(tx, &self.randomness, new).await?;
         let mut shops = Vec::new();
         for (plan, password) in self.plan.sellers.iter().zip(&self.passwords) {
             shops.push(self.seller(tx, plan, password).await?);
@@ -131,7 +131,7 @@ impl Seeding<'_> {
             }
         }
         let credentials = Credentials {
-            backoffice_token: self.operator.clone(),
+            backoffice_token: operator.reveal().to_owned(),
             sellers: shops.into_iter().map(|shop| shop.credentials).collect(),
             ..Credentials::default()
         };

@@ -1,8 +1,9 @@
-//! The exchange of an authorization code for a token pair (RFC 6749 §4.1.3, RFC 7636 §4.6).
+//! The exchange of an authorization code for a token pair (RFC 6749 §4.1.3, RFC 7636 §4.6), and the rotation of refresh tokens (RFC 6749 §6,
+//! RFC 9700 §4.14.2).
 
 use chrono::{DateTime, Utc};
 
-use crate::{ClientId, CodeChallenge, CodeVerifier, Family, ScopeSet};
+use crate::{ClientId, CodeChallenge, CodeVerifier, Family, ScopeSet, SecretHash};
 
 /// A stored authorization code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,16 @@ pub struct CodeExchange {
     pub client_id: ClientId,
     pub redirect_uri: String,
     pub verifier: CodeVerifier,
+}
+
+/// A stored refresh token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefreshToken {
+    /// The scopes of its pair.
+    pub scopes: ScopeSet,
+    /// When it expires; of a used one, until when its second use is recognised.
+    pub expires_at: DateTime<Utc>,
+    pub used_at: Option<DateTime<Utc>>,
 }
 
 /// The verdict on a presented code or refresh token.
@@ -77,8 +88,25 @@ impl Code {
     }
 }
 
+impl RefreshToken {
+    /// Judges a refresh by an authenticated client. Another client's call changes nothing (D63); a second use revokes
+    /// the family, without a grace period (D62). Scopes never grow: the result is the intersection of the token's and
+    /// the application's scopes.
+    pub fn judge(&self, family: &Family, client_id: ClientId, now: DateTime<Utc>) -> Verdict {
+        if family.client_id != client_id {
+            return Verdict::Refuse(GrantRefusal::Unknown);
+        }
+        match (self.used_at, self.expires_at <= now) {
+            (Some(_), false) => Verdict::RevokeFamily,
+            (Some(_), true) => Verdict::Refuse(GrantRefusal::Unknown),
+            (None, true) => Verdict::Refuse(GrantRefusal::Expired),
+            (None, false) => issue(family, self.scopes),
+        }
+    }
+}
+
 /// Issues the remaining scopes of `scopes`, if the family is still valid.
-pub(crate) fn issue(family: &Family, scopes: ScopeSet) -> Verdict {
+fn issue(family: &Family, scopes: ScopeSet) -> Verdict {
     let Some(held) = family.status.issuable() else {
         return Verdict::Refuse(GrantRefusal::Ended);
     };
@@ -89,3 +117,17 @@ pub(crate) fn issue(family: &Family, scopes: ScopeSet) -> Verdict {
         Verdict::Issue(left)
     }
 }
+
+/// A token pair to be stored: an access token and its successor refresh token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewPair {
+    /// The scopes of both.
+    pub scopes: ScopeSet,
+    pub access: SecretHash,
+    pub access_expires_at: DateTime<Utc>,
+    pub refresh: SecretHash,
+    pub refresh_expires_at: DateTime<Utc>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@ mod application;
 mod authorization;
 mod client_id;
 mod consent;
-mod credential;
 mod edit;
 mod exchange;
 mod family;
@@ -13,7 +12,6 @@ mod pkce;
 mod ports;
 mod principal;
 mod rate;
-mod refresh;
 mod registration;
 mod scope;
 mod secret;
@@ -30,9 +28,8 @@ pub use consent::{
     ConnectedApplication, Consent, ConsentId, ConsentRefusal, ConsentTicket, Decision, Denial, Viewer,
     granted,
 };
-pub use credential::{Credential, CredentialKind};
 pub use edit::{ApplicationEdit, RawEdit};
-pub use exchange::{Code, CodeExchange, GrantRefusal, Verdict};
+pub use exchange::{Code, CodeExchange, GrantRefusal, NewPair, RefreshToken, Verdict};
 pub use family::{
     FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused,
     client_credentials,
@@ -45,12 +42,11 @@ pub use ports::{
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};
-pub use refresh::{NewPair, RefreshToken};
 pub use registration::{RawRegistration, Registration, application_name, scopes};
 pub use scope::{Scope, ScopeSet, UnknownScope};
 pub use secret::{
-    BearerToken, BrowserSecret, ClientSecret, FamilyId, OperatorToken, Secret, SecretHash, SecretKind,
-    TokenKey, TokenKind,
+    BearerToken, BrowserSecret, ClientSecret, Credential, CredentialKind, FamilyId, FamilySecret,
+    FamilySecretKind, OperatorToken, Secret, SecretHash, SecretKind, TokenKey, TokenKind,
 };
 pub use status::{ApplicationStatus, ImpossibleTransition};
 

@@ -168,9 +168,25 @@ impl TokenKind {
             Self::Personal => "personal",
         }
     }
+}
 
-    /// The prefix of a token of this kind.
-    pub const fn prefix(self) -> &'static str {
+/// A credential that a client exchanges for a token pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialKind {
+    /// Issued on the seller's consent; single use.
+    AuthorizationCode,
+    /// Issued with an access token; single use.
+    RefreshToken,
+}
+
+/// A kind of secret that names its family.
+pub trait FamilySecretKind: Copy {
+    /// The prefix of the text (contract: Identifier prefixes).
+    fn prefix(self) -> &'static str;
+}
+
+impl FamilySecretKind for TokenKind {
+    fn prefix(self) -> &'static str {
         match self {
             Self::Access => "ps_at_",
             Self::Personal => "ps_pt_",
@@ -178,37 +194,55 @@ impl TokenKind {
     }
 }
 
-/// A bearer token: a prefix and 48 bytes in base64url, 16 of its family's id and 32 random ones. It is opaque to
-/// clients; here it identifies the rows to look up.
-pub struct BearerToken {
-    kind: TokenKind,
+impl FamilySecretKind for CredentialKind {
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::AuthorizationCode => "ps_ac_",
+            Self::RefreshToken => "ps_rt_",
+        }
+    }
+}
+
+/// A prefix and 48 bytes in base64url, 16 of the family's id and 32 random ones. It is opaque to clients; here it
+/// identifies the rows to look up. Its `Debug` output is redacted.
+pub struct FamilySecret<K> {
+    kind: K,
     family: FamilyId,
     text: String,
 }
 
-impl BearerToken {
-    /// A new token of a family from 32 random bytes.
-    pub fn from_random(kind: TokenKind, family: FamilyId, random: &[u8; 32]) -> Self {
-        let text = written(kind.prefix(), family, random);
+/// A token that authorizes requests.
+pub type BearerToken = FamilySecret<TokenKind>;
+/// An authorization code or refresh token.
+pub type Credential = FamilySecret<CredentialKind>;
+
+impl<K: FamilySecretKind> FamilySecret<K> {
+    /// A new secret of a family from 32 random bytes.
+    pub fn from_random(kind: K, family: FamilyId, random: &[u8; 32]) -> Self {
+        let mut bytes = family.uuid().as_bytes().to_vec();
+        bytes.extend_from_slice(random);
+        let text = format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(bytes));
         Self { kind, family, text }
     }
 
-    /// Parses a presented token; None if it has the wrong format.
-    pub fn parse(text: &str) -> Option<Self> {
-        let kind = [TokenKind::Access, TokenKind::Personal]
-            .into_iter()
-            .find(|k| text.starts_with(k.prefix()))?;
-        let family = family_in(kind.prefix(), text)?;
-        let text = text.to_owned();
-        Some(Self { kind, family, text })
+    /// Parses a presented secret of this kind; None if it has the wrong format.
+    pub fn parse(kind: K, text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(kind.prefix())?).ok()?;
+        let (family, random) = bytes.split_first_chunk::<16>()?;
+        (random.len() == 32).then(|| Self {
+            kind,
+            family: Uuid::from_bytes(*family).into(),
+            text: text.to_owned(),
+        })
     }
 
+    /// The plain text, for whoever it is issued to.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
     /// The kind that its prefix claims.
-    pub const fn kind(&self) -> TokenKind {
+    pub const fn kind(&self) -> K {
         self.kind
     }
 
@@ -221,9 +255,17 @@ impl BearerToken {
     }
 }
 
-impl fmt::Debug for BearerToken {
+impl BearerToken {
+    /// Parses a presented token of either kind; None if it has the wrong format.
+    pub fn presented(text: &str) -> Option<Self> {
+        let kinds = [TokenKind::Access, TokenKind::Personal];
+        kinds.into_iter().find_map(|kind| Self::parse(kind, text))
+    }
+}
+
+impl<K: FamilySecretKind> fmt::Debug for FamilySecret<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BearerToken({}…)", self.kind.prefix())
+        write!(f, "FamilySecret({}…)", self.kind.prefix())
     }
 }
 
@@ -234,20 +276,6 @@ pub struct TokenKey {
     pub family: FamilyId,
     /// The hash of the whole token text.
     pub hash: SecretHash,
-}
-
-/// The text format of all secrets of a family: prefix + base64url(16 bytes of the family's id ‖ 32 random bytes).
-pub(crate) fn written(prefix: &str, family: FamilyId, random: &[u8; 32]) -> String {
-    let mut bytes = family.uuid().as_bytes().to_vec();
-    bytes.extend_from_slice(random);
-    format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes))
-}
-
-/// The family named in a text with this prefix; None if the text is not in the format of [`written`].
-pub(crate) fn family_in(prefix: &str, text: &str) -> Option<FamilyId> {
-    let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(prefix)?).ok()?;
-    let (family, random) = bytes.split_first_chunk::<16>()?;
-    (random.len() == 32).then(|| Uuid::from_bytes(*family).into())
 }
 
 #[cfg(test)]
@@ -262,12 +290,21 @@ mod tests {
         fn a_token_contains_its_family_and_is_parsed_back(family: u128, random: [u8; 32]) {
             let family = FamilyId::from(Uuid::from_u128(family));
             let token = BearerToken::from_random(TokenKind::Access, family, &random);
-            let read = BearerToken::parse(token.reveal()).unwrap();
+            let read = BearerToken::presented(token.reveal()).unwrap();
             prop_assert_eq!(read.key(), token.key());
             prop_assert_eq!(read.key().family, family);
             prop_assert_eq!(token.reveal().len(), "ps_at_".len() + 64);
         }
 
+        #[test]
+        fn a_credential_is_parsed_as_its_own_kind_alone(family: u128, random: [u8; 32]) {
+            use CredentialKind::{AuthorizationCode, RefreshToken};
+            let family = FamilyId::from(Uuid::from_u128(family));
+            let code = Credential::from_random(AuthorizationCode, family, &random);
+            prop_assert_eq!(Credential::parse(AuthorizationCode, code.reveal()).unwrap().key(), code.key());
+            prop_assert!(Credential::parse(RefreshToken, code.reveal()).is_none());
+            prop_assert!(BearerToken::presented(code.reveal()).is_none());
+        }
     }
 
     #[test]
@@ -286,7 +323,7 @@ mod tests {
     fn a_tokens_prefix_tells_its_kind() {
         for (kind, word) in [(TokenKind::Access, "access"), (TokenKind::Personal, "personal")] {
             let token = BearerToken::from_random(kind, Uuid::nil().into(), &[7; 32]);
-            assert_eq!(BearerToken::parse(token.reveal()).unwrap().kind(), kind);
+            assert_eq!(BearerToken::presented(token.reveal()).unwrap().kind(), kind);
             assert_eq!(kind.as_str(), word);
         }
     }
@@ -307,6 +344,6 @@ mod tests {
         let shown = format!("{secret:?} {:?}", secret.hash());
         assert_eq!(shown, "Secret(…) SecretHash(…)");
         let token = BearerToken::from_random(TokenKind::Personal, Uuid::nil().into(), &[7; 32]);
-        assert_eq!(format!("{token:?}"), "BearerToken(ps_pt_…)");
+        assert_eq!(format!("{token:?}"), "FamilySecret(ps_pt_…)");
     }
 }

@@ -4,8 +4,8 @@ use accounts::Email;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::OfferId;
 use oauth::{
-    BearerToken, BrowserSecret, ClientId, CodeChallenge, CodeVerifier, Credential, CredentialKind, Scope,
-    ScopeSet, TokenKind,
+    BearerToken, BrowserSecret, ClientId, CodeChallenge, CodeVerifier, Credential, CredentialKind,
+    FamilySecretKind, Scope, ScopeSet, TokenKind,
 };
 use orders::{Carrier, OrderRef, TrackingNumber};
 use url::Url;
@@ -31,7 +31,7 @@ fn a_token_has_one_spelling_and_names_its_family() {
             assert!(bytes.len() == 48 && bytes.starts_with(family));
             assert_eq!(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes)), text);
         };
-        if let Some(token) = BearerToken::parse(text) {
+        if let Some(token) = BearerToken::presented(text) {
             assert_eq!(token.reveal(), text);
             assert!(matches!(token.kind(), TokenKind::Access | TokenKind::Personal));
             is_written(token.kind().prefix(), token.key().family.uuid().as_bytes());

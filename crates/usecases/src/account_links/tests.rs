@@ -53,7 +53,8 @@ async fn a_created_link_is_stored_and_mailed_or_returned() {
     send_reset(&tx, &chance(), by(), URL, now()).await.unwrap();
 
     let acting = (OPERATOR, by().seller);
-    let tx = storing(Invitation, TimeDelta::days(7), 1, Action::InvitationSent);
+    let mut tx = storing(Invitation, TimeDelta::days(7), 1, Action::InvitationSent);
+    tx.expect_password_hash().returning(|_| Ok(None));
     let link = invite(&tx, &chance(), acting, URL, now()).await.unwrap();
     assert_eq!(link.expires_at, now() + TimeDelta::days(7));
 
@@ -68,6 +69,14 @@ async fn a_created_link_is_stored_and_mailed_or_returned() {
 }
 
 #[tokio::test]
+async fn a_seller_with_a_password_is_not_invited() {
+    let mut tx = knowing_sellers(MockTransaction::new(), false);
+    tx.expect_password_hash().returning(|_| Ok(Some(hash("set"))));
+    let invited = invite(&tx, &chance(), (OPERATOR, by().seller), URL, now()).await;
+    assert_eq!(refusal(invited), NotInvited::HasPassword);
+}
+
+#[tokio::test]
 async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
     let mut unknown = MockTransaction::new();
     unknown.expect_lock_seller().returning(|_| Ok(None));
@@ -76,7 +85,8 @@ async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
         let acting = (OPERATOR, by().seller);
         let link = create_sign_in_link(&tx, &chance(), acting, "", now()).await;
         assert_eq!(refusal(link), expected);
-        assert_eq!(refusal(invite(&tx, &chance(), acting, "", now()).await), expected);
+        let invited = invite(&tx, &chance(), acting, "", now()).await;
+        assert_eq!(refusal(invited), NotInvited::Account(expected));
         let refused = send_reset(&tx, &chance(), by(), URL, now()).await;
         assert_eq!(refusal(refused), Refusal::Account(expected));
         let (old, new) = passwords();

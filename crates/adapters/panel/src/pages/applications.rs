@@ -7,9 +7,8 @@ use usecases::own_applications::{self, Refusal as Refused, is_own};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
-use super::scope_list::{Group, names, scope_options};
 use super::usage::Usage;
-use super::{done, ok, once, page as html};
+use super::{ScopeGroup, done, ok, once, page as html, scope_names, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::page_request::SignedInRequest;
@@ -41,7 +40,7 @@ struct DetailsPage {
     number: Uuid,
     description: String,
     redirect_uris: String,
-    scopes: [Group; 2],
+    scopes: [ScopeGroup; 2],
     usage: Usage,
     application: Application,
 }
@@ -52,7 +51,7 @@ pub(crate) async fn details(request: SignedInRequest) -> Result<HttpResponse, Re
     let raw = RawEdit {
         description: application.description.clone(),
         redirect_uris: application.redirect_uris.clone(),
-        scopes: names(application.scopes),
+        scopes: scope_names(application.scopes),
     };
     render(&request, application, raw, Issues::none()).await
 }

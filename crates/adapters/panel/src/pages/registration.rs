@@ -7,8 +7,7 @@ use usecases::own_applications::{self, Refusal as Refused, RegistrationRefusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
-use super::scope_list::{Group, scope_options};
-use super::{once, page as html};
+use super::{ScopeGroup, once, page as html, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::page_request::SignedInRequest;
@@ -25,7 +24,7 @@ struct Page {
     /// Value and label of each choice, and whether it is selected.
     purposes: [(&'static str, &'static str, bool); 3],
     client_types: [(&'static str, &'static str, bool); 2],
-    scopes: [Group; 2],
+    scopes: [ScopeGroup; 2],
     raw: RawRegistration,
 }
 

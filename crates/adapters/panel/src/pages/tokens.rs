@@ -9,8 +9,7 @@ use usecases::personal_tokens::{self, PanelRefusal, Refusal as Refused};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
-use super::scope_list::{Group, scope_options};
-use super::{done, once, page as html};
+use super::{ScopeGroup, done, once, page as html, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::page_request::SignedInRequest;
@@ -25,7 +24,7 @@ struct Page {
     number: Uuid,
     given_name: String,
     expires_at: String,
-    scopes: [Group; 2],
+    scopes: [ScopeGroup; 2],
 }
 
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {

@@ -17,48 +17,46 @@ use crate::{
     sql::{column, microseconds, sql},
 };
 
-/// The most rotations in one group.
-const GROUP: usize = 64;
 /// A rotation takes place only within this time after its request was counted, which is before its body is read: one with a slow body goes
 /// alone.
 const FRESH: &str = "5s";
-/// How long a group waits for a lock. Locked families and connections are skipped, not waited for.
+/// How long a batch waits for a lock. Locked families and connections are skipped, not waited for.
 const LOCK_TIMEOUT: &str = "50ms";
 
 /// The rotations of one server thread.
-pub(crate) struct GroupedRotations(Batcher<Groups>);
+pub(crate) struct BatchedRotations(Batcher<Refreshes>);
 
-impl GroupedRotations {
+impl BatchedRotations {
     pub(crate) fn new(connector: &Arc<Connector>) -> Self {
-        Self(Batcher::new(Groups, Arc::clone(connector)))
+        Self(Batcher::new(Refreshes, Arc::clone(connector)))
     }
 }
 
 #[async_trait]
-impl Rotations for GroupedRotations {
+impl Rotations for BatchedRotations {
     async fn rotate(&self, rotation: Rotation, time_left: Duration) -> Result<Option<ScopeSet>, CommitError> {
         self.0.send_once(rotation, time_left).await
     }
 }
 
-struct Groups;
+struct Refreshes;
 
 #[async_trait]
-impl BatchQuery for Groups {
+impl BatchQuery for Refreshes {
     const NAME: &'static str = "rotations";
-    const MOST: usize = GROUP;
+    const MOST: usize = 64;
     type Question = Withdrawable<Rotation>;
     type Answer = Option<ScopeSet>;
 
-    /// None for each that dropped out. A group that the server rejected changed nothing: all its rotations dropped out.
+    /// None for each that dropped out. A batch that the server rejected changed nothing: all its rotations dropped out.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
         members: &[Withdrawable<Rotation>],
     ) -> QueryResult<Vec<Result<Option<ScopeSet>, StoreError>>> {
         let places = (0..).zip(members);
-        let group = places.filter_map(|(n, member)| member.take().then_some((n, &member.change)));
-        let issued: HashMap<i64, i32> = match rotate(&group.collect::<Vec<_>>(), connection).await {
+        let batch = places.filter_map(|(n, member)| member.take().then_some((n, &member.change)));
+        let issued: HashMap<i64, i32> = match rotate(&batch.collect::<Vec<_>>(), connection).await {
             Ok(issued) => issued.into_iter().collect(),
             Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => HashMap::new(),
             Err(error) => return Err(error),
@@ -81,22 +79,22 @@ impl BatchQuery for Groups {
 /// - A row that another transaction has changed since the statement began is compared again after it was locked. So of two uses of one token
 ///   the second drops out.
 async fn rotate(
-    group: &[(i64, &Rotation)],
+    batch: &[(i64, &Rotation)],
     mut connection: &AsyncPgConnection,
 ) -> QueryResult<Vec<(i64, i32)>> {
     sql!((i64, i32):
         "with clock as materialized (select api_now() as at, set_config('lock_timeout', ", LOCK_TIMEOUT,
         ", true) as lock_timeout), \
          given as materialized (select k.*, clock.at from clock cross join unnest((select ",
-        column(group, |(n, _)| *n), "::bigint[]), (select ",
-        column(group, |(_, one)| one.token.family.uuid()), "::uuid[]), (select ",
-        column(group, |(_, one)| one.token.hash.bytes().as_slice()), "::bytea[]), (select ",
-        column(group, |(_, one)| one.client_id.uuid()), "::uuid[]), (select ",
-        column(group, |(_, one)| one.access.bytes().as_slice()), "::bytea[]), (select ",
-        column(group, |(_, one)| microseconds(one.access_lifetime)), "::bigint[]), (select ",
-        column(group, |(_, one)| one.refresh.bytes().as_slice()), "::bytea[]), (select ",
-        column(group, |(_, one)| microseconds(one.refresh_lifetime)), "::bigint[]), (select ",
-        column(group, |(_, one)| one.asked_at),
+        column(batch, |(n, _)| *n), "::bigint[]), (select ",
+        column(batch, |(_, one)| one.token.family.uuid()), "::uuid[]), (select ",
+        column(batch, |(_, one)| one.token.hash.bytes().as_slice()), "::bytea[]), (select ",
+        column(batch, |(_, one)| one.client_id.uuid()), "::uuid[]), (select ",
+        column(batch, |(_, one)| one.access.bytes().as_slice()), "::bytea[]), (select ",
+        column(batch, |(_, one)| microseconds(one.access_lifetime)), "::bigint[]), (select ",
+        column(batch, |(_, one)| one.refresh.bytes().as_slice()), "::bytea[]), (select ",
+        column(batch, |(_, one)| microseconds(one.refresh_lifetime)), "::bigint[]), (select ",
+        column(batch, |(_, one)| one.asked_at),
         "::timestamptz[])) as k (n, family, hash, client, access, access_lifetime, refresh, refresh_lifetime, asked_at) \
            where clock.at < k.asked_at + ", FRESH, "::text::interval), \
          family as materialized (select g.n, f.seller_id, f.client_id, f.generation \

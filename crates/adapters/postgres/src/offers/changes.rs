@@ -26,31 +26,29 @@ use crate::{
     sql::{column, sql},
 };
 
-/// The most changes in one group.
-const GROUP: usize = 64;
-/// The most bytes of stored answers in one group.
-const GROUP_BYTES: usize = 1 << 20;
-/// The most changes that wait for their group; each further one fails.
+/// The most bytes of stored answers in one batch.
+const BATCH_BYTES: usize = 1 << 20;
+/// The most changes that wait for their batch; each further one fails.
 const WAITING: usize = 1024;
-/// A change is saved only within this time after its read, which is longer than its request waits. A group that reaches the server later
+/// A change is saved only within this time after its read, which is longer than its request waits. A batch that reaches the server later
 /// changes nothing.
 const FRESH: &str = "5s";
-/// How long a group waits for a key's row before all its members go alone.
+/// How long a batch waits for a key's row before all its members go alone.
 const LOCK_TIMEOUT: &str = "50ms";
 
 /// The changes of one process.
-pub(crate) struct GroupedChanges {
+pub(crate) struct BatchedChanges {
     reads: Batcher<Reads>,
-    groups: Batcher<Groups>,
+    batches: Batcher<Saves>,
     waiting: Semaphore,
     sealing: Sealing,
 }
 
-impl GroupedChanges {
+impl BatchedChanges {
     pub(crate) fn new(connector: &Arc<Connector>, sealing: Sealing) -> Self {
         Self {
             reads: Batcher::new(Reads, Arc::clone(connector)),
-            groups: Batcher::new(Groups, Arc::clone(connector)),
+            batches: Batcher::new(Saves, Arc::clone(connector)),
             waiting: Semaphore::new(WAITING),
             sealing,
         }
@@ -58,7 +56,7 @@ impl GroupedChanges {
 }
 
 #[async_trait]
-impl OfferChanges for GroupedChanges {
+impl OfferChanges for BatchedChanges {
     async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError> {
         let question = (seller, id.uuid(), claim.space, claim.key.as_str().to_owned());
         let (at, key, offer) = self.reads.ask(question).await?;
@@ -86,7 +84,7 @@ impl OfferChanges for GroupedChanges {
         let _place = self.waiting.try_acquire().map_err(full)?;
         let member = Member::new(change, claim, answer, &self.sealing).map_err(CommitError::RolledBack)?;
         let Some(member) = member else { return Ok(false) };
-        self.groups.send_once(member, time_left).await
+        self.batches.send_once(member, time_left).await
     }
 }
 
@@ -122,7 +120,7 @@ impl BatchQuery for Reads {
     }
 }
 
-/// A change that waits for its group.
+/// A change that waits for its batch.
 struct Member {
     change: OptimisticChange,
     claim: Claim,
@@ -133,7 +131,7 @@ struct Member {
 }
 
 impl Member {
-    /// `None` if a group cannot save the change: it concerns webhook subscribers, or its key is not the seller's.
+    /// `None` if a batch cannot save the change: it concerns webhook subscribers, or its key is not the seller's.
     fn new(
         change: OptimisticChange,
         claim: &Claim,
@@ -161,24 +159,24 @@ impl Member {
     }
 }
 
-/// Changes with their keys and feed items, each group in one statement.
-struct Groups;
+/// Changes with their keys and feed items, each batch in one statement.
+struct Saves;
 
 #[async_trait]
-impl BatchQuery for Groups {
+impl BatchQuery for Saves {
     const NAME: &'static str = "offer_changes";
-    const MOST: usize = GROUP;
+    const MOST: usize = 64;
     type Question = Withdrawable<Member>;
     type Answer = bool;
 
-    /// False for each member that dropped out. A group that the server rejected changed nothing: all its members dropped out.
+    /// False for each member that dropped out. A batch that the server rejected changed nothing: all its members dropped out.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
         members: &[Withdrawable<Member>],
     ) -> QueryResult<Vec<Result<bool, StoreError>>> {
-        let group = admitted(members);
-        let saved: HashSet<i64> = match save(&group, connection).await {
+        let batch = admitted(members);
+        let saved: HashSet<i64> = match save(&batch, connection).await {
             Ok(saved) => saved.into_iter().collect(),
             Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => HashSet::new(),
             Err(error) => return Err(error),
@@ -197,7 +195,7 @@ fn admitted(members: &[Withdrawable<Member>]) -> Vec<(i64, &Member)> {
         bytes += member.body.len();
         let is_first =
             offers.insert((offer.seller, offer.id)) & keys.insert((offer.seller, &member.claim.key));
-        let is_sent = is_first && bytes <= GROUP_BYTES && withdrawable.take();
+        let is_sent = is_first && bytes <= BATCH_BYTES && withdrawable.take();
         is_sent.then_some((n, member))
     });
     admitted.collect()
@@ -207,10 +205,10 @@ fn admitted(members: &[Withdrawable<Member>]) -> Vec<(i64, &Member)> {
 ///
 /// - Each step joins what the step before returned, so a member is saved whole or drops out.
 /// - Locks are taken in the order of all transactions: offers, then keys, each sorted. A locked offer is skipped. A locked key is waited
-///   for, but not for long, since the whole group waits.
+///   for, but not for long, since the whole batch waits.
 /// - A row that another transaction has changed since the statement began is compared again after it was locked.
-async fn save(group: &[(i64, &Member)], mut connection: &AsyncPgConnection) -> QueryResult<Vec<i64>> {
-    let items: Vec<_> = group
+async fn save(batch: &[(i64, &Member)], mut connection: &AsyncPgConnection) -> QueryResult<Vec<i64>> {
+    let items: Vec<_> = batch
         .iter()
         .flat_map(|(n, member)| member.items.iter().map(|item| (*n, item)))
         .collect();
@@ -219,22 +217,22 @@ async fn save(group: &[(i64, &Member)], mut connection: &AsyncPgConnection) -> Q
         "with clock as materialized (select api_now() as at, set_config('lock_timeout', ", LOCK_TIMEOUT,
         ", true) as lock_timeout), \
          locked as materialized (select w.*, clock.at from clock cross join unnest((select ",
-        column(group, |(n, _)| *n), "::bigint[]), (select ",
-        column(group, |(_, member)| member.after().seller.uuid()), "::uuid[]), (select ",
-        column(group, |(_, member)| member.after().id.uuid()), "::uuid[]), (select ",
-        column(group, |(_, member)| member.change.at), "::timestamptz[]), (select ",
-        column(group, |(_, member)| member.change.before.updated_at), "::timestamptz[]), (select ",
-        column(group, |(_, member)| source(&member.change.before)), "::text[]), (select ",
-        column(group, |(_, member)| member.after().updated_at), "::timestamptz[]), (select ",
-        column(group, |(_, member)| amount(member.after())), "::bigint[]), (select ",
-        column(group, |(_, member)| source(member.after())), "::text[]), (select ",
-        column(group, |(_, member)| member.after().stock.map(Stock::get)), "::integer[]), (select ",
-        column(group, |(_, member)| member.after().status.as_str()), "::text[]), (select ",
-        column(group, |(_, member)| member.claim.key.as_str()), "::text[]), (select ",
-        column(group, |(_, member)| member.claim.fence), "::uuid[]), (select ",
-        column(group, |(_, member)| member.claim.fingerprint.bytes().as_slice()), "::bytea[]), (select ",
-        column(group, |(_, member)| member.status), "::smallint[]), (select ",
-        column(group, |(_, member)| member.body.as_slice()),
+        column(batch, |(n, _)| *n), "::bigint[]), (select ",
+        column(batch, |(_, member)| member.after().seller.uuid()), "::uuid[]), (select ",
+        column(batch, |(_, member)| member.after().id.uuid()), "::uuid[]), (select ",
+        column(batch, |(_, member)| member.change.at), "::timestamptz[]), (select ",
+        column(batch, |(_, member)| member.change.before.updated_at), "::timestamptz[]), (select ",
+        column(batch, |(_, member)| source(&member.change.before)), "::text[]), (select ",
+        column(batch, |(_, member)| member.after().updated_at), "::timestamptz[]), (select ",
+        column(batch, |(_, member)| amount(member.after())), "::bigint[]), (select ",
+        column(batch, |(_, member)| source(member.after())), "::text[]), (select ",
+        column(batch, |(_, member)| member.after().stock.map(Stock::get)), "::integer[]), (select ",
+        column(batch, |(_, member)| member.after().status.as_str()), "::text[]), (select ",
+        column(batch, |(_, member)| member.claim.key.as_str()), "::text[]), (select ",
+        column(batch, |(_, member)| member.claim.fence), "::uuid[]), (select ",
+        column(batch, |(_, member)| member.claim.fingerprint.bytes().as_slice()), "::bytea[]), (select ",
+        column(batch, |(_, member)| member.status), "::smallint[]), (select ",
+        column(batch, |(_, member)| member.body.as_slice()),
         "::bytea[])) as w (n, seller_id, offer_id, read_at, old_updated_at, old_source, updated_at, amount, source, stock, status, \
            key, fence, fingerprint, answer_status, answer) \
            join offers o on o.seller_id = w.seller_id and o.id = w.offer_id \

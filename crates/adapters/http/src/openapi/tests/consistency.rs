@@ -14,7 +14,7 @@ fn is_real(text: &str) -> bool {
     text.parse::<OfferId>()
         .is_ok_and(|id| id.uuid().get_version_num() == 7)
         || text.parse::<ClientId>().is_ok()
-        || BearerToken::parse(text).is_some()
+        || BearerToken::presented(text).is_some()
         || kinds.iter().any(|kind| Credential::parse(*kind, text).is_some())
         || WebhookSecret::parse(text.to_owned()).is_ok()
 }

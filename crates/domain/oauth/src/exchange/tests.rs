@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::ApplicationStatus::{Active, Pending, Suspended};
-use crate::{Code, CodeChallenge, CodeExchange, CodeVerifier, FamilyStatus};
+use crate::FamilyStatus;
 
 fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_700_000_000, 0).unwrap()
