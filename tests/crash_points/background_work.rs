@@ -240,7 +240,7 @@ async fn end(worker: TestWorker, proxy: &StatementProxy) {
 /// A worker that reaches the database through a proxy.
 fn worker(rig: &Rig, proxy: &StatementProxy) -> TestWorker {
     // Each of its jobs would open a connection at the start.
-    let options = through(rig.world.options.clone(), proxy).set("SELLER_API__DATABASE__POOL_SIZE", 4);
+    let options = through(rig.world.options.clone(), proxy).set("SELLER_API__DATABASE__POOL_SIZE", 2);
     TestWorker::start(&options, &rig.world.database)
 }
 

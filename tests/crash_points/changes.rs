@@ -119,9 +119,14 @@ pub(crate) fn asks(carrier: &CarrierStub, options: ServerOptions) -> ServerOptio
         .set("SELLER_API__TRACKING__POLL_INTERVAL", "100ms")
 }
 
-/// The cases share a server and a database, since starts of programs take most of the time.
+/// Concurrently, since a request mostly waits for its next statement. The cases of each share a server and a database, since starts of
+/// programs take most of the time.
 #[tokio::test]
-async fn an_order_is_placed_paid_and_cancelled_once() {
+async fn an_order_takes_each_step_once() {
+    tokio::join!(placed_paid_and_cancelled(), erased_and_shipped());
+}
+
+async fn placed_paid_and_cancelled() {
     let mut rig = Rig::new(&[]).await;
     let own = integration(&rig, 1).await;
     let placed = Trade::of(own.clone(), orders_one_of_many);
@@ -139,8 +144,7 @@ async fn an_order_is_placed_paid_and_cancelled_once() {
     rig.check(&cancelled).await.expect("an order is cancelled");
 }
 
-#[tokio::test]
-async fn an_order_is_shipped_and_its_buyer_erased_once() {
+async fn erased_and_shipped() {
     let carrier = CarrierStub::start().await;
     let mut rig = Rig::with(&[], |options| asks(&carrier, options)).await;
     let own = integration(&rig, 1).await;

@@ -51,11 +51,11 @@ pub(crate) type Footprint = BTreeMap<String, i64>;
 
 /// Counts everything that a change leaves behind.
 const FOOTPRINT: &str = "
-    select 'changes ' || kind, count(*) from changes batch by kind
-    union all select 'deliveries of ' || event, count(*) from deliveries batch by event
+    select 'changes ' || kind, count(*) from changes group by kind
+    union all select 'deliveries of ' || event, count(*) from deliveries group by event
     union all select 'codes', count(*) from authorization_codes
     union all select 'mails', count(*) from mails
-    union all select 'orders ' || status, count(*) from seller_orders batch by status
+    union all select 'orders ' || status, count(*) from seller_orders group by status
     union all select 'orders with a buyer', count(*) from seller_orders where buyer is not null
     union all select 'offers', count(*) from offers
     union all select 'pieces', coalesce(sum(stock), 0)::bigint from offers
@@ -77,7 +77,7 @@ const NEVER: [(&str, &str); 3] = [
     (
         "a family has two refresh tokens that are not used",
         "select count(*) from (select from refresh_tokens t join families f on f.id = t.family_id \
-         where t.used_at is null and f.revoked_at is null batch by t.family_id having count(*) > 1) families",
+         where t.used_at is null and f.revoked_at is null group by t.family_id having count(*) > 1) families",
     ),
 ];
 
@@ -627,7 +627,7 @@ pub(crate) fn difference(before: &Footprint, after: &Footprint) -> Footprint {
 pub(crate) async fn eventually_or(limit: Duration, mut look: impl AsyncFnMut() -> bool) -> bool {
     let waiting = async {
         while !look().await {
-            sleep(Duration::from_millis(5)).await;
+            sleep(Duration::from_millis(20)).await;
         }
     };
     timeout(limit, waiting).await.is_ok()

@@ -270,8 +270,13 @@ impl Case for Counting {
     }
 }
 
+/// Concurrently, since a request mostly waits for its next statement.
 #[tokio::test]
-async fn a_code_and_a_refresh_token_give_one_pair() {
+async fn a_token_is_issued_used_and_revoked_once() {
+    tokio::join!(refreshes_and_exchanges(), consents_and_revocations());
+}
+
+async fn refreshes_and_exchanges() {
     let mut rig = Rig::new(&[]).await;
     let refresh = Refresh::new(&rig).await;
     rig.check(&refresh).await.expect("a refresh token is used");
@@ -288,8 +293,7 @@ async fn a_code_and_a_refresh_token_give_one_pair() {
         .expect("a code is exchanged twice at once");
 }
 
-#[tokio::test]
-async fn a_consent_a_revocation_a_client_token_and_a_count_are_done_once() {
+async fn consents_and_revocations() {
     let mut rig = Rig::new(&[]).await;
     for decision in ["approve", "deny"] {
         let consent = Consent(Connected::new(&rig).await, decision);
