@@ -303,18 +303,23 @@ pub(crate) async fn queue_while_a_worker_releases(rig: &mut Rig) -> Verdict {
     rig.world.hook(&own.token, &receiver).await;
     receiver.answers(Reply::Late(204, Duration::from_millis(150)));
     let _worker = worker(rig, &rig.own_proxy);
+    let is_lost = AtomicBool::new(false);
     let case = Trade::of(own, async |world: &World, own: &Integration| {
         let arrived = receiver.count();
         let call = pays(world, own).await;
-        // It never comes if a flaw lets the queue sleep already: the check after the payment reports that.
-        eventually_or(STARTS, async || receiver.count() > arrived).await;
+        let came = eventually_or(STARTS, async || receiver.count() > arrived).await;
+        is_lost.fetch_or(!came, Ordering::Relaxed);
         call
     });
     let released = async |rig: &Rig| {
         let leased = "select count(*) from subscriptions where leased";
         eventually_or(OVERTAKING, async || rig.count(leased).await == 0).await
     };
-    rig.check_meanwhile(&case, released, async |_, _| Ok(())).await
+    let verdict = rig.check_meanwhile(&case, released, async |_, _| Ok(())).await;
+    if is_lost.load(Ordering::Relaxed) {
+        return Err("a delivery is due in a queue that sleeps: it did not come".to_owned());
+    }
+    verdict
 }
 
 /// A delivered parcel.
@@ -382,7 +387,7 @@ impl Work for Mails {
 
 async fn deliveries() -> Verdict {
     let rig = Rig::with(&[], soon_again).await;
-    let work = Deliveries::new(&rig, Duration::from_millis(50)).await;
+    let work = Deliveries::new(&rig, Duration::from_millis(100)).await;
     Workers::new(rig, &[]).check(&work, &FAULTS).await
 }
 

@@ -119,8 +119,7 @@ pub(crate) fn asks(carrier: &CarrierStub, options: ServerOptions) -> ServerOptio
         .set("SELLER_API__TRACKING__POLL_INTERVAL", "100ms")
 }
 
-/// Concurrently, since a request mostly waits for its next statement. The cases of each share a server and a database, since starts of
-/// programs take most of the time.
+/// Two rigs at once. The cases of a rig share its servers and database, since starts of programs take most of the time.
 #[tokio::test]
 async fn an_order_takes_each_step_once() {
     tokio::join!(placed_paid_and_cancelled(), erased_and_shipped());

@@ -70,10 +70,10 @@ const fn says(this: &'static str, instead_of: &'static str) -> Flaw {
 
 #[tokio::test]
 async fn a_flaw_of_a_request_is_detected() {
-    tokio::join!(in_idempotency_or_the_gate(), in_locks());
+    tokio::join!(flaws_of_idempotency_and_gate(), flaws_of_locks());
 }
 
-async fn in_idempotency_or_the_gate() {
+async fn flaws_of_idempotency_and_gate() {
     let order = async |rig: &Rig| case(rig, orders_one_of_many).await;
     let offer = async |rig: &Rig| case(rig, changes_an_offer).await.unkeyed();
     let revocation = async |rig: &Rig| Revocation(Connected::new(rig).await);
@@ -93,8 +93,7 @@ async fn in_idempotency_or_the_gate() {
     .await;
 }
 
-/// A lock that is missing or too short.
-async fn in_locks() {
+async fn flaws_of_locks() {
     let order = async |rig: &Rig| case(rig, orders_the_last).await;
     let exchange = async |rig: &Rig| Exchange(Connected::new(rig).await);
     let refresh = async |rig: &Rig| Refresh::new(rig).await;

@@ -152,7 +152,7 @@ pub(crate) struct Rig {
     /// Replaces the server with faults after it was killed. It starts while earlier faults are played.
     spare: Option<JoinHandle<FaultyServer>>,
     flaws: Vec<Flaw>,
-    /// The proxy of the world's own server. Used only with flaws.
+    /// The proxy of a worker; with flaws also of the world's own server.
     pub(crate) own_proxy: StatementProxy,
     inspector: tokio_postgres::Client,
     keys: AtomicU32,
@@ -590,7 +590,7 @@ pub(crate) async fn at_each(
     Ok(())
 }
 
-/// Starts another server with a separate proxy to the world's database.
+/// Starts another server with a separate proxy to the world's database. With flaws the world's options name another proxy.
 fn start_faulty(world: &World, flaws: &[Flaw]) -> JoinHandle<FaultyServer> {
     let proxy = StatementProxy::to(&world.database, flaws);
     let options = through(world.options.clone(), &proxy);

@@ -270,7 +270,7 @@ impl Case for Counting {
     }
 }
 
-/// Concurrently, since a request mostly waits for its next statement.
+/// Two rigs at once, since a request mostly waits for its next statement.
 #[tokio::test]
 async fn a_token_is_issued_used_and_revoked_once() {
     tokio::join!(refreshes_and_exchanges(), consents_and_revocations());

@@ -171,9 +171,8 @@ async fn a_carrier_whose_name_fails_hinders_no_shipment() {
     assert!(begun.elapsed() < MANY_WITH_CARRIER, "{:?}", begun.elapsed());
     let more = threads_of(world.server.id()).saturating_sub(before);
     assert!(more <= 16, "{more} threads more");
-    let (failure, pause) = ("gave no usable answer", "the carrier is not asked for a while");
     world
         .server
-        .log_with(|log| log.contains(failure) && log.contains(pause))
+        .log_with(|log| log.contains("the carrier is not asked for a while"))
         .await;
 }

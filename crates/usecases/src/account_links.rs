@@ -189,7 +189,7 @@ pub enum NotInvited {
     HasPassword,
 }
 
-/// Sends an invitation again, and invalidates the previous one.
+/// Sends an invitation again to a seller without a password, and invalidates the previous one.
 pub async fn invite(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,

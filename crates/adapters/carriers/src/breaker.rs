@@ -9,6 +9,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Clock;
 use orders::Carrier;
 
+use crate::apis::Failure;
+
 /// Consecutive timeouts that open the breaker.
 const TIMEOUTS: usize = 3;
 /// Failures among the last [`WINDOW`] look-ups that open the breaker; a timeout is a failure.
@@ -102,7 +104,7 @@ impl CircuitBreaker {
         })
     }
 
-    fn settle(&self, probed: Option<DateTime<Utc>>, outcome: Outcome) {
+    fn settle(&self, probed: Option<DateTime<Utc>>, outcome: Outcome, failure: Option<&Failure>) {
         let now = self.clock.now();
         let mut state = self.state();
         // A look-up in flight may have opened another pause since the probe began.
@@ -122,7 +124,7 @@ impl CircuitBreaker {
                     pause.is_throttled = true;
                     pause.lasts = pause.lasts.max(now + lasts - pause.since);
                 }
-                _ => self.open(&mut state, now, lasts, true),
+                _ => self.open(&mut state, (now, lasts), true, failure),
             },
             // The look-up was in flight when the breaker opened.
             _ if state.pause.is_some() && !is_probe => {}
@@ -135,13 +137,20 @@ impl CircuitBreaker {
                 if state.pause.is_some() || state.has_too_many_failures() {
                     let doubled = FIRST_PAUSE * 2_i32.saturating_pow(state.consecutive_pauses.min(8));
                     state.consecutive_pauses = state.consecutive_pauses.saturating_add(1);
-                    self.open(&mut state, now, doubled.min(LONGEST_PAUSE), false);
+                    self.open(&mut state, (now, doubled.min(LONGEST_PAUSE)), false, failure);
                 }
             }
         }
     }
 
-    fn open(&self, state: &mut State, since: DateTime<Utc>, lasts: TimeDelta, is_throttled: bool) {
+    /// `failure` is the one that opens it.
+    fn open(
+        &self,
+        state: &mut State,
+        (since, lasts): (DateTime<Utc>, TimeDelta),
+        is_throttled: bool,
+        failure: Option<&Failure>,
+    ) {
         *state = State {
             pause: Some(Pause {
                 since,
@@ -156,6 +165,7 @@ impl CircuitBreaker {
             carrier = self.carrier.as_str(),
             seconds = lasts.num_seconds(),
             throttled = is_throttled,
+            cause = failure.map(ToString::to_string),
             "the carrier is not asked for a while"
         );
     }
@@ -202,9 +212,10 @@ impl Permit<'_> {
         self.after_throttling
     }
 
-    pub(crate) fn settle(mut self, outcome: Outcome) {
+    /// Records the outcome. A pause that it begins is logged with the failure.
+    pub(crate) fn settle(mut self, outcome: Outcome, failure: Option<&Failure>) {
         self.is_settled = true;
-        self.breaker.settle(self.probed, outcome);
+        self.breaker.settle(self.probed, outcome, failure);
     }
 }
 
@@ -237,7 +248,7 @@ mod tests {
 
     fn settle(breaker: &CircuitBreaker, outcomes: &[Outcome]) {
         for outcome in outcomes {
-            admitted(breaker).settle(*outcome);
+            admitted(breaker).settle(*outcome, None);
         }
     }
 
@@ -299,7 +310,7 @@ mod tests {
         assert!(breaker.admit().is_err());
         // After a cancelled probe another one is admitted.
         drop(probe);
-        admitted(&breaker).settle(Success);
+        admitted(&breaker).settle(Success, None);
         assert!(breaker.admit().is_ok());
     }
 
@@ -308,14 +319,14 @@ mod tests {
         let (breaker, clock) = breaker();
         let [late, later, latest] = [(); 3].map(|()| admitted(&breaker));
         settle(&breaker, &[Timeout; 3]);
-        late.settle(Success);
+        late.settle(Success, None);
         clock.advance(10);
-        later.settle(Throttled(TimeDelta::seconds(120)));
+        later.settle(Throttled(TimeDelta::seconds(120)), None);
         assert_eq!(pause(&breaker, &clock), 120);
         let probe = admitted(&breaker);
         assert!(probe.is_after_throttling());
-        latest.settle(Timeout);
-        probe.settle(Success);
+        latest.settle(Timeout, None);
+        probe.settle(Success, None);
         assert!(!admitted(&breaker).is_after_throttling());
     }
 
@@ -324,7 +335,7 @@ mod tests {
         let (breaker, clock) = breaker();
         let late = admitted(&breaker);
         settle(&breaker, &[Rejected]);
-        late.settle(Success);
+        late.settle(Success, None);
         clock.advance(365 * 86_400);
         assert!(breaker.admit().is_err());
     }

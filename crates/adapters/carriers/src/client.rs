@@ -98,12 +98,6 @@ impl CarrierClient {
         };
         let answer = timeout_at(deadline, self.query(number, deadline)).await;
         let answer = answer.unwrap_or(Err(Failure::Timeout));
-        if let Err(failure) = &answer
-            && *failure != Failure::NotFound
-        {
-            let (carrier, cause) = (self.carrier.as_str(), failure.to_string());
-            tracing::warn!(carrier, cause, "the carrier gave no usable answer about a parcel");
-        }
         self.settle(permit, &answer);
         self.lookup(answer)
     }
@@ -175,7 +169,7 @@ impl CarrierClient {
             })),
             Err(_) => Outcome::Failure,
         };
-        permit.settle(outcome);
+        permit.settle(outcome, answer.as_ref().err());
     }
 
     fn tracking_report(&self, reading: &Reading) -> TrackingReport {

@@ -379,7 +379,7 @@ impl Database {
     /// The connections that the server allows this role. A process that has not reached its most yet counts with it. Of other roles'
     /// connections the server hides the type.
     pub async fn connection_usage(&self) -> Result<ConnectionUsage, StoreError> {
-        let room = sql!((i32, i64):
+        let usage = sql!((i32, i64):
             "select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer \
                - coalesce(current_setting('reserved_connections', true), '0')::integer, \
                (select coalesce(sum(greatest(open, most)), 0)::bigint from (select count(*) as open, \
@@ -387,9 +387,9 @@ impl Database {
                  where datid is not null and usesysid is not null and coalesce(backend_type, 'client backend') = 'client backend' \
                    and application_name <> current_setting('application_name') \
                  group by application_name) process)");
-        let room = self.autocommit("schema").row(room).await?;
+        let usage = self.autocommit("schema").row(usage).await?;
         let (allowed, others) =
-            room.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
+            usage.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
         Ok(ConnectionUsage {
             allowed: usize::try_from(allowed).unwrap_or_default(),
             others: usize::try_from(others).unwrap_or_default(),

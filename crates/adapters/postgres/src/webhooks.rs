@@ -416,7 +416,7 @@ impl SubscriptionStore for Tx {
             .transpose()
     }
 
-    /// Queues the delivery and wakes the queue, if deliveries of the queue are sent, under the same locks as a fan-out.
+    /// If the queue is live, queues the delivery and wakes the queue, under the same locks as a fan-out.
     async fn queue_delivery(
         &self,
         seller: SellerId,

@@ -109,4 +109,5 @@ async fn pauses_and_refused_credentials_are_logged_once() {
     let lines = log.own_lines();
     let levels: Vec<_> = lines.iter().map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(levels, ["WARN", "INFO", "ERROR"].map(Some));
+    assert!(lines[0].contains("HTTP status 500"), "{lines:?}");
 }

@@ -1,4 +1,4 @@
-//! Changes of offers in groups: who drops out and why, limits, and what is known of a lost answer.
+//! Changes of offers in batches: who drops out and why, limits, and what is known of a lost answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -69,7 +69,7 @@ impl Patch {
 /// Longer than any change waits.
 const LONG: Duration = Duration::from_mins(1);
 
-/// Saves all in one group.
+/// Saves all in one batch.
 async fn save(
     changes: &Arc<dyn OfferChanges>,
     decided: Vec<(&Patch, OptimisticChange)>,
@@ -84,7 +84,7 @@ async fn save(
 const WRITERS: &str = "select count(distinct xid) from changes";
 
 #[tokio::test]
-async fn a_member_drops_out_of_its_group_alone() {
+async fn a_member_drops_out_of_its_batch_alone() {
     let (fixture, clock) = Fixture::frozen().await;
     let changes = fixture.database.offer_changes().unwrap();
     let expired = Patch::new(&fixture).await;
@@ -155,7 +155,7 @@ async fn a_member_drops_out_of_its_group_alone() {
 }
 
 #[tokio::test]
-async fn a_group_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing() {
+async fn a_batch_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing() {
     let fixture = Fixture::new().await;
     let changes = fixture.database.offer_changes().unwrap();
     let [fine, other] = Patch::several(&fixture).await;
@@ -208,7 +208,7 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out() {
         changes.save(first, &large.claim, &body, LONG),
         changes.save(second, &small.claim, &usual, LONG)
     );
-    assert!(!first.unwrap(), "more than a group takes");
+    assert!(!first.unwrap(), "more than a batch takes");
     assert!(!second.unwrap(), "behind it");
 
     let late = small.decide(&changes).await;
@@ -217,7 +217,7 @@ async fn changes_beyond_the_limits_are_refused_or_drop_out() {
 }
 
 #[tokio::test]
-async fn the_outcome_of_a_group_whose_answer_is_lost_is_read_by_its_keys() {
+async fn the_outcome_of_a_batch_whose_answer_is_lost_is_read_by_its_keys() {
     let fixture = Fixture::new().await;
     let changes = fixture.database.offer_changes().unwrap();
     let claims = fixture.database.claims();
@@ -229,7 +229,7 @@ async fn the_outcome_of_a_group_whose_answer_is_lost_is_read_by_its_keys() {
         let row = format!("idempotency where seller_id = '{}'", patch.seller.uuid());
         let keep = format!("create table kept as select * from {row}; delete from {row}");
         fixture.tamper(&keep).await;
-        // As in a group that has not ended: the row is being inserted.
+        // As in a batch that has not ended: the row is being inserted.
         let unfinished = "begin; insert into idempotency select * from kept";
         fixture.tamper(unfinished).await;
         let other = fixture.test_database.connect().await;
@@ -277,7 +277,7 @@ const STEPS: &str = "create table steps (before integer, after integer);
     create trigger step after update on offers for each row execute function step()";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stock_taken_by_orders_and_set_in_groups_loses_no_update() {
+async fn stock_taken_by_orders_and_set_in_batches_loses_no_update() {
     const EACH: i64 = 48;
     for crowd in [1, 12] {
         let fixture = Fixture::new().await;
@@ -328,7 +328,7 @@ async fn stock_taken_by_orders_and_set_in_groups_loses_no_update() {
         ] {
             assert_eq!(fixture.rows_of(rows).await, expected, "{rows}");
         }
-        let is_grouped = fixture.count(WRITERS).await < EACH;
-        assert!(is_grouped || crowd == 1, "no group had several members");
+        let is_batched = fixture.count(WRITERS).await < EACH;
+        assert!(is_batched || crowd == 1, "no batch had several members");
     }
 }

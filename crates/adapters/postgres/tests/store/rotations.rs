@@ -1,4 +1,4 @@
-//! Rotations of refresh tokens in groups: who drops out and why, and what is known of a lost answer.
+//! Rotations of refresh tokens in batches: who drops out and why, and what is known of a lost answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -55,12 +55,12 @@ fn rotation(parties: &Parties, pair: &Pair, asked_at: DateTime<Utc>) -> Rotation
 
 type Outcome = Result<Option<ScopeSet>, CommitError>;
 
-/// Rotates all in one group.
+/// Rotates all in one batch.
 async fn rotate(rotations: &Arc<dyn Rotations>, all: impl IntoIterator<Item = Rotation>) -> Vec<Outcome> {
     join_all(all.into_iter().map(|one| rotations.rotate(one, LONG))).await
 }
 
-/// Whether each of a group was rotated.
+/// Whether each of a batch was rotated.
 async fn are_rotated(rotations: &Arc<dyn Rotations>, all: impl IntoIterator<Item = Rotation>) -> Vec<bool> {
     let outcomes = rotate(rotations, all).await.into_iter();
     outcomes.map(|outcome| outcome.unwrap().is_some()).collect()
@@ -73,7 +73,7 @@ async fn stored(fixture: &Fixture) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn a_rotation_that_its_rules_refuse_drops_out_of_its_group_alone() {
+async fn a_rotation_that_its_rules_refuse_drops_out_of_its_batch_alone() {
     let (fixture, clock) = Fixture::frozen().await;
     let rotations = fixture.database.rotations();
     let (all, narrow) = (
@@ -151,15 +151,15 @@ async fn a_second_a_late_and_a_foreign_use_drop_out() {
         ..Refresh::new(&fixture).await.rotation
     };
     let uses = [(); 2].map(|()| rotation(&twice.parties, &twice.pair, foreign.asked_at));
-    let group = [uses[0], uses[1], late.rotation, foreign];
-    let rotated = are_rotated(&rotations, group).await;
+    let batch = [uses[0], uses[1], late.rotation, foreign];
+    let rotated = are_rotated(&rotations, batch).await;
     assert!(rotated[0] ^ rotated[1]);
     assert_eq!(rotated[2..], [false, false]);
     assert_eq!(are_rotated(&rotations, uses).await, [false, false]);
 }
 
 #[tokio::test]
-async fn a_group_does_not_wait_for_other_work_and_one_that_the_server_rejects_changes_nothing() {
+async fn a_batch_does_not_wait_for_other_work_and_one_that_the_server_rejects_changes_nothing() {
     let fixture = Fixture::new().await;
     let rotations = fixture.database.rotations();
     let (family, connection) = (Refresh::new(&fixture).await, Refresh::new(&fixture).await);
