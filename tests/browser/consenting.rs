@@ -67,7 +67,7 @@ async fn the_whole_way(browser: &Session, world: &World, seller: &Seller, site: 
     for head in site.callbacks() {
         assert!(
             !head.to_ascii_lowercase().contains("\r\nreferer:"),
-            "nobody is told whence: {head}"
+            "a Referer header was sent: {head}"
         );
     }
 

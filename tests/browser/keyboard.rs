@@ -33,7 +33,7 @@ async fn step(browser: &Session, from: i64, backwards: bool) -> Vec<String> {
         let mut faults = Vec::new();
         let what = &stop["what"];
         if number != to {
-            faults.push(format!("the tabulator comes to {number} instead of {to}: {what}"));
+            faults.push(format!("Tab reaches {number} instead of {to}: {what}"));
         }
         let contrast = stop["contrast"].as_f64().unwrap();
         if contrast < RING {
@@ -44,7 +44,7 @@ async fn step(browser: &Session, from: i64, backwards: bool) -> Vec<String> {
         }
         return faults;
     }
-    vec![format!("the tabulator does not lead on from {from}")]
+    vec![format!("Tab does not leave {from}")]
 }
 
 /// Tabs through the page and returns all faults.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use blackbox::{Expect, Member, PASSWORD, Page, Visitor, World, encoded, eventually, offer_id, text, until};
+use blackbox::{Expect, Member, PASSWORD, Page, Visitor, World, encoded, eventually, offer_id, text};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;
@@ -83,9 +83,8 @@ async fn a_replaced_invitation_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
     let options = set(world.options.clone(), &into(&folder.path().display().to_string()));
     let _sending = world.serving(&options).await;
-    let waiting = "select count(*) from account_mails where due_at is not null and $1 = ''";
-    let is_empty = async || world.count(waiting, "").await == 0;
-    until("the end of the queue", is_empty).await;
+    let waiting = "select count(*) from account_mails where due_at is not null";
+    world.until_count("the end of the queue", waiting, &[], 0).await;
     let sent = links(folder.path());
     assert_eq!(sent.len(), 1, "{sent:?}");
     used(&mut world.visitor(), &sent[0], Some(PASSWORD)).await;

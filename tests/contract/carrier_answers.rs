@@ -188,7 +188,7 @@ async fn a_parcel_is_polled_until_its_delivery() {
         assert_eq!(world.count_in_feed(step, &order.id).await, 1, "{step}");
     }
     let followed = "select count(*) from parcels where order_id::text = $1";
-    assert_eq!(world.count(followed, &order.id).await, 0);
+    assert_eq!(world.count(followed, &[&order.id]).await, 0);
 }
 
 #[tokio::test]

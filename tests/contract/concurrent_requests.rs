@@ -51,7 +51,7 @@ async fn stock_never_goes_below_zero() {
     for (trader, offer) in &traders {
         let sold = "select coalesce(sum((item->>'quantity')::int), 0)
             from seller_orders, json_array_elements(items) item where seller_id::text = $1";
-        let sold = world.count(sold, &trader.seller.id).await;
+        let sold = world.count(sold, &[&trader.seller.id]).await;
         let left = world.stock(&trader.seller, offer).await.as_i64().unwrap();
         assert!(left >= 0);
         assert_eq!(left + sold, 30, "{outcomes:?}");

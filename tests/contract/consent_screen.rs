@@ -284,7 +284,7 @@ impl Shown {
     async fn codes(&self) -> i64 {
         let of_it = "select count(*) from authorization_codes c join families f on f.id = c.family_id \
              join applications a on a.client_id = f.client_id where a.name = $1";
-        self.world.count(of_it, &self.app.name).await
+        self.world.count(of_it, &[&self.app.name]).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{Document, Expect, HOOK_SCOPES, Operation, World, entry, local_receivers, text, until, whole};
+use blackbox::{Document, Expect, HOOK_SCOPES, Operation, World, entry, local_receivers, text, whole};
 use serde_json::{Value, json};
 use testkit::Request;
 
@@ -125,10 +125,7 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
         let first = tokio::spawn(ask().send());
         // A worker may wait for a lock too, so that a wait alone would not show that the key is claimed.
         let claimed = "select count(*) from idempotency where key = $1 and status is null";
-        until("the claim", async || {
-            world.count(claimed, &operation.id).await == 1
-        })
-        .await;
+        world.until_count("the claim", claimed, &[&operation.id], 1).await;
         let second = ask().send().await;
         held.end("rollback").await;
         second.is_problem(409, &[whole("idempotency_in_progress")]);

@@ -31,7 +31,7 @@ pub(crate) async fn registration(member: &mut Member, name: &str) -> Form {
 
 async fn names(world: &World, member: &Member) -> i64 {
     let of_mine = "select count(*) from applications where owner_id::text = $1 and not built_in";
-    world.count(of_mine, &member.seller.id).await
+    world.count(of_mine, &[&member.seller.id]).await
 }
 
 // contract: 36.4

@@ -63,6 +63,7 @@ async fn a_token_issued_during_its_applications_deletion_is_invalid() {
     let refreshed = tokio::spawn(refresh.send());
     let own = world.token_answer(&app).await;
     held.end("commit").await;
+    let own = own.expect(200);
     for answer in [refreshed.await.unwrap(), own] {
         if answer.status == 200 {
             let access = text(&answer.json(), "access_token");

@@ -179,8 +179,7 @@ async fn an_answer_is_stored_for_24_hours_and_then_deleted() {
     // Cleaning starts when the process starts.
     let _cleaner = world.another().await;
     let old = "select count(*) from idempotency where key <> $1";
-    let cleaned = async || (world.count(old, "young").await == 0).then_some(());
-    eventually("the cleaning", cleaned).await;
+    world.until_count("the cleaning", old, &[&"young"], 0).await;
     assert!(patch(5, "young").await.expect(200).is_replayed());
 }
 

@@ -59,7 +59,7 @@ async fn a_repeat_is_replayed_byte_for_byte_and_changes_nothing() {
     let order = world.paid_order(&trader).await;
     let first = ship(&world, &trader, &order.id, "k").await.expect(201);
     replays(&first, &ship(&world, &trader, &order.id, "k").await);
-    world.settled(&order.id, "delivery").await;
+    world.order_moved(&order.id, "delivery").await;
     replays(&first, &ship(&world, &trader, &order.id, "k").await);
     assert_eq!(world.mails(&order.id).await, 1);
     let anew = world.ship(&trader.token, &order.id, &parcel("AAAA1")).await;
@@ -154,7 +154,7 @@ async fn an_error_releases_the_key() {
     let order = world.ordered(&trader.seller, &[&offer]).await;
     let ship = || ship(&world, &trader, &order.id, "ship");
     ship().await.refused(409, "order_unpaid");
-    world.settled(&order.id, "payment").await;
+    world.order_moved(&order.id, "payment").await;
     let first = ship().await.expect(201);
     replays(&first, &ship().await);
     let proposed = json!({"status": "proposed"});

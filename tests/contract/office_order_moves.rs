@@ -39,7 +39,7 @@ const MOVES: [(&str, &str); 4] = [
 async fn make(world: &World, order: &Order, step: &str) -> Answer {
     match step {
         "shipment" => world.market_ship(&order.id, &parcel("MARKET-1")).await,
-        step => world.settle(&order.id, step).await,
+        step => world.move_order(&order.id, step).await,
     }
 }
 
@@ -75,7 +75,7 @@ async fn each_transition_is_made_repeated_or_refused_by_the_orders_state() {
             assert_eq!(answer.status, status, "{case}");
             assert_eq!(after["status"], outcome, "{case}");
             if step != "shipment" {
-                world.settled(&order.id, step).await;
+                world.order_moved(&order.id, step).await;
                 let again = world.whole_order(&order.id).await;
                 assert_eq!(again, after, "{state}: {step} again is harmless");
             }
@@ -84,7 +84,7 @@ async fn each_transition_is_made_repeated_or_refused_by_the_orders_state() {
     }
     for step in ["payment", "cancellation", "delivery", "buyer-erasure"] {
         for nobodys in [trader.seller.id.as_str(), "PL-NOTHING"] {
-            world.settle(nobodys, step).await.refused(404, "not_found");
+            world.move_order(nobodys, step).await.refused(404, "not_found");
         }
     }
     let shipped = world.market_ship("PL-NOTHING", &parcel("AAAA")).await;
@@ -100,7 +100,7 @@ async fn a_cancellation_returns_the_taken_stock_once() {
     let order = world.paid(&lines, json!({})).await;
     assert_eq!(world.stock(seller, &offer).await, 4);
     for _ in 0..3 {
-        let answer = world.settle(&order.number, "cancellation").await.expect(200);
+        let answer = world.move_order(&order.number, "cancellation").await.expect(200);
         assert_eq!(answer.json()["status"], "cancelled");
         assert_eq!(world.stock(seller, &offer).await, 7);
     }
@@ -108,17 +108,17 @@ async fn a_cancellation_returns_the_taken_stock_once() {
     // A test order takes no stock, so it returns none.
     let three = [line(seller, &offer, 3)];
     let test = world.paid(&three, json!({"is_test": true})).await;
-    world.settled(&test.id, "cancellation").await;
+    world.order_moved(&test.id, "cancellation").await;
     assert_eq!(world.stock(seller, &offer).await, 7);
     // If the stock has become null meanwhile, it is not counted any more.
     let order = world.ordered(seller, &[&offer]).await;
     world.feed_again(seller, &offer, json!({"stock": null})).await;
-    world.settled(&order.id, "cancellation").await;
+    world.order_moved(&order.id, "cancellation").await;
     assert_eq!(world.stock(seller, &offer).await, Value::Null);
     // An order from before the stock was counted returns nothing either.
     let order = world.paid(&[line(seller, &offer, 10)], json!({})).await;
     world.feed_again(seller, &offer, json!({"stock": 5})).await;
-    world.settled(&order.id, "cancellation").await;
+    world.order_moved(&order.id, "cancellation").await;
     assert_eq!(world.stock(seller, &offer).await, 5);
 }
 
@@ -147,7 +147,7 @@ async fn the_marketplace_ships_one_part_or_all_remaining_parts() {
     assert_eq!(statuses().await, ["processing", "shipped", "processing"]);
     let whole = world.whole_order(&order.id).await;
     assert_eq!(whole["status"], "processing", "the least advanced");
-    let cancelled = world.settle(&order.id, "cancellation").await;
+    let cancelled = world.move_order(&order.id, "cancellation").await;
     cancelled.refused(409, "already_shipped");
     assert_eq!(statuses().await, ["processing", "shipped", "processing"]);
     let rest = world.market_ship(&order.number, &parcel("DPD-0002")).await;
@@ -158,7 +158,7 @@ async fn the_marketplace_ships_one_part_or_all_remaining_parts() {
     assert_eq!(seen["shipment"]["carrier"], "GLS");
     let again = world.market_ship(&order.id, &parcel("DPD-0003")).await;
     again.refused(409, "already_shipped");
-    world.settled(&order.id, "delivery").await;
+    world.order_moved(&order.id, "delivery").await;
     assert_eq!(statuses().await, ["delivered"; 3]);
     let strangers = by_gls(&world.seller().await.id);
     let strangers = world.market_ship(&order.id, &strangers).await;
@@ -177,7 +177,7 @@ async fn the_delivery_of_an_unshipped_order_records_both_steps_without_a_shipmen
     let world = world().await;
     let trader = world.trader().await;
     let order = world.paid_order(&trader).await;
-    world.settled(&order.id, "delivery").await;
+    world.order_moved(&order.id, "delivery").await;
     let seen = world.order(&trader.token, &order.id).await;
     let at = text(&seen, "shipped_at");
     let expected = json!({"status": "delivered", "shipment": null, "shipped_at": at, "delivered_at": at});
@@ -190,7 +190,7 @@ async fn the_delivery_of_an_unshipped_order_records_both_steps_without_a_shipmen
     world.market_ship(&markets.id, &parcel("AAAA1")).await.expect(201);
     world.shipped(&trader.token, &own.id, &parcel("AAAA2")).await;
     for order in [&own, &markets] {
-        world.settled(&order.id, "delivery").await;
+        world.order_moved(&order.id, "delivery").await;
     }
     let feed = world.caught_up_feed().await;
     let listed = |order: &Order| feed.iter().filter(|item| item["order_id"] == *order.id).count();
@@ -206,7 +206,7 @@ async fn erasure_removes_the_buyer_from_every_part_and_every_queued_mail() {
     world.market_ship(&order.id, &parcel("AAAA1")).await.expect(201);
     assert_eq!(world.mails(&order.id).await, 1);
     for _ in 0..2 {
-        world.settled(&order.id, "buyer-erasure").await;
+        world.order_moved(&order.id, "buyer-erasure").await;
         for (trader, _) in &traders {
             let erased = json!({"buyer": null, "shipping_address": null, "status": "shipped"});
             assert_members(&world.order(&trader.token, &order.id).await, erased);
@@ -216,12 +216,12 @@ async fn erasure_removes_the_buyer_from_every_part_and_every_queued_mail() {
     }
     let waiting = "select count(*) from mails where order_id::text = $1 and due_at is not null";
     // An erased buyer gets no mail.
-    assert_eq!(world.count(waiting, &order.id).await, 0);
-    world.settled(&order.id, "delivery").await;
+    assert_eq!(world.count(waiting, &[&order.id]).await, 0);
+    world.order_moved(&order.id, "delivery").await;
     // An order that was erased before its shipment is shipped without a mail.
     let trader = &traders[0].0;
     let early = world.paid_order(trader).await;
-    world.settled(&early.id, "buyer-erasure").await;
+    world.order_moved(&early.id, "buyer-erasure").await;
     let shipped = world.shipped(&trader.token, &early.id, &parcel("AAAA2")).await;
     assert_eq!(shipped["buyer_notified"], false);
     assert_eq!(world.mails(&early.id).await, 0);

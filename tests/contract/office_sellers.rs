@@ -90,10 +90,13 @@ async fn closing_a_seller_twice_is_200_and_a_closed_one_gets_no_credentials() {
     let world = world().await;
     let (seller, other) = (world.seller().await, world.seller().await);
     let path = format!("/sellers/{}", seller.id);
+    let application = world.application(&seller, &["offers:read"]).await.client_id;
     for _ in 0..2 {
         world.close(&seller.id).await;
     }
     assert!(world.office_read(&path).await["closed_at"].is_string());
+    let kept = world.office_read(&format!("/applications/{application}")).await;
+    assert_eq!(kept["client_id"], application, "{kept}");
     let open = world.office_read(&format!("/sellers/{}", other.id)).await;
     assert!(open["closed_at"].is_null(), "{open}");
     let token = json!({"name": "x", "scopes": ["offers:read"]});

@@ -69,11 +69,11 @@ async fn orders_are_listed_newest_first_in_stable_pages() {
 async fn filters_apply_alone_and_together() {
     let (world, trader, placed, _clock) = prepared(6).await;
     for order in &placed[1..5] {
-        world.settled(order, "payment").await;
+        world.order_moved(order, "payment").await;
     }
     world.shipped(&trader.token, &placed[2], &parcel("AAAA1")).await;
-    world.settled(&placed[3], "delivery").await;
-    world.settled(&placed[4], "cancellation").await;
+    world.order_moved(&placed[3], "delivery").await;
+    world.order_moved(&placed[4], "cancellation").await;
     let after = "placed_after=2040-01-01T12:00:04.000001Z";
     let updated = text(&world.order(&trader.token, &placed[0]).await, "updated_at");
     for (query, expected) in [
@@ -124,7 +124,7 @@ async fn a_transition_moves_updated_at_and_each_field_can_be_selected() {
         clock.advance(TimeDelta::seconds(1)).await;
         match step {
             "shipment" => drop(world.shipped(&trader.token, order, &parcel("AAAA1")).await),
-            step => world.settled(order, step).await,
+            step => world.order_moved(order, step).await,
         }
         assert_eq!(listed().await, placed, "after the {step}");
     }
@@ -159,7 +159,7 @@ async fn keep_copy(
         if begun.is_none() {
             begun = Some(DateTime::parse_from_rfc2822(answer.must("date")).unwrap());
             for order in paid_meanwhile {
-                world.settled(order, "payment").await;
+                world.order_moved(order, "payment").await;
                 clock.advance(TimeDelta::seconds(90)).await;
             }
         }

@@ -53,9 +53,9 @@ async fn every_field_is_returned_from_placing_to_delivery() {
         let sent = parcel("0000123456789Q");
         match status {
             "pending" => {}
-            "processing" => world.settled(&placed.id, "payment").await,
+            "processing" => world.order_moved(&placed.id, "payment").await,
             "shipped" => drop(world.shipped(&trader.token, &placed.id, &sent).await),
-            _ => world.settled(&placed.id, "delivery").await,
+            _ => world.order_moved(&placed.id, "delivery").await,
         }
         let moved = json!({"status": status, "updated_at": time(second)});
         expected = merged(expected, merged(moved, changes));
@@ -76,7 +76,7 @@ async fn missing_values_are_null() {
     let bare = json!({"items": [{"seller_id": trader.seller.id, "offer_id": unpriced, "quantity": 1}]});
     let placed = world.place(&bare).await.expect(201).json();
     let id = text(&placed, "order_id");
-    world.settled(&id, "payment").await;
+    world.order_moved(&id, "payment").await;
     let order = world.order(&trader.token, &id).await;
     let names: Value = order.as_object().unwrap().keys().cloned().collect();
     let all = "buyer delivered_at delivery_method id is_test items order_number paid_at payment_method payment_status \
@@ -112,11 +112,11 @@ async fn buyer_and_address_are_returned_only_once_paid() {
     let lines = [line(&trader.seller, &offer, 1)];
     let unpaid = world.unpaid(&lines, json!({})).await.id;
     shown(&unpaid, false, "pending", "awaiting_payment").await;
-    world.settled(&unpaid, "cancellation").await;
+    world.order_moved(&unpaid, "cancellation").await;
     shown(&unpaid, false, "cancelled", "cancelled").await;
     let paid = world.paid(&lines, json!({})).await.id;
     shown(&paid, true, "processing", "paid").await;
-    world.settled(&paid, "cancellation").await;
+    world.order_moved(&paid, "cancellation").await;
     shown(&paid, true, "cancelled", "paid").await;
 }
 
@@ -191,7 +191,7 @@ async fn test_orders_can_be_read_but_are_not_listed_and_take_no_stock() {
     for query in ["", "status=pending", &since[0], &since[1]] {
         unlisted(query).await;
     }
-    world.settled(&order.id, "payment").await;
+    world.order_moved(&order.id, "payment").await;
     let shipped = world
         .shipped(&trader.token, &order.id, &parcel("TEST-0001"))
         .await;

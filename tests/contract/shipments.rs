@@ -110,7 +110,7 @@ async fn item_ids_are_checked_against_the_sellers_own_items() {
     let second = world.any_offer(&trader.seller, json!({})).await;
     let elsewhere = world.any_offer(&trader.seller, json!({})).await;
     let order = world.ordered(&trader.seller, &[&first, &second]).await;
-    world.settled(&order.id, "payment").await;
+    world.order_moved(&order.id, "payment").await;
     let ship = async |ids: &[&str]| {
         let body = merged(parcel("AAAA1"), json!({"item_ids": ids}));
         world.ship(&trader.token, &order.id, &body).await
@@ -138,7 +138,7 @@ async fn a_shipment_is_refused_by_the_orders_state() {
     // Several sellers and cancelled before payment: the cancellation is reported first.
     let order = world.unpaid(&both, json!({})).await;
     refused(&order.id, "order_unpaid").await;
-    world.settled(&order.id, "cancellation").await;
+    world.order_moved(&order.id, "cancellation").await;
     refused(&order.id, "order_cancelled").await;
     let order = world.paid(&both, json!({})).await;
     let answer = ship(&order.id).await;
@@ -154,13 +154,13 @@ async fn a_shipment_is_refused_by_the_orders_state() {
     let part = json!({"seller_id": trader.seller.id, "carrier": "dpd", "tracking_number": "AAAA1"});
     world.market_ship(&order.id, &part).await.expect(201);
     refused(&order.id, "already_shipped").await;
-    world.settled(&order.id, "delivery").await;
+    world.order_moved(&order.id, "delivery").await;
     refused(&order.id, "already_shipped").await;
     let single = world.paid_order(&trader).await;
     ship(&single.id).await.expect(201);
     refused(&single.number, "already_shipped").await;
     let cancelled = world.paid_order(&trader).await;
-    world.settled(&cancelled.id, "cancellation").await;
+    world.order_moved(&cancelled.id, "cancellation").await;
     refused(&cancelled.id, "order_cancelled").await;
 }
 
@@ -179,7 +179,7 @@ async fn access_is_checked_before_items_and_items_before_the_state() {
         let answer = world.ship(token, id, &foreign).await;
         answer.is_problem(404, &[whole("not_found")]);
     }
-    world.settled(&order.id, "cancellation").await;
+    world.order_moved(&order.id, "cancellation").await;
     let answer = world.ship(&trader.token, &order.id, &foreign).await;
     answer.is_problem(400, &[entry("validation_error", "item_ids[0]")]);
     let answer = world.ship(&stranger.token, &order.id, &json!({})).await;

@@ -103,7 +103,7 @@ async fn a_name_that_resolves_to_a_private_address_later_gets_no_connection() {
         assert_eq!(delivery["response_status"], Value::Null);
         assert!(delivery["next_retry_at"].is_string(), "{delivery}");
         let refused = "select count(*) from deliveries where subscription_id::text = $1 and failure = 'address_refused'";
-        assert_eq!(world.count(refused, hook).await, 1, "{delivery}");
+        assert_eq!(world.count(refused, &[&hook]).await, 1, "{delivery}");
     }
     assert_eq!(inside.connections(), 0);
 }

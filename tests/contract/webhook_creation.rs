@@ -36,7 +36,7 @@ async fn a_created_subscription_is_returned_with_its_secret() {
     let listed = world.read(&own.token, "/v1/webhooks").await;
     assert_eq!(listed["items"], json!([made]), "the secret is not returned again");
     let stored = "select count(*) from subscriptions where position(convert_to($1, 'UTF8') in secret) > 0";
-    assert_eq!(world.count(stored, &secret).await, 0, "it is sealed at rest");
+    assert_eq!(world.count(stored, &[&secret]).await, 0, "it is sealed at rest");
     // Events are stored sorted and without duplicates. Several subscriptions may have the same URL.
     let events = ["order.shipped", "order.created", "order.shipped", "order.created"];
     let mut secrets = vec![secret];
@@ -124,8 +124,8 @@ async fn with_any_address_allowed_loopback_and_http_are_accepted() {
     let order = world.paid_order(&trader).await;
     let sent = parcel("0000000001");
     world.shipped(&trader.token, &order.id, &sent).await;
-    let stored = "select count(*) from deliveries where $1 = ''";
-    assert_eq!(world.count(stored, "").await, 0);
+    let stored = "select count(*) from deliveries";
+    assert_eq!(world.count(stored, &[]).await, 0);
 }
 
 async fn subscribe(world: &World, own: &Integration, key: &str, body: &Value) -> Answer {

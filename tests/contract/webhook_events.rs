@@ -18,11 +18,11 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
     let delivered = world.paid(&lines, changes.clone()).await;
     let sent = parcel("0000000001");
     world.shipped(&own.token, &delivered.id, &sent).await;
-    world.settled(&delivered.id, "delivery").await;
+    world.order_moved(&delivered.id, "delivery").await;
     let cancelled = world.unpaid(&lines, changes.clone()).await;
-    world.settled(&cancelled.id, "cancellation").await;
+    world.order_moved(&cancelled.id, "cancellation").await;
     let refunded = world.paid(&lines, changes).await;
-    world.settled(&refunded.id, "cancellation").await;
+    world.order_moved(&refunded.id, "cancellation").await;
     let moderation = format!("/sellers/{}/offers/{offer}/moderation", own.seller.id);
     for decision in ["propose", "reject"] {
         let body = json!({"decision": decision});

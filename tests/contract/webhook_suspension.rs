@@ -170,8 +170,9 @@ async fn an_attempt_in_flight_at_the_suspension_counts_and_the_next_one_waits() 
     test.world.moved(&test.own.application, "suspension").await;
     let recorded = "select count(*) from deliveries where subscription_id::text = $1 and attempt = 1 \
         and response_status = 500 and due_at is not null";
-    let is_recorded = async || test.world.count(recorded, &test.hook.id).await == 1;
-    until("its result", is_recorded).await;
+    test.world
+        .until_count("its result", recorded, &[&test.hook.id], 1)
+        .await;
     test.its_time_passes().await;
     assert_eq!(test.receiver.count(), 1, "paused");
     test.world.moved(&test.own.application, "reinstatement").await;

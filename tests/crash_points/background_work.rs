@@ -103,7 +103,7 @@ impl Workers {
         self.other.signal(Signal::STOP);
         self.other_proxy.block();
         eventually_or(OVERTAKING, async || {
-            self.other_proxy.is_quiet() || self.rig.waits_for_lock().await
+            self.other_proxy.under_way() == 0 || self.rig.waits_for_lock().await
         })
         .await;
     }
@@ -234,7 +234,7 @@ impl Workers {
 async fn end(worker: TestWorker, proxy: &StatementProxy) {
     drop(worker);
     proxy.block();
-    eventually_or(OVERTAKING, async || proxy.is_quiet()).await;
+    eventually_or(OVERTAKING, async || proxy.under_way() == 0).await;
 }
 
 /// A worker that reaches the database through a proxy.
@@ -268,7 +268,7 @@ impl Work for Deliveries {
     async fn prepare(&self, world: &World) {
         self.receiver.answers_first(&[Reply::Status(500)]);
         let order = world.any_order(&self.own.seller).await;
-        world.settle(&order.id, "payment").await.expect(200);
+        world.move_order(&order.id, "payment").await.expect(200);
     }
 
     /// Every recorded attempt was made. Every attempt is recorded, except the one whose record was lost.

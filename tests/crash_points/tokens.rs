@@ -1,6 +1,6 @@
 //! Tokens: issued, used and revoked; and the gate's count of requests. No request here has an idempotency key.
 
-use blackbox::{Application, Asking, CALLBACK, Callback, Form, Member, Pair, World, encoded, text};
+use blackbox::{Application, Asking, Callback, Form, Member, Pair, World, refreshing, text};
 use reqwest::Method;
 use testkit::{Fault, Request};
 use tokio::sync::Mutex;
@@ -31,16 +31,6 @@ async fn pair(world: &World, member: &Mutex<Member>, application: &Application) 
 /// An application of another owner.
 async fn application(world: &World) -> Application {
     world.partner(&world.seller().await, &["offers:read"]).await
-}
-
-fn oauth(world: &World, application: &Application, endpoint: &str, fields: &[(&str, &str)]) -> Request {
-    let mut fields = fields.to_vec();
-    fields.push(("client_id", &application.client_id));
-    fields.push(("client_secret", &application.client_secret));
-    world
-        .client
-        .post(&world.url(&format!("/oauth/{endpoint}")))
-        .form(&encoded(&fields))
 }
 
 /// Whether the presented token was used already: by an earlier request of the same client whose process was killed or which was
@@ -92,8 +82,7 @@ impl Case for Refresh {
     }
 
     fn request(&self, world: &World, (application, pair): &(Application, Pair)) -> Request {
-        let fields = [("grant_type", "refresh_token"), ("refresh_token", &pair.refresh)];
-        oauth(world, application, "token", &fields)
+        world.oauth_request(application, "token", &refreshing(&pair.refresh))
     }
 
     async fn judge(&self, world: &World, played: &Played<'_, (Application, Pair)>) -> Verdict {
@@ -117,13 +106,7 @@ impl Case for Exchange {
     }
 
     fn request(&self, world: &World, (asking, code): &(Asking, String)) -> Request {
-        let fields = [
-            ("grant_type", "authorization_code"),
-            ("code", code),
-            ("redirect_uri", CALLBACK),
-            ("code_verifier", &asking.verifier),
-        ];
-        oauth(world, &self.0.application, "token", &fields)
+        world.oauth_request(&self.0.application, "token", &asking.exchanging(code))
     }
 
     async fn judge(&self, world: &World, played: &Played<'_, (Asking, String)>) -> Verdict {
@@ -183,7 +166,7 @@ impl Case for Revocation {
     }
 
     fn request(&self, world: &World, pair: &Pair) -> Request {
-        oauth(world, &self.0.application, "revoke", &[("token", &pair.access)])
+        world.oauth_request(&self.0.application, "revoke", &[("token", &pair.access)])
     }
 
     async fn judge(&self, world: &World, played: &Played<'_, Pair>) -> Verdict {
@@ -204,17 +187,7 @@ impl Case for ClientToken {
     }
 
     fn request(&self, world: &World, application: &Application) -> Request {
-        let Application {
-            client_id,
-            client_secret,
-            ..
-        } = application;
-        let grant = ("grant_type", "client_credentials");
-        let fields = [grant, ("client_id", client_id), ("client_secret", client_secret)];
-        world
-            .client
-            .post(&world.url("/oauth/token"))
-            .form(&encoded(&fields))
+        world.oauth_request(application, "token", &[("grant_type", "client_credentials")])
     }
 
     async fn judge(&self, world: &World, played: &Played<'_, Application>) -> Verdict {
@@ -238,7 +211,7 @@ pub(crate) struct Counted {
 async fn counted(world: &World, application: &Application) -> i64 {
     let used = "select coalesce(sum(used), 0)::bigint from rate_windows where replace(subject::text, '-', '') = \
                 split_part($1, '_', 2)";
-    world.count(used, &application.client_id).await
+    world.count(used, &[&application.client_id]).await
 }
 
 impl Case for Counting {

@@ -112,13 +112,13 @@ impl Example {
         }
     }
 
-    /// Starts it with the state of its earlier runs.
     /// Changes a variable of its environment, from the next start on.
     pub(crate) fn set(&mut self, name: &'static str, value: &str) {
         self.environment.retain(|(known, _)| *known != name);
         self.environment.push((name, value.to_owned()));
     }
 
+    /// Starts it with the state of its earlier runs.
     pub(crate) fn start(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let log = OpenOptions::new().create(true).append(true).open(&self.output);

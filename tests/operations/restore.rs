@@ -187,10 +187,9 @@ async fn work_before(world: &World, runbook: &Runbook) -> Before {
     receiver.answers(Reply::Status(500));
     let third = world.unpaid(&[line(seller, &offer, 1)], json!({})).await;
     let failed = "select count(*) from deliveries where subscription_id::text = $1 and due_at is not null and attempt > 0";
-    until("a failed attempt", async || {
-        world.count(failed, &hook.id).await == 1
-    })
-    .await;
+    world
+        .until_count("a failed attempt", failed, &[&hook.id], 1)
+        .await;
     let mut seen = Vec::new();
     let orders = [first, second, third].map(|order| format!("/v1/orders/{}", order.id));
     for path in orders.into_iter().chain([format!("/v1/offers/{offer}")]) {

@@ -1,14 +1,16 @@
 //! `admin`: operators' tokens, tokens, connections, deliveries, the audit log and keys.
 
-use blackbox::{
-    Expect, Finished, Received, Receiver, Reply, World, eventually, offer_id, run, run_fed, soon_again,
-};
+use blackbox::{Expect, Finished, Received, Receiver, Reply, World, offer_id, run, run_fed, soon_again};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{ServerOptions, TestServer};
 
 use crate::{PROGRAM, cli, world};
+
+/// Counts deliveries that were given up.
+const GIVEN_UP: &str =
+    "select count(*) from deliveries where attempt = 6 and delivered_at is null and due_at is null";
 
 /// Runs an `admin` command over a world's database.
 pub(crate) async fn admin(world: &World, words: &str) -> Finished {
@@ -338,10 +340,10 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
     assert_eq!(found, [&json!(hook.id), &json!(receiver.url), &json!(true)]);
 
     let order = world.paid_order(&integration.trader()).await;
-    let exhausted = eventually("both deliveries are given up", async || {
-        Some(admin_json(&world, "webhooks exhausted").await).filter(|listed| listed.len() == 2)
-    })
-    .await;
+    world
+        .until_count("both deliveries are given up", GIVEN_UP, &[], 2)
+        .await;
+    let exhausted = admin_json(&world, "webhooks exhausted").await;
     assert_eq!(admin_json(&world, "webhooks pending").await, [json!(null); 0]);
     let newest = &exhausted[0];
     let expected = json!({
@@ -389,11 +391,11 @@ async fn deliveries_given_up_since_an_instant_are_delivered_again_once_and_in_or
     receiver.answers(Reply::Status(503));
     world.hook(&integration.token, &receiver).await;
     world.paid_order(&integration.trader()).await;
-    let given_up = async |count: usize| {
-        let listed = async || {
-            Some(admin_json(&world, "webhooks exhausted").await).filter(|listed| listed.len() == count)
-        };
-        eventually("deliveries are given up", listed).await
+    let given_up = async |count: i64| {
+        world
+            .until_count("deliveries are given up", GIVEN_UP, &[], count)
+            .await;
+        admin_json(&world, "webhooks exhausted").await
     };
     let exhausted = given_up(2).await;
     let since = async |instant: &Value| {

@@ -52,8 +52,8 @@ impl Shop {
     }
 
     /// Pays and ships the order.
-    async fn settle(&self, world: &World, order: &str) {
-        world.settle(order, "payment").await.expect(200);
+    async fn pay_and_ship(&self, world: &World, order: &str) {
+        world.move_order(order, "payment").await.expect(200);
         let body = parcel(&format!("P{}", &order[order.len() - 12..]));
         world.ship(&self.own.token, order, &body).await.expect(201);
         assert_eq!(world.order(&self.own.token, order).await["status"], "shipped");
@@ -93,7 +93,7 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
         let firsts: Vec<_> = skus.iter().map(ask).collect();
         let claimed_since = async |at: DateTime<Utc>| {
             let claims = "select count(*) from idempotency where created_at >= $1::text::timestamptz and status is null";
-            usize::try_from(world.count(claims, &at.to_rfc3339()).await).unwrap()
+            usize::try_from(world.count(claims, &[&at.to_rfc3339()]).await).unwrap()
         };
         let beginning = clock.now().await - TimeDelta::minutes(1);
         until("the claims", async || claimed_since(beginning).await == AT_ONCE).await;
@@ -128,15 +128,15 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
             assert!(again.header("idempotent-replayed").is_some(), "{sku}");
         }
         let order = placed(&orders[&format!("SKU-{round}-0")]).unwrap();
-        shop.settle(&world, &order).await;
+        shop.pay_and_ship(&world, &order).await;
         world.get(&shop.own.token, "/v1/me").await.expect(200);
     }
     let early = placed(&orders["before"]).unwrap();
-    shop.settle(&world, &early).await;
+    shop.pay_and_ship(&world, &early).await;
 
     for sku in orders.keys() {
         let there = "select count(*) from seller_orders where items->0->>'sku' = $1";
-        assert_eq!(world.count(there, sku).await, 1, "{sku}");
+        assert_eq!(world.count(there, &[&sku]).await, 1, "{sku}");
     }
     // A delivery that is due at a time which comes again is due at that time at the latest.
     clock.advance(TimeDelta::hours(1)).await;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use blackbox::{Receiver, Reply, World, eventually, local_receivers, until};
+use blackbox::{Receiver, Reply, World, eventually, local_receivers};
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{ServerOptions, TestClock, TestDatabase, TestWorker};
@@ -28,9 +28,10 @@ fn worker_to_kill(world: &World) -> TestWorker {
 async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     worker.kill();
     let left = "select count(*) from pg_stat_activity
-        where application_name like 'killed %' and datname = current_database() and $1 = ''";
-    let is_gone = async || world.count(left, "").await == 0;
-    until("the end of the killed worker's connections", is_gone).await;
+        where application_name like 'killed %' and datname = current_database()";
+    world
+        .until_count("the end of the killed worker's connections", left, &[], 0)
+        .await;
     clock.advance(LEASE).await;
 }
 
@@ -121,11 +122,8 @@ async fn several_workers_deliver_each_event_once() {
         .map(|one| one.delivery().to_owned())
         .collect::<HashSet<_>>();
     assert_eq!(ids.len(), 200);
-    until("the notes of it", async || {
-        let open = "select count(*) from deliveries where delivered_at is null and $1 = ''";
-        world.count(open, "").await == 0
-    })
-    .await;
+    let open = "select count(*) from deliveries where delivered_at is null";
+    world.until_count("their records", open, &[], 0).await;
     assert_eq!(receiver.count(), 200);
 }
 

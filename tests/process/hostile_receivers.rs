@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{EVENTS, Receiver, World, local_receivers, resident_kib, until};
+use blackbox::{EVENTS, Receiver, World, local_receivers, resident_kib};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -119,11 +119,8 @@ async fn hostile_receivers_harm_no_other_delivery() {
         healthy.has(n).await;
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     }
-    until("the end of all attempts", async || {
-        let open = "select count(*) from deliveries where due_at is not null and $1 = ''";
-        world.count(open, "").await == 0
-    })
-    .await;
+    let open = "select count(*) from deliveries where due_at is not null";
+    world.until_count("the end of all attempts", open, &[], 0).await;
     let grown = resident_kib(world.server.id(), "VmHWM").saturating_sub(before);
     assert!(grown < 64 * 1024, "{grown} KiB more than before");
     for (harm, hook) in hooks {

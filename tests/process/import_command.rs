@@ -71,12 +71,11 @@ async fn what_was_interrupted_may_be_repeated_from_its_start() {
     stdin.flush().await.unwrap();
     // One full transaction. The rest waits for more input and is lost when the command is interrupted.
     let fed = "select count(*) from offers where seller_id::text = $1";
-    blackbox::until("the first transaction", async || {
-        world.count(fed, &seller).await == 5_000
-    })
-    .await;
+    world
+        .until_count("the first transaction", fed, &[&seller], 5_000)
+        .await;
     interrupted(importing).await;
-    assert_eq!(world.count(fed, &seller).await, 5_000);
+    assert_eq!(world.count(fed, &[&seller]).await, 5_000);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("offers.ndjson");
     std::fs::write(&path, lines).unwrap();

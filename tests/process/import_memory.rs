@@ -2,31 +2,18 @@
 
 use std::fmt::Write as _;
 
-use blackbox::{Seller, Wire, World, offer_line, request, resident_kib};
+use blackbox::{Seller, Wire, World, offer_line, resident_kib};
 use serde_json::{Value, json};
 
 use crate::world;
 
 /// Imports `lines` lines, the same thousand offers repeatedly, and returns the report.
 async fn stream(world: &World, seller: &Seller, lines: usize) -> Value {
-    let bearer = format!("Bearer {}", world.server.operator_token);
-    let headers = [
-        ("authorization", bearer.as_str()),
-        ("content-type", "application/x-ndjson"),
-        ("transfer-encoding", "chunked"),
-    ];
     let mut thousand = String::new();
     (1..=1_000).for_each(|n| writeln!(thousand, "{}", offer_line(n, json!({}))).unwrap());
-    let chunk = format!("{:x}\r\n{thousand}\r\n", thousand.len());
-    let mut wire = Wire::connect(&world.server.backoffice_url).await;
-    wire.send(request(
-        "POST",
-        &format!("/sellers/{}/offers:import", seller.id),
-        &headers,
-    ))
-    .await;
+    let mut wire = Wire::importing(&world.server, &seller.id).await;
     for _ in 0..lines / 1_000 {
-        assert!(wire.send(&chunk).await, "the import is taken to its end");
+        assert!(wire.send_chunk(&thousand).await, "the import is taken to its end");
     }
     wire.send("0\r\n\r\n").await;
     wire.answer().await.expect("a report").expect(200).json()

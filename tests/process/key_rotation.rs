@@ -159,6 +159,7 @@ async fn a_key_is_replaced_and_nothing_sealed_is_lost() {
     let noted = audit(&world, &format!("--about {}", id(&new))).await;
     assert_eq!(noted.len(), 1, "{noted:?}");
     assert_eq!(noted[0]["action"], "keys.resealing_begun");
+    assert!(noted[0]["os_user"].is_string(), "{noted:?}");
     assert!(told.contains("subscriptions.secret: 1 sealed anew"), "{told}");
     // Other sealed values expire by themselves.
     let left = sealed_by(&world, &both, &old).await.0;
@@ -280,11 +281,8 @@ async fn resealing_waits_for_row_locks_and_can_be_repeated_after_an_interruption
     held.execute(row, &[]).await.unwrap();
     let environment = [("DATABASE_URL", world.database.url()), (KEYS, both.as_str())];
     let resealing = started(&["admin", "keys", "reseal"], &environment);
-    let begun = "select count(*) from audit_log where action = 'keys.resealing_begun' and $1 <> ''";
-    blackbox::until("sealing anew begins", async || {
-        world.count(begun, id(&new)).await == 1
-    })
-    .await;
+    let begun = "select count(*) from audit_log where action = 'keys.resealing_begun'";
+    world.until_count("sealing anew begins", begun, &[], 1).await;
     interrupted(resealing).await;
     let refused = admin(&world, &both, "reseal").await.failure();
     assert!(
@@ -293,8 +291,7 @@ async fn resealing_waits_for_row_locks_and_can_be_repeated_after_an_interruption
         refused.output()
     );
     let waited = async {
-        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
-        blackbox::until("it waits", async || world.count(waiting, "").await > 0).await;
+        world.waiters(1).await;
         held.rollback().await.unwrap();
     };
     let (finished, ()) = tokio::join!(admin(&world, &both, "reseal"), waited);

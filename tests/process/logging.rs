@@ -4,7 +4,7 @@ use blackbox::{Expect as _, events, logs_request, requests};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{waits_for_a_lock, world};
+use crate::world;
 
 #[tokio::test]
 async fn each_request_has_one_line_with_trace_id_caller_route_status_and_duration() {
@@ -93,7 +93,7 @@ async fn a_failure_whose_client_has_gone_is_logged_once() {
         .header("idempotency-key", "k")
         .header("x-request-id", "client-gone");
     let asking = tokio::spawn(patching.try_send());
-    waits_for_a_lock(&world).await;
+    world.waiters(1).await;
     asking.abort();
     world.database.block_connections().await;
     let of_it = |log: &str| -> Vec<_> {

@@ -1,7 +1,7 @@
 //! The connection breaks at a COMMIT and the database is unreachable for a while: the answer states the real outcome, or the key stays
 //! taken. Crash points test the case with a reachable database.
 
-use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel, until};
+use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel};
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{Answer, Fault, Request, StatementProxy};
@@ -72,7 +72,7 @@ async fn without_a_key_nothing_is_done_twice_and_nothing_is_claimed_that_was_not
 async fn unknown_outcome(loss: Fault) {
     let (world, link, trader, order) = prepared().await;
     let clock = world.database.control_clock().await;
-    link.lose_commit_and_block(loss);
+    link.lose_and_block("commit", loss);
     let answer = ship(&world, &trader, &order).send().await;
     link.reached().await;
     answer.refused(500, "internal_error");
@@ -99,10 +99,6 @@ async fn unknown_outcome(loss: Fault) {
         }
     }
     assert_eq!(world.mails(&order).await, 1);
-    until("the feed", async || {
-        world.count_in_feed("order.shipped", &order).await > 0
-    })
-    .await;
     assert_eq!(world.count_in_feed("order.shipped", &order).await, 1);
 }
 
@@ -119,7 +115,7 @@ async fn a_key_stays_claimed_while_the_outcome_is_unknown() {
 #[tokio::test]
 async fn the_outcome_is_looked_up_until_the_database_is_back() {
     let (world, link, trader, order) = prepared().await;
-    link.lose_commit_and_block(Fault::AnswerLost);
+    link.lose_and_block("commit", Fault::AnswerLost);
     let outage = async {
         link.reached().await;
         world.database.block_connections().await;
@@ -160,13 +156,13 @@ async fn a_family_survives_an_unknown_outcome() {
     // From the COMMIT on, the work is finished even if the client breaks off.
     let asking = world.asking(&partner, "offers:read");
     let code = world.code(&mut member.browser, &asking).await;
-    link.lose_commit_and_block(Fault::NeverArrives);
+    link.lose_and_block("commit", Fault::NeverArrives);
     let asked = world.grant_on_wire(&partner, &asking.exchanging(&code)).await;
     link.reached().await;
     world.reset(asked).await;
     link.unblock();
-    let used = "select count(*) from authorization_codes where $1 = '' and used_at is not null";
-    until("the exchange", async || world.count(used, "").await == 2).await;
+    let used = "select count(*) from authorization_codes where used_at is not null";
+    world.until_count("the exchange", used, &[], 2).await;
 }
 
 #[tokio::test]

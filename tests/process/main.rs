@@ -55,7 +55,7 @@ mod traces;
 mod webhook_guide;
 mod workers;
 
-use blackbox::{Finished, World, run, until};
+use blackbox::{Finished, World, run};
 use testkit::{ServerOptions, TestServer};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
@@ -134,11 +134,4 @@ async fn stop(server: TestServer) {
 async fn metrics(world: &World) -> String {
     let metrics = world.office_get("/metrics").await.expect(200);
     String::from_utf8(metrics.bytes).unwrap()
-}
-
-/// Waits until a statement on the world's database waits for a lock.
-async fn waits_for_a_lock(world: &World) {
-    let waiting = "select count(*) from pg_stat_activity
-        where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
-    until("it waits for a lock", async || world.count(waiting, "").await > 0).await;
 }

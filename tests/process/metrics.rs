@@ -16,7 +16,7 @@ struct Series {
     labels: BTreeMap<String, String>,
 }
 
-/// Parses every value; asserts that its name has a type.
+/// Parses every value.
 fn read(text: &str) -> BTreeMap<Series, f64> {
     let mut found = BTreeMap::new();
     for line in text
@@ -150,12 +150,12 @@ async fn every_exported_series_is_in_the_table() {
     });
     assert!(
         given_up.is_some_and(|(_, count)| count.abs() < f64::EPSILON),
-        "what has not happened is told of, so that the first time is an increase: {given_up:?}"
+        "a counter is exported as 0 before its first event: {given_up:?}"
     );
     assert!(
         value(&found, "process_virtual_memory_max_bytes", &[])
             > value(&found, "process_virtual_memory_bytes", &[]),
-        "no limit is not none at all"
+        "unlimited memory is not exported as 0"
     );
     assert!(value(&found, "database_pool_connections_max", &[]) >= 1.0);
     assert!(value(&found, "process_resident_memory_bytes", &[]) > 1_000_000.0);
@@ -226,6 +226,6 @@ async fn metrics_are_exported_without_a_database() {
     let told = requests(&log);
     assert!(
         told.iter().all(|line| is_last(line) || line["status"] == 503),
-        "probes are told of where they fail: {told:?}"
+        "only failed probes are logged: {told:?}"
     );
 }

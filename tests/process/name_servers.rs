@@ -6,11 +6,11 @@ use std::{
 };
 
 use blackbox::{
-    CarrierStub, EVENTS, Expect as _, MachineNames, NameServer, Receiver, StubAnswer, World, eventually,
-    local_receivers, threads_of,
+    CarrierStub, EVENTS, Expect as _, MachineNames, NameServer, Receiver, StubAnswer, World, local_receivers,
+    threads_of,
 };
 use chrono::TimeDelta;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{PROGRAM, admin::admin_json, inpost_at, set};
 
@@ -80,17 +80,13 @@ async fn receivers_whose_names_do_not_resolve_are_retried_and_delay_no_other() {
         sound.has(n).await;
         assert!(begun.elapsed() < LOOK_UP, "{:?}", begun.elapsed());
     }
-    let pending = eventually("the second attempts", async || {
-        let pending = admin_json(&world, "webhooks pending").await;
-        let is_over = |delivery: &Value| delivery["attempts"] == 2;
-        (pending.len() == 6 && pending.iter().all(is_over)).then_some(pending)
-    })
-    .await;
-    for delivery in pending {
+    let tried = "select count(*) from deliveries where attempt = 2";
+    world.until_count("the second attempts", tried, &[], 6).await;
+    for delivery in admin_json(&world, "webhooks pending").await {
         assert_eq!(delivery["error"], "the host's name does not resolve");
     }
     let took = "select count(*) from deliveries where attempt = 2 and duration_ms < 3000 and failure = $1";
-    assert_eq!(world.count(took, "dns").await, 6);
+    assert_eq!(world.count(took, &[&"dns"]).await, 6);
     // Idle threads exit after a while.
     let threads = threads_of(world.server.id());
     assert!(

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{World, eventually, until};
+use blackbox::{World, eventually};
 use chrono::TimeDelta;
 use rustix::process::Signal;
 use serde_json::json;
@@ -72,15 +72,14 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     let row = "select 1 from offers where id::text = $1 for update";
     held.execute(row, &[&offer]).await.unwrap();
     let asleep = tokio::spawn(patch(&sleeper.base_url).send());
-    until("a transaction that waits", async || { let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and $1 = ''";
-world.count(waiting, "").await == 1 })
-    .await;
+    world.waiters(1).await;
     let paused = Instant::now();
     sleeper.signal(Signal::STOP);
     held.rollback().await.unwrap();
-    until("the lock in the sleeper's hand", async || { let open = "select count(*) from pg_stat_activity where state = 'idle in transaction' and datname = current_database() and $1 = ''";
-world.count(open, "").await == 1 })
-    .await;
+    let open = "select count(*) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()";
+    world
+        .until_count("the paused server holds the lock", open, &[], 1)
+        .await;
     clock.advance(TimeDelta::seconds(61)).await;
     // The lock is held until the server ends the paused process's transaction.
     let free = async {

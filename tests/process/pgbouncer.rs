@@ -8,7 +8,7 @@ use serde_json::json;
 use testkit::{OwnPostgres, PgBouncer, ServerOptions, TestDatabase, TestServer};
 use tokio::task::JoinSet;
 
-use crate::{PROGRAM, waits_for_a_lock};
+use crate::PROGRAM;
 
 /// The pooler's connections to the database.
 const CONNECTIONS: u32 = 3;
@@ -131,7 +131,7 @@ async fn a_request_whose_database_crashes_behind_the_pooler_is_an_outage() {
     holder.batch_execute(lock).await.unwrap();
     let change = world.patching(&trader.token, &offer, &json!({"stock": 1}));
     let answer = tokio::spawn(change.send());
-    waits_for_a_lock(&world).await;
+    world.waiters(1).await;
     let waiting = "select pid from pg_stat_activity where wait_event_type = 'Lock'";
     let waiting: i32 = holder.query_one(waiting, &[]).await.unwrap().get(0);
     kill_process(Pid::from_raw(waiting).unwrap(), Signal::KILL).unwrap();

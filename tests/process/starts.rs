@@ -119,17 +119,6 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
 }
 
 #[tokio::test]
-async fn without_a_database_it_waits_and_goes_on_once_that_is_there() {
-    let database = TestDatabase::create().await;
-    database.block_connections().await;
-    let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
-    server.not_ready().await;
-    assert_eq!(probe(&server, "/healthz").await, 200);
-    database.allow_connections().await;
-    server.ready().await;
-}
-
-#[tokio::test]
 async fn on_a_migrated_database_it_is_ready_within_a_second() {
     let database = TestDatabase::create().await;
     let mut quickest = Duration::MAX;

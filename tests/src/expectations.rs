@@ -194,7 +194,6 @@ impl Expect for Answer {
         assert_eq!(self.must("content-type"), "application/json");
         assert_eq!(self.must("cache-control"), "no-store");
         assert_eq!(json.as_object().map(serde_json::Map::len), Some(3), "{body}");
-        assert_ne!(json, Value::Null);
     }
 
     fn must(&self, name: &str) -> &str {

@@ -161,6 +161,6 @@ impl World {
     pub async fn waiting(&self, id: &str) -> i64 {
         let waiting =
             "select count(*) from deliveries where subscription_id::text = $1 and due_at is not null";
-        self.count(waiting, id).await
+        self.count(waiting, &[&id]).await
     }
 }

@@ -23,7 +23,12 @@ pub fn requests(log: &str) -> Vec<Value> {
 
 /// Whether the log has a request event with this trace id.
 pub fn logs_request(log: &str, trace_id: &str) -> bool {
-    requests(log).iter().any(|line| line["trace_id"] == trace_id)
+    let mut lines = log.lines().filter(|line| line.contains(trace_id));
+    lines.any(|line| {
+        requests(line)
+            .iter()
+            .any(|request| request["trace_id"] == trace_id)
+    })
 }
 
 /// Panics if a text contains anything that looks like one of the product's secrets.

@@ -8,6 +8,7 @@ use std::{
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
+use tokio_postgres::types::ToSql;
 
 use crate::{Seller, World, merged, number_of, offer_body, offer_id, text};
 
@@ -151,7 +152,7 @@ impl World {
     /// Places and pays an order of these lines.
     pub async fn paid(&self, lines: &[Value], changes: Value) -> Order {
         let order = self.unpaid(lines, changes).await;
-        self.settle(&order.id, "payment").await.expect(200);
+        self.move_order(&order.id, "payment").await.expect(200);
         order
     }
 
@@ -162,15 +163,15 @@ impl World {
     }
 
     /// A transition by the marketplace: `payment`, `cancellation`, `delivery`, `buyer-erasure`.
-    pub async fn settle(&self, order: &str, step: &str) -> Answer {
+    pub async fn move_order(&self, order: &str, step: &str) -> Answer {
         self.office(Method::POST, &format!("/orders/{order}/{step}"))
             .send()
             .await
     }
 
     /// A transition by the marketplace; asserts 200.
-    pub async fn settled(&self, order: &str, step: &str) {
-        self.settle(order, step).await.expect(200);
+    pub async fn order_moved(&self, order: &str, step: &str) {
+        self.move_order(order, step).await.expect(200);
     }
 
     /// Places an unpaid order with one of each of these offers.
@@ -223,20 +224,14 @@ impl World {
 
     /// Like [`Self::feed`], once the feed has caught up with what is committed.
     pub async fn caught_up_feed(&self) -> Vec<Value> {
-        let behind = "select count(*) from changes where $1 = '' and xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
-        let caught_up = async {
-            while self.count(behind, "").await > 0 {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        // On a timeout, the caller's assertion fails.
-        drop(tokio::time::timeout(Duration::from_secs(15), caught_up).await);
+        let behind =
+            "select count(*) from changes where xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+        self.until_count("the feed catches up", behind, &[], 0).await;
         self.feed().await
     }
 
     /// The number of changes of a kind that the feed lists for an order or an offer. An older open transaction holds the feed back, even
-    /// one of another test on the same cluster, so the feed is read after it has caught up with what is committed. A test that holds such
-    /// a transaction itself gets what the feed lists then.
+    /// one of another test on the same cluster, so the feed is read after it has caught up with what is committed.
     pub async fn count_in_feed(&self, kind: &str, subject: &str) -> usize {
         let of_it = |item: &&Value| {
             item["kind"] == kind && (item["order_id"] == subject || item["offer_id"] == subject)
@@ -244,19 +239,36 @@ impl World {
         self.caught_up_feed().await.iter().filter(of_it).count()
     }
 
-    /// The count that a statement returns; `$1` is `text`.
-    pub async fn count(&self, statement: &str, text: &str) -> i64 {
+    /// The count that a statement returns.
+    pub async fn count(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> i64 {
         let client = self.database.connect().await;
         client
-            .query_one(statement, &[&text])
+            .query_one(statement, parameters)
             .await
             .expect("the rows are counted")
             .get(0)
     }
 
+    /// Waits until a statement returns this count.
+    pub async fn until_count(
+        &self,
+        what: &str,
+        statement: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        expected: i64,
+    ) {
+        let client = self.database.connect().await;
+        let statement = client.prepare(statement).await.expect("the statement is fine");
+        until(what, async || {
+            let counted = client.query_one(&statement, parameters).await;
+            counted.expect("the rows are counted").get::<_, i64>(0) == expected
+        })
+        .await;
+    }
+
     /// The number of mails that were ever queued for an order.
     pub async fn mails(&self, order: &str) -> i64 {
-        self.count("select count(*) from mails where order_id::text = $1", order)
+        self.count("select count(*) from mails where order_id::text = $1", &[&order])
             .await
     }
 }

@@ -24,7 +24,7 @@ use usecases::{
 };
 use uuid::Uuid;
 
-use self::listing::{Format, Listed, Page, to_microsecond};
+use self::listing::{Format, Listed, PageArgs, to_microsecond};
 use crate::{
     command::{Exit, Failure, block_on, note, started},
     config::{Config, Period, Sources},
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// The longest name of an operating system's user in the audit log.
-const OS_USER_MAX: usize = 100;
+const MAX_OS_USER: usize = 100;
 const LONGEST_LIFETIME: TimeDelta = TimeDelta::days(36_600);
 
 #[derive(Debug, Subcommand)]
@@ -129,7 +129,7 @@ pub(crate) enum Audit {
         #[arg(long, value_name = "ID", value_parser = audit_subject)]
         about: Option<String>,
         #[command(flatten)]
-        page: Page,
+        page: PageArgs,
         #[command(flatten)]
         format: Format,
     },
@@ -170,7 +170,7 @@ fn os_user() -> Option<String> {
         .ok()
         .filter(|caller| !caller.is_empty() && *caller != user);
     let name = caller.map_or_else(|| user.clone(), |caller| format!("{caller} as {user}"));
-    Some(name.chars().take(OS_USER_MAX).collect()).filter(|name: &String| !name.is_empty())
+    Some(name.chars().take(MAX_OS_USER).collect()).filter(|name: &String| !name.is_empty())
 }
 
 impl OperatorTokens {

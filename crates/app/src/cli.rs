@@ -267,13 +267,13 @@ fn migrate(loaded: &Loaded, distribute: Option<bool>) -> anyhow::Result<()> {
     )?;
     let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
     block_on(async { require_schema(&Database::new(settings)?, true).await })?;
-    let report = adapter_postgres::migrate(url.expose(), &mut |step| {
+    let applied = adapter_postgres::migrate(url.expose(), &mut |step| {
         note(format_args!(
             "applying {} ({} of {})",
             step.name, step.number, step.of
         ));
     })?;
-    print(match report.applied.len() {
+    print(match applied.len() {
         0 => "the schema was up to date already".to_owned(),
         count => format!("the schema is up to date; applied {count}"),
     })?;

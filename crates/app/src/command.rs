@@ -7,8 +7,7 @@ use std::{
 };
 
 use adapter_postgres::MigrateError;
-use kernel::StoreError;
-use usecases::UnitOfWorkError;
+use kernel::{StoreError, TransactionError};
 
 use crate::{
     config::{Loaded, LogConfig, Sources},
@@ -76,9 +75,9 @@ impl Exit {
         if let Some(MigrateError::Unreachable(_) | MigrateError::Forbidden(_)) = error.downcast_ref() {
             return Some(Self::Unavailable);
         }
-        let store = match error.downcast_ref::<UnitOfWorkError>() {
-            Some(UnitOfWorkError::Unknown(_)) => return Some(Self::Unknown),
-            Some(UnitOfWorkError::Store(store)) => Some(store),
+        let store = match error.downcast_ref::<TransactionError>() {
+            Some(TransactionError::Unknown(_)) => return Some(Self::Unknown),
+            Some(TransactionError::Store(store)) => Some(store),
             None => error.downcast_ref::<StoreError>(),
         };
         matches!(store, Some(StoreError::Unavailable(_))).then_some(Self::Unavailable)
@@ -118,4 +117,20 @@ pub(crate) fn started(sources: Sources) -> anyhow::Result<Loaded> {
         ..loaded.config.log
     });
     Ok(loaded)
+}
+
+#[cfg(test)]
+mod tests {
+    use adapter_backoffice::ImportError;
+
+    use super::*;
+
+    #[test]
+    fn a_lost_database_is_seen_behind_other_errors() {
+        let lost = || TransactionError::Store(StoreError::Unavailable("away".into()));
+        let seeding = usecases::Failure::<anyhow::Error>::Store(lost());
+        for error in [use_case_error(seeding), ImportError::Store(lost()).into()] {
+            assert_eq!(Exit::of(&error.context("cannot go on")), Exit::Unavailable);
+        }
+    }
 }

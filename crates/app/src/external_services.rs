@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use accounts::AccountMail;
-use adapter_carriers::{Carriers, DEADLINE, SimulatedCarriers};
+use adapter_carriers::{Carriers, SimulatedCarriers};
 use adapter_mail::FolderMailer;
 use adapter_sealing::SystemClock;
 use adapter_webhook_sender::HttpSender;
@@ -67,7 +67,7 @@ impl ExternalServices {
         mail.sender_address
             .get_or_insert_with(|| "orders@marketplace.example".to_owned());
         Ok(Self {
-            carriers: Arc::new(SimulatedCarriers::new(DEADLINE, Arc::clone(&clock))),
+            carriers: Arc::new(SimulatedCarriers::new(Arc::clone(&clock))),
             mailer: mailer(&config)?,
             receivers: receivers(&config, public_url)?,
             clock,

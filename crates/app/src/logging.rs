@@ -42,7 +42,7 @@ const PIPE_BUF: usize = 4096;
 /// Capacity of the writer's queue, in lines. If it is full, logging blocks.
 const QUEUE_LINES: usize = 1024;
 /// How long lines gather after each flush. The queue is not full by then at 500 000 lines a second.
-const GATHER: Duration = Duration::from_millis(2);
+const COALESCE_DELAY: Duration = Duration::from_millis(2);
 
 /// When it is dropped, the remaining lines are written, within about a second.
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
@@ -107,22 +107,22 @@ fn writer() -> NonBlocking {
         .lossy(false)
         .buffered_lines_limit(QUEUE_LINES)
         .thread_name("log")
-        .finish(Gathering(BufWriter::with_capacity(PIPE_BUF, io::stderr())));
+        .finish(CoalescingWriter(BufWriter::with_capacity(PIPE_BUF, io::stderr())));
     *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
     writer
 }
 
 /// Pauses after each flush, so that lines gather: waking the thread for each line cost 7 % of the processor time under load.
-struct Gathering<W>(W);
+struct CoalescingWriter<W>(W);
 
-impl<W: Write> Write for Gathering<W> {
+impl<W: Write> Write for CoalescingWriter<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.0.write(line)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()?;
-        thread::sleep(GATHER);
+        thread::sleep(COALESCE_DELAY);
         Ok(())
     }
 }

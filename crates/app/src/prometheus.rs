@@ -194,7 +194,7 @@ const QUEUES_INTERVAL: Duration = Duration::from_secs(10);
 /// Measures the queues of background work, once the schema fits; never ends. Every process does so, even without workers, so that missing
 /// workers show. An unreadable queue is NaN.
 pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
-    readiness.reached().await;
+    readiness.wait_until_ready().await;
     loop {
         let queues = database.queues().await;
         if let Err(error) = &queues {

@@ -29,7 +29,7 @@ use crate::{
 
 /// The time limit for the database's answer: a probe is answered within 2 s.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_900);
-/// The part of that limit for comparing the keys: a few short statements, run once.
+/// The part of that limit for comparing the keys: one statement, run once.
 const KEYS_TIMEOUT: Duration = Duration::from_millis(900);
 /// The pause between two checks of the schema.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -81,12 +81,12 @@ impl Readiness {
     }
 
     /// Whether the last check found the process ready.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+    pub(crate) fn ready_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.ready)
     }
 
     /// Waits until a check has found the database ready.
-    pub(crate) async fn reached(&self) {
+    pub(crate) async fn wait_until_ready(&self) {
         // The sender lives as long as this value, so the wait cannot fail.
         let _ = self.reached.subscribe().wait_for(|reached| *reached).await;
     }

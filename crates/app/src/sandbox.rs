@@ -52,8 +52,9 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
     let outcome = service
         .run(Audience::Operators, signals, || Ok(print(guide)?))
         .await;
-    home.stop().await?;
-    outcome
+    let stopped = home.stop().await;
+    let code = outcome?;
+    stopped.map(|()| code)
 }
 
 /// The service, its database, the text to print once it serves, and the data directory, locked until this is dropped.

@@ -21,10 +21,10 @@ pub(crate) struct Comparison {
 /// Opens a sample of values of each key.
 pub(crate) async fn compare(values: &SealedValues, ring: &KeyRing) -> Result<Comparison, StoreError> {
     let mut comparison = Comparison::default();
-    for (id, found) in values.sample().await? {
+    for (id, is_opened) in values.sample().await? {
         if !ring.ids().any(|configured| *configured == *id) {
             comparison.missing.push(id);
-        } else if found.opened == 0 {
+        } else if !is_opened {
             comparison.mismatched.push(id);
         }
     }

@@ -141,7 +141,7 @@ async fn warn_of_few_connections(shared: Shared) {
     if shared.config.database.has_pooler() {
         return;
     }
-    shared.readiness.reached().await;
+    shared.readiness.wait_until_ready().await;
     match shared.database.connection_usage().await {
         Ok(usage) if usage.others.saturating_add(own) > usage.allowed => tracing::warn!(
             own,

@@ -271,7 +271,7 @@ impl Shared {
             offers: self.database.offer_reader(),
             orders: self.database.order_directory(),
             changes: self.database.change_reader(),
-            applications: self.database.applications(),
+            applications: self.database.application_directory(),
             operators: Some(self.database.operator_tokens()),
             claims: self.database.claims(),
             carriers: Arc::clone(&self.external.carriers),

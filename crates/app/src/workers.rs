@@ -35,7 +35,7 @@ pub(crate) fn start(shared: &Shared) {
         select! {
             biased;
             () = workers.tasks.stopping() => {}
-            () = workers.readiness.reached() => workers.start_all(),
+            () = workers.readiness.wait_until_ready() => workers.start_all(),
         }
     }));
 }
@@ -105,7 +105,7 @@ impl Shared {
     }
 
     fn run_routine<R: Routine>(&self, routine: R) {
-        let (tasks, ready) = (self.tasks.clone(), self.readiness.flag());
+        let (tasks, ready) = (self.tasks.clone(), self.readiness.ready_flag());
         let running = run_routine(Arc::new(routine), tasks, self.randomness.clone(), ready);
         drop(self.tasks.run(running));
     }

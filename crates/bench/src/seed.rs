@@ -25,7 +25,7 @@ pub(crate) const FIRST_OFFER_AT: &str = "timestamptz '2026-01-01 00:00:00Z'";
 /// The first seller has one of this many offers.
 const LARGEST_SHARE: u64 = 5;
 /// Each subscription has a receiver with a separate address; 127.0.1.0/24 has 254.
-const MOST_SUBSCRIPTIONS: u64 = 200;
+const MAX_SUBSCRIPTIONS: u64 = 200;
 /// Offers per insert statement.
 const CHUNK: u64 = 50_000;
 
@@ -62,7 +62,7 @@ impl Catalogue {
 
     /// The number of sellers that subscribe to events, from the second one on.
     pub(crate) fn subscriptions(self) -> u64 {
-        (self.sellers - 1).min(MOST_SUBSCRIPTIONS)
+        (self.sellers - 1).min(MAX_SUBSCRIPTIONS)
     }
 
     /// The number of offers of each other seller; the last one may have fewer.

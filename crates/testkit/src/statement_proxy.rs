@@ -162,11 +162,6 @@ impl StatementProxy {
         self.set_armed(Target::Next { end, then_block }, fault);
     }
 
-    /// Like [`Self::lose_commit`], and blocks at the same moment.
-    pub fn lose_commit_and_block(&self, fault: Fault) {
-        self.lose_and_block("commit", fault);
-    }
-
     /// Injects the fault into the next statement of which the text ends like this, and blocks at the same moment.
     pub fn lose_and_block(&self, end: &'static str, fault: Fault) {
         let then_block = true;
@@ -185,11 +180,6 @@ impl StatementProxy {
     /// From now on connections are accepted, but no bytes pass.
     pub fn block(&self) {
         self.shared.link.blocked.send_replace(true);
-    }
-
-    /// Whether the server has answered everything.
-    pub fn is_quiet(&self) -> bool {
-        self.under_way() == 0
     }
 
     /// The number of batches whose answer has not been passed on.

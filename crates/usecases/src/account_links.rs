@@ -51,11 +51,12 @@ pub async fn create_link(
     Ok((secret, link))
 }
 
-/// Creates a link and queues the mail that carries it. The returned link cannot be used.
+/// Creates a link and queues the mail that carries it. Returns the link without its secret.
 pub async fn send_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (seller, kind): (&Seller, LinkKind),
+    seller: &Seller,
+    kind: LinkKind,
     public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<Link, StoreError> {
@@ -82,8 +83,8 @@ pub async fn send_reset(
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
     let seller = lock_open(accounts, by.seller).await?;
-    let of = (&seller, LinkKind::PasswordReset);
-    send_link(accounts, randomness, of, public_url, now).await?;
+    let kind = LinkKind::PasswordReset;
+    send_link(accounts, randomness, &seller, kind, public_url, now).await?;
     by.log(accounts, Action::ResetRequested, by.seller).await?;
     Ok(())
 }
@@ -91,7 +92,8 @@ pub async fn send_reset(
 /// Sets the password with an invitation or reset link, which is consumed. All sessions of the account end.
 pub async fn set_password(
     accounts: &dyn AccountStore,
-    (link, kind): (SecretHash, LinkKind),
+    link: SecretHash,
+    kind: LinkKind,
     password: PasswordHash,
     address: std::net::IpAddr,
 ) -> Result<(), Failure<Refusal>> {
@@ -112,7 +114,8 @@ pub async fn set_password(
 pub async fn sign_in_by_link(
     accounts: &dyn AccountStore,
     link: SecretHash,
-    (session, earlier): (SecretHash, Option<SecretHash>),
+    session: SecretHash,
+    earlier: Option<SecretHash>,
     address: std::net::IpAddr,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
@@ -133,8 +136,10 @@ pub async fn sign_in_by_link(
 /// session that ended or a password that was replaced meanwhile takes precedence.
 pub async fn change_password(
     accounts: &dyn AccountStore,
-    (by, session): (ActingSeller, SecretHash),
-    (compared, password): (&PasswordHash, PasswordHash),
+    by: ActingSeller,
+    session: SecretHash,
+    compared: &PasswordHash,
+    password: PasswordHash,
 ) -> Result<(), Failure<Refusal>> {
     lock_open::<Refusal>(accounts, by.seller).await?;
     if !accounts.has_session(session).await? {
@@ -149,35 +154,18 @@ pub async fn change_password(
     Ok(())
 }
 
-/// A link that the marketplace redirects its seller to.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SignInLink {
-    pub url: String,
-    /// When it expires.
-    pub expires_at: DateTime<Utc>,
-}
-
-impl std::fmt::Debug for SignInLink {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SignInLink")
-    }
-}
-
-/// Creates a link that signs a seller in, and invalidates the previous one.
+/// Creates a link to which the marketplace redirects its seller, who is then signed in; invalidates the previous one.
 pub async fn create_sign_in_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, seller): (ActingOperator, SellerId),
-    public_url: &str,
+    by: ActingOperator,
+    seller: SellerId,
     now: DateTime<Utc>,
-) -> Result<SignInLink, Failure<NotOpen>> {
+) -> Result<(LinkSecret, Link), Failure<NotOpen>> {
     let seller = lock_open(accounts, seller).await?;
-    let (secret, link) = create_link(accounts, randomness, seller.id, LinkKind::SignIn, now).await?;
+    let created = create_link(accounts, randomness, seller.id, LinkKind::SignIn, now).await?;
     by.log(accounts, Action::SignInLinkCreated, seller.id).await?;
-    Ok(SignInLink {
-        url: link_url(public_url, LinkKind::SignIn, &secret),
-        expires_at: link.expires_at,
-    })
+    Ok(created)
 }
 
 /// Why a seller is not invited.
@@ -193,7 +181,8 @@ pub enum NotInvited {
 pub async fn invite(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, seller): (ActingOperator, SellerId),
+    by: ActingOperator,
+    seller: SellerId,
     public_url: &str,
     now: DateTime<Utc>,
 ) -> Result<Link, Failure<NotInvited>> {
@@ -201,8 +190,8 @@ pub async fn invite(
     if accounts.password_hash(seller.id).await?.is_some() {
         return refuse(NotInvited::HasPassword);
     }
-    let of = (&seller, LinkKind::Invitation);
-    let link = send_link(accounts, randomness, of, public_url, now).await?;
+    let kind = LinkKind::Invitation;
+    let link = send_link(accounts, randomness, &seller, kind, public_url, now).await?;
     by.log(accounts, Action::InvitationSent, seller.id).await?;
     Ok(link)
 }

@@ -1,6 +1,8 @@
 //! The consent screen: shown to a seller, bound to its first viewer, and decided once; and the end of the connection
 //! that a consent creates.
 
+use std::net::IpAddr;
+
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
@@ -27,7 +29,8 @@ pub enum ScreenResponse {
 pub async fn show(
     grants: &dyn GrantStore,
     application: Option<&Application>,
-    (ticket, viewer): (&ConsentTicket, Viewer),
+    ticket: &ConsentTicket,
+    viewer: Viewer,
     now: DateTime<Utc>,
 ) -> Result<ScreenResponse, Failure<ConsentRefusal>> {
     let consent = locked(grants, ticket, viewer, now).await?;
@@ -73,6 +76,25 @@ impl Outcome {
     }
 }
 
+/// A seller's decision about a request for consent.
+#[derive(Debug, Clone)]
+pub struct SellerDecision {
+    pub ticket: ConsentTicket,
+    pub viewer: Viewer,
+    /// The address of the request.
+    pub address: IpAddr,
+    pub decision: Decision,
+}
+
+impl SellerDecision {
+    const fn by(&self) -> ActingSeller {
+        ActingSeller {
+            seller: self.viewer.seller,
+            address: self.address,
+        }
+    }
+}
+
 /// A decision, as made in its transaction.
 #[derive(Debug)]
 pub struct Decided {
@@ -83,17 +105,19 @@ pub struct Decided {
 
 /// Applies the seller's decision. The application's current state decides whether approval is possible (D81).
 pub async fn decide(
-    (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
+    grants: &dyn GrantStore,
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (ticket, viewer): (&ConsentTicket, Viewer),
-    decision: Decision,
-    (by, code_ttl): (ActingSeller, TimeDelta),
+    decision: &SellerDecision,
+    code_ttl: TimeDelta,
     now: DateTime<Utc>,
 ) -> Result<Decided, Failure<ConsentRefusal>> {
+    let (ticket, viewer, by) = (&decision.ticket, decision.viewer, decision.by());
     let consent = locked(grants, ticket, viewer, now).await?;
     let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
     let client_id = ticket.request.client_id;
-    let outcome = match decision {
+    let outcome = match decision.decision {
         Decision::Deny => {
             by.log(accounts, Action::ConsentRefused, client_id).await?;
             Outcome::Error(Denial::Refused)
@@ -103,7 +127,7 @@ pub async fn decide(
             check_address(application.as_ref(), ticket)?;
             match granted(application.as_ref(), viewer.seller, ticket.request.scopes) {
                 Ok(scopes) => {
-                    let code = grant(grants, randomness, (ticket, viewer), scopes, now + code_ttl).await?;
+                    let code = grant(grants, randomness, ticket, viewer, scopes, now + code_ttl).await?;
                     by.log(accounts, Action::ConsentGiven, client_id).await?;
                     Outcome::Code(code)
                 }
@@ -119,7 +143,8 @@ pub async fn decide(
 /// transaction that may still decide it.
 pub async fn was_committed(
     grants: &dyn GrantStore,
-    (ticket, viewer): (&ConsentTicket, Viewer),
+    ticket: &ConsentTicket,
+    viewer: Viewer,
     decided: &Decided,
 ) -> Result<bool, StoreError> {
     let consent = grants.lock_consent(ticket.id, viewer, ticket.expires_at).await?;
@@ -160,7 +185,8 @@ fn check_address(
 async fn grant(
     grants: &dyn GrantStore,
     randomness: &dyn Randomness,
-    (ticket, viewer): (&ConsentTicket, Viewer),
+    ticket: &ConsentTicket,
+    viewer: Viewer,
     scopes: ScopeSet,
     expires_at: DateTime<Utc>,
 ) -> Result<Credential, StoreError> {

@@ -1,8 +1,8 @@
 //! Why a use case fails: a refusal of its own, or a failure of the store.
 
-use kernel::StoreError;
+use kernel::{StoreError, TransactionError};
 
-use crate::{Repeatable, UnitOfWorkError};
+use crate::Repeatable;
 
 /// The failure of a use case with the refusals `R`.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +11,7 @@ pub enum Failure<R> {
     #[error("{0}")]
     Refused(R),
     #[error(transparent)]
-    Store(UnitOfWorkError),
+    Store(TransactionError),
 }
 
 impl<R> Failure<R> {
@@ -30,8 +30,8 @@ impl<R> From<StoreError> for Failure<R> {
     }
 }
 
-impl<R> From<UnitOfWorkError> for Failure<R> {
-    fn from(error: UnitOfWorkError) -> Self {
+impl<R> From<TransactionError> for Failure<R> {
+    fn from(error: TransactionError) -> Self {
         Self::Store(error)
     }
 }

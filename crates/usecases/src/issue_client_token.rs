@@ -2,9 +2,7 @@
 
 use chrono::TimeDelta;
 use kernel::Randomness;
-use oauth::{
-    BearerToken, ClientTokens, FamilyId, Grant, InvalidClient, IssuedToken, NewClientToken, TokenKind,
-};
+use oauth::{BearerToken, ClientTokens, FamilyId, Grant, InvalidClient, NewClientToken, TokenKind};
 
 use crate::{Failure, failure::refuse, repeat};
 
@@ -15,7 +13,7 @@ pub async fn issue_client_token(
     randomness: &dyn Randomness,
     grant: Grant,
     lifetime: TimeDelta,
-) -> Result<IssuedToken, Failure<InvalidClient>> {
+) -> Result<BearerToken, Failure<InvalidClient>> {
     let family = FamilyId::from(randomness.uuid());
     let token = BearerToken::from_random(TokenKind::Access, family, &randomness.secret());
     let new = NewClientToken {
@@ -26,12 +24,9 @@ pub async fn issue_client_token(
     };
     let issued = repeat(|| async { Ok::<_, Failure<InvalidClient>>(tokens.issue(new).await?) });
     if !issued.await? {
-        return refuse(InvalidClient::Meanwhile);
+        return refuse(InvalidClient::NoLongerValid);
     }
-    Ok(IssuedToken {
-        token,
-        scopes: grant.scopes,
-    })
+    Ok(token)
 }
 
 #[cfg(test)]
@@ -48,7 +43,7 @@ mod tests {
         times: usize,
         failure: fn() -> StoreError,
         response: bool,
-    ) -> Result<IssuedToken, Failure<InvalidClient>> {
+    ) -> Result<BearerToken, Failure<InvalidClient>> {
         let grant = Grant {
             seller: Uuid::from_u128(2).into(),
             client_id: Uuid::from_u128(3).into(),
@@ -76,8 +71,7 @@ mod tests {
     async fn a_token_is_stored_again_at_most_three_times_and_only_after_a_lost_transaction() {
         for times in [0, 3] {
             let issued = issue(times, deadlock, true).await.unwrap();
-            assert_eq!(issued.token.reveal(), expected().reveal());
-            assert_eq!(issued.scopes, ScopeSet::all());
+            assert_eq!(issued.reveal(), expected().reveal());
         }
         let unavailable = || StoreError::Unavailable("silence".into());
         for (error, expected) in [
@@ -89,7 +83,7 @@ mod tests {
                 issue(1, unavailable, true).await,
                 r#"Store(Store(Unavailable("silence")))"#,
             ),
-            (issue(0, deadlock, false).await, "Refused(Meanwhile)"),
+            (issue(0, deadlock, false).await, "Refused(NoLongerValid)"),
         ] {
             assert_eq!(format!("{:?}", error.unwrap_err()), expected);
         }

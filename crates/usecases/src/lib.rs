@@ -23,19 +23,19 @@ pub mod redeliver;
 pub mod revoke_tokens;
 pub mod sellers;
 pub mod send_mails;
-pub mod settle_order;
 pub mod ship_order;
 pub mod shown_once;
 pub mod sign_in;
 pub mod subscriptions;
 pub mod token_pair;
 pub mod track_parcels;
+pub mod transition_order;
 mod unit_of_work;
 
 pub use acting::{ActingOperator, ActingSeller};
 pub use announcement::Announcement;
 pub use failure::Failure;
-pub use unit_of_work::{MAX_RETRIES, Repeatable, Transaction, UnitOfWork, UnitOfWorkError, repeat, transact};
+pub use unit_of_work::{MAX_RETRIES, Repeatable, Transaction, UnitOfWork, repeat, transact};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use mocks::MockTransaction;

@@ -1,22 +1,9 @@
 //! The operator's actions on applications: acceptance, suspension, reinstatement, limits, scopes, deletion.
 
 use accounts::{AccountStore, Action};
-use oauth::{
-    Application, ApplicationStatus, ApplicationStore, ClientId, ImpossibleTransition, RateLimit, ScopeSet,
-};
+use oauth::{Application, ApplicationStore, ClientId, ImpossibleTransition, RateLimit, ScopeSet, Transition};
 
 use crate::{ActingOperator, Failure, failure::refuse};
-
-/// A transition of an application's status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transition {
-    /// Pending becomes active.
-    Accept,
-    /// Active becomes suspended: its tokens are rejected from the commit on.
-    Suspend,
-    /// Suspended becomes active: unexpired tokens work again.
-    Reinstate,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -38,13 +25,13 @@ pub async fn change_status(
 ) -> Result<Application, Failure<Refusal>> {
     let application = locked(applications, client_id).await?;
     let before = application.status;
-    let (command, action): (fn(_) -> _, _) = match transition {
-        Transition::Accept => (ApplicationStatus::accept, Action::ApplicationAccepted),
-        Transition::Suspend => (ApplicationStatus::suspend, Action::ApplicationSuspended),
-        Transition::Reinstate => (ApplicationStatus::reinstate, Action::ApplicationReinstated),
+    let action = match transition {
+        Transition::Accept => Action::ApplicationAccepted,
+        Transition::Suspend => Action::ApplicationSuspended,
+        Transition::Reinstate => Action::ApplicationReinstated,
     };
     let change = application
-        .moved(command)
+        .moved(transition)
         .map_err(|refused| Failure::Refused(refused.into()))?;
     let after = change.after.clone();
     if after.status != before {
@@ -60,7 +47,8 @@ pub async fn adjust_application(
     accounts: &dyn AccountStore,
     by: ActingOperator,
     client_id: ClientId,
-    (rate_limit, scopes): (Option<RateLimit>, Option<ScopeSet>),
+    rate_limit: Option<RateLimit>,
+    scopes: Option<ScopeSet>,
 ) -> Result<Application, Failure<Refusal>> {
     let before = locked(applications, client_id).await?;
     let change = before.clone().adjusted(rate_limit, scopes);
@@ -101,6 +89,8 @@ async fn locked(
 mod tests {
     use std::num::NonZeroU32;
 
+    use oauth::ApplicationStatus;
+
     use super::*;
     use crate::MockTransaction;
     use crate::test_support::{OPERATOR, application, logging, refusal};
@@ -134,8 +124,8 @@ mod tests {
         let mut tx = finding(logging(1, Action::ApplicationChanged), Some(application()));
         tx.expect_save_application().once().returning(|_| Ok(()));
         let seven = NonZeroU32::new(7);
-        let limit = (seven.map(RateLimit::Own), None);
-        let after = adjust_application(&tx, &tx, OPERATOR, id(), limit).await;
+        let limit = seven.map(RateLimit::Own);
+        let after = adjust_application(&tx, &tx, OPERATOR, id(), limit, None).await;
         assert_eq!(after.unwrap().rate_limit, seven);
 
         let mut tx = finding(logging(1, Action::ApplicationDeleted), Some(application()));
@@ -148,8 +138,8 @@ mod tests {
         let tx = finding(MockTransaction::new(), Some(built_in()));
         let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Reinstate).await;
         assert_eq!(after.unwrap(), built_in());
-        let same = (None, Some(built_in().scopes));
-        let after = adjust_application(&tx, &tx, OPERATOR, id(), same).await;
+        let same = Some(built_in().scopes);
+        let after = adjust_application(&tx, &tx, OPERATOR, id(), None, same).await;
         assert_eq!(after.unwrap(), built_in());
     }
 
@@ -163,7 +153,7 @@ mod tests {
         let refused = delete_application(&tx, &tx, OPERATOR, id()).await;
         assert_eq!(refusal(refused), Refusal::BuiltIn);
         let tx = finding(MockTransaction::new(), None);
-        let refused = adjust_application(&tx, &tx, OPERATOR, id(), (None, None)).await;
+        let refused = adjust_application(&tx, &tx, OPERATOR, id(), None, None).await;
         assert_eq!(refusal(refused), Refusal::NoSuchApplication);
     }
 }

@@ -8,7 +8,7 @@ use accounts::{
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, Claim, CommitError, MailId, OfferId, SellerId, StoreError, StoredResponse};
+use kernel::{Change, Claim, MailId, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
 use mockall::mock;
 use oauth::{
     Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent, ConsentId, Count, FamiliesOf,
@@ -31,7 +31,7 @@ mock! {
     impl Transaction for Transaction {
         fn now(&self) -> DateTime<Utc>;
         async fn complete(&self, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError>;
-        async fn commit(self: Box<Self>) -> Result<(), CommitError>;
+        async fn commit(self: Box<Self>) -> Result<(), TransactionError>;
     }
 
     #[async_trait]

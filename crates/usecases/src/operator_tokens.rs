@@ -1,18 +1,18 @@
 //! Operator tokens, created and revoked on the command line, with an audit log entry.
 
 use accounts::{AccountStore, Action, NewOperatorToken};
-use kernel::Randomness;
+use kernel::{Randomness, TransactionError};
 use oauth::OperatorToken;
 use uuid::Uuid;
 
-use crate::{ActingOperator, UnitOfWorkError};
+use crate::ActingOperator;
 
 /// Creates a token, which is shown once, with a name that [`accounts::token_name`] accepts.
 pub async fn create_operator_token(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     new: NewOperatorToken,
-) -> Result<(Uuid, OperatorToken), UnitOfWorkError> {
+) -> Result<(Uuid, OperatorToken), TransactionError> {
     let (id, token) = (
         randomness.uuid(),
         OperatorToken::from_random(&randomness.secret()),
@@ -24,7 +24,7 @@ pub async fn create_operator_token(
 }
 
 /// Revokes a token, effective from the commit on; false if no live token has this id.
-pub async fn revoke_operator_token(accounts: &dyn AccountStore, id: Uuid) -> Result<bool, UnitOfWorkError> {
+pub async fn revoke_operator_token(accounts: &dyn AccountStore, id: Uuid) -> Result<bool, TransactionError> {
     let revoked = accounts.revoke_operator_token(id).await?;
     if revoked {
         let by = ActingOperator::CommandLine;

@@ -37,7 +37,8 @@ pub async fn register_application(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (owner, by): (SellerId, Registrar),
+    owner: SellerId,
+    by: Registrar,
     registration: Registration,
     now: DateTime<Utc>,
 ) -> Result<Registered, Failure<RegistrationRefusal>> {
@@ -79,7 +80,8 @@ pub async fn register(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, form, sealer): (ActingSeller, SentForm, &dyn Sealer),
+    form: SentForm,
+    sealer: &dyn Sealer,
     registration: Registration,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
@@ -89,11 +91,13 @@ pub async fn register(
         .then(|| ClientSecret::from_random(&predrawn.secret).reveal().to_owned());
     let shown = ShownSecret::Registered(client_id.uuid(), secret);
     form.store::<Refusal>(accounts, sealer, &shown).await?;
-    let of = (by.seller, Registrar::Seller);
-    register_application(applications, accounts, &predrawn, of, registration, now)
+    let (owner, by) = (form.by.seller, Registrar::Seller);
+    register_application(applications, accounts, &predrawn, owner, by, registration, now)
         .await
         .map_err(Failure::refused_as)?;
-    by.log(accounts, Action::ApplicationRegistered, client_id).await?;
+    form.by
+        .log(accounts, Action::ApplicationRegistered, client_id)
+        .await?;
     Ok(())
 }
 
@@ -116,19 +120,20 @@ pub async fn rotate_secret(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, form, sealer): (ActingSeller, SentForm, &dyn Sealer),
+    form: SentForm,
+    sealer: &dyn Sealer,
     client_id: ClientId,
 ) -> Result<(), Failure<Refusal>> {
     let secret = ClientSecret::from_random(&randomness.secret());
     let shown = ShownSecret::Rotated(client_id.uuid(), secret.reveal().to_owned());
     form.store::<Refusal>(accounts, sealer, &shown).await?;
-    let application = owned(applications, by, client_id).await?;
+    let application = owned(applications, form.by, client_id).await?;
     if application.client_type == ClientType::Public {
         return refuse(Refusal::NoSecret);
     }
     let change = application.with_secret(&secret);
     applications.save_application(change).await?;
-    by.log(accounts, Action::SecretRotated, client_id).await?;
+    form.by.log(accounts, Action::SecretRotated, client_id).await?;
     Ok(())
 }
 

@@ -1,11 +1,9 @@
 //! Personal tokens: a seller creates and revokes them, in the panel or through the marketplace.
 
-use accounts::{AccountStore, Action, PERSONAL_TOKENS_MAX, PersonalTokenRequest};
+use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, PersonalTokenRequest};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, Sealer, SellerId, StoreError, Violations};
-use oauth::{
-    ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, IssuedToken, NewToken, TokenKind,
-};
+use oauth::{ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, NewToken, TokenKind};
 
 use crate::sellers::{NotOpen, lock_open};
 use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
@@ -18,31 +16,27 @@ pub enum Refusal {
     Account(#[from] NotOpen),
     #[error("{0}")]
     Invalid(Violations),
-    #[error("the seller has {PERSONAL_TOKENS_MAX} personal tokens that are alive: revoke one first")]
+    #[error("the seller has {MAX_PERSONAL_TOKENS} personal tokens that are alive: revoke one first")]
     TooMany,
     #[error("there is no such token")]
     NoSuchToken,
 }
 
-#[derive(Debug)]
-pub struct Issued {
-    pub id: FamilyId,
-    pub token: IssuedToken,
-}
-
 /// Creates a personal token. Locks the account's row, so that the limit of live tokens holds under concurrency.
 pub async fn issue_personal_token(
-    (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
+    grants: &dyn GrantStore,
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     seller: SellerId,
     request: PersonalTokenRequest,
     now: DateTime<Utc>,
-) -> Result<Issued, Failure<Refusal>> {
+) -> Result<BearerToken, Failure<Refusal>> {
     lock_open::<Refusal>(accounts, seller).await?;
-    let rules = request
+    let valid = request
         .check(now)
         .map_err(|violations| Failure::Refused(Refusal::Invalid(violations)))?;
-    if accounts.count_personal_tokens(seller, now).await? >= PERSONAL_TOKENS_MAX {
+    if accounts.count_personal_tokens(seller, now).await? >= MAX_PERSONAL_TOKENS {
         return refuse(Refusal::TooMany);
     }
     let application = applications.built_in_application(seller).await?;
@@ -56,23 +50,17 @@ pub async fn issue_personal_token(
         grant: Grant {
             seller,
             client_id: application.client_id,
-            scopes: rules.scopes,
+            scopes: valid.scopes,
         },
         hash: token.key().hash,
-        expires_at: rules.expires_at,
+        expires_at: valid.expires_at,
     };
     grants.issue_token(new).await?;
-    accounts.add_personal_token(seller, family, &rules.name).await?;
-    Ok(Issued {
-        id: family,
-        token: IssuedToken {
-            token,
-            scopes: rules.scopes,
-        },
-    })
+    accounts.add_personal_token(seller, family, &valid.name).await?;
+    Ok(token)
 }
 
-/// Revokes a personal token; it is rejected from the commit on. Idempotent.
+/// Revokes a personal token; it is rejected from the commit on. Refused if it was revoked before.
 pub async fn revoke_personal_token(
     accounts: &dyn AccountStore,
     seller: SellerId,
@@ -95,10 +83,14 @@ pub enum PanelRefusal {
 }
 
 /// Creates a token, which is stored to be shown once.
+#[expect(clippy::too_many_arguments, reason = "three stores")]
 pub async fn issue_in_panel(
-    (grants, applications, accounts): (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore),
+    grants: &dyn GrantStore,
+    applications: &dyn ApplicationStore,
+    accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, form, sealer): (ActingSeller, SentForm, &dyn Sealer),
+    form: SentForm,
+    sealer: &dyn Sealer,
     request: PersonalTokenRequest,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<PanelRefusal>> {
@@ -107,8 +99,8 @@ pub async fn issue_in_panel(
     let token = BearerToken::from_random(TokenKind::Personal, id, &predrawn.secret);
     let shown = ShownSecret::Token(id.uuid(), token.reveal().to_owned());
     form.store::<PanelRefusal>(accounts, sealer, &shown).await?;
-    let ports = (grants, applications, accounts);
-    issue_personal_token(ports, &predrawn, by.seller, request, now)
+    let by = form.by;
+    issue_personal_token(grants, applications, accounts, &predrawn, by.seller, request, now)
         .await
         .map_err(Failure::refused_as)?;
     by.log(accounts, Action::PersonalTokenCreated, id).await?;
@@ -163,18 +155,18 @@ mod tests {
     #[tokio::test]
     async fn the_twentieth_token_is_the_last_and_a_closed_account_gets_none() {
         for (alive, closed, expected) in [
-            (PERSONAL_TOKENS_MAX - 1, false, None),
-            (PERSONAL_TOKENS_MAX, false, Some(Refusal::TooMany)),
+            (MAX_PERSONAL_TOKENS - 1, false, None),
+            (MAX_PERSONAL_TOKENS, false, Some(Refusal::TooMany)),
             (0, true, Some(Refusal::Account(NotOpen::SellerClosed))),
         ] {
             let (tx, stored) = store(MockTransaction::new(), alive, closed);
-            let ports: (&dyn GrantStore, &dyn ApplicationStore, &dyn AccountStore) = (&tx, &tx, &tx);
-            let issued = issue_personal_token(ports, &chance(), by().seller, request(), now()).await;
+            let (chance, seller) = (chance(), by().seller);
+            let issued = issue_personal_token(&tx, &tx, &tx, &chance, seller, request(), now()).await;
             if let Some(expected) = expected {
                 assert_eq!(refusal(issued), expected);
                 assert_eq!(stored.all(), []);
             } else {
-                let issued = issued.unwrap().token.token;
+                let issued = issued.unwrap();
                 assert!(issued.reveal().starts_with("ps_pt_"));
                 assert_eq!(issued.key().family, Uuid::from_u128(1).into());
                 assert_eq!(stored.all(), [issued.key().hash]);
@@ -191,8 +183,8 @@ mod tests {
                 .times(2)
                 .returning(move |_, _, _| Ok(first));
             let (sealer, texts) = recording_sealer();
-            let sent: (_, _, &dyn Sealer) = (by(), sent_form(), &sealer);
-            let done = issue_in_panel((&tx, &tx, &tx), &chance(), sent, request(), now()).await;
+            let (chance, form) = (chance(), sent_form());
+            let done = issue_in_panel(&tx, &tx, &tx, &chance, form, &sealer, request(), now()).await;
             if first {
                 done.unwrap();
                 let shown = texts.all().concat();

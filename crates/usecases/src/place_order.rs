@@ -13,7 +13,7 @@ use crate::{Failure, failure::refuse};
 
 /// An order as the marketplace submits it.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct NewOrder {
     /// None: a number is generated.
     pub number: Option<OrderNumber>,
     /// A test order takes no stock.
@@ -55,7 +55,7 @@ pub enum Refusal {
     Invalid(Violations),
     #[error("another order has this number")]
     NumberTaken,
-    /// Not enough stock: for each such line its index in the request, from 0, and the available stock.
+    /// Not enough stock: for each such line its index in the order, from 0, and the available stock.
     #[error("too little in stock")]
     InsufficientStock(Vec<(usize, i32)>),
 }
@@ -67,27 +67,23 @@ pub async fn place_order(
     orders: &dyn OrderStore,
     offers: &dyn OfferStore,
     randomness: &dyn Randomness,
-    request: &Request,
+    order: &NewOrder,
     now: DateTime<Utc>,
 ) -> Result<Placed, Failure<Refusal>> {
     let id = OrderId::from(randomness.uuid());
-    let number = request
+    let number = order
         .number
         .clone()
         .unwrap_or_else(|| generated_number(randomness));
-    let sellers = request.items.iter().map(|line| line.seller).collect();
-    let opened = orders
-        .open_order(id, &number, request.is_test, &sellers, now)
-        .await;
-    opened.map_err(|error| number_taken(error, request.number.is_some()))?;
-    let known = lock_offers(offers, &request.items).await?;
-    check_lines(&request.items, &known)?;
-    if !request.is_test {
-        take_stock(offers, &request.items, &known, now).await?;
+    let sellers = order.items.iter().map(|line| line.seller).collect();
+    let opened = orders.open_order(id, &number, order.is_test, &sellers, now).await;
+    opened.map_err(|error| number_taken(error, order.number.is_some()))?;
+    let known = lock_offers(offers, &order.items).await?;
+    check_lines(&order.items, &known)?;
+    if !order.is_test {
+        take_stock(offers, &order.items, &known, now).await?;
     }
-    orders
-        .save_parts(parts(id, &number, request, &known, now))
-        .await?;
+    orders.save_parts(parts(id, &number, order, &known, now)).await?;
     Ok(Placed { id, number })
 }
 
@@ -173,12 +169,12 @@ async fn take_stock(
 fn parts(
     id: OrderId,
     number: &OrderNumber,
-    request: &Request,
+    order: &NewOrder,
     known: &Offers,
     now: DateTime<Utc>,
 ) -> Vec<Change<SellerOrder, OrderEvent>> {
     let mut items = BTreeMap::<SellerId, Vec<OrderItem>>::new();
-    for line in &request.items {
+    for line in &order.items {
         let offer = known.get(&(line.seller, line.offer));
         items.entry(line.seller).or_default().push(OrderItem {
             offer: line.offer,
@@ -190,7 +186,7 @@ fn parts(
             sku: line.sku.clone(),
             quantity: line.quantity,
             taken: offer
-                .filter(|offer| offer.stock.is_some() && !request.is_test)
+                .filter(|offer| offer.stock.is_some() && !order.is_test)
                 .map_or(0, |_| line.quantity),
             unit_price: line
                 .unit_price
@@ -202,13 +198,13 @@ fn parts(
         seller,
         id,
         number: number.clone(),
-        is_test: request.is_test,
+        is_test: order.is_test,
         several_sellers,
-        payment_method: request.payment_method.clone(),
-        delivery_method: request.delivery_method.clone(),
+        payment_method: order.payment_method.clone(),
+        delivery_method: order.delivery_method.clone(),
         placed_at: now,
-        buyer: request.buyer.clone(),
-        shipping_address: request.shipping_address.clone(),
+        buyer: order.buyer.clone(),
+        shipping_address: order.shipping_address.clone(),
         items,
         state: OrderState::Pending,
         updated_at: now,
@@ -256,12 +252,12 @@ mod tests {
             .withf(|_, changes| changes.iter().all(|change| change.after.stock.unwrap().get() < 5))
             .returning(|_, _| Ok(()));
         tx.expect_open_order().returning(|_, _, _, _, _| Ok(()));
-        let request = request(items, None, is_test);
-        place_order(&tx, &tx, &chance(), &request, now()).await
+        let order = order(items, None, is_test);
+        place_order(&tx, &tx, &chance(), &order, now()).await
     }
 
-    fn request(items: &[(u128, u128, i32)], number: Option<OrderNumber>, is_test: bool) -> Request {
-        Request {
+    fn order(items: &[(u128, u128, i32)], number: Option<OrderNumber>, is_test: bool) -> NewOrder {
+        NewOrder {
             number,
             is_test,
             payment_method: None,
@@ -324,8 +320,8 @@ mod tests {
             tx.expect_open_order()
                 .returning(|_, _, _, _, _| Err(conflict("orders_number_key")));
             let number = number.map(|number| OrderNumber::new(number.to_owned()).unwrap());
-            let request = request(&[(1, 1, 1)], number, false);
-            place_order(&tx, &tx, &chance(), &request, now()).await
+            let order = order(&[(1, 1, 1)], number, false);
+            place_order(&tx, &tx, &chance(), &order, now()).await
         };
         let generated = place(None).await.unwrap_err();
         assert!(crate::Repeatable::is_repeatable(&generated));

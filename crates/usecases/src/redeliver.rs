@@ -11,10 +11,10 @@ use crate::{
 };
 
 /// Limit of test events to one subscription per clock minute, since the receiver has to handle them.
-pub const MOST_TEST_EVENTS_A_MINUTE: u32 = 10;
+pub const MAX_TEST_EVENTS_PER_MINUTE: u32 = 10;
 
 /// Limit of manual redeliveries to one subscription per clock minute.
-pub const MOST_REDELIVERIES_A_MINUTE: u32 = 30;
+pub const MAX_REDELIVERIES_PER_MINUTE: u32 = 30;
 
 /// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -35,16 +35,16 @@ pub async fn deliver_again(
     subscriptions: &dyn SubscriptionStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, form): (ActingSeller, SentForm),
-    which: (SubscriptionId, DeliveryId),
+    form: SentForm,
+    (subscription, delivery): (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
     form.claim::<Refusal>(accounts, None).await?;
-    let id = queue_again(subscriptions, randomness, by.seller, which, now).await?;
-    let (subscription, earlier) = which;
-    let most = (Limiter::Redeliveries, MOST_REDELIVERIES_A_MINUTE);
-    count(accounts, by, subscription, most).await?;
-    by.log(accounts, Action::Redelivered, earlier).await?;
+    let by = form.by;
+    let id = queue_again(subscriptions, randomness, by.seller, subscription, delivery, now).await?;
+    let (limiter, most) = (Limiter::Redeliveries, MAX_REDELIVERIES_PER_MINUTE);
+    count(accounts, by, subscription, limiter, most).await?;
+    by.log(accounts, Action::Redelivered, delivery).await?;
     Ok(id)
 }
 
@@ -53,16 +53,16 @@ pub async fn send_test_event(
     subscriptions: &dyn SubscriptionStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, form): (ActingSeller, SentForm),
+    form: SentForm,
     subscription: SubscriptionId,
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
     form.claim::<Refusal>(accounts, None).await?;
-    let seller = by.seller;
+    let seller = form.by.seller;
     let id = queue_sample(subscriptions, randomness, seller, subscription, now).await?;
-    let most = (Limiter::TestEvents, MOST_TEST_EVENTS_A_MINUTE);
-    count(accounts, by, subscription, most).await?;
-    by.log(accounts, Action::TestEventSent, subscription).await?;
+    let (limiter, most) = (Limiter::TestEvents, MAX_TEST_EVENTS_PER_MINUTE);
+    count(accounts, form.by, subscription, limiter, most).await?;
+    form.by.log(accounts, Action::TestEventSent, subscription).await?;
     Ok(id)
 }
 
@@ -71,7 +71,8 @@ async fn count(
     accounts: &dyn AccountStore,
     by: ActingSeller,
     subscription: SubscriptionId,
-    (limiter, most): (Limiter, u32),
+    limiter: Limiter,
+    most: u32,
 ) -> Result<(), Failure<Refusal>> {
     let subject = Subject::of_seller(by.seller, subscription.uuid());
     let counted = accounts.count_action(limiter, subject).await?;
@@ -87,13 +88,13 @@ pub async fn deliver_again_for_operator(
     subscriptions: &dyn SubscriptionStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, seller): (ActingOperator, SellerId),
-    which: (SubscriptionId, DeliveryId),
+    by: ActingOperator,
+    seller: SellerId,
+    (subscription, delivery): (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    let id = queue_again(subscriptions, randomness, seller, which, now).await?;
-    let (_, earlier) = which;
-    by.log(accounts, Action::Redelivered, earlier).await?;
+    let id = queue_again(subscriptions, randomness, seller, subscription, delivery, now).await?;
+    by.log(accounts, Action::Redelivered, delivery).await?;
     Ok(id)
 }
 
@@ -102,7 +103,8 @@ async fn queue_again(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,
     seller: SellerId,
-    (subscription, delivery): (SubscriptionId, DeliveryId),
+    subscription: SubscriptionId,
+    delivery: DeliveryId,
     now: DateTime<Utc>,
 ) -> Result<DeliveryId, Failure<Refusal>> {
     let earlier = subscriptions.delivery_body(seller, subscription, delivery);
@@ -255,19 +257,19 @@ mod tests {
         let limits = Some((Limiter::Redeliveries, 30));
         let tx = store(answers, limits, Action::Redelivered);
         let which = (to(), earlier());
-        deliver_again(&tx, &tx, &chance(), (by(), sent_form()), which, now()).await
+        deliver_again(&tx, &tx, &chance(), sent_form(), which, now()).await
     }
 
     async fn sample(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
         let limits = Some((Limiter::TestEvents, 10));
         let tx = store(answers, limits, Action::TestEventSent);
-        send_test_event(&tx, &tx, &chance(), (by(), sent_form()), to(), now()).await
+        send_test_event(&tx, &tx, &chance(), sent_form(), to(), now()).await
     }
 
     async fn by_operator(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
         let tx = store(answers, None, Action::Redelivered);
-        let (by, which) = ((OPERATOR, by().seller), (to(), earlier()));
-        deliver_again_for_operator(&tx, &tx, &chance(), by, which, now()).await
+        let which = (to(), earlier());
+        deliver_again_for_operator(&tx, &tx, &chance(), OPERATOR, by().seller, which, now()).await
     }
 
     #[tokio::test]

@@ -106,7 +106,7 @@ pub async fn revoke_all(
     accounts: &dyn AccountStore,
     by: ActingOperator,
     of: FamiliesOf,
-) -> Result<usize, Failure<NoSuchToken>> {
+) -> Result<usize, StoreError> {
     let ended = grants.revoke_families(of).await?;
     if ended > 0 {
         by.log(accounts, Action::TokensRevoked, of).await?;

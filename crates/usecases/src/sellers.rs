@@ -1,20 +1,11 @@
 //! The marketplace registers sellers and closes their accounts.
 
-use accounts::{AccountStore, Action, Email, LinkKind, NewSeller, PasswordHash, Seller, SellerName};
+use accounts::{AccountStore, Action, LinkKind, NewSeller, Seller};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{Application, ApplicationStore, ClientId};
 
 use crate::{ActingOperator, Failure, account_links::send_link, failure::refuse};
-
-#[derive(Debug, Clone)]
-pub struct Request {
-    pub name: SellerName,
-    /// The e-mail address used to sign in.
-    pub email: Email,
-    /// None: the seller gets an invitation by mail to set one.
-    pub password: Option<PasswordHash>,
-}
 
 /// Another account has the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,25 +18,19 @@ pub async fn register_seller(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    (by, request): (ActingOperator, &Request),
+    by: ActingOperator,
+    new: NewSeller,
     public_url: &str,
-    now: DateTime<Utc>,
 ) -> Result<Seller, Failure<EmailTaken>> {
-    let new = NewSeller {
-        id: randomness.uuid().into(),
-        name: request.name.clone(),
-        email: request.email.clone(),
-        password: request.password.clone(),
-        created_at: now,
-    };
+    let (now, is_invited) = (new.created_at, new.password.is_none());
     let seller = accounts.add_seller(new).await.map_err(email_taken)?;
     let client_id = ClientId::from(randomness.uuid());
     applications
         .save_application(Application::built_in(client_id, seller.id, now))
         .await?;
-    if request.password.is_none() {
-        let of = (&seller, LinkKind::Invitation);
-        send_link(accounts, randomness, of, public_url, now).await?;
+    if is_invited {
+        let kind = LinkKind::Invitation;
+        send_link(accounts, randomness, &seller, kind, public_url, now).await?;
     }
     by.log(accounts, Action::SellerRegistered, seller.id).await?;
     Ok(seller)
@@ -87,7 +72,8 @@ pub struct NoSuchSeller;
 /// Closes the account and returns it. Its tokens and sessions are rejected from the commit on. Idempotent.
 pub async fn close_seller(
     accounts: &dyn AccountStore,
-    (by, id): (ActingOperator, SellerId),
+    by: ActingOperator,
+    id: SellerId,
     now: DateTime<Utc>,
 ) -> Result<Seller, Failure<NoSuchSeller>> {
     let Some(seller) = accounts.lock_seller(id).await? else {
@@ -106,20 +92,26 @@ pub async fn close_seller(
 
 #[cfg(test)]
 mod tests {
+    use accounts::{Email, PasswordHash, SellerName};
     use uuid::Uuid;
 
     use super::*;
     use crate::MockTransaction;
     use crate::test_support::{OPERATOR, chance, conflict, logging, now, refusal, seller};
 
+    fn id() -> SellerId {
+        Uuid::from_u128(1).into()
+    }
+
     async fn register(tx: MockTransaction, password: Option<&str>) -> Result<Seller, Failure<EmailTaken>> {
-        let request = Request {
+        let new = NewSeller {
+            id: id(),
             name: SellerName::new("Kettles".to_owned()).unwrap(),
             email: Email::new("shop@example.com".to_owned()).unwrap(),
             password: password.map(|hash| PasswordHash::new(hash.to_owned())),
+            created_at: now(),
         };
-        let request = (OPERATOR, &request);
-        register_seller(&tx, &tx, &chance(), request, "https://api.example", now()).await
+        register_seller(&tx, &tx, &chance(), OPERATOR, new, "https://api.example").await
     }
 
     #[tokio::test]
@@ -137,7 +129,7 @@ mod tests {
                 .withf(|mail| mail.kind == LinkKind::Invitation)
                 .returning(|_| Ok(()));
             let seller = register(tx, password).await.unwrap();
-            assert!(!seller.id.uuid().is_nil());
+            assert_eq!(seller.id, id());
         }
     }
 
@@ -151,7 +143,6 @@ mod tests {
 
     #[tokio::test]
     async fn an_account_is_closed_and_logged_once() {
-        let id = SellerId::from(Uuid::from_u128(1));
         let earlier = now() - chrono::TimeDelta::days(1);
         for (closed_at, times) in [(None, 1), (Some(earlier), 0)] {
             let mut tx = logging(times, Action::SellerClosed);
@@ -161,12 +152,12 @@ mod tests {
                 Ok(Some(seller))
             });
             tx.expect_close_seller().times(times).returning(|_, _| Ok(true));
-            let closed = close_seller(&tx, (OPERATOR, id), now()).await.unwrap();
+            let closed = close_seller(&tx, OPERATOR, id(), now()).await.unwrap();
             assert_eq!(closed.closed_at, Some(closed_at.unwrap_or(now())));
         }
         let mut unknown = MockTransaction::new();
         unknown.expect_lock_seller().returning(|_| Ok(None));
-        let refused = close_seller(&unknown, (OPERATOR, id), now()).await;
+        let refused = close_seller(&unknown, OPERATOR, id(), now()).await;
         assert_eq!(refusal(refused), NoSuchSeller);
     }
 }

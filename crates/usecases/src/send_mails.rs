@@ -20,20 +20,19 @@ pub struct MailSending<'a, M> {
     pub randomness: &'a dyn Randomness,
 }
 
+/// The outcome of a mail, if it could be recorded.
+pub type Recorded = Result<(MailId, MailStep), StoreError>;
+
 /// Sends a batch concurrently, so that a slow server does not let leases expire. Returns the outcome of each mail.
-pub async fn send_mails<M: Mail>(sending: MailSending<'_, M>) -> Result<Vec<(MailId, MailStep)>, StoreError> {
+pub async fn send_mails<M: Mail>(sending: MailSending<'_, M>) -> Result<Vec<Recorded>, StoreError> {
     let due = sending
         .queue
         .lease_mails(sending.randomness.uuid(), BATCH, LEASE)
         .await?;
-    let sent = join_all(due.iter().map(|mail| send_one(&sending, mail))).await;
-    sent.into_iter().collect()
+    Ok(join_all(due.iter().map(|mail| send_one(&sending, mail))).await)
 }
 
-async fn send_one<M: Mail>(
-    sending: &MailSending<'_, M>,
-    due: &DueMail<M>,
-) -> Result<(MailId, MailStep), StoreError> {
+async fn send_one<M: Mail>(sending: &MailSending<'_, M>, due: &DueMail<M>) -> Recorded {
     let outcome = sending.mailer.send(&due.mail).await;
     let next = MailStep::after(due.attempt, &outcome);
     sending.queue.settle_mail(due.mail.id(), due.fence, next).await?;
@@ -80,13 +79,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_mail_does_not_delay_the_next() {
+    async fn a_failed_mail_or_record_does_not_hide_the_others() {
         let (mut queue, mut mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
         queue
             .expect_lease_mails()
             .once()
-            .returning(|_, _, _| Ok(vec![due(1), due(2)]));
-        queue.expect_settle_mail().times(2).returning(|_, _, _| Ok(()));
+            .returning(|_, _, _| Ok(vec![due(1), due(2), due(3)]));
+        queue
+            .expect_settle_mail()
+            .times(3)
+            .returning(|mail, _, _| match mail.uuid().as_u128() {
+                3 => Err(StoreError::Unavailable("away".into())),
+                _ => Ok(()),
+            });
         mailer
             .expect_send()
             .returning(|mail| match mail.id().uuid().as_u128() {
@@ -101,6 +106,8 @@ mod tests {
         let steps = send_mails(sending).await.unwrap();
         let id = |id| MailId::from(Uuid::from_u128(id));
         let retried = MailStep::Retry(TimeDelta::minutes(1));
-        assert_eq!(steps, [(id(1), retried), (id(2), MailStep::Sent)]);
+        let recorded: Vec<_> = steps.into_iter().map(Result::ok).collect();
+        let expected = [Some((id(1), retried)), Some((id(2), MailStep::Sent)), None];
+        assert_eq!(recorded, expected);
     }
 }

@@ -12,11 +12,12 @@ use oauth::SecretHash;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::Failure;
+use crate::{ActingSeller, Failure};
 
 /// A submitted form.
 #[derive(Debug, Clone, Copy)]
 pub struct SentForm {
+    pub by: ActingSeller,
     /// The session that submitted it.
     pub session: SecretHash,
     /// Its one-time number.
@@ -93,7 +94,8 @@ impl SentForm {
 pub async fn take(
     accounts: &dyn AccountStore,
     sealer: &dyn Sealer,
-    (session, number): (SecretHash, Uuid),
+    session: SecretHash,
+    number: Uuid,
 ) -> Result<Option<ShownSecret>, StoreError> {
     let flash = accounts.take_flash(session, number).await?;
     Ok(flash.and_then(|flash| open(sealer, &binding(session, number), &flash)))
@@ -143,7 +145,7 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{Recorded, refusal};
+    use crate::test_support::{Recorded, refusal, sent_form};
 
     #[tokio::test]
     async fn a_number_is_claimed_once_and_the_same_form_is_recognized() {
@@ -157,6 +159,7 @@ mod tests {
                 session: SecretHash::of(session),
                 number: Uuid::from_u128(number),
                 mark: Uuid::from_u128(mark),
+                ..sent_form()
             };
             form.claim::<NumberUsed>(&panel, None).await
         };
@@ -184,7 +187,6 @@ mod tests {
     #[tokio::test]
     async fn a_stored_secret_opens_for_its_session_and_form_alone() {
         let sealer = sealer();
-        let under = |session: &str, number: u128| (SecretHash::of(session), Uuid::from_u128(number));
         let id = Uuid::from_u128(9);
         for shown in [
             ShownSecret::Registered(id, Some("pss_x".to_owned())),
@@ -201,17 +203,12 @@ mod tests {
             store
                 .expect_take_flash()
                 .returning(move |_, _| Ok(stored.all().into_iter().flatten().next()));
-            let (session, number) = under("mine", 1);
-            let form = SentForm {
-                session,
-                number,
-                mark: Uuid::from_u128(2),
-            };
+            let form = sent_form();
             form.store::<NumberUsed>(&store, &sealer, &shown).await.unwrap();
-            let taken = async |whose| take(&store, &sealer, whose).await.unwrap();
-            assert_eq!(taken(under("mine", 1)).await, Some(shown.clone()));
-            assert_eq!(taken(under("other", 1)).await, None);
-            assert_eq!(taken(under("mine", 2)).await, None);
+            let taken = async |session, number| take(&store, &sealer, session, number).await.unwrap();
+            assert_eq!(taken(form.session, form.number).await, Some(shown.clone()));
+            assert_eq!(taken(SecretHash::of("other"), form.number).await, None);
+            assert_eq!(taken(form.session, Uuid::from_u128(2)).await, None);
             assert!(!format!("{shown:?}").contains("pss_"), "{shown:?}");
         }
     }

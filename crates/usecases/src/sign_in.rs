@@ -7,11 +7,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use accounts::{AccountStore, Action, PanelReader, PasswordHash, PasswordHasher, Seller, Session};
+use accounts::{AccountStore, Action, PanelReader, PasswordHash, PasswordHasher, Session};
 use kernel::{SellerId, StoreError};
 use oauth::{Limiter, Quota, RateCounter, SecretHash, Subject};
 
-use crate::{ActingSeller, Failure, sellers::NotOpen, sellers::lock_open};
+use crate::ActingSeller;
 
 /// Attempts a minute for one account without a delay. Each further one waits one second longer than the one before.
 const UNDELAYED_PER_ACCOUNT: u64 = 5;
@@ -36,7 +36,8 @@ pub enum AttemptDelay {
 /// Counts an attempt to sign in to the account with this e-mail address, or to request or make a change of its password.
 pub async fn count_attempt(
     rates: &dyn RateCounter,
-    (address, email): (IpAddr, &str),
+    address: IpAddr,
+    email: &str,
     limits: AttemptLimits,
 ) -> Result<AttemptDelay, StoreError> {
     let by_address = rates
@@ -58,7 +59,7 @@ pub async fn count_attempt(
 #[derive(Debug)]
 pub enum PasswordCheck {
     /// The password matches this hash of the account.
-    Right(Box<Seller>, PasswordHash),
+    Right(SellerId, PasswordHash),
     /// It does not match. Names the account, if there is one, for the audit log only.
     Wrong(Option<SellerId>),
 }
@@ -73,10 +74,10 @@ pub async fn check_password(
     let account = panel.account(email).await?;
     let known = account.as_ref().map(|account| account.seller.id);
     let open = account.filter(|account| account.seller.closed_at.is_none());
-    let (seller, hash) = open.map_or((None, None), |account| (Some(account.seller), account.password));
+    let hash = open.and_then(|account| account.password);
     let fits = passwords.verify(password, hash.clone()).await?;
-    Ok(match (fits, seller, hash) {
-        (true, Some(seller), Some(hash)) => PasswordCheck::Right(Box::new(seller), hash),
+    Ok(match (fits, known, hash) {
+        (true, Some(seller), Some(hash)) => PasswordCheck::Right(seller, hash),
         _ => PasswordCheck::Wrong(known),
     })
 }
@@ -89,16 +90,21 @@ pub struct NewSession {
     pub earlier: Option<SecretHash>,
 }
 
-/// Opens a session. The account's row is locked, so that this runs entirely before or after a closure of the account or
-/// a change of its password.
+/// Opens a session after the password was `compared` with this hash. False if the account was closed or its password changed since: its
+/// row is locked, so that this runs entirely before or after such a change.
 pub async fn open_session(
     accounts: &dyn AccountStore,
     new: NewSession,
+    compared: &PasswordHash,
     now: chrono::DateTime<chrono::Utc>,
-) -> Result<(), Failure<NotOpen>> {
-    lock_open::<NotOpen>(accounts, new.by.seller).await?;
+) -> Result<bool, StoreError> {
+    let account = accounts.lock_seller(new.by.seller).await?;
+    let is_open = account.is_some_and(|seller| seller.closed_at.is_none());
+    if !is_open || accounts.password_hash(new.by.seller).await?.as_ref() != Some(compared) {
+        return Ok(false);
+    }
     store_session(accounts, new, now).await?;
-    Ok(())
+    Ok(true)
 }
 
 pub(crate) async fn store_session(
@@ -118,16 +124,6 @@ pub(crate) async fn store_session(
     accounts.open_session(session).await?;
     let subject = new.by.seller;
     new.by.log(accounts, Action::SignedIn, subject).await
-}
-
-/// Whether the verified password is still the account's. If not, the caller must end the new session: the change came
-/// between the verification and the opening, and could not end the session itself.
-pub async fn is_current_password(
-    panel: &dyn PanelReader,
-    seller: SellerId,
-    compared: &PasswordHash,
-) -> Result<bool, StoreError> {
-    Ok(panel.password(seller).await?.as_ref() == Some(compared))
 }
 
 pub async fn sign_out(

@@ -3,21 +3,14 @@
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId};
 use oauth::ClientId;
-use webhooks::{
-    HostCheck, NewSubscription, SubscriptionId, SubscriptionStore, WebhookEvent, WebhookSecret, WebhookUrl,
-};
+use webhooks::{NewSubscription, SubscriptionId, SubscriptionStore, WebhookEvent, WebhookSecret, WebhookUrl};
 
 use crate::{Failure, failure::refuse};
 
-/// Why a subscription is not created.
+/// The application has as many subscriptions at the seller as are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("the host does not resolve to public addresses alone")]
-    Host,
-    /// The pair of application and seller has reached its limit of subscriptions.
-    #[error("subscription limit reached")]
-    Limit,
-}
+#[error("subscription limit reached")]
+pub struct LimitReached;
 
 /// The requested subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,24 +20,17 @@ pub struct SubscriptionRequest {
     pub events: Vec<WebhookEvent>,
 }
 
-/// Checks the host, with no transaction open.
-pub async fn check_host(hosts: &dyn HostCheck, url: &WebhookUrl) -> Result<(), Failure<Refusal>> {
-    hosts
-        .check(url)
-        .await
-        .map_err(|_| Failure::Refused(Refusal::Host))
-}
-
 /// Creates the subscription. Its secret is returned here and never again.
 pub async fn create_subscription(
     subscriptions: &dyn SubscriptionStore,
     randomness: &dyn Randomness,
-    (seller, client_id): (SellerId, ClientId),
+    seller: SellerId,
+    client_id: ClientId,
     request: &SubscriptionRequest,
     now: DateTime<Utc>,
-) -> Result<NewSubscription, Failure<Refusal>> {
+) -> Result<NewSubscription, Failure<LimitReached>> {
     if !subscriptions.take_subscription_place(seller, client_id).await? {
-        return refuse(Refusal::Limit);
+        return refuse(LimitReached);
     }
     let subscription = NewSubscription {
         seller,
@@ -92,7 +78,7 @@ pub async fn delete_subscription(
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
-    use webhooks::{AddressPolicy, HostRefused, MockHostCheck};
+    use webhooks::AddressPolicy;
 
     use super::*;
     use crate::MockTransaction;
@@ -106,7 +92,7 @@ mod tests {
         }
     }
 
-    async fn create(place: bool) -> Result<NewSubscription, Failure<Refusal>> {
+    async fn create(place: bool) -> Result<NewSubscription, Failure<LimitReached>> {
         let (mut store, times) = (MockTransaction::new(), usize::from(place));
         let places = store.expect_take_subscription_place().once();
         places.returning(move |_, _| Ok(place));
@@ -114,8 +100,8 @@ mod tests {
             assert_eq!(stored.secret, WebhookSecret::from_random(&[7; 32]));
             Ok(())
         });
-        let pair = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
-        create_subscription(&store, &chance(), pair, &request(), now()).await
+        let (seller, client_id) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+        create_subscription(&store, &chance(), seller, client_id, &request(), now()).await
     }
 
     #[tokio::test]
@@ -125,15 +111,7 @@ mod tests {
         assert_eq!(created.url, request().url);
         assert_eq!(created.secret, WebhookSecret::from_random(&[7; 32]));
         assert!(created.subscription().active);
-        assert_eq!(refusal(create(false).await), Refusal::Limit);
-    }
-
-    #[tokio::test]
-    async fn the_host_is_checked() {
-        let mut hosts = MockHostCheck::new();
-        hosts.expect_check().once().returning(|_| Err(HostRefused));
-        let refused = check_host(&hosts, &request().url).await;
-        assert_eq!(refusal(refused), Refusal::Host);
+        assert_eq!(refusal(create(false).await), LimitReached);
     }
 
     #[tokio::test]

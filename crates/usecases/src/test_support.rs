@@ -169,6 +169,7 @@ impl<T: Clone> Recorded<T> {
 /// A form of the panel.
 pub(crate) fn sent_form() -> SentForm {
     SentForm {
+        by: by(),
         session: SecretHash::of("x"),
         number: Uuid::from_u128(4),
         mark: Uuid::from_u128(5),

@@ -61,7 +61,8 @@ impl TokenPair {
     /// The rotation of a refresh token into this pair.
     pub fn rotation(
         &self,
-        (token, client_id): (TokenKey, ClientId),
+        token: TokenKey,
+        client_id: ClientId,
         lifetimes: Lifetimes,
         asked_at: DateTime<Utc>,
     ) -> Rotation {

@@ -3,10 +3,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
-use kernel::{Randomness, StoreError};
+use kernel::{Randomness, StoreError, TransactionError};
 use orders::{CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, TrackingQueue, TrackingReport};
 
-use crate::{Transaction, UnitOfWork, UnitOfWorkError, transact};
+use crate::{Transaction, UnitOfWork, transact};
 
 /// How many parcels are leased at a time.
 const BATCH: u16 = 20;
@@ -25,7 +25,7 @@ pub struct Tracking<'a> {
 
 /// Looks up a batch of due parcels concurrently, so that one carrier never delays another, and returns their number. No
 /// database connection is held while a carrier is asked.
-pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, UnitOfWorkError> {
+pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, TransactionError> {
     let due = tracking
         .queue
         .lease_parcels(tracking.randomness.uuid(), BATCH, LEASE)
@@ -35,7 +35,7 @@ pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, UnitOfWorkEr
     Ok(due.len())
 }
 
-async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), UnitOfWorkError> {
+async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), TransactionError> {
     let tracking_report = match tracking
         .carriers
         .look_up(parcel.carrier, &parcel.tracking_number)
@@ -63,7 +63,7 @@ async fn record(
     parcel: &DueParcel,
     tracking_report: Option<&TrackingReport>,
     schedule: PollSchedule,
-) -> Result<Option<DateTime<Utc>>, UnitOfWorkError> {
+) -> Result<Option<DateTime<Utc>>, TransactionError> {
     let now = tx.now();
     if let Some(tracking_report) = tracking_report {
         let order = OrderRef::Id(parcel.order);

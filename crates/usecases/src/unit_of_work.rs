@@ -4,7 +4,7 @@ use accounts::AccountStore;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
-use kernel::{Claim, CommitError, StoreError, StoredResponse};
+use kernel::{Claim, StoreError, StoredResponse, TransactionError};
 use oauth::{ApplicationStore, GrantStore};
 use offers::OfferStore;
 use orders::OrderStore;
@@ -38,22 +38,11 @@ pub trait Transaction:
 
     /// Makes the changes durable. An adapter MUST distinguish a transaction that certainly changed nothing from one
     /// whose outcome is unknown, and MUST treat a COMMIT answered with ROLLBACK as a failure.
-    async fn commit(self: Box<Self>) -> Result<(), CommitError>;
-}
-
-/// Why a unit of work fails, other than by a refusal of the work itself.
-#[derive(Debug, thiserror::Error)]
-pub enum UnitOfWorkError {
-    /// Nothing was changed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// It is unknown whether the change was committed.
-    #[error("the outcome of the transaction is unknown")]
-    Unknown(#[source] StoreError),
+    async fn commit(self: Box<Self>) -> Result<(), TransactionError>;
 }
 
 /// An error of work in a transaction. It may mean that the transaction was rolled back in favour of another one.
-pub trait Repeatable: From<UnitOfWorkError> {
+pub trait Repeatable: From<TransactionError> {
     /// True if repeating the same work from its start may succeed.
     fn is_repeatable(&self) -> bool;
 }
@@ -69,9 +58,9 @@ pub async fn transact<I: ?Sized, T, E: Repeatable>(
     work: impl for<'t> Fn(&'t dyn Transaction, &'t I) -> BoxFuture<'t, Result<T, E>> + Sync,
 ) -> Result<T, E> {
     repeat(|| async {
-        let transaction = units.begin().await.map_err(UnitOfWorkError::from)?;
+        let transaction = units.begin().await.map_err(TransactionError::from)?;
         let value = work(transaction.as_ref(), input).await?;
-        transaction.commit().await.map_err(UnitOfWorkError::from)?;
+        transaction.commit().await?;
         Ok(value)
     })
     .await
@@ -90,16 +79,7 @@ pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
     }
 }
 
-impl From<CommitError> for UnitOfWorkError {
-    fn from(error: CommitError) -> Self {
-        match error {
-            CommitError::RolledBack(cause) => Self::Store(cause),
-            CommitError::Unknown(cause) => Self::Unknown(cause),
-        }
-    }
-}
-
-impl Repeatable for UnitOfWorkError {
+impl Repeatable for TransactionError {
     fn is_repeatable(&self) -> bool {
         matches!(self, Self::Store(StoreError::Retryable(_)))
     }

@@ -57,11 +57,7 @@ use crate::violations::Violations;
 /// Decodes a body that must be a JSON object of this shape. Invalid strict JSON, or a value that is no object, is one violation without a
 /// path.
 pub fn body<S: Shape>(bytes: &[u8], shape: &S) -> Result<S::Value, Violations> {
-    value(Object::parse(bytes)?, shape)
-}
-
-/// Decodes an object that is already parsed.
-pub fn value<S: Shape>(object: Object, shape: &S) -> Result<S::Value, Violations> {
+    let object = Object::parse(bytes)?;
     let mut violations = Violations::new();
     let value = shape.read(Json::Object(object), &mut Place::root(&mut violations));
     match value {

@@ -6,9 +6,9 @@ use std::panic::AssertUnwindSafe;
 
 use actix_web::HttpResponse;
 use futures_util::FutureExt;
-use kernel::{CommitError, LOST_CLAIM, StoreError, error_chain};
+use kernel::{LOST_CLAIM, StoreError, TransactionError, error_chain};
 use thiserror::Error;
-use usecases::{Failure, Repeatable, UnitOfWorkError};
+use usecases::{Failure, Repeatable};
 
 use crate::deadline::Overdue;
 use crate::head::BadHead;
@@ -132,33 +132,27 @@ impl From<BadHead> for Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        UnitOfWorkError::from(error).into()
+        TransactionError::from(error).into()
     }
 }
 
-impl From<UnitOfWorkError> for Error {
-    fn from(error: UnitOfWorkError) -> Self {
+impl From<TransactionError> for Error {
+    fn from(error: TransactionError) -> Self {
         let (problem, effect) = match &error {
-            UnitOfWorkError::Unknown(_) => (Problem::unavailable(), EffectOutcome::Unknown),
-            UnitOfWorkError::Store(StoreError::Retryable(_)) => {
+            TransactionError::Unknown(_) => (Problem::unavailable(), EffectOutcome::Unknown),
+            TransactionError::Store(StoreError::Retryable(_)) => {
                 (Problem::unavailable(), EffectOutcome::Retryable)
             }
-            UnitOfWorkError::Store(StoreError::Unavailable(_)) => {
+            TransactionError::Store(StoreError::Unavailable(_)) => {
                 (Problem::unavailable(), EffectOutcome::None)
             }
             // Not a failure of this service: the lease expired, and a retry of the request holds the key now.
-            UnitOfWorkError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
+            TransactionError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
                 return Self::from(Problem::key_in_progress()).with_effect(EffectOutcome::ClaimLost);
             }
-            UnitOfWorkError::Store(_) => (Problem::internal(), EffectOutcome::None),
+            TransactionError::Store(_) => (Problem::internal(), EffectOutcome::None),
         };
         Self::caused(problem, error).with_effect(effect)
-    }
-}
-
-impl From<CommitError> for Error {
-    fn from(error: CommitError) -> Self {
-        UnitOfWorkError::from(error).into()
     }
 }
 

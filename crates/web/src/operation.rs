@@ -133,13 +133,8 @@ impl<'a> Incoming<'a> {
 
     /// The id at this position of the path; `None` if no resource can have it. Broken percent-encoding and NUL are not separate errors
     /// (D6).
-    pub fn id<T: FromStr>(&self, place: usize) -> Option<T> {
-        self.named(place, |text| text.parse().ok())
-    }
-
-    /// The text at this position of the path, percent-decoded and parsed by `parse`.
-    pub fn named<T>(&self, place: usize, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-        parse(&percent_decode(self.ids.get(place)?)?)
+    pub fn id<T: FromStr>(&self, index: usize) -> Option<T> {
+        percent_decode(self.ids.get(index)?)?.parse().ok()
     }
 
     /// Reads these query parameters and refuses others. The body is ignored (D9).

@@ -27,7 +27,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
-use kernel::PAGE_MAX;
+use kernel::MAX_PAGE_SIZE;
 
 use crate::decode::{Shape, one_of};
 use crate::form::{percent_decode, raw_pairs};
@@ -71,9 +71,9 @@ pub fn read<'a, T>(
 }
 
 impl<'a> Query<'a> {
-    /// `limit`: any integer, clamped to 1 to [`PAGE_MAX`]; [`DEFAULT_LIMIT`] if absent (D17).
+    /// `limit`: any integer, clamped to 1 to [`MAX_PAGE_SIZE`]; [`DEFAULT_LIMIT`] if absent (D17).
     pub fn limit(&mut self) -> u16 {
-        self.clamped("limit", 1..=PAGE_MAX, DEFAULT_LIMIT)
+        self.clamped("limit", 1..=MAX_PAGE_SIZE, DEFAULT_LIMIT)
     }
 
     /// Any integer, clamped to this range; `default` if absent (D17).

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use uuid::Uuid;
 
 /// The header in which a client may propose the trace id (contract: Common rules).
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -48,12 +49,8 @@ impl TraceId {
 
     /// A new id: 16 random bytes as 32 lower-case hexadecimal digits.
     pub fn from_random(random: [u8; 16]) -> Self {
-        const DIGITS: [u8; 16] = *b"0123456789abcdef";
-        let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
         let mut bytes = [0; MAX_LENGTH];
-        for (pair, byte) in bytes.chunks_exact_mut(2).zip(random) {
-            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 0x0f)]);
-        }
+        Uuid::from_bytes(random).simple().encode_lower(&mut bytes);
         Self { bytes, length: 32 }
     }
 

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Claim, Claimed, CommitError, StoreError};
+use kernel::{Claim, Claimed, StoreError, TransactionError};
 use tokio::time::{Instant, sleep, timeout_at};
-use usecases::{MAX_RETRIES, Transaction, UnitOfWork, UnitOfWorkError, repeat};
+use usecases::{MAX_RETRIES, Transaction, UnitOfWork, repeat};
 
 use crate::deadline::Deadline;
 use crate::error::{Error, catch_panic};
@@ -164,7 +164,7 @@ pub type PreparedTransaction<T> = (Box<dyn Transaction>, T);
 /// The work of one transaction. Its rows show whether it was committed.
 pub trait Recoverable: Sync {
     type Done: Send + Sync;
-    type Error: From<UnitOfWorkError> + Send;
+    type Error: From<TransactionError> + Send;
 
     /// Does everything up to the COMMIT.
     fn prepare(&self) -> impl Future<Output = Result<PreparedTransaction<Self::Done>, Self::Error>> + Send;
@@ -189,9 +189,9 @@ pub async fn commit_or_resolve<W: Recoverable>(
         let (transaction, done) = ready;
         match transaction.commit().await {
             Ok(()) => return Ok(done),
-            Err(CommitError::RolledBack(StoreError::Retryable(_))) if retries < MAX_RETRIES => retries += 1,
-            Err(CommitError::RolledBack(cause)) => return Err(UnitOfWorkError::from(cause).into()),
-            Err(CommitError::Unknown(cause)) => {
+            Err(TransactionError::Store(StoreError::Retryable(_))) if retries < MAX_RETRIES => retries += 1,
+            Err(error @ TransactionError::Store(_)) => return Err(error.into()),
+            Err(TransactionError::Unknown(cause)) => {
                 let until = *until.get_or_insert_with(|| Instant::now() + RESOLVE_TIMEOUT);
                 let look = || async {
                     let transaction = units.begin().await?;
@@ -200,7 +200,7 @@ pub async fn commit_or_resolve<W: Recoverable>(
                 match resolve(until, look).await {
                     Some(true) => return Ok(done),
                     Some(false) => {}
-                    None => return Err(UnitOfWorkError::Unknown(cause).into()),
+                    None => return Err(TransactionError::Unknown(cause).into()),
                 }
             }
         }

@@ -8,6 +8,7 @@ use actix_web::http::Method;
 use kernel::SellerId;
 use oauth::{
     Application, ClientId, RateLimit, RawRegistration, Registrar, Registration, Scope, ScopeSet, Secret,
+    Transition,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -27,7 +28,7 @@ use crate::validation::{self, OrDefault};
 use crate::{Access, BackOffice};
 
 /// The largest limit that an operator can set, in requests per minute (D104).
-const RATE_LIMIT_MAX: u32 = 10_000_000;
+const MAX_RATE_LIMIT: u32 = 10_000_000;
 
 /// An application as an operator sees it. `rate_limit` is the effective one: its own, or the service's default.
 #[derive(Serialize)]
@@ -89,8 +90,8 @@ impl Operation<BackOffice> for RegisterApplication {
 impl Write<BackOffice> for RegisterApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, registration) = (call.state.randomness.as_ref(), self.registration.clone());
-        let owner = (self.owner, Registrar::Marketplace);
-        let registered = register_application(tx, tx, randomness, owner, registration, tx.now())
+        let (owner, by) = (self.owner, Registrar::Marketplace);
+        let registered = register_application(tx, tx, randomness, owner, by, registration, tx.now())
             .await
             .map_refusal(registration_problem)?;
         let action = Action::ApplicationRegistered;
@@ -172,7 +173,7 @@ impl Operation<BackOffice> for ReadApplication {
 
 impl Read<BackOffice> for ReadApplication {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        let application = call.state.applications.client(self.id).await?;
+        let application = call.state.applications.application(self.id).await?;
         let application = application.ok_or_else(Problem::not_found)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }
@@ -192,7 +193,7 @@ impl Operation<BackOffice> for AdjustApplication {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let own = |limit| NonZeroU32::new(limit).map_or(RateLimit::Default, RateLimit::Own);
-        let limit = integer(1..=RATE_LIMIT_MAX).map(own);
+        let limit = integer(1..=MAX_RATE_LIMIT).map(own);
         let limit = resettable("rate_limit", limit, RateLimit::Default);
         let scopes = list(text().checked(|name| scope(&name))).at_least(1);
         let body = object((limit, optional("scopes", scopes))).not_empty();
@@ -204,8 +205,8 @@ impl Operation<BackOffice> for AdjustApplication {
 
 impl Write<BackOffice> for AdjustApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let change = (self.limit, self.scopes);
-        let adjusted = adjust_application(tx, tx, operator(call)?, self.id, change).await;
+        let by = operator(call)?;
+        let adjusted = adjust_application(tx, tx, by, self.id, self.limit, self.scopes).await;
         let application = adjusted.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }
@@ -240,53 +241,53 @@ impl Write<BackOffice> for DeleteApplication {
 }
 
 /// Changes an application's status.
-pub(crate) struct Move<M> {
+pub(crate) struct TransitionApplication<S> {
     id: ClientId,
-    kind: PhantomData<M>,
+    step: PhantomData<S>,
 }
 
 /// A transition of the status.
-pub(crate) trait Transition: Send + Sync + 'static {
+pub(crate) trait Step: Send + Sync + 'static {
     const PATH: &'static str;
-    const MOVE: manage_application::Transition;
+    const TRANSITION: Transition;
 }
 
 pub(crate) struct Accept;
 
-impl Transition for Accept {
+impl Step for Accept {
     const PATH: &'static str = "/applications/{client_id}/acceptance";
-    const MOVE: manage_application::Transition = manage_application::Transition::Accept;
+    const TRANSITION: Transition = Transition::Accept;
 }
 
 pub(crate) struct Suspend;
 
-impl Transition for Suspend {
+impl Step for Suspend {
     const PATH: &'static str = "/applications/{client_id}/suspension";
-    const MOVE: manage_application::Transition = manage_application::Transition::Suspend;
+    const TRANSITION: Transition = Transition::Suspend;
 }
 
 pub(crate) struct Reinstate;
 
-impl Transition for Reinstate {
+impl Step for Reinstate {
     const PATH: &'static str = "/applications/{client_id}/reinstatement";
-    const MOVE: manage_application::Transition = manage_application::Transition::Reinstate;
+    const TRANSITION: Transition = Transition::Reinstate;
 }
 
-impl<M: Transition> Operation<BackOffice> for Move<M> {
+impl<S: Step> Operation<BackOffice> for TransitionApplication<S> {
     const METHOD: Method = Method::POST;
-    const PATH: &'static str = M::PATH;
+    const PATH: &'static str = S::PATH;
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;
-        let kind = PhantomData;
-        Ok(incoming.id(0).map(|id| Self { id, kind }))
+        let step = PhantomData;
+        Ok(incoming.id(0).map(|id| Self { id, step }))
     }
 }
 
-impl<M: Transition> Write<BackOffice> for Move<M> {
+impl<S: Step> Write<BackOffice> for TransitionApplication<S> {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let moved = change_status(tx, tx, operator(call)?, self.id, M::MOVE).await;
+        let moved = change_status(tx, tx, operator(call)?, self.id, S::TRANSITION).await;
         let application = moved.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_web::http::Method;
 use changes::{
-    CHANGES_DEFAULT, CHANGES_MAX, ChangeCursor, ChangeItem, ChangePage, ChangesError, Detail, Topic,
+    ChangeCursor, ChangeItem, ChangePage, ChangesError, DEFAULT_CHANGES, Detail, MAX_CHANGES, Topic,
 };
 use serde::Serialize;
 use tokio::select;
@@ -47,7 +47,7 @@ impl Operation<BackOffice> for ListChanges {
         incoming.query(Self::QUERY, |query| {
             Some(Self {
                 after: query.text("after").map(|text| ChangeCursor(text.into_owned())),
-                limit: query.clamped("limit", 1..=CHANGES_MAX, CHANGES_DEFAULT),
+                limit: query.clamped("limit", 1..=MAX_CHANGES, DEFAULT_CHANGES),
                 wait: Duration::from_secs(query.clamped("wait", 0..=MAX_WAIT, 0).into()),
             })
         })

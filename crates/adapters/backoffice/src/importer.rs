@@ -10,11 +10,11 @@ mod tests;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use kernel::SellerId;
+use kernel::{SellerId, TransactionError};
 use offers::OfferFeed;
 use thiserror::Error;
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
-use usecases::{UnitOfWork, UnitOfWorkError, transact};
+use usecases::{UnitOfWork, transact};
 use web::{Entry, TaskPanicked, Tasks, decode};
 
 pub use report::{ImportReport, RejectedLine};
@@ -43,13 +43,13 @@ pub struct Importer {
 /// Why an import ended early. The latest chunk may not be written; all earlier ones are.
 #[derive(Debug, Error)]
 pub enum ImportError {
-    #[error(transparent)]
-    Store(#[from] UnitOfWorkError),
+    #[error("{0}")]
+    Store(#[from] TransactionError),
     #[error(transparent)]
     Panicked(#[from] TaskPanicked),
 }
 
-type ChunkResult = Result<Result<Counts, UnitOfWorkError>, TaskPanicked>;
+type ChunkResult = Result<Result<Counts, TransactionError>, TaskPanicked>;
 
 impl Importer {
     /// An import that writes through `units`, in tasks on `tasks`.

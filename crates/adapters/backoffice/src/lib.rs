@@ -26,7 +26,7 @@ use accounts::{OperatorTokens, PasswordHasher, SellerReader};
 use actix_web::web::ServiceConfig;
 use async_trait::async_trait;
 use kernel::{IdempotencyClaims, Randomness};
-use oauth::ApplicationReader;
+use oauth::ApplicationDirectory;
 use thiserror::Error;
 use usecases::UnitOfWork;
 use web::front::Front;
@@ -52,7 +52,7 @@ pub struct BackOffice {
     /// Reads the changes of sellers.
     pub changes: Arc<dyn ChangeReader>,
     /// Reads applications.
-    pub applications: Arc<dyn ApplicationReader>,
+    pub applications: Arc<dyn ApplicationDirectory>,
     /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
     pub operators: Option<Arc<dyn OperatorTokens>>,
     /// Claims idempotency keys.

@@ -3,8 +3,7 @@
 use actix_web::http::Method;
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId, SellerId};
 use offers::{
-    AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferFeed, OfferStatus, OptionalText, PriceSource,
-    Stock, WebAddress,
+    AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferFeed, OfferStatus, PriceSource, Stock,
 };
 use serde::Serialize;
 use usecases::Transaction;
@@ -240,11 +239,11 @@ type Fields = (
     OfferStatus,
     Option<Money>,
     Option<Stock>,
-    OptionalText,
-    OptionalText,
-    OptionalText,
-    Option<WebAddress>,
-    WebAddress,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    String,
 );
 
 /// The body of a PUT: a nullable field may be absent, which means null (D99).
@@ -285,9 +284,9 @@ fn fields() -> impl FieldSet<Values = Fields> {
             "stock",
             integer(0..=i64::from(i32::MAX)).checked(rule(Stock::new)),
         ),
-        nullable("ean", text().checked(rule(offers::optional_text))),
-        nullable("brand", text().checked(rule(offers::optional_text))),
-        nullable("signature", text().checked(rule(offers::optional_text))),
+        nullable("ean", text().checked(rule(offers::short_text))),
+        nullable("brand", text().checked(rule(offers::short_text))),
+        nullable("signature", text().checked(rule(offers::short_text))),
         nullable("thumbnail", text().checked(rule(offers::web_address))),
         required("url", text().checked(rule(offers::web_address))),
     )

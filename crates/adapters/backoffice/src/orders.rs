@@ -1,4 +1,4 @@
-//! Orders: place, read as a whole, settle, ship for the marketplace, erase the buyer.
+//! Orders: place, read as a whole, pay, cancel, deliver, ship for the marketplace, erase the buyer.
 
 mod view;
 
@@ -14,11 +14,11 @@ use orders::{
 use serde_json::json;
 use usecases::Transaction;
 use usecases::erase_buyer::{NoSuchOrder, erase_buyer};
-use usecases::place_order::{self, Line, Request, place_order};
-use usecases::settle_order::{self, Settlement, settle_order};
+use usecases::place_order::{self, Line, NewOrder, place_order};
 use usecases::ship_order::{
     self, MarketplaceShipment, ask_carrier, check_marketplace_shipment, record_marketplace_shipment,
 };
+use usecases::transition_order::{self, Transition, transition_order};
 use web::decode::{
     FieldSet, Shape, Text, boolean, integer, list, nullable, object, one_of, optional, required, text,
 };
@@ -39,7 +39,7 @@ const MAX_TEXT_LENGTH: usize = 500;
 
 /// Takes over a buyer's order from the marketplace.
 pub(crate) struct PlaceOrder {
-    request: Request,
+    request: NewOrder,
 }
 
 impl Operation<BackOffice> for PlaceOrder {
@@ -66,7 +66,7 @@ impl Write<BackOffice> for PlaceOrder {
     }
 }
 
-fn order() -> impl Shape<Value = Request> {
+fn order() -> impl Shape<Value = NewOrder> {
     object((
         nullable("order_number", text().checked(rule(OrderNumber::new))),
         optional("is_test", boolean()),
@@ -77,7 +77,7 @@ fn order() -> impl Shape<Value = Request> {
         required("items", list(line()).at_least(1).at_most(MAX_ITEMS)),
     ))
     .map(
-        |(number, is_test, payment_method, delivery_method, buyer, shipping_address, items)| Request {
+        |(number, is_test, payment_method, delivery_method, buyer, shipping_address, items)| NewOrder {
             number,
             is_test: is_test.unwrap_or_default(),
             payment_method,
@@ -184,7 +184,7 @@ impl Operation<BackOffice> for ReadOrder {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         incoming.no_query()?;
-        let order = incoming.named(0, OrderRef::parse);
+        let order = incoming.id(0);
         Ok(order.map(|order| Self { order }))
     }
 }
@@ -198,7 +198,7 @@ impl Read<BackOffice> for ReadOrder {
 }
 
 /// Applies a transition to every part of an order.
-pub(crate) struct Settle<S> {
+pub(crate) struct TransitionOrder<S> {
     order: OrderRef,
     step: PhantomData<S>,
 }
@@ -206,31 +206,31 @@ pub(crate) struct Settle<S> {
 /// The transition.
 pub(crate) trait Step: Send + Sync + 'static {
     const PATH: &'static str;
-    const SETTLEMENT: Settlement;
+    const TRANSITION: Transition;
 }
 
 pub(crate) struct Payment;
 
 impl Step for Payment {
     const PATH: &'static str = "/orders/{order}/payment";
-    const SETTLEMENT: Settlement = Settlement::Pay;
+    const TRANSITION: Transition = Transition::Pay;
 }
 
 pub(crate) struct Cancellation;
 
 impl Step for Cancellation {
     const PATH: &'static str = "/orders/{order}/cancellation";
-    const SETTLEMENT: Settlement = Settlement::Cancel;
+    const TRANSITION: Transition = Transition::Cancel;
 }
 
 pub(crate) struct Delivery;
 
 impl Step for Delivery {
     const PATH: &'static str = "/orders/{order}/delivery";
-    const SETTLEMENT: Settlement = Settlement::Deliver;
+    const TRANSITION: Transition = Transition::Deliver;
 }
 
-impl<S: Step> Operation<BackOffice> for Settle<S> {
+impl<S: Step> Operation<BackOffice> for TransitionOrder<S> {
     const METHOD: Method = Method::POST;
     const PATH: &'static str = S::PATH;
     const SCOPE: Access = Access::Write;
@@ -238,18 +238,18 @@ impl<S: Step> Operation<BackOffice> for Settle<S> {
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;
         let step = PhantomData;
-        let order = incoming.named(0, OrderRef::parse);
+        let order = incoming.id(0);
         Ok(order.map(|order| Self { order, step }))
     }
 }
 
-impl<S: Step> Write<BackOffice> for Settle<S> {
+impl<S: Step> Write<BackOffice> for TransitionOrder<S> {
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let parts = settle_order(tx, tx, &self.order, S::SETTLEMENT, tx.now())
+        let parts = transition_order(tx, tx, &self.order, S::TRANSITION, tx.now())
             .await
             .map_refusal(|refusal| match refusal {
-                settle_order::Refusal::NoSuchOrder => Problem::not_found(),
-                settle_order::Refusal::Impossible(refused) => transition_problem(refused),
+                transition_order::Refusal::NoSuchOrder => Problem::not_found(),
+                transition_order::Refusal::Impossible(refused) => transition_problem(refused),
             })?;
         // An order without parts was refused earlier, so the view always exists.
         Reply::ok(&OrderView::without_buyer(&parts))
@@ -270,7 +270,7 @@ impl Operation<BackOffice> for ShipOrder {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let (seller, carrier, tracking_number) = incoming.json_alone(&object(shipment()))?;
-        let order = incoming.named(0, OrderRef::parse);
+        let order = incoming.id(0);
         Ok(order.map(|order| Self {
             shipment: MarketplaceShipment {
                 order,
@@ -332,7 +332,7 @@ impl Operation<BackOffice> for EraseBuyer {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         validation::empty(incoming)?;
-        let order = incoming.named(0, OrderRef::parse);
+        let order = incoming.id(0);
         Ok(order.map(|order| Self { order }))
     }
 }

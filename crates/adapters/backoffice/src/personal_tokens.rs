@@ -51,12 +51,13 @@ impl Operation<BackOffice> for IssueToken {
 impl Write<BackOffice> for IssueToken {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, request) = (call.state.randomness.as_ref(), self.request.clone());
-        let issued = issue_personal_token((tx, tx, tx), randomness, self.seller, request, tx.now())
+        let token = issue_personal_token(tx, tx, tx, randomness, self.seller, request, tx.now())
             .await
             .map_refusal(problem)?;
         let action = Action::PersonalTokenCreated;
-        operator(call)?.log(tx, action, issued.id).await?;
-        Reply::created(&json!({ "id": issued.id.to_string(), "token": issued.token.token.reveal() }))
+        let id = token.key().family;
+        operator(call)?.log(tx, action, id).await?;
+        Reply::created(&json!({ "id": id.to_string(), "token": token.reveal() }))
     }
 }
 

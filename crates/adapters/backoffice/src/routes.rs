@@ -4,14 +4,16 @@ use web::route::Route;
 
 use crate::BackOffice;
 use crate::applications::{
-    Accept, AdjustApplication, DeleteApplication, Move, ReadApplication, RegisterApplication, Reinstate,
-    Suspend,
+    Accept, AdjustApplication, DeleteApplication, ReadApplication, RegisterApplication, Reinstate, Suspend,
+    TransitionApplication,
 };
 use crate::changes::ListChanges;
 use crate::health::{Healthz, Metrics, Readyz};
 use crate::import::ImportOffers;
 use crate::offers::{ModerateOffer, PriceOffer, PutOffer, ReadOffer};
-use crate::orders::{Cancellation, Delivery, EraseBuyer, Payment, PlaceOrder, ReadOrder, Settle, ShipOrder};
+use crate::orders::{
+    Cancellation, Delivery, EraseBuyer, Payment, PlaceOrder, ReadOrder, ShipOrder, TransitionOrder,
+};
 use crate::personal_tokens::{IssueToken, RevokeToken};
 use crate::policy::Access;
 use crate::sellers::{CloseSeller, CreateSeller, InviteSeller, ListSellers, MakeSignInLink, ReadSeller};
@@ -45,14 +47,14 @@ pub(crate) static TABLE: &[Route<BackOffice>] = &[
     Route::read::<ReadApplication>(),
     Route::write::<AdjustApplication>(),
     Route::write::<DeleteApplication>(),
-    Route::write::<Move<Accept>>(),
-    Route::write::<Move<Suspend>>(),
-    Route::write::<Move<Reinstate>>(),
+    Route::write::<TransitionApplication<Accept>>(),
+    Route::write::<TransitionApplication<Suspend>>(),
+    Route::write::<TransitionApplication<Reinstate>>(),
     Route::write::<PlaceOrder>(),
     Route::read::<ReadOrder>(),
-    Route::write::<Settle<Payment>>(),
-    Route::write::<Settle<Cancellation>>(),
-    Route::write::<Settle<Delivery>>(),
+    Route::write::<TransitionOrder<Payment>>(),
+    Route::write::<TransitionOrder<Cancellation>>(),
+    Route::write::<TransitionOrder<Delivery>>(),
     Route::write::<ShipOrder>(),
     Route::write::<EraseBuyer>(),
     Route::read::<ListChanges>(),

@@ -1,13 +1,13 @@
 //! Sellers: register, list, read, close, invite to the panel.
 
-use accounts::{Email, NewPassword, PasswordHash, Seller, SellerName};
+use accounts::{Email, NewPassword, NewSeller, PasswordHash, Seller, SellerName};
 use actix_web::http::{Method, StatusCode};
 use kernel::{SellerId, Violations as Broken};
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
-use usecases::account_links::{NotInvited, create_sign_in_link, invite};
-use usecases::sellers::{NoSuchSeller, NotOpen, Request, close_seller, register_seller};
+use usecases::account_links::{NotInvited, create_sign_in_link, invite, link_url};
+use usecases::sellers::{NoSuchSeller, NotOpen, close_seller, register_seller};
 use web::decode::{nullable, required, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -85,14 +85,16 @@ impl Write<BackOffice> for CreateSeller {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let request = Request {
+        let randomness = call.state.randomness.as_ref();
+        let new = NewSeller {
+            id: randomness.uuid().into(),
             name: self.name.clone(),
             email: self.email.clone(),
             password: self.hash.clone(),
+            created_at: tx.now(),
         };
-        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
-        let by = (operator(call)?, &request);
-        let registered = register_seller(tx, tx, randomness, by, public_url, tx.now()).await;
+        let (by, public_url) = (operator(call)?, &call.state.service.public_url);
+        let registered = register_seller(tx, tx, randomness, by, new, public_url).await;
         let seller = registered.map_refusal(|refusal| {
             Entry::new(Code::Conflict, to_sentence(&refusal))
                 .at("email")
@@ -108,9 +110,9 @@ fn checked(name: String, email: String, password: Option<String>) -> Result<Crea
     let password = password
         .map(|password| NewPassword::new(password, &email))
         .transpose();
-    let name = broken.take("name", SellerName::new(name));
-    let email = broken.take("email", Email::new(email));
-    let password = broken.take("password", password);
+    let name = broken.check("name", SellerName::new(name));
+    let email = broken.check("email", Email::new(email));
+    let password = broken.check("password", password);
     match (name, email, password) {
         (Some(name), Some(email), Some(password)) => Ok(CreateSeller {
             name,
@@ -216,7 +218,7 @@ impl Operation<BackOffice> for CloseSeller {
 
 impl Write<BackOffice> for CloseSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let closed = close_seller(tx, (operator(call)?, self.id), tx.now()).await;
+        let closed = close_seller(tx, operator(call)?, self.id, tx.now()).await;
         let seller = closed.map_refusal(|NoSuchSeller| Problem::not_found())?;
         Reply::ok(&SellerView::from(&seller))
     }
@@ -240,13 +242,12 @@ impl Operation<BackOffice> for MakeSignInLink {
 
 impl Write<BackOffice> for MakeSignInLink {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let of = (operator(call)?, self.seller);
-        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
-        let link = create_sign_in_link(tx, randomness, of, public_url, tx.now())
+        let (randomness, by) = (call.state.randomness.as_ref(), operator(call)?);
+        let (secret, link) = create_sign_in_link(tx, randomness, by, self.seller, tx.now())
             .await
             .map_refusal(link_problem)?;
-        let expires_at = Timestamp::new(link.expires_at);
-        Reply::created(&json!({ "url": link.url, "expires_at": expires_at }))
+        let url = link_url(&call.state.service.public_url, link.kind, &secret);
+        Reply::created(&json!({ "url": url, "expires_at": Timestamp::new(link.expires_at) }))
     }
 }
 
@@ -268,9 +269,9 @@ impl Operation<BackOffice> for InviteSeller {
 
 impl Write<BackOffice> for InviteSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let of = (operator(call)?, self.seller);
+        let by = operator(call)?;
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
-        let link = invite(tx, randomness, of, public_url, tx.now())
+        let link = invite(tx, randomness, by, self.seller, public_url, tx.now())
             .await
             .map_refusal(|refusal| match refusal {
                 NotInvited::Account(refusal) => link_problem(refusal),

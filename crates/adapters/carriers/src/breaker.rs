@@ -124,7 +124,7 @@ impl CircuitBreaker {
                     pause.is_throttled = true;
                     pause.lasts = pause.lasts.max(now + lasts - pause.since);
                 }
-                _ => self.open(&mut state, (now, lasts), true, failure),
+                _ => self.open(&mut state, now, lasts, true, failure),
             },
             // The look-up was in flight when the breaker opened.
             _ if state.pause.is_some() && !is_probe => {}
@@ -137,7 +137,7 @@ impl CircuitBreaker {
                 if state.pause.is_some() || state.has_too_many_failures() {
                     let doubled = FIRST_PAUSE * 2_i32.saturating_pow(state.consecutive_pauses.min(8));
                     state.consecutive_pauses = state.consecutive_pauses.saturating_add(1);
-                    self.open(&mut state, (now, doubled.min(LONGEST_PAUSE)), false, failure);
+                    self.open(&mut state, now, doubled.min(LONGEST_PAUSE), false, failure);
                 }
             }
         }
@@ -147,7 +147,8 @@ impl CircuitBreaker {
     fn open(
         &self,
         state: &mut State,
-        (since, lasts): (DateTime<Utc>, TimeDelta),
+        since: DateTime<Utc>,
+        lasts: TimeDelta,
         is_throttled: bool,
         failure: Option<&Failure>,
     ) {

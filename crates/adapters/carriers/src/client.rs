@@ -162,7 +162,7 @@ impl CarrierClient {
         let outcome = match answer {
             Ok(_) | Err(Failure::NotFound | Failure::Refused(_)) => Outcome::Success,
             Err(Failure::Timeout | Failure::ConnectTimeout) => Outcome::Timeout,
-            Err(Failure::Credentials | Failure::Unauthorized) => Outcome::Rejected,
+            Err(Failure::Credentials) => Outcome::Rejected,
             Err(Failure::Throttled(pause)) => Outcome::Throttled(pause.unwrap_or_else(|| {
                 let is_repeated = permit.is_after_throttling();
                 self.api.throttle_pause(is_repeated, self.http.clock.now())

@@ -6,12 +6,12 @@ use orders::Carrier;
 use secrecy::SecretString;
 use url::Url;
 
-/// Deadline of a look-up within a seller's request, fetching a token included (contract: Shipments).
+/// Deadline of one look-up, fetching a token included (contract: Shipments).
 pub const DEADLINE: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Clone)]
 pub struct CarrierSettings {
-    /// [`DEADLINE`] for look-ups within a seller's request.
+    /// Deadline of one look-up: [`DEADLINE`], except in tests.
     pub deadline: Duration,
     pub user_agent: String,
     /// Carriers without an account are not queried.

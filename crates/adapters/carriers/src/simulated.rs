@@ -3,12 +3,13 @@
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use async_trait::async_trait;
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
+
+use crate::DEADLINE;
 
 /// How many numbers with `LATER` are remembered; at this number all are forgotten.
 const REMEMBERED: usize = 10_000;
@@ -18,15 +19,13 @@ const REMEMBERED: usize = 10_000;
 /// the carrier, and any other number is unknown. If a number contains several of these words, the first in this order decides.
 /// There is no breaker and no quota, and look-ups do not delay each other (D122).
 pub struct SimulatedCarriers {
-    deadline: Duration,
     clock: Arc<dyn Clock>,
     seen: Mutex<HashSet<(Carrier, TrackingNumber)>>,
 }
 
 impl SimulatedCarriers {
-    pub fn new(deadline: Duration, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
-            deadline,
             clock,
             seen: Mutex::default(),
         }
@@ -68,7 +67,7 @@ impl CarrierLookup for SimulatedCarriers {
                 delivered()
             }
         } else if text.contains("TIMEOUT") {
-            tokio::time::sleep(self.deadline).await;
+            tokio::time::sleep(DEADLINE).await;
             Lookup::Unavailable("no answer in time".to_owned())
         } else if text.contains("ERROR") {
             Lookup::Unavailable("HTTP status 500".to_owned())
@@ -87,7 +86,7 @@ mod tests {
 
     fn carriers() -> SimulatedCarriers {
         let clock = ManualClock::at("2026-01-06T22:00:00Z");
-        SimulatedCarriers::new(Duration::from_millis(2_500), Arc::new(clock))
+        SimulatedCarriers::new(Arc::new(clock))
     }
 
     async fn look_up(carriers: &SimulatedCarriers, number: &str) -> String {
@@ -117,7 +116,7 @@ mod tests {
         ] {
             assert_eq!(look_up(&carriers, number).await, expected, "{number}");
         }
-        assert_eq!(began.elapsed(), carriers.deadline, "only the last one takes time");
+        assert_eq!(began.elapsed(), DEADLINE, "only the last one takes time");
         let number = TrackingNumber::new("DELIVERED".to_owned()).unwrap();
         let other = carriers.look_up(Carrier::Other, &number).await;
         assert!(matches!(other, Lookup::Unavailable(_)));

@@ -62,7 +62,7 @@ pub(crate) struct Site {
 
 /// A page without the layout.
 #[derive(Default)]
-struct Page {
+struct SitePage {
     section: &'static str,
     address: String,
     /// The label in the navigation; empty if the page is not listed.
@@ -88,7 +88,7 @@ struct Link {
 #[template(path = "layout.html")]
 struct Layout<'a> {
     navigation: &'a Navigation,
-    page: &'a Page,
+    page: &'a SitePage,
     previous: Option<&'a Link>,
     next: Option<&'a Link>,
     query: &'a str,
@@ -123,20 +123,20 @@ impl Site {
     ) -> Result<Self, DocsError> {
         let public_url = &service.public_url;
         let operations = operations(&serde_json::from_str(openapi)?);
-        let reference = Page {
+        let reference = SitePage {
             section: REFERENCE,
             address: REFERENCE_PAGE.to_owned(),
             label: "All operations".to_owned(),
-            ..Page::unlisted(REFERENCE, String::new())
+            ..SitePage::unlisted(REFERENCE, String::new())
         };
-        let home = Page {
+        let home = SitePage {
             address: HOME.to_owned(),
-            ..Page::unlisted(HOME_TITLE, Home { service }.render()?)
+            ..SitePage::unlisted(HOME_TITLE, Home { service }.render()?)
         };
         let mut pages = vec![home, reference];
         let mut passages: Vec<_> = operations.iter().map(|(_, passage)| passage.clone()).collect();
         for source in sources::pages(audience) {
-            pages.push(Page::read(source, audience, &mut passages));
+            pages.push(SitePage::read(source, audience, &mut passages));
         }
         // A stable sort: within a section the order is that of the sources.
         pages.sort_by_key(|page| SECTIONS.iter().position(|name| *name == page.section));
@@ -180,7 +180,7 @@ impl Site {
         }
         let failure = |title: &str, text: &str| {
             let html = format!("<h1>{title}</h1>\n<p class=\"lead\">{text}</p>\n");
-            navigation.render(&Page::unlisted(title, html), "")
+            navigation.render(&SitePage::unlisted(title, html), "")
         };
         Ok(Self {
             missing: failure("Page not found", "There is no such page. Try the search.")?,
@@ -199,13 +199,13 @@ impl Site {
             query: &query,
             results: &self.index.search(&query),
         };
-        let page = Page::unlisted("Search", results.render()?);
+        let page = SitePage::unlisted("Search", results.render()?);
         self.navigation.render(&page, &query)
     }
 }
 
 /// Redirects of `/` and `/docs/`, which people type, and of the former pages of operations, errors and the explorer.
-fn moved(pages: &[Page], operations: &[(String, Passage)]) -> BTreeMap<String, String> {
+fn moved(pages: &[SitePage], operations: &[(String, Passage)]) -> BTreeMap<String, String> {
     let mut moved = BTreeMap::from([
         ("/".to_owned(), HOME.to_owned()),
         (format!("{HOME}/"), HOME.to_owned()),
@@ -266,7 +266,7 @@ impl Document {
     }
 }
 
-impl Page {
+impl SitePage {
     /// A page that the navigation does not list.
     fn unlisted(title: &str, html: String) -> Self {
         Self {
@@ -322,7 +322,7 @@ impl Navigation {
     }
 
     /// The complete page, with links to the previous and the next page.
-    fn render(&self, page: &Page, query: &str) -> askama::Result<String> {
+    fn render(&self, page: &SitePage, query: &str) -> askama::Result<String> {
         let position = self.links.iter().position(|link| link.address == page.address);
         let link_at = |at: Option<usize>| at.and_then(|at| self.links.get(at));
         Layout {

@@ -145,7 +145,7 @@ impl Read<Public> for ListOffers {
         let offers = &call.state.offers;
         let found = offers.offers(seller, filter, page.after, page.size).await?;
         let list = List::offers(seller, &filter);
-        page::reply(&call, (&found, &list), OfferView::new, (page.fields, 768))
+        page::reply(&call, &found, &list, OfferView::new, page.fields, 768)
     }
 }
 

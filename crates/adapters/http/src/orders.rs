@@ -40,7 +40,7 @@ impl Operation<Public> for ReadOrder {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        let order = incoming.named(0, OrderRef::parse);
+        let order = incoming.id(0);
         Ok(order.map(|order| Self { order, fields }))
     }
 }
@@ -100,7 +100,7 @@ impl Read<Public> for ListOrders {
         let orders = &call.state.orders;
         let found = orders.orders(seller, filter, page.after, page.size).await?;
         let list = List::orders(seller, &filter);
-        page::reply(&call, (&found, &list), OrderView::new, (page.fields, 1536))
+        page::reply(&call, &found, &list, OrderView::new, page.fields, 1536)
     }
 }
 
@@ -136,7 +136,6 @@ view! {
 const PERSONAL: &str = "`null` until the order is paid, so also where it was cancelled unpaid; where the order has none; and after the \
                         buyer's data were erased.";
 
-/// Contract: Order.
 fn status() -> Node {
     string()
         .one_of(OrderStatus::ALL.map(OrderStatus::as_str))

@@ -80,9 +80,11 @@ struct Body<V> {
 /// 200 with a page, its items shown by `show`, and the cursor of the next page. `usual_length` is the length of one item in bytes.
 pub(crate) fn reply<'a, T, V: Serialize>(
     call: &Call<Public>,
-    (page, list): (&'a Page<T>, &List),
+    page: &'a Page<T>,
+    list: &List,
     show: fn(&'a T, Selection) -> V,
-    (fields, usual_length): (Selection, usize),
+    fields: Selection,
+    usual_length: usize,
 ) -> Result<Reply, Error> {
     let sealer = call.state.sealer.as_ref();
     let next = page.next.map(|last| seal(sealer, list, last));

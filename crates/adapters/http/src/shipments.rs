@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
-use orders::{Carrier, OrderRef, Parcel, Reason, SellerOrder, TrackingNumber, TrackingReport};
+use orders::{Carrier, Parcel, Reason, SellerOrder, TrackingNumber, TrackingReport};
 use usecases::Transaction;
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
 use web::decode::{Shape, list, object, one_of, optional, required, text};
@@ -62,7 +62,7 @@ impl Operation<Public> for ReportShipment {
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
         let (fields, shipment) = incoming.json(fields, &new_shipment())?;
-        let order = incoming.named(0, OrderRef::parse);
+        let order = incoming.id(0);
         Ok(order.map(|order| Self {
             report: Report {
                 order,

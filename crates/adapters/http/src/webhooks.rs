@@ -5,7 +5,7 @@ use oauth::Scope;
 use serde::Serialize;
 use usecases::Transaction;
 use usecases::subscriptions::{
-    NoSuchSubscription, Refusal, SubscriptionRequest, check_host, create_subscription, delete_subscription,
+    LimitReached, NoSuchSubscription, SubscriptionRequest, create_subscription, delete_subscription,
 };
 use web::decode::{Shape, list, object, one_of, required, text};
 use web::openapi::{Docs, Parameter};
@@ -16,8 +16,8 @@ use web::schema::{self, Node, array, boolean, date_time, integer, string, uri, u
 use web::timestamps::Timestamp;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 use webhooks::{
-    AddressPolicy, Attempted, Delivery, MOST_ATTEMPTS, NewSubscription, Subscription, SubscriptionId,
-    WebhookEvent, WebhookUrl,
+    AddressPolicy, Attempted, Delivery, HostRefused, MAX_ATTEMPTS, NewSubscription, Subscription,
+    SubscriptionId, WebhookEvent, WebhookUrl,
 };
 
 use crate::Public;
@@ -71,7 +71,7 @@ view! {
     DeliveryView of delivery: Delivery, named "WebhookDelivery", "An event on its way to a subscription." {
         "id": uuid().describe("What `X-Delivery-Id` says.") => delivery.id.uuid(),
         "event": event() => delivery.event.as_str(),
-        "attempt": integer(0, MOST_ATTEMPTS.into()).describe("Attempts that were made; 0 while the first is still to come.")
+        "attempt": integer(0, MAX_ATTEMPTS.into()).describe("Attempts that were made; 0 while the first is still to come.")
             => delivery.state.attempt(),
         "response_status": integer(100, 999).or_null().describe("What the receiver answered to the last attempt, if it did.")
             => delivery.state.last().and_then(Attempted::response_status),
@@ -162,7 +162,7 @@ impl Operation<Public> for CreateWebhook {
                 WebhookCreatedView::schema,
                 example!("webhook_created"),
             )
-            .refuses(&[|| problem(Refusal::Limit)]),
+            .refuses(&[|| limit_reached(LimitReached)]),
     );
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -175,20 +175,26 @@ impl Operation<Public> for CreateWebhook {
 
 impl Write<Public> for CreateWebhook {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
-        let checking = check_host(call.state.hosts.as_ref(), &self.request.url);
-        call.deadline.pause(checking).await.map_refusal(problem)
+        let checked = call
+            .deadline
+            .pause(call.state.hosts.check(&self.request.url))
+            .await;
+        // The message does not say why, so that it reveals no names of the internal network.
+        let refused = "Must have a host that resolves, and only to public addresses.";
+        checked.map_err(|HostRefused| Problem::from(Entry::validation("url", refused)).into())
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let created = create_subscription(
             transaction,
             call.state.randomness.as_ref(),
-            (call.caller.seller, call.caller.client_id),
+            call.caller.seller,
+            call.caller.client_id,
             &self.request,
             transaction.now(),
         )
         .await
-        .map_refusal(problem)?;
+        .map_refusal(limit_reached)?;
         Reply::created(&WebhookCreatedView::new(&created, self.fields))
     }
 }
@@ -211,19 +217,9 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionReque
         .map_schema(|schema| schema.named("NewWebhook"))
 }
 
-fn problem(refusal: Refusal) -> Problem {
-    match refusal {
-        // The message does not say why, so that it reveals no names of the internal network.
-        Refusal::Host => Entry::validation(
-            "url",
-            "Must have a host that resolves, and only to public addresses.",
-        )
-        .into(),
-        Refusal::Limit => Problem::new(
-            Code::WebhookLimitReached,
-            "This application has 20 subscriptions at this seller. Delete one to make room.",
-        ),
-    }
+fn limit_reached(LimitReached: LimitReached) -> Problem {
+    let message = "This application has 20 subscriptions at this seller. Delete one to make room.";
+    Problem::new(Code::WebhookLimitReached, message)
 }
 
 /// Deletes one of the application's subscriptions and its pending deliveries. A body is ignored (D9).

@@ -100,8 +100,6 @@ pub enum SettingsError {
     PlainBeyondLoopback,
     #[error("the name given in EHLO must be a host name")]
     HelloName,
-    #[error("time limits must be longer than zero")]
-    NoTime,
     #[error("TLS cannot be set up with the given certificates")]
     Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -117,9 +115,6 @@ impl SmtpSettings {
         }
         if !self.hello_name.as_deref().is_none_or(is_word) {
             return Err(SettingsError::HelloName);
-        }
-        if self.timeout.is_zero() || self.connect_timeout.is_zero() {
-            return Err(SettingsError::NoTime);
         }
         Ok(())
     }
@@ -179,8 +174,5 @@ mod tests {
                 "{name:?}"
             );
         }
-        let mut settings = SmtpSettings::new("mail.example.com");
-        settings.timeout = Duration::ZERO;
-        assert!(matches!(settings.check(), Err(SettingsError::NoTime)));
     }
 }

@@ -1,7 +1,7 @@
 //! The fields of a submitted form.
 
+use kernel::Fingerprint;
 use oauth::BrowserSecret;
-use ring::digest::{Context, SHA256};
 use uuid::Uuid;
 use web::form::Form;
 
@@ -53,15 +53,10 @@ impl Fields {
 
     /// A digest of the whole form, including its one-time number, and of the path that it was sent to.
     pub(crate) fn mark(&self, path: &str) -> Uuid {
-        let mut digest = Context::new(&SHA256);
         let sent = self.0.pairs().flat_map(|(name, value)| [name, value]);
-        for part in [path].into_iter().chain(sent) {
-            // Length prefixes separate the parts.
-            digest.update(&part.len().to_be_bytes());
-            digest.update(part.as_bytes());
-        }
-        let digest = digest.finish();
-        Uuid::from_bytes(digest.as_ref().first_chunk().copied().unwrap_or_default())
+        let parts: Vec<_> = [path].into_iter().chain(sent).map(str::as_bytes).collect();
+        let digest = Fingerprint::of(&parts);
+        Uuid::from_bytes(digest.bytes().first_chunk().copied().unwrap_or_default())
     }
 
     /// Whether the form has the CSRF token of this browser.

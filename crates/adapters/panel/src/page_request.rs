@@ -135,6 +135,7 @@ impl SignedInRequest {
     /// The submitted form, which takes effect only once.
     pub(crate) fn form(&self) -> Result<SentForm, Refusal> {
         Ok(SentForm {
+            by: self.acting(),
             session: self.session(),
             number: self.fields.number().ok_or(Refusal::Malformed)?,
             mark: self.fields.mark(&self.path),

@@ -39,7 +39,7 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     let outcome = outcome.unwrap_or_else(|panicked| Err(Refusal::Failed(panicked.into())));
     let closes = matches!(outcome, Err(Refusal::Unreadable));
     let mut response =
-        outcome.unwrap_or_else(|refusal| refusal.into_response(&panel, (&trace_id, language), template));
+        outcome.unwrap_or_else(|refusal| refusal.into_response(&panel, &trace_id, language, template));
     if chosen(&request.http).is_some() {
         browser::set_language(response.headers_mut(), language, https);
     }

@@ -7,9 +7,8 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, RETRY_AFTER};
 use askama::Template;
-use kernel::{StoreError, error_chain};
+use kernel::{StoreError, TransactionError, error_chain};
 use oauth::{ConsentRefusal, Quota};
-use usecases::UnitOfWorkError;
 use web::error::{Cause, log_failure};
 use web::{TaskPanicked, TraceId, meters, response};
 
@@ -66,7 +65,8 @@ impl Refusal {
     pub(crate) fn into_response(
         self,
         panel: &Panel,
-        (trace_id, language): (&TraceId, Language),
+        trace_id: &TraceId,
+        language: Language,
         route: &str,
     ) -> HttpResponse {
         if let Some(cause) = self.cause() {
@@ -139,7 +139,7 @@ impl Refusal {
     /// Whether it is unknown if the change was committed.
     pub(crate) fn is_unknown(&self) -> bool {
         let Self::Failed(cause) = self else { return false };
-        matches!(cause.downcast_ref(), Some(UnitOfWorkError::Unknown(_)))
+        matches!(cause.downcast_ref(), Some(TransactionError::Unknown(_)))
     }
 
     /// Logs a failure of background work.
@@ -169,11 +169,11 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<UnitOfWorkError> for Refusal {
-    fn from(error: UnitOfWorkError) -> Self {
+impl From<TransactionError> for Refusal {
+    fn from(error: TransactionError) -> Self {
         match error {
-            UnitOfWorkError::Store(error) => error.into(),
-            unknown @ UnitOfWorkError::Unknown(_) => Self::Failed(unknown.into()),
+            TransactionError::Store(error) => error.into(),
+            unknown @ TransactionError::Unknown(_) => Self::Failed(unknown.into()),
         }
     }
 }

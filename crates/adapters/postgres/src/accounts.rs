@@ -219,7 +219,7 @@ impl AccountStore for Tx {
     }
 
     async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError> {
-        self.write_later(account_mail(mail, &self.tools().sealing)?);
+        self.write_later(account_mail(mail, &self.context().sealing)?);
         Ok(())
     }
 
@@ -257,7 +257,7 @@ impl AccountStore for Tx {
         subject: &str,
     ) -> Result<(), StoreError> {
         let os_user = self
-            .tools()
+            .context()
             .os_user
             .clone()
             .filter(|_| actor == Actor::CommandLine);

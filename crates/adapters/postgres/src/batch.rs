@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use diesel::QueryResult;
 use diesel_async::AsyncPgConnection;
 use futures_util::future::join_all;
-use kernel::{CommitError, SellerId, StoreError};
+use kernel::{SellerId, StoreError, TransactionError};
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -23,10 +23,10 @@ use tracing::Span;
 use uuid::Uuid;
 
 use crate::{
-    ANSWER_WITHIN,
+    ANSWER_TIMEOUT,
     connection::{
         Connector,
-        error::{SharedFailure, ends_connection, store_error, within},
+        error::{SharedFailure, ends_connection, store_error, with_timeout},
         shared::SharedConnection,
     },
     observe::{self, BatchSizes},
@@ -42,7 +42,7 @@ pub(crate) trait BatchQuery: Send + Sync + 'static {
     /// Its name in the metrics.
     const NAME: &'static str;
     /// The largest number of questions per statement.
-    const MOST: usize = BATCH;
+    const MAX_MEMBERS: usize = BATCH;
     type Question: Send + Sync + 'static;
     type Answer: Send + 'static;
 
@@ -93,7 +93,11 @@ impl Drop for Withdrawal {
 
 impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
     /// Asks for a change, which is sent once at most. Withdraws it after `time_left`; if it was sent, its outcome is awaited.
-    pub(crate) async fn send_once(&self, change: C, time_left: Duration) -> Result<G::Answer, CommitError> {
+    pub(crate) async fn send_once(
+        &self,
+        change: C,
+        time_left: Duration,
+    ) -> Result<G::Answer, TransactionError> {
         let taken = Arc::<AtomicBool>::default();
         let question = Withdrawable {
             change,
@@ -104,15 +108,15 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
         let outcome = match timeout(time_left, &mut asking).await {
             Ok(outcome) => outcome,
             Err(late) if withdrawal.withdraw() => {
-                return Err(CommitError::RolledBack(StoreError::Unavailable(late.into())));
+                return Err(TransactionError::Store(StoreError::Unavailable(late.into())));
             }
             Err(_) => asking.await,
         };
         outcome.map_err(|error| {
             if withdrawal.withdraw() {
-                CommitError::RolledBack(error)
+                TransactionError::Store(error)
             } else {
-                CommitError::Unknown(error)
+                TransactionError::Unknown(error)
             }
         })
     }
@@ -145,10 +149,10 @@ impl<G: BatchQuery> Batcher<G> {
             reply,
         });
         let lost = |_| StoreError::Unavailable("the task that asks the database has ended".into());
-        let answered = within(ANSWER_WITHIN, async {
+        let answered = with_timeout(ANSWER_TIMEOUT, async {
             answer.await.unwrap_or_else(|closed| Err(lost(closed)))
         });
-        observe::within(span, answered).await
+        observe::in_span(span, answered).await
     }
 
     /// The queue is unbounded: a caller that times out leaves, and its question is dropped.
@@ -182,7 +186,7 @@ async fn serve<G: BatchQuery>(
         // Let other ready requests enqueue first. One batch wakes many callers; without the yield, half of them would
         // always miss the next batch, and batches would be half as large.
         tokio::task::yield_now().await;
-        while waiting.len() < G::MOST
+        while waiting.len() < G::MAX_MEMBERS
             && let Ok(next) = queue.try_recv()
         {
             waiting.push(next);

@@ -68,7 +68,7 @@ pub(crate) struct Connector {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
     #[error("no connection to the database: {}", list(.0))]
-    Refused(Vec<Refusal>),
+    NoHost(Vec<HostFailure>),
     #[error("the new connection could not be set up")]
     SetUp(#[source] ConnectionError),
     #[error(transparent)]
@@ -77,14 +77,14 @@ pub(crate) enum ConnectError {
 
 /// Why a host was not used.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct HostFailure {
     host: String,
     /// `Err` if it did not respond in time.
     error: Result<tokio_postgres::Error, AnswerTimeout>,
 }
 
-impl Refusal {
-    /// Whether the server does not let the role in, whatever it does with open connections.
+impl HostFailure {
+    /// Whether the server rejects new logins of the role; open connections may still work.
     fn is_of_role(&self) -> bool {
         let error = self.error.as_ref().ok();
         let rejection = error.and_then(tokio_postgres::Error::as_db_error);
@@ -108,7 +108,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for HostFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
             Ok(error) => write!(f, "{}: {}", self.host, error_chain(error))?,
@@ -118,12 +118,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-fn list(refusals: &[Refusal]) -> String {
-    let each = refusals.iter().map(ToString::to_string);
+fn list(failures: &[HostFailure]) -> String {
+    let each = failures.iter().map(ToString::to_string);
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// The code of a rejection. PgBouncer sends 08P01 with all of its own and with those that it repeats, so the message decides.
+/// The code of a rejection. PgBouncer sends 08P01 for every rejection, its own and the server's, so the message decides.
 fn cause(code: &SqlState, message: &str) -> SqlState {
     let of_pooler = [
         ("authentication failed", SqlState::INVALID_PASSWORD),
@@ -168,12 +168,12 @@ impl From<ConnectError> for StoreError {
 }
 
 /// A connection, and the task that performs its I/O on the runtime that opened it.
-pub(crate) struct Link {
+pub(crate) struct OpenConnection {
     connection: AsyncPgConnection,
     driver: JoinHandle<()>,
 }
 
-impl Link {
+impl OpenConnection {
     /// The connection. Statements over the shared reference are pipelined.
     pub(crate) const fn connection(&self) -> &AsyncPgConnection {
         &self.connection
@@ -185,7 +185,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for OpenConnection {
     /// Without the abort, a server that does not respond would keep the driver waiting for its last statement.
     fn drop(&mut self) {
         self.driver.abort();
@@ -211,13 +211,13 @@ impl Connector {
         *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = advice;
     }
 
-    pub(crate) async fn open(&self) -> Result<Link, ConnectError> {
+    pub(crate) async fn open(&self) -> Result<OpenConnection, ConnectError> {
         let open = async {
             let (client, driver) = self.connect_to_any().await?;
             let driver = tokio::spawn(drive(driver));
             let connection = AsyncPgConnection::try_from(client).await;
             let connection = connection.map_err(ConnectError::SetUp)?;
-            Ok(Link { connection, driver })
+            Ok(OpenConnection { connection, driver })
         };
         match tokio::time::timeout(self.timeout, open).await {
             Ok(result) => result,
@@ -243,7 +243,9 @@ impl Connector {
     pub(crate) async fn refuses_role(&self) -> Option<bool> {
         match self.open_bare().await {
             Ok(_) => Some(false),
-            Err(ConnectError::Refused(refusals)) => refusals.iter().any(Refusal::is_of_role).then_some(true),
+            Err(ConnectError::NoHost(failures)) => {
+                failures.iter().any(HostFailure::is_of_role).then_some(true)
+            }
             Err(_) => None,
         }
     }
@@ -253,9 +255,9 @@ impl Connector {
         let end = Instant::now() + self.timeout;
         let first = self.last.load(Ordering::Relaxed);
         let order = self.hosts.iter().enumerate().cycle().skip(first);
-        let mut refusals = Vec::new();
+        let mut failures = Vec::new();
         for (index, host) in order.take(self.hosts.len()) {
-            let untried = u32::try_from(self.hosts.len().saturating_sub(refusals.len()));
+            let untried = u32::try_from(self.hosts.len().saturating_sub(failures.len()));
             let share = end.saturating_duration_since(Instant::now()) / untried.unwrap_or(u32::MAX).max(1);
             let error = match tokio::time::timeout(share, host.connect()).await {
                 Ok(Ok(connected)) => {
@@ -268,13 +270,13 @@ impl Connector {
                 Ok(Err(error)) => Ok(error),
                 Err(_) => Err(AnswerTimeout(share)),
             };
-            refusals.push(Refusal {
+            failures.push(HostFailure {
                 host: host.name.clone(),
                 error,
             });
         }
-        self.advise(refusals.iter().find_map(Refusal::advice));
-        Err(ConnectError::Refused(refusals))
+        self.advise(failures.iter().find_map(HostFailure::advice));
+        Err(ConnectError::NoHost(failures))
     }
 }
 

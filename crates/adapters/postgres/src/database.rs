@@ -10,7 +10,7 @@ use diesel_async::{
     pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool::Pool},
 };
 use futures_util::FutureExt;
-use kernel::{CommitError, IdempotencyClaims, MailQueue, Sealer, StoreError};
+use kernel::{IdempotencyClaims, MailQueue, Sealer, StoreError, TransactionError};
 use oauth::{
     ApplicationDirectory, ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter, Rotations,
 };
@@ -47,12 +47,12 @@ use crate::{
     orders::{OrdersReader, WholeOrders},
     parcels::ParcelQueue,
     rate_limits::Rates,
-    retention::{self, Cleared, ClearedRecords, ErasedBuyers},
+    retention::{self, Cleared},
     schema_state::{self, SchemaState},
     sealed::SealedValues,
     sealing::Sealing,
     sql::sql,
-    unit_of_work::{Tools, Tx, Units, expect_rows},
+    unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows},
     webhooks::{AllDeliveries, StoredQueues, StoredSubscriptions},
 };
 
@@ -69,7 +69,8 @@ pub struct DatabaseSettings {
     /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers or
     /// orders up to two, each server thread that issues tokens four, and changes of offers two.
     pub pool_size: usize,
-    /// Of a process that serves or works: the most connections that it opens, and an id. Others read them in its `application_name`.
+    /// Set for `serve` and `worker`: the most connections that this process opens, and its id. Both go into `application_name`,
+    /// where other processes read them.
     pub process: Option<(usize, Uuid)>,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
@@ -99,7 +100,7 @@ pub struct Database {
     pool: Pool<AsyncPgConnection>,
     statement_timeout: Duration,
     default_rate_limit: NonZeroU32,
-    tools: Tools,
+    context: WriteContext,
 }
 
 /// How many connections a server allows ordinary roles, and how many others than this process hold now or, where their
@@ -162,7 +163,7 @@ impl Database {
             pool: pool.map_err(|_| DatabaseUrlError::Malformed)?,
             statement_timeout: settings.statement_timeout,
             default_rate_limit: settings.default_rate_limit,
-            tools: Tools {
+            context: WriteContext {
                 layout: settings.layout,
                 sealing: Sealing::default(),
                 schedule: PollSchedule {
@@ -177,28 +178,28 @@ impl Database {
     /// Sets the sealer of stored values: idempotent responses, webhook secrets, links in mails. Without it, none can be stored or opened.
     #[must_use]
     pub fn with_sealer(mut self, sealer: Arc<dyn Sealer>) -> Self {
-        self.tools.sealing = Sealing::with(sealer);
+        self.context.sealing = Sealing::with(sealer);
         self
     }
 
     /// Sets the schedule of a parcel's first look-up; the default has an interval of 30 minutes.
     #[must_use]
     pub const fn with_polling(mut self, schedule: PollSchedule) -> Self {
-        self.tools.schedule = schedule;
+        self.context.schedule = schedule;
         self
     }
 
     /// Sets the operating system's user that the audit log names for the actions of a command line.
     #[must_use]
     pub fn with_os_user(mut self, name: Option<String>) -> Self {
-        self.tools.os_user = name;
+        self.context.os_user = name;
         self
     }
 
     /// Notified after each commit of this handle or its clones that has woken a delivery queue. It wakes one waiter; if
     /// there is none, the next one to wait.
     pub fn queued(&self) -> Arc<Notify> {
-        Arc::clone(&self.tools.queued)
+        Arc::clone(&self.context.queued)
     }
 
     pub fn units(&self) -> Arc<dyn UnitOfWork> {
@@ -212,28 +213,28 @@ impl Database {
 
     /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
-        Arc::new(OffersReader::new(&self.connector, self.tools.layout))
+        Arc::new(OffersReader::new(&self.connector, self.context.layout))
     }
 
     /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement changes offers of several
     /// sellers and plain tables.
     pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges>> {
-        (self.tools.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges> {
-            let sealing = self.tools.sealing.clone();
+        (self.context.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges> {
+            let sealing = self.context.sealing.clone();
             Arc::new(BatchedChanges::new(&self.connector, sealing))
         })
     }
 
     /// Creates a reader of a seller's orders; one per server thread, as with [`Self::gate`].
     pub fn order_reader(&self) -> Arc<dyn OrderReader> {
-        Arc::new(OrdersReader::new(&self.connector, self.tools.layout))
+        Arc::new(OrdersReader::new(&self.connector, self.context.layout))
     }
 
     /// Reads whole orders, for the marketplace.
     pub fn order_directory(&self) -> Arc<dyn OrderDirectory> {
         Arc::new(WholeOrders {
             statements: self.autocommit("order_directory"),
-            layout: self.tools.layout,
+            layout: self.context.layout,
         })
     }
 
@@ -242,7 +243,7 @@ impl Database {
         Arc::new(StoredClaims {
             statements: self.autocommit("claims"),
             connector: Arc::clone(&self.connector),
-            sealing: self.tools.sealing.clone(),
+            sealing: self.context.sealing.clone(),
         })
     }
 
@@ -265,7 +266,7 @@ impl Database {
     pub fn account_mail_queue(&self) -> Arc<dyn MailQueue<AccountMail>> {
         Arc::new(AccountMails {
             statements: self.autocommit("account_mails"),
-            sealing: self.tools.sealing.clone(),
+            sealing: self.context.sealing.clone(),
         })
     }
 
@@ -288,7 +289,7 @@ impl Database {
     pub fn subscription_queues(&self) -> Arc<dyn SubscriptionQueues> {
         Arc::new(StoredQueues::new(
             self.autocommit("lanes"),
-            self.tools.sealing.clone(),
+            self.context.sealing.clone(),
         ))
     }
 
@@ -333,7 +334,7 @@ impl Database {
         SealedValues {
             connector: Arc::clone(&self.connector),
             statements: self.autocommit("sealed_values"),
-            sealing: self.tools.sealing.clone(),
+            sealing: self.context.sealing.clone(),
         }
     }
 
@@ -362,7 +363,7 @@ impl Database {
         if !self.pooler.supports_prepared_statements(&self.connector).await? {
             return Ok(SchemaState::PreparedStatementsLost);
         }
-        schema_state::read(&self.autocommit("schema"), self.tools.layout).await
+        schema_state::read(&self.autocommit("schema"), self.context.layout).await
     }
 
     /// Advice for the operator if the last connection attempt failed for a fixable reason, such as a certificate. Never
@@ -376,8 +377,8 @@ impl Database {
         self.connector.refuses_role().await
     }
 
-    /// The connections that the server allows this role. A process that has not reached its most yet counts with it. Of other roles'
-    /// connections the server hides the type.
+    /// How many connections the server allows, and how many other processes use. A process counts with the number in its
+    /// `application_name` if it has fewer open. `backend_type` of other roles' connections is null.
     pub async fn connection_usage(&self) -> Result<ConnectionUsage, StoreError> {
         let usage = sql!((i32, i64):
             "select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer \
@@ -404,7 +405,7 @@ impl Database {
     }
 
     /// Deletes one small batch of expired claims, changes, mails and deliveries, and reports whether more is left.
-    pub async fn clear_records(&self) -> Result<ClearedRecords, StoreError> {
+    pub async fn clear_records(&self) -> Result<Cleared, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
         let cleared = retention::clear_records(&tx).await?;
         finish(tx, cleared).await
@@ -412,7 +413,7 @@ impl Database {
 
     /// Erases the buyers of one small batch of orders placed more than `age` ago, and the mails about them; reports
     /// whether more is left.
-    pub async fn erase_buyers(&self, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
+    pub async fn erase_buyers(&self, age: TimeDelta) -> Result<Cleared, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
         let erased = retention::erase_buyers(&tx, age).await?;
         finish(tx, erased).await
@@ -457,7 +458,7 @@ impl Database {
 
     /// The state of the workers of a Citus cluster; None in the other layout.
     pub async fn workers(&self) -> Result<Option<Workers>, StoreError> {
-        match self.tools.layout {
+        match self.context.layout {
             Layout::Single => Ok(None),
             Layout::Citus => backlog::read_workers(&self.autocommit("queues")).await.map(Some),
         }
@@ -472,11 +473,11 @@ impl Database {
         Autocommit::new(self.pool.clone(), statement)
     }
 
-    fn unit_of_work(&self) -> Units {
-        Units {
+    fn unit_of_work(&self) -> PgUnitOfWork {
+        PgUnitOfWork {
             pool: self.pool.clone(),
             statement_timeout: self.statement_timeout,
-            tools: self.tools.clone(),
+            context: self.context.clone(),
             waits: PoolWaits::new(),
             times: TransactionTimes::new(),
         }
@@ -487,6 +488,6 @@ async fn finish<T>(tx: Tx, done: T) -> Result<T, StoreError> {
     let tx: Box<dyn Transaction> = Box::new(tx);
     match tx.commit().await {
         Ok(()) => Ok(done),
-        Err(CommitError::RolledBack(cause) | CommitError::Unknown(cause)) => Err(cause),
+        Err(TransactionError::Store(cause) | TransactionError::Unknown(cause)) => Err(cause),
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use changes::{
-    CHANGES_MAX, ChangeCursor, ChangeItem, ChangeKind, ChangePage, ChangeReader, ChangesError, Detail, Topic,
+    ChangeCursor, ChangeItem, ChangeKind, ChangePage, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic,
 };
 use chrono::{DateTime, Utc};
 use kernel::{Money, StoreError};
@@ -136,7 +136,7 @@ impl ChangeReader for Feed {
             concat!("))), ", feed_columns!(), " from pg_control_system() c left join lateral \
                (select * from changes where (xid, id) > ("), xid, ", ", id,
             ") and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) order by xid, id limit ",
-            i64::from(limit.clamp(1, CHANGES_MAX)), ") f on true order by f.xid, f.id");
+            i64::from(limit.clamp(1, MAX_CHANGES)), ") f on true order by f.xid, f.id");
         let (mut items, mut next) = (Vec::new(), None);
         for (cluster, known, row) in self.0.rows(slice).await? {
             if !known || after.is_some_and(|position| position.cluster != cluster) {

@@ -16,15 +16,15 @@ use crate::{
     },
     sealing::Sealing,
     sql::{row, sql},
-    unit_of_work::{BEGIN, TRANSACTION_MAX, Tx, Write},
+    unit_of_work::{BEGIN, TRANSACTION_TIMEOUT, Tx, Write},
 };
 
 /// How long a claim waits for a locked row: only the end of a transaction locks it, which normally takes less.
 const CLAIM_LOCK_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long the outcome of a transaction is looked up: longer than the server keeps a transaction whose client has gone.
-const OUTCOME_WITHIN: Duration = TRANSACTION_MAX.saturating_add(Duration::from_secs(5));
+const OUTCOME_TIMEOUT: Duration = TRANSACTION_TIMEOUT.saturating_add(Duration::from_secs(5));
 /// Delay between attempts to reach the database during that look-up.
-const RETRY_AFTER: Duration = Duration::from_millis(200);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 row! {
     pub(crate) struct ClaimRow {
@@ -125,15 +125,15 @@ impl IdempotencyClaims for StoredClaims {
     }
 
     async fn outcome(&self, claim: &Claim) -> Result<Option<StoredResponse>, StoreError> {
-        let end = Instant::now() + OUTCOME_WITHIN;
+        let end = Instant::now() + OUTCOME_TIMEOUT;
         loop {
-            let timed_out = |_| StoreError::from(AnswerTimeout(OUTCOME_WITHIN));
+            let timed_out = |_| StoreError::from(AnswerTimeout(OUTCOME_TIMEOUT));
             match timeout_at(end, self.lock_and_read(claim))
                 .await
                 .map_err(timed_out)?
             {
-                Err(StoreError::Unavailable(_)) if Instant::now() + RETRY_AFTER < end => {
-                    sleep(RETRY_AFTER).await;
+                Err(StoreError::Unavailable(_)) if Instant::now() + RETRY_INTERVAL < end => {
+                    sleep(RETRY_INTERVAL).await;
                 }
                 Err(error) => return Err(error),
                 Ok(row) if row.fence == claim.fence => {
@@ -179,7 +179,7 @@ impl StoredClaims {
 pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError> {
     let completion = Completion {
         status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
-        body: tx.tools().sealing.seal(claim, &answer.body)?,
+        body: tx.context().sealing.seal(claim, &answer.body)?,
         claim: claim.clone(),
     };
     tx.finish_with(Some(Box::new(completion))).await

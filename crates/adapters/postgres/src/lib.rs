@@ -11,7 +11,7 @@
 //! dropped once a statement finds that its server no longer does.
 //!
 //! All times that processes compare come from `api_now()` in SQL. A read, or the start of a transaction, waits for the
-//! database for at most [`ANSWER_WITHIN`] and then fails with [`kernel::StoreError::Unavailable`]. A statement within a
+//! database for at most [`ANSWER_TIMEOUT`] and then fails with [`kernel::StoreError::Unavailable`]. A statement within a
 //! transaction has the timeout of the settings.
 
 mod accounts;
@@ -48,10 +48,10 @@ pub use connection::{
 };
 pub use database::{ConnectionUsage, Database, DatabaseSettings};
 pub use layout::{Layout, distribute};
-pub use migrations::{MigrateError, MigrationReport, MigrationStep, migrate};
-pub use retention::{Cleared, ClearedRecords, ErasedBuyers};
+pub use migrations::{MigrateError, MigrationStep, migrate};
+pub use retention::Cleared;
 pub use schema_state::SchemaState;
-pub use sealed::{Resealed, SealedSample, SealedValues, WEBHOOK_SECRETS};
+pub use sealed::{Resealed, SealedValues, WEBHOOK_SECRETS};
 
 /// The longest time that a read, or the start of a transaction, waits for the database, including opening a connection.
-pub const ANSWER_WITHIN: std::time::Duration = std::time::Duration::from_millis(2500);
+pub const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(2500);

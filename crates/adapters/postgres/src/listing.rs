@@ -24,7 +24,7 @@ use diesel::{
     sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, methods::LoadQuery};
-use kernel::{Keyset, PAGE_MAX, Page, PageSize, SellerId, StoreError};
+use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::{
@@ -37,7 +37,7 @@ use crate::{
 const FEW: i64 = 5_000;
 const FEW_AND_ONE: i64 = FEW + 1;
 /// The largest page plus the row that shows whether more follow.
-const MOST: u16 = PAGE_MAX + 1;
+const MAX_ROWS: u16 = MAX_PAGE_SIZE + 1;
 
 /// A listed table: one row per seller and item. It has an index by seller, timestamp and id, one by seller, status,
 /// timestamp and id, and one by seller and `updated_at`, each over the listed rows.
@@ -203,7 +203,7 @@ impl<L: Listed> Slice<L> {
             out.push_sql("::text)");
         }
         out.push_sql(&format!(
-            "{only} order by {at} desc, {id} desc limit {MOST}) newest order by {at} desc, {id} desc limit (select "
+            "{only} order by {at} desc, {id} desc limit {MAX_ROWS}) newest order by {at} desc, {id} desc limit (select "
         ));
         out.push_bind_param::<BigInt, _>(&self.rows)?;
         out.push_sql("::bigint)");

@@ -36,13 +36,6 @@ pub struct MigrationStep {
     pub of: usize,
 }
 
-/// The result of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MigrationReport {
-    /// The migrations applied in this run, in order; empty if none was missing.
-    pub applied: Vec<String>,
-}
-
 /// Why the migrations were not all applied. Those applied before the failure stay.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
@@ -85,7 +78,7 @@ pub enum MigrateError {
 ///
 /// Runs on its own thread and runtime, so it can be called from anywhere. The URL may lead to the server or to a
 /// PgBouncer: the lock belongs to a transaction held open on its own connection, not to a session.
-pub fn migrate(url: &str, progress: &mut dyn FnMut(MigrationStep)) -> Result<MigrationReport, MigrateError> {
+pub fn migrate(url: &str, progress: &mut dyn FnMut(MigrationStep)) -> Result<Vec<String>, MigrateError> {
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
     let (steps, heard) = mpsc::channel();
     thread::scope(|scope| {
@@ -122,24 +115,24 @@ pub(crate) fn take_lock() -> String {
 async fn under_lock(
     connector: &Connector,
     steps: &mpsc::Sender<MigrationStep>,
-) -> Result<MigrationReport, MigrateError> {
+) -> Result<Vec<String>, MigrateError> {
     let holder = connector.open().await?;
     let taken = holder.connection().batch_execute(&take_lock()).await;
     taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let connection = connector.open_for_pool().await;
     let connection = connection.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let mut harness = AsyncMigrationHarness::new(connection);
-    let report = apply(&mut harness, steps);
+    let applied = apply(&mut harness, steps);
     drop(harness);
     // The lock ends with the connection in any case.
     drop(holder.connection().batch_execute("commit").await);
-    report
+    applied
 }
 
 fn apply(
     harness: &mut impl MigrationHarness<Pg>,
     steps: &mpsc::Sender<MigrationStep>,
-) -> Result<MigrationReport, MigrateError> {
+) -> Result<Vec<String>, MigrateError> {
     let pending = harness.pending_migrations(MIGRATIONS).map_err(|cause| {
         if is_permission_denied(cause.as_ref()) {
             return MigrateError::Forbidden(cause);
@@ -147,9 +140,7 @@ fn apply(
         MigrateError::Internal(cause)
     })?;
     let of = pending.len();
-    let mut report = MigrationReport {
-        applied: Vec::with_capacity(of),
-    };
+    let mut applied = Vec::with_capacity(of);
     for (n, migration) in pending.iter().enumerate() {
         let name = migration.name().to_string();
         // If the receiver is gone, the migrations continue.
@@ -167,9 +158,9 @@ fn apply(
                 cause,
             }
         })?;
-        report.applied.push(name);
+        applied.push(name);
     }
-    Ok(report)
+    Ok(applied)
 }
 
 /// The versions of all embedded migrations, in order.

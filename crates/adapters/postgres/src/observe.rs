@@ -27,18 +27,18 @@ impl StatementTimes {
     }
 
     /// Awaits a statement's response in a new span and records its duration. A dropped statement is not recorded.
-    pub(crate) async fn take<T, E>(&self, answer: impl Future<Output = Result<T, E>>) -> Result<T, E> {
-        self.take_in(span(self.statement), answer).await
+    pub(crate) async fn measure<T, E>(&self, answer: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        self.measure_in(span(self.statement), answer).await
     }
 
-    /// As [`Self::take`], in an existing span.
-    pub(crate) async fn take_in<T, E>(
+    /// As [`Self::measure`], in an existing span.
+    pub(crate) async fn measure_in<T, E>(
         &self,
         span: Span,
         answer: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let begun = Instant::now();
-        let answer = within(span, answer).await;
+        let answer = in_span(span, answer).await;
         self.times.record(begun.elapsed());
         answer
     }
@@ -54,7 +54,7 @@ impl PoolWaits {
     }
 
     /// Waits for a connection and records how long that took, whether it succeeded or not.
-    pub(crate) async fn take<F: Future>(&self, connection: F) -> F::Output {
+    pub(crate) async fn measure<F: Future>(&self, connection: F) -> F::Output {
         let begun = Instant::now();
         let connection = connection.await;
         self.0.record(begun.elapsed());
@@ -80,18 +80,18 @@ impl BatchSizes {
 #[derive(Clone)]
 pub(crate) struct TransactionTimes {
     pub(crate) begin: StatementTimes,
-    pub(crate) within: StatementTimes,
+    pub(crate) statements: StatementTimes,
     pub(crate) commit: StatementTimes,
 }
 
 impl TransactionTimes {
     /// The name of the phase of all statements between begin and commit.
-    pub(crate) const WITHIN: &str = "transaction";
+    pub(crate) const TRANSACTION: &str = "transaction";
 
     pub(crate) fn new() -> Self {
         Self {
             begin: StatementTimes::of("begin"),
-            within: StatementTimes::of(Self::WITHIN),
+            statements: StatementTimes::of(Self::TRANSACTION),
             commit: StatementTimes::of("commit"),
         }
     }
@@ -128,7 +128,7 @@ pub(crate) fn record_location(span: &Span, place: &'static Location<'static>) {
 }
 
 /// Awaits the response in the span. A failure is marked without its text, which may contain values.
-pub(crate) async fn within<T, E>(span: Span, answer: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+pub(crate) async fn in_span<T, E>(span: Span, answer: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     let answer = answer.instrument(span.clone()).await;
     if answer.is_err() {
         span.record("otel.status_code", "ERROR");

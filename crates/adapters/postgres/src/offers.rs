@@ -286,7 +286,7 @@ impl Write for KnownOffers {
     }
 }
 
-/// The statement of a seller's own change.
+/// Updates one offer. Without arrays PostgreSQL keeps its generic plan.
 async fn update_one(offer: &Offer, mut connection: &AsyncPgConnection) -> QueryResult<usize> {
     sql!(():
         "update offers set updated_at = ", offer.updated_at, ", price_amount = ", amount(offer),

@@ -145,7 +145,7 @@ impl Listed for ByPlacing {
     }
 }
 
-/// What the directory knows an order by: its id or its number.
+/// The order's id or number, as parameters of a statement.
 fn id_or_number(order: &OrderRef) -> (Option<Uuid>, Option<&str>) {
     match order {
         OrderRef::Id(id) => (Some(id.uuid()), None),
@@ -162,7 +162,7 @@ macro_rules! directory_row {
     }};
 }
 
-/// All parts of an order, with what locks them.
+/// All parts of an order, with a lock clause.
 macro_rules! parts {
     ($order:expr, $lock:literal) => {{
         let (id, number) = id_or_number($order);
@@ -172,7 +172,7 @@ macro_rules! parts {
     }};
 }
 
-/// A seller's part of an order, with what locks it.
+/// A seller's part of an order, with a lock clause.
 macro_rules! part {
     ($seller:expr, $order:expr, $lock:literal) => {
         sql!(PartRow:
@@ -258,7 +258,7 @@ impl OrderStore for Tx {
     }
 
     async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
-        let rows = match self.tools().layout {
+        let rows = match self.context().layout {
             Layout::Citus => self.lock_distributed(order).await?,
             Layout::Single => self.rows(parts!(order, " for no key update")).await?,
         };

@@ -41,9 +41,6 @@ impl Outbox {
             event,
             at,
         } = announced;
-        if item.is_none() && event.is_none() {
-            return;
-        }
         let pending = self.0.entry(seller).or_default();
         pending.feed.extend(item);
         pending.events.extend(event.map(|event| (event, at)));

@@ -18,7 +18,7 @@ use crate::{
 pub(crate) fn track(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {
     let part = &change.after;
     let (seller, order) = (part.seller.uuid(), part.id.uuid());
-    match tx.tools().schedule.tracking_change(change, tx.now())? {
+    match tx.context().schedule.tracking_change(change, tx.now())? {
         TrackingChange::Begins { due_at } => {
             let (parcel, shipped_at) = (part.parcel()?, part.shipped_at()?);
             let (carrier, number) = (

@@ -22,45 +22,22 @@ const QUEUES: i32 = 200;
 /// The installation mark that stores where the deletion of deliveries continues.
 const POSITION_KEY: &str = "deliveries_cleared_to";
 
-/// Credentials and panel data deleted by one batch.
+/// What one batch has deleted, or erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleared {
-    /// Tokens and codes that expired more than an hour ago.
-    pub tokens: usize,
-    /// Families revoked more than an hour ago, or whose last token or code was deleted.
-    pub families: usize,
-    /// Windows that began more than ten minutes ago.
-    pub rate_windows: usize,
-    /// Panel data: sessions, links, forms and consent screens soon after their end, mails about accounts after 30 days,
-    /// usage after 35, the audit log after 400.
-    pub panel: usize,
+    /// Rows; orders whose buyer was erased.
+    pub rows: usize,
     /// True if more is left than fits into one batch.
     pub more: bool,
 }
 
-/// Records deleted by one batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ClearedRecords {
-    /// Claims on idempotency keys made more than 25 hours ago that ended more than an hour ago.
-    pub claims: usize,
-    /// Items of the change feed older than 30 days.
-    pub changes: usize,
-    /// Mails sent, or given up, more than 30 days ago.
-    pub mails: usize,
-    /// Finished deliveries older than 30 days that are not among the last 100 of their subscription, and those whose
-    /// subscription was deleted.
-    pub deliveries: usize,
-    /// True if more is left than fits into one batch.
-    pub more: bool,
-}
-
-/// Orders erased by one batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ErasedBuyers {
-    /// Orders whose buyer was erased.
-    pub orders: usize,
-    /// True if more is left than fits into one batch.
-    pub more: bool,
+impl Cleared {
+    fn of(rows: &[usize]) -> Self {
+        Self {
+            rows: rows.iter().sum(),
+            more: rows.iter().any(|rows| is_full(*rows, BATCH)),
+        }
+    }
 }
 
 fn is_full(rows: usize, batch: i64) -> bool {
@@ -84,7 +61,9 @@ macro_rules! delete_expired {
     };
 }
 
-/// Deletes one batch of credentials and panel data in the caller's transaction.
+/// Deletes one batch of credentials and panel data in the caller's transaction: windows of rate limits after ten minutes; tokens and codes an
+/// hour after their end, and families that are revoked or have lost their last one; sessions, links, forms and consent screens soon after
+/// their end, mails about accounts after 30 days, usage after 35, the audit log after 400.
 pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
     let rate_windows = tx
         .execute(sql!(():
@@ -101,7 +80,7 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
     let mut emptied = credentials.concat();
     emptied.sort_unstable();
     emptied.dedup();
-    // Families whose last token or code was deleted, and some of the revoked ones, with what sellers see of them. A
+    // Families whose last token or code was deleted, and some of the revoked ones, with their `personal_tokens` rows. A
     // family without either never gets another one, so nothing can be inserted concurrently.
     let families = tx.row(sql!(i64:
         "with revoked as (select id from families where revoked_at < (select api_now()) - interval '1 hour' \
@@ -115,14 +94,8 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
          select count(*) from deleted")).await?.unwrap_or_default();
     let families = usize::try_from(families).map_err(StoreError::unexpected)?;
     let panel = clear_panel(tx).await?;
-    let mut counts = tokens.iter().chain(&panel).chain([&rate_windows, &families]);
-    Ok(Cleared {
-        tokens: tokens.iter().sum(),
-        families,
-        rate_windows,
-        panel: panel.iter().sum(),
-        more: counts.any(|rows| is_full(*rows, BATCH)),
-    })
+    let counts = [tokens.as_slice(), &panel, &[rate_windows, families]].concat();
+    Ok(Cleared::of(&counts))
 }
 
 async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
@@ -156,8 +129,9 @@ async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
     ])
 }
 
-/// Deletes one batch of records in the caller's transaction.
-pub(crate) async fn clear_records(tx: &Tx) -> Result<ClearedRecords, StoreError> {
+/// Deletes one batch of records in the caller's transaction: claims on idempotency keys; items of the change feed, and mails that were sent or
+/// given up, after 30 days; finished deliveries after 30 days unless they are among the last 100 of their subscription.
+pub(crate) async fn clear_records(tx: &Tx) -> Result<Cleared, StoreError> {
     // Claims are found by their start, since their end moves. A completed claim ends 24 hours after its completion; the
     // extra hour allows for clock differences and late requests.
     let claims = tx.execute(sql!(():
@@ -177,12 +151,10 @@ pub(crate) async fn clear_records(tx: &Tx) -> Result<ClearedRecords, StoreError>
            and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
         BATCH, " for update skip locked)")).await?;
     let (deliveries, more_deliveries) = clear_deliveries(tx).await?;
-    Ok(ClearedRecords {
-        claims,
-        changes,
-        mails,
-        deliveries,
-        more: more_deliveries || [claims, changes, mails].iter().any(|rows| is_full(*rows, BATCH)),
+    let cleared = Cleared::of(&[claims, changes, mails]);
+    Ok(Cleared {
+        rows: cleared.rows.saturating_add(deliveries),
+        more: cleared.more || more_deliveries,
     })
 }
 
@@ -272,7 +244,7 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
 }
 
 /// Erases the buyers of one batch of orders in the caller's transaction. Skips orders that another transaction is erasing.
-pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers, StoreError> {
+pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<Cleared, StoreError> {
     let locked = tx
         .rows(sql!((Uuid, Option<Vec<Uuid>>):
             "select order_id, sellers from orders where buyer_erased_at is null \
@@ -281,7 +253,7 @@ pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers
         .await?;
     let orders = column(&locked, |(order, _)| *order);
     let orders = orders.as_slice();
-    if !orders.is_empty() && tx.tools().layout == Layout::Citus {
+    if !orders.is_empty() && tx.context().layout == Layout::Citus {
         erase_by_seller(tx, &locked).await?;
     } else if !orders.is_empty() {
         // The set-based form of `SellerOrder::erase_buyer`, which defines the rule, including `updated_at`; a test
@@ -304,13 +276,13 @@ pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<ErasedBuyers
             "update orders set buyer_erased_at = (select api_now()) where order_id = any(", orders, ")"))
             .await?;
     }
-    Ok(ErasedBuyers {
-        orders: orders.len(),
+    Ok(Cleared {
+        rows: orders.len(),
         more: is_full(orders.len(), ORDERS),
     })
 }
 
-/// The same on Citus, a statement for each seller. It may use no clock of its own: the transaction's beginning is its time.
+/// On Citus: one statement per seller. Its time is `tx.now()`, since no volatile function may be in the SET clause.
 async fn erase_by_seller(tx: &Tx, orders: &[(Uuid, Option<Vec<Uuid>>)]) -> Result<(), StoreError> {
     let mut sellers = BTreeMap::<Uuid, Vec<Uuid>>::new();
     for (order, seller) in orders

@@ -86,7 +86,7 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
         applied => applied?,
     };
     let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
-    let state = judge(&embedded, &applied, env!("CARGO_PKG_VERSION"));
+    let state = compare_versions(&embedded, &applied, env!("CARGO_PKG_VERSION"));
     let found = if is_distributed {
         Layout::Citus
     } else {
@@ -100,7 +100,7 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
 
 /// Judges by the program's migrations, the applied ones with the oldest program version that each supports, and this
 /// program's version.
-fn judge(embedded: &[String], applied: &[(String, Option<String>)], own: &str) -> SchemaState {
+fn compare_versions(embedded: &[String], applied: &[(String, Option<String>)], own: &str) -> SchemaState {
     let oldest = applied
         .iter()
         .filter_map(|(_, oldest)| oldest.as_deref())
@@ -141,7 +141,7 @@ mod tests {
     fn state_of(embedded: &[&str], applied: &[(&str, &str)], own: &str) -> SchemaState {
         let embedded = embedded.iter().map(ToString::to_string).collect::<Vec<_>>();
         let fact = |(version, oldest): &(&str, &str)| ((*version).to_owned(), Some((*oldest).to_owned()));
-        judge(&embedded, &applied.iter().map(fact).collect::<Vec<_>>(), own)
+        compare_versions(&embedded, &applied.iter().map(fact).collect::<Vec<_>>(), own)
     }
 
     #[test]

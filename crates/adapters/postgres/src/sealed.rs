@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     connection::{
-        Connector, Link,
+        Connector, OpenConnection,
         error::{is_lock_timeout, store_error},
         pool::Autocommit,
     },
@@ -109,13 +109,6 @@ pub struct Resealed {
     pub unopened: BTreeMap<String, u64>,
 }
 
-/// Result of opening one key's values in a sample.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SealedSample {
-    pub opened: u64,
-    pub unopened: u64,
-}
-
 /// All sealed values of a database.
 pub struct SealedValues {
     pub(crate) connector: Arc<Connector>,
@@ -124,7 +117,7 @@ pub struct SealedValues {
 }
 
 impl SealedValues {
-    /// The number of values that each key seals: by key id, and then by column, all columns included. Has no timeout.
+    /// The number of values that each key seals: by key id, and then by column. Has no timeout.
     pub async fn keys(&self) -> Result<BTreeMap<String, BTreeMap<&'static str, u64>>, StoreError> {
         let link = self.connector.open().await?;
         let counted = sql!((String, String, i64): concat!(counted!("subscriptions", "secret"), " union all ",
@@ -135,9 +128,7 @@ impl SealedValues {
             .await;
         let mut keys = BTreeMap::<String, BTreeMap<&'static str, u64>>::new();
         for (name, key, count) in rows.map_err(store_error)? {
-            let columns = keys
-                .entry(key)
-                .or_insert_with(|| COLUMNS.map(|(column, _)| (column, 0)).into());
+            let columns = keys.entry(key).or_default();
             if let Some((column, _)) = COLUMNS.iter().find(|(column, _)| *column == name) {
                 columns.insert(column, u64::try_from(count).map_err(StoreError::unexpected)?);
             }
@@ -149,9 +140,9 @@ impl SealedValues {
         COLUMNS.iter().map(|(column, _)| *column)
     }
 
-    /// Opens a few values of each key and reports the results by key id. Cheap; a key that seals few values may be
+    /// Opens a few values of each key and returns, by key id, whether any opened. Cheap; a key that seals few values may be
     /// missed.
-    pub async fn sample(&self) -> Result<BTreeMap<String, SealedSample>, StoreError> {
+    pub async fn sample(&self) -> Result<BTreeMap<String, bool>, StoreError> {
         // These bindings are built in `sealing`, `webhooks` and the use case `shown_once`.
         let sampled = sql!((String, String, Vec<u8>, Vec<u8>): concat!(
             sampled!("subscriptions", "secret", "uuid_send(seller_id) || uuid_send(id)"), " union all ",
@@ -161,14 +152,11 @@ impl SealedValues {
             sampled!("account_mails", "url", "uuid_send(id)"), " union all ",
             sampled!("flashes", "sealed", "session_hash || uuid_send(form)")));
         let sealer = self.sealing.sealer()?;
-        let mut found = BTreeMap::<String, SealedSample>::new();
+        let mut found = BTreeMap::<String, bool>::new();
         for (name, key, binding, sealed) in self.statements.rows(sampled).await? {
             let of_key = found.entry(key).or_default();
             let purpose = COLUMNS.iter().find(|(column, _)| *column == name);
-            match purpose.map(|(_, purpose)| sealer.open(*purpose, &binding, &sealed)) {
-                Some(Ok(_)) => of_key.opened += 1,
-                _ => of_key.unopened += 1,
-            }
+            *of_key |= purpose.is_some_and(|(_, purpose)| sealer.open(*purpose, &binding, &sealed).is_ok());
         }
         Ok(found)
     }
@@ -214,7 +202,7 @@ impl SealedValues {
 }
 
 /// False if the row is locked by another transaction, changed or removed.
-async fn replace(link: &Link, row: &SecretRow, sealed: Vec<u8>) -> Result<bool, StoreError> {
+async fn replace(link: &OpenConnection, row: &SecretRow, sealed: Vec<u8>) -> Result<bool, StoreError> {
     let replace = sql!((): "update subscriptions set secret = ", sealed,
         " from (select set_config('lock_timeout', '2s', true) as lock_timeout) setting where lock_timeout <> '' and seller_id = ",
         row.seller_id, " and id = ", row.id, " and secret = ", row.secret.as_slice(), "");

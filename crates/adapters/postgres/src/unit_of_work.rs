@@ -25,15 +25,15 @@ use futures_util::{
     future::{BoxFuture, join_all, try_join_all},
     join,
 };
-use kernel::{Claim, CommitError, StoreError, StoredResponse};
+use kernel::{Claim, StoreError, StoredResponse, TransactionError};
 use orders::PollSchedule;
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
 use usecases::{Transaction, UnitOfWork};
 
 use crate::{
-    ANSWER_WITHIN,
-    connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, within},
+    ANSWER_TIMEOUT,
+    connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout},
     idempotency,
     layout::Layout,
     observe::{self, PoolWaits, TransactionTimes},
@@ -45,53 +45,53 @@ use crate::{
 /// READ COMMITTED, whatever the default of role or server is.
 pub(crate) const BEGIN: &str = "begin isolation level read committed read write";
 /// Maximum duration of a transaction.
-pub(crate) const TRANSACTION_MAX: Duration = Duration::from_secs(10);
+pub(crate) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a transaction waits for a row lock: longer than another one usually holds it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for a statement's response on the network, in addition to the server's statement timeout.
 const NETWORK_TIME: Duration = Duration::from_millis(500);
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
-const ROLLBACK_MAX: Duration = Duration::from_secs(2);
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Opens transactions over the pool.
-pub(crate) struct Units {
+pub(crate) struct PgUnitOfWork {
     pub(crate) pool: Pool<AsyncPgConnection>,
     pub(crate) statement_timeout: Duration,
-    pub(crate) tools: Tools,
+    pub(crate) context: WriteContext,
     pub(crate) waits: PoolWaits,
     pub(crate) times: TransactionTimes,
 }
 
 #[async_trait]
-impl UnitOfWork for Units {
+impl UnitOfWork for PgUnitOfWork {
     async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
         Ok(Box::new(self.open_transaction().await?))
     }
 }
 
-impl Units {
+impl PgUnitOfWork {
     /// One time limit covers the wait for a connection and BEGIN.
     pub(crate) async fn open_transaction(&self) -> Result<Tx, StoreError> {
-        let ends = Instant::now() + ANSWER_WITHIN;
+        let ends = Instant::now() + ANSWER_TIMEOUT;
         let left = || ends.saturating_duration_since(Instant::now());
-        let taken = async { self.waits.take(self.pool.get()).await.map_err(pool_error) };
-        let leased = Leased::new(within(left(), taken).await?);
+        let taken = async { self.waits.measure(self.pool.get()).await.map_err(pool_error) };
+        let leased = Leased::new(with_timeout(left(), taken).await?);
         // PostgreSQL's transaction begins at some time after this.
         let sent = Instant::now();
-        let begun = self.times.begin.take(self.open(leased.connection()));
+        let begun = self.times.begin.measure(self.open(leased.connection()));
         // After a failure it is unknown whether the transaction has begun, so the connection is closed.
-        let now = within(left(), begun).await?;
+        let now = with_timeout(left(), begun).await?;
         Ok(Tx {
             leased: Some(leased),
             now,
-            ends: sent + TRANSACTION_MAX,
+            ends: sent + TRANSACTION_TIMEOUT,
             statement_max: self.statement_timeout + NETWORK_TIME,
             unsettled: AtomicUsize::new(0),
             writes: Mutex::default(),
             outbox: Mutex::default(),
             has_distributed_write: AtomicBool::default(),
             woken: Arc::default(),
-            tools: self.tools.clone(),
+            context: self.context.clone(),
             times: self.times.clone(),
         })
     }
@@ -102,8 +102,8 @@ impl Units {
         let statement = milliseconds(self.statement_timeout);
         let lock = milliseconds(LOCK_TIMEOUT.min(self.statement_timeout));
         let mut opening = vec![BEGIN.to_owned()];
-        if self.tools.layout == Layout::Citus {
-            // Citus passes SET LOCAL on to the workers, and not set_config. It passes on the whole text that the command is part of.
+        if self.context.layout == Layout::Citus {
+            // Citus forwards SET LOCAL to the workers, but not set_config. It forwards the whole text of the message, so each SET is sent alone.
             opening.extend([
                 "set local citus.propagate_set_commands = 'local'".to_owned(),
                 format!("set local statement_timeout = {statement}"),
@@ -112,7 +112,7 @@ impl Units {
         }
         let reading = sql!((DateTime<Utc>, String, String, String):
             "select api_now(), set_config('statement_timeout', ", statement, ", true), set_config('lock_timeout', ", lock,
-            ", true), set_config('idle_in_transaction_session_timeout', ", milliseconds(TRANSACTION_MAX), ", true)");
+            ", true), set_config('idle_in_transaction_session_timeout', ", milliseconds(TRANSACTION_TIMEOUT), ", true)");
         let opening = opening
             .iter()
             .map(async |command| (&mut { connection }).batch_execute(command).await);
@@ -153,7 +153,7 @@ impl Leased {
 
     async fn roll_back(self) {
         let mut connection = self.connection();
-        let rolled_back = tokio::time::timeout(ROLLBACK_MAX, connection.batch_execute("rollback")).await;
+        let rolled_back = tokio::time::timeout(ROLLBACK_TIMEOUT, connection.batch_execute("rollback")).await;
         if matches!(rolled_back, Ok(Ok(()))) {
             self.return_to_pool();
         }
@@ -170,7 +170,7 @@ impl Drop for Leased {
 
 /// Dependencies of writes besides the database.
 #[derive(Debug, Clone)]
-pub(crate) struct Tools {
+pub(crate) struct WriteContext {
     pub(crate) layout: Layout,
     pub(crate) sealing: Sealing,
     pub(crate) schedule: PollSchedule,
@@ -253,13 +253,13 @@ pub(crate) struct Tx {
     has_distributed_write: AtomicBool,
     /// Whether a sent statement has woken a delivery queue.
     woken: Arc<AtomicBool>,
-    tools: Tools,
+    context: WriteContext,
     times: TransactionTimes,
 }
 
 impl Tx {
-    pub(crate) const fn tools(&self) -> &Tools {
-        &self.tools
+    pub(crate) const fn context(&self) -> &WriteContext {
+        &self.context
     }
 
     #[expect(
@@ -316,7 +316,7 @@ impl Tx {
                 written?;
                 answer.map_err(store_error)
             };
-            let span = observe::span(TransactionTimes::WITHIN);
+            let span = observe::span(TransactionTimes::TRANSACTION);
             observe::record_location(&span, place);
             observe::record_batch_size(&span, writes.len().saturating_add(1));
             self.settle(span, both).await
@@ -335,7 +335,7 @@ impl Tx {
 
     /// Call it in every transaction that writes offers or orders: on Citus it makes the commit two-phase.
     pub(crate) fn mark_distributed_write(&self) {
-        if self.tools.layout == Layout::Citus && !self.has_distributed_write.swap(true, Ordering::Relaxed) {
+        if self.context.layout == Layout::Citus && !self.has_distributed_write.swap(true, Ordering::Relaxed) {
             self.write_later(changing_any(
                 sql!((): "delete from distributed_writes where id = 1"),
             ));
@@ -355,7 +355,7 @@ impl Tx {
         if writes.is_empty() {
             return Ok(());
         }
-        let span = observe::span(TransactionTimes::WITHIN);
+        let span = observe::span(TransactionTimes::TRANSACTION);
         observe::record_batch_size(&span, writes.len());
         self.settle(span, send_all(&writes, self.connection())).await
     }
@@ -369,7 +369,7 @@ impl Tx {
             .statement_max
             .min(self.ends.saturating_duration_since(Instant::now()));
         self.unsettled.fetch_add(1, Ordering::Relaxed);
-        let answer = tokio::time::timeout(limit, self.times.within.take_in(span, statements)).await;
+        let answer = tokio::time::timeout(limit, self.times.statements.measure_in(span, statements)).await;
         let answer = answer.map_err(|_| StoreError::from(AnswerTimeout(limit)))??;
         self.unsettled.fetch_sub(1, Ordering::Relaxed);
         Ok(answer)
@@ -396,9 +396,9 @@ impl Transaction for Tx {
         idempotency::complete(self, claim, answer).await
     }
 
-    async fn commit(mut self: Box<Self>) -> Result<(), CommitError> {
-        self.finish_with(None).await.map_err(CommitError::RolledBack)?;
-        let rolled_back = |why: &str| Err(CommitError::RolledBack(StoreError::unexpected(why)));
+    async fn commit(mut self: Box<Self>) -> Result<(), TransactionError> {
+        self.finish_with(None).await.map_err(TransactionError::Store)?;
+        let rolled_back = |why: &str| Err(TransactionError::Store(StoreError::unexpected(why)));
         if AtomicUsize::load(&self.unsettled, Ordering::Relaxed) > 0 {
             return rolled_back("a statement of this transaction had failed");
         }
@@ -412,18 +412,18 @@ impl Transaction for Tx {
         let committed = self
             .times
             .commit
-            .take(connection.batch_execute("select 1; commit"));
+            .measure(connection.batch_execute("select 1; commit"));
         match tokio::time::timeout(limit, committed).await {
             Ok(Ok(())) => {
                 leased.return_to_pool();
                 if AtomicBool::load(&self.woken, Ordering::Relaxed) {
-                    self.tools.queued.notify_one();
+                    self.context.queued.notify_one();
                 }
                 Ok(())
             }
-            Ok(Err(error)) if is_rolled_back(&error) => Err(CommitError::RolledBack(store_error(error))),
-            Ok(Err(error)) => Err(CommitError::Unknown(store_error(error))),
-            Err(_) => Err(CommitError::Unknown(AnswerTimeout(limit).into())),
+            Ok(Err(error)) if is_rolled_back(&error) => Err(TransactionError::Store(store_error(error))),
+            Ok(Err(error)) => Err(TransactionError::Unknown(store_error(error))),
+            Err(_) => Err(TransactionError::Unknown(AnswerTimeout(limit).into())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod ending;
 mod queues;
-mod settle;
+mod recording;
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use oauth::ClientId;
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId, DeliveryRecord,
-    DeliveryState, DeliveryWithSeller, Failure, MOST_SUBSCRIPTIONS, NewDelivery, NewSubscription, Outcome,
+    DeliveryState, DeliveryWithSeller, Failure, MAX_SUBSCRIPTIONS, NewDelivery, NewSubscription, Outcome,
     SellerDelivery, SellerSubscription, Subscription, SubscriptionId, SubscriptionReader, SubscriptionStore,
     Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
 };
@@ -344,7 +344,7 @@ impl SubscriptionStore for Tx {
         client_id: ClientId,
     ) -> Result<bool, StoreError> {
         let (seller, client) = (seller.uuid(), client_id.uuid());
-        let most = i32::try_from(MOST_SUBSCRIPTIONS).map_err(StoreError::unexpected)?;
+        let most = i32::try_from(MAX_SUBSCRIPTIONS).map_err(StoreError::unexpected)?;
         Ok(self.execute(sql!(():
             "with connection as materialized (select from connections where client_id = ", client, " and seller_id = ",
             seller, " for share) \
@@ -363,7 +363,7 @@ impl SubscriptionStore for Tx {
             subscription.secret.reveal().as_bytes(),
         );
         let secret = self
-            .tools()
+            .context()
             .sealing
             .sealer()?
             .seal(Purpose::WebhookSecret, &binding, secret);

@@ -16,8 +16,8 @@ pub struct HashingBounds {
     pub waiting: usize,
 }
 
-/// Hashes passwords on blocking threads, a few at a time. Clones share the limits.
-#[derive(Debug, Clone)]
+/// Hashes passwords on blocking threads, a few at a time.
+#[derive(Debug)]
 pub struct Argon2Hasher {
     /// Permits of queued and running hashes.
     queue: Arc<Semaphore>,

@@ -19,11 +19,11 @@ use webhooks::{Failure, Host};
 
 use crate::{
     failure,
-    read_limit::{HEAD_MAX, LimitedReader, ReadLimit},
+    read_limit::{LimitedReader, MAX_HEAD_SIZE, ReadLimit},
 };
 
 /// No sender needs more header fields. The head is limited by its length in bytes.
-const FIELDS_MAX: usize = 1024;
+const MAX_HEADER_FIELDS: usize = 1024;
 
 /// TCP, with TLS or without.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -65,8 +65,8 @@ impl Connection {
             limit: Arc::clone(&limit),
         };
         let opened = http1::Builder::new()
-            .max_buf_size(2 * HEAD_MAX)
-            .max_headers(FIELDS_MAX)
+            .max_buf_size(2 * MAX_HEAD_SIZE)
+            .max_headers(MAX_HEADER_FIELDS)
             // Names have no case (RFC 9110 §5.1), but some receivers compare them with the documented spelling.
             .title_case_headers(true)
             .handshake(TokioIo::new(tokio::io::join(reader, writer)))

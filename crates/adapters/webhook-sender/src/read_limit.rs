@@ -13,13 +13,13 @@ use std::{
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Maximum length of an answer's head in bytes, including interim answers (D94).
-pub(crate) const HEAD_MAX: usize = 16 * 1024;
+pub(crate) const MAX_HEAD_SIZE: usize = 16 * 1024;
 
 /// Bytes of a body that are read, in addition to those that arrived with the head (D52).
-pub(crate) const BODY_MAX: usize = 16 * 1024;
+pub(crate) const MAX_BODY: usize = 16 * 1024;
 
 /// Number of interim answers (1xx) that are skipped (D94).
-const INTERIM_MAX: u32 = 10;
+const MAX_INTERIM_RESPONSES: u32 = 10;
 
 /// The bytes that a connection may still read. The stream counts down, the exchange sets the allowance.
 #[derive(Debug, Default)]
@@ -32,24 +32,24 @@ pub(crate) struct ReadLimit {
 impl ReadLimit {
     /// Called before a request.
     pub(crate) fn allow_head(&self) {
-        self.remaining.store(HEAD_MAX, Relaxed);
+        self.remaining.store(MAX_HEAD_SIZE, Relaxed);
         self.has_read.store(false, Relaxed);
         self.interim.store(0, Relaxed);
     }
 
     pub(crate) fn allow_body(&self) {
-        self.remaining.store(BODY_MAX, Relaxed);
+        self.remaining.store(MAX_BODY, Relaxed);
     }
 
     /// Once too many interim answers have come, nothing more is read.
     pub(crate) fn count_interim(&self) {
-        if self.interim.fetch_add(1, Relaxed) >= INTERIM_MAX {
+        if self.interim.fetch_add(1, Relaxed) >= MAX_INTERIM_RESPONSES {
             self.remaining.store(0, Relaxed);
         }
     }
 
     pub(crate) fn has_too_many_interim(&self) -> bool {
-        self.interim.load(Relaxed) > INTERIM_MAX
+        self.interim.load(Relaxed) > MAX_INTERIM_RESPONSES
     }
 
     /// Whether any byte arrived since the request.

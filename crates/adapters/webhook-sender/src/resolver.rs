@@ -62,7 +62,7 @@ impl Resolver {
     /// name with a public and a private address would get around the rules. The rules may have changed since the URL was
     /// registered.
     pub(crate) async fn addresses(&self, url: &WebhookUrl) -> Result<Vec<IpAddr>, Failure> {
-        if !self.rules.admit(url) {
+        if !self.rules.allows_url(url) {
             return Err(Failure::AddressRefused);
         }
         let addresses = match url.host() {

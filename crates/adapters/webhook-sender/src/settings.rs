@@ -53,26 +53,12 @@ impl SenderSettings {
             max_connection_age: Duration::from_mins(1),
         }
     }
-
-    pub(crate) fn check(&self) -> Result<(), SettingsError> {
-        let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic());
-        if !is_word(&self.service_name) || !is_word(&self.docs_url) {
-            return Err(SettingsError::UserAgent);
-        }
-        let limits = [self.attempt_timeout, self.resolve_timeout, self.connect_timeout];
-        if limits.iter().any(Duration::is_zero) {
-            return Err(SettingsError::NoTime);
-        }
-        Ok(())
-    }
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error("the service's name and the address of its documentation must be visible ASCII without spaces")]
     UserAgent,
-    #[error("time limits must be longer than zero")]
-    NoTime,
     #[error("names cannot be resolved with the machine's settings")]
     NameServers(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Certificates are unreadable or missing, or rustls rejects the configuration.

@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use accounts::Action;
-use adapter_postgres::{Resealed, SealedValues, WEBHOOK_SECRETS};
+use adapter_postgres::{Database, Resealed, SealedValues, WEBHOOK_SECRETS};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::bail;
 use clap::Subcommand;
+use kernel::TransactionError;
 use serde_json::{Value, json};
-use usecases::{ActingOperator, UnitOfWorkError};
+use usecases::ActingOperator;
 
 use super::{
     in_transaction,
     listing::{Format, Listed},
+    open_database,
 };
 use crate::{
     command::{block_on, print, started},
     config::{Loaded, Sources},
-    readiness::require_schema,
     sealing_keys::{Comparison, compare},
-    wiring::{database, sealer},
+    wiring::sealer,
 };
 
 #[derive(Debug, Subcommand)]
@@ -69,18 +70,16 @@ impl Command {
 }
 
 /// The database, the configured keys, and the result of comparing them.
-async fn opened(loaded: &Loaded) -> anyhow::Result<(Arc<KeyRing>, SealedValues, Comparison)> {
+async fn opened(loaded: &Loaded) -> anyhow::Result<(Database, Arc<KeyRing>, Comparison)> {
     let ring = sealer(&loaded.config)?;
-    let database = database(&loaded.config)?.with_sealer(ring.clone());
-    require_schema(&database, false).await?;
-    let values = database.sealed_values();
-    let compared = compare(&values, &ring).await?;
-    Ok((ring, values, compared))
+    let database = open_database(&loaded.config).await?.with_sealer(ring.clone());
+    let compared = compare(&database.sealed_values(), &ring).await?;
+    Ok((database, ring, compared))
 }
 
 async fn status(loaded: &Loaded, format: Format) -> anyhow::Result<()> {
-    let (ring, values, compared) = opened(loaded).await?;
-    let mut counts = values.keys().await?;
+    let (database, ring, compared) = opened(loaded).await?;
+    let mut counts = database.sealed_values().keys().await?;
     for id in ring.ids() {
         counts.entry(id.to_owned()).or_default();
     }
@@ -122,22 +121,21 @@ impl Listed for KeyRow {
 }
 
 async fn reseal(loaded: &Loaded, dry: bool, format: Format) -> anyhow::Result<()> {
-    let (ring, values, compared) = opened(loaded).await?;
+    let (database, ring, compared) = opened(loaded).await?;
     compared.refuse_sealing(&ring)?;
     if !dry {
         // The audit log records the beginning: an interrupted run continues when it is run again.
-        let database = database(&loaded.config)?;
         let begun = in_transaction(&database, |tx| {
             let key = ring.first_id().to_owned();
             Box::pin(async move {
                 let by = ActingOperator::CommandLine;
-                Ok::<_, UnitOfWorkError>(by.log(tx, Action::ResealingBegun, key).await?)
+                Ok::<_, TransactionError>(by.log(tx, Action::ResealingBegun, key).await?)
             })
         });
         begun.await?;
     }
     let key = ring.first_id();
-    let outcome = values.reseal(key, dry).await?;
+    let outcome = database.sealed_values().reseal(key, dry).await?;
     let (column, resealed, current) = (WEBHOOK_SECRETS, outcome.resealed, outcome.current);
     let done = if dry { "would be sealed" } else { "sealed" };
     format.changed(

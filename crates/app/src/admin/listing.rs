@@ -33,7 +33,7 @@ pub(crate) struct Format {
 
 /// Which rows of a list are shown, newest first.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Page {
+pub(crate) struct PageArgs {
     /// How many rows at most, 1 to 1000
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) limit: u16,
@@ -56,7 +56,7 @@ impl Format {
     pub(super) fn page<T: Listed>(
         self,
         rows: &[T],
-        page: Page,
+        page: PageArgs,
         id: impl FnOnce(&T) -> Uuid,
     ) -> Result<(), PrintError> {
         self.list(rows)?;

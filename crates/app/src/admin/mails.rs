@@ -3,14 +3,15 @@
 use adapter_postgres::Database;
 use anyhow::bail;
 use clap::Subcommand;
+use kernel::TransactionError;
 use orders::GivenUpMail;
 use serde_json::{Value, json};
-use usecases::{ActingOperator, UnitOfWorkError, send_mails::send_again};
+use usecases::{ActingOperator, send_mails::send_again};
 use uuid::Uuid;
 
 use super::{
     id, in_transaction,
-    listing::{Format, Listed, Page, to_microsecond},
+    listing::{Format, Listed, PageArgs, to_microsecond},
     not_found,
 };
 
@@ -21,7 +22,7 @@ pub(crate) enum Command {
     /// The log says why, under the mail's id. Mails to sellers are not here: their links are gone, and sellers ask for new ones.
     List {
         #[command(flatten)]
-        page: Page,
+        page: PageArgs,
         #[command(flatten)]
         format: Format,
     },
@@ -52,7 +53,7 @@ impl Command {
                     let again = in_transaction(database, move |tx| {
                         Box::pin(async move {
                             let by = ActingOperator::CommandLine;
-                            Ok::<_, UnitOfWorkError>(send_again(tx, tx, by, mail.into()).await?)
+                            Ok::<_, TransactionError>(send_again(tx, tx, by, mail.into()).await?)
                         })
                     });
                     if !again.await? {

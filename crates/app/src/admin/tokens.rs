@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal as _, Read as _, Write as _};
 use adapter_postgres::Database;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
+use kernel::TransactionError;
 use oauth::{FamiliesOf, FamilyId};
 use serde_json::{Value, json};
 use usecases::{
@@ -13,7 +14,7 @@ use usecases::{
 };
 
 use super::{Format, SellerName, find_application, find_seller, in_transaction};
-use crate::command::{self, Exit, PrintError, note, use_case_error};
+use crate::command::{self, Exit, PrintError, note};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -73,9 +74,10 @@ impl Command {
             confirm(&format!("revoking all tokens of {whose}"))?;
         }
         let revoked = in_transaction(database, |tx| {
-            Box::pin(revoke_all(tx, tx, ActingOperator::CommandLine, of))
+            let by = ActingOperator::CommandLine;
+            Box::pin(async move { Ok::<_, TransactionError>(revoke_all(tx, tx, by, of).await?) })
         });
-        let ended = revoked.await.map_err(use_case_error)?;
+        let ended = revoked.await?;
         let object = json!({ "of": of.to_string(), "grants_ended": ended });
         Ok(format.changed(
             &object,

@@ -20,7 +20,7 @@ use webhooks::{
 
 use super::{
     SellerName, find_seller, id, in_transaction,
-    listing::{Format, Listed, Page, to_microsecond},
+    listing::{Format, Listed, PageArgs, to_microsecond},
     not_found,
 };
 use crate::command::{note, use_case_error};
@@ -71,7 +71,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "ID", value_parser = id)]
     subscription: Option<Uuid>,
     #[command(flatten)]
-    page: Page,
+    page: PageArgs,
     #[command(flatten)]
     format: Format,
 }
@@ -191,10 +191,11 @@ async fn deliver_again(
     seller: SellerId,
     which: (SubscriptionId, DeliveryId),
 ) -> Result<DeliveryId, Failure<Refusal>> {
-    let by = (ActingOperator::CommandLine, seller);
+    let by = ActingOperator::CommandLine;
     let queued = in_transaction(database, |tx| {
         Box::pin(async move {
-            deliver_again_for_operator(tx, tx, &SystemRandomness::new(), by, which, tx.now()).await
+            let randomness = SystemRandomness::new();
+            deliver_again_for_operator(tx, tx, &randomness, by, seller, which, tx.now()).await
         })
     });
     queued.await

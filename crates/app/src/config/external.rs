@@ -138,7 +138,6 @@ impl From<SettingsError> for Fault {
             SettingsError::Host => "mail.host",
             SettingsError::PlainBeyondLoopback => "mail.security",
             SettingsError::HelloName => "mail.hello_name",
-            SettingsError::NoTime => "mail.timeout",
             SettingsError::Tls(_) => "mail.root_certificates",
         };
         fault(key, format!("cannot be used: {}", error_chain(&error)))

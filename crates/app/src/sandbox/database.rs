@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use adapter_postgres::{Database, Layout, distribute, migrate};
 use anyhow::{Context as _, bail};
-use kernel::StoreError;
 use private_postgres::Cluster;
 use tokio::task::spawn_blocking;
 
@@ -99,13 +98,10 @@ async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir)
     {
         return data_dir.write(CLAIM, url.as_bytes());
     }
-    let mark = match database.mark(MARK).await {
-        Err(error @ (StoreError::Unavailable(_) | StoreError::Retryable(_))) => {
-            return Err(error).context("cannot look into the database");
-        }
-        // If the table does not exist, there is no mark.
-        mark => mark.ok().flatten(),
-    };
+    let mark = database
+        .mark(MARK)
+        .await
+        .context("cannot look into the database")?;
     if mark.as_deref() == Some(SANDBOX) || data_dir.read(CLAIM)?.as_deref() == Some(url) {
         return Ok(());
     }

@@ -4,28 +4,30 @@
 //! database shows whether it was committed.
 
 use accounts::{
-    Email, NewOperatorToken, PasswordHash, PasswordHasher as _, PersonalTokenRequest, SellerName,
+    Email, NewOperatorToken, NewSeller, PasswordHash, PasswordHasher as _, PersonalTokenRequest, SellerName,
 };
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{OfferId, Randomness as _, SellerId};
-use oauth::{RawRegistration, Registrar, Scope};
+use oauth::{RawRegistration, Registrar, Scope, Transition};
 use orders::{Carrier, OrderId, OrderNumber, OrderRef, TrackingNumber, TrackingReport, TrackingStatus};
 use usecases::{
     ActingOperator, Failure, Transaction,
     feed_offers::feed_offer,
-    manage_application::{Transition, change_status},
+    manage_application::change_status,
     operator_tokens::create_operator_token,
     own_applications::register_application,
     personal_tokens::issue_personal_token,
     place_order::{self, Line, place_order},
-    sellers::{self, register_seller},
-    settle_order::{Settlement, settle_order},
+    sellers::register_seller,
     ship_order::{Report, record_report},
     transact,
+    transition_order::{self, transition_order},
 };
+
+use crate::command::use_case_error;
 
 use super::{
     data_dir::{ApplicationCredentials, Credentials, DataDir, Examples, SellerCredentials},
@@ -57,10 +59,9 @@ async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credent
         plan,
         randomness,
     };
-    Ok(transact(&*database.units(), &seeding, |tx, seeding| {
-        Box::pin(seeding.run(tx))
-    })
-    .await?)
+    let units = database.units();
+    let seeded = transact(&*units, &seeding, |tx, seeding| Box::pin(seeding.run(tx)));
+    seeded.await.map_err(use_case_error)
 }
 
 async fn passwords(
@@ -127,7 +128,7 @@ impl Seeding<'_> {
         }
         for (seller, plan) in self.plan.sellers.iter().enumerate() {
             for (n, order) in plan.orders.iter().enumerate() {
-                self.order(tx, &mut shops, (seller, n), order).await?;
+                self.order(tx, &mut shops, seller, n, order).await?;
             }
         }
         let credentials = Credentials {
@@ -154,14 +155,16 @@ impl Seeding<'_> {
         (password, hash): &(String, PasswordHash),
     ) -> Result<SeededSeller, SeedError> {
         let email = format!("{}@{}", self.unique(&plan.mailbox, '+'), plan.domain);
-        let request = sellers::Request {
+        let new = NewSeller {
+            id: self.randomness.uuid().into(),
             name: SellerName::new(plan.name.clone()).map_err(invalid)?,
             email: Email::new(email.clone()).map_err(invalid)?,
             password: Some(hash.clone()),
+            created_at: tx.now(),
         };
-        let request = (ActingOperator::CommandLine, &request);
+        let by = ActingOperator::CommandLine;
         // No invitations are sent: every seller has a password.
-        let seller = register_seller(tx, tx, &self.randomness, request, "", tx.now())
+        let seller = register_seller(tx, tx, &self.randomness, by, new, "")
             .await
             .map_err(Failure::refused_as)?;
         let mut applications = Vec::new();
@@ -206,8 +209,8 @@ impl Seeding<'_> {
         };
         let registration = registration.check().map_err(invalid)?;
         let (name, redirect_uris) = (registration.name.clone(), registration.redirect_uris.clone());
-        let by = (owner, Registrar::Seller);
-        let registered = register_application(tx, tx, &self.randomness, by, registration, tx.now())
+        let (randomness, by) = (&self.randomness, Registrar::Seller);
+        let registered = register_application(tx, tx, randomness, owner, by, registration, tx.now())
             .await
             .map_err(Failure::refused_as)?;
         let moves: &[Transition] = match plan.status.as_deref() {
@@ -237,13 +240,8 @@ impl Seeding<'_> {
             scopes: Scope::IN_USE.map(|scope| scope.as_str().to_owned()).into(),
             expires_at: None,
         };
-        let issued = issue_personal_token((tx, tx, tx), &self.randomness, seller, request, tx.now()).await;
-        Ok(issued
-            .map_err(Failure::refused_as)?
-            .token
-            .token
-            .reveal()
-            .to_owned())
+        let token = issue_personal_token(tx, tx, tx, &self.randomness, seller, request, tx.now()).await;
+        Ok(token.map_err(Failure::refused_as)?.reveal().to_owned())
     }
 
     /// Adds the seller's offers, with timestamps over the last weeks.
@@ -268,27 +266,28 @@ impl Seeding<'_> {
         &self,
         tx: &dyn Transaction,
         shops: &mut [SeededSeller],
-        (seller, n): (usize, usize),
+        seller: usize,
+        n: usize,
         plan: &OrderPlan,
     ) -> Result<(), SeedError> {
         let age = TimeDelta::minutes(plan.minutes_ago);
         let after = |eighths| tx.now() - age + age * eighths / 8;
-        let request = self.request(shops, (seller, n), plan)?;
+        let request = self.request(shops, seller, n, plan)?;
         let placed = place_order(tx, tx, &self.randomness, &request, after(0)).await;
         let id = placed.map_err(Failure::refused_as)?.id;
         for step in &plan.steps {
-            let (settlement, at) = match step {
-                Step::Pay => (Settlement::Pay, after(1)),
-                Step::Cancel => (Settlement::Cancel, after(2)),
-                Step::Deliver => (Settlement::Deliver, after(6)),
+            let (transition, at) = match step {
+                Step::Pay => (transition_order::Transition::Pay, after(1)),
+                Step::Cancel => (transition_order::Transition::Cancel, after(2)),
+                Step::Deliver => (transition_order::Transition::Deliver, after(6)),
                 Step::Ship(parcel) => {
                     let shop = shops.get(seller).ok_or_else(unknown("seller"))?;
                     self.ship(tx, shop.id, id, parcel, after(3)).await?;
                     continue;
                 }
             };
-            let settled = settle_order(tx, tx, &OrderRef::Id(id), settlement, at).await;
-            settled.map_err(Failure::refused_as)?;
+            let changed = transition_order(tx, tx, &OrderRef::Id(id), transition, at).await;
+            changed.map_err(Failure::refused_as)?;
         }
         let is_shared = plan.lines.iter().any(|(of, ..)| *of != seller);
         let concerned = plan.lines.iter().filter(|_| plan.steps == [Step::Pay]);
@@ -311,9 +310,10 @@ impl Seeding<'_> {
     fn request(
         &self,
         shops: &[SeededSeller],
-        (seller, n): (usize, usize),
+        seller: usize,
+        n: usize,
         plan: &OrderPlan,
-    ) -> Result<place_order::Request, SeedError> {
+    ) -> Result<place_order::NewOrder, SeedError> {
         let seller_no = shops
             .get(seller)
             .ok_or_else(unknown("seller"))?
@@ -332,7 +332,7 @@ impl Seeding<'_> {
             })
         };
         let items = plan.lines.iter().map(line).collect::<Option<_>>();
-        Ok(place_order::Request {
+        Ok(place_order::NewOrder {
             number: Some(OrderNumber::from_trusted(format!(
                 "ZAM-{seller_no}-{}",
                 1_001 + n

@@ -7,17 +7,14 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Clock, SPANS, StoreError};
+use kernel::{Clock, SPANS, StoreError, TransactionError};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
-use usecases::{
-    UnitOfWorkError,
-    deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks},
-};
+use usecases::deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks};
 use webhooks::{
     AttemptRecord, Attempted, DeliveryId, Failure, Message, NextStep, Outcome, Sent, WebhookSender,
 };
@@ -37,7 +34,7 @@ pub(super) struct Deliveries(pub(super) Shared);
 impl Routine for Deliveries {
     const NAME: &'static str = "deliveries";
 
-    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+    async fn batch(&self) -> Result<Duration, TransactionError> {
         let (database, external) = (&self.0.database, &self.0.external);
         let (queues, notify) = (database.subscription_queues(), database.queued());
         let config = &self.0.config.webhooks;
@@ -48,7 +45,7 @@ impl Routine for Deliveries {
             signal: &QueueSignal(&notify),
             observer: &DeliveryObserver {
                 clock: &*external.clock,
-                streak: Mutex::new(FailureStreak::new(self.0.readiness.flag())),
+                streak: Mutex::new(FailureStreak::new(self.0.readiness.ready_flag())),
             },
             schedule: config.retry_schedule(),
             slots: config.slots(),
@@ -76,7 +73,7 @@ pub(super) struct Reconciliation(pub(super) Shared);
 impl Routine for Reconciliation {
     const NAME: &'static str = "reconciliation";
 
-    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+    async fn batch(&self) -> Result<Duration, TransactionError> {
         let queues = self.0.database.subscription_queues().reconcile().await?;
         if queues > 0 {
             tracing::warn!(

@@ -5,8 +5,7 @@ use std::{sync::Arc, time::Duration};
 use accounts::UsageLog;
 use adapter_http::UsageMeter;
 use async_trait::async_trait;
-use kernel::StoreError;
-use usecases::UnitOfWorkError;
+use kernel::{StoreError, TransactionError};
 
 use super::routine::Routine;
 use crate::wiring::Shared;
@@ -23,14 +22,14 @@ pub(super) struct Cleaning(pub(super) Shared);
 impl Routine for Cleaning {
     const NAME: &'static str = "cleaning";
 
-    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+    async fn batch(&self) -> Result<Duration, TransactionError> {
         let database = &self.0.database;
         let mut more = database.clear_expired().await?.more;
         more |= database.clear_records().await?.more;
         if let Some(age) = self.0.config.retention.buyer_data {
             let erased = database.erase_buyers(age.time_delta()).await?;
-            if erased.orders > 0 {
-                tracing::info!(orders = erased.orders, "buyers of old orders were erased");
+            if erased.rows > 0 {
+                tracing::info!(orders = erased.rows, "buyers of old orders were erased");
             }
             more |= erased.more;
         }
@@ -48,7 +47,7 @@ pub(super) struct Statistics(pub(super) Shared);
 impl Routine for Statistics {
     const NAME: &'static str = "statistics";
 
-    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+    async fn batch(&self) -> Result<Duration, TransactionError> {
         self.0.database.analyze_grown_tables().await?;
         Ok(GROWTH_INTERVAL)
     }
@@ -83,7 +82,7 @@ impl Usage {
 impl Routine for Usage {
     const NAME: &'static str = "usage";
 
-    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+    async fn batch(&self) -> Result<Duration, TransactionError> {
         self.store().await?;
         Ok(STORE_INTERVAL)
     }

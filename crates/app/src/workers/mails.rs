@@ -10,13 +10,12 @@ use std::{
 
 use accounts::AccountMail;
 use async_trait::async_trait;
-use kernel::{Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SPANS, SendError, error_chain};
+use kernel::{
+    Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SPANS, SendError, TransactionError, error_chain,
+};
 use orders::ShipmentMail;
 use tracing::{Instrument, Span, field::Empty};
-use usecases::{
-    UnitOfWorkError,
-    send_mails::{MailSending, send_mails},
-};
+use usecases::send_mails::{MailSending, send_mails};
 
 use super::routine::Routine;
 
@@ -54,24 +53,30 @@ pub(super) struct Mails<M> {
 impl<M: Kind> Routine for Mails<M> {
     const NAME: &'static str = M::WORKER;
 
-    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+    async fn batch(&self) -> Result<Duration, TransactionError> {
         let sending = MailSending {
             queue: &*self.queue,
             mailer: self,
             randomness: &*self.randomness,
         };
-        let steps = send_mails(sending).await?;
-        for (mail, next) in &steps {
-            metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(*next)).increment(1);
-            if *next == MailStep::Dead {
-                tracing::error!(%mail, about = M::ABOUT, "a mail was given up");
-            }
-        }
-        Ok(if steps.is_empty() {
+        let recorded = send_mails(sending).await?;
+        let mut outcome = Ok(if recorded.is_empty() {
             POLL_INTERVAL
         } else {
             Duration::ZERO
-        })
+        });
+        for mail in recorded {
+            match mail {
+                Ok((mail, next)) => {
+                    metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(next)).increment(1);
+                    if next == MailStep::Dead {
+                        tracing::error!(%mail, about = M::ABOUT, "a mail was given up");
+                    }
+                }
+                Err(error) => outcome = Err(error.into()),
+            }
+        }
+        outcome
     }
 }
 

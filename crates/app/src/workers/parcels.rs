@@ -8,13 +8,10 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::Clock;
+use kernel::{Clock, TransactionError};
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
 use tokio::sync::Semaphore;
-use usecases::{
-    UnitOfWorkError,
-    track_parcels::{Tracking, track_parcels},
-};
+use usecases::track_parcels::{Tracking, track_parcels};
 
 use super::routine::Routine;
 use crate::wiring::{Shared, poll_schedule};
@@ -28,7 +25,7 @@ pub(super) struct Parcels {
 impl Routine for Parcels {
     const NAME: &'static str = "parcels";
 
-    async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+    async fn batch(&self) -> Result<Duration, TransactionError> {
         let Shared {
             database,
             randomness,

@@ -9,9 +9,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use kernel::{Randomness, StoreError, error_chain};
+use kernel::{Randomness, StoreError, TransactionError, error_chain};
 use tokio::{select, time::sleep};
-use usecases::UnitOfWorkError;
 use web::Tasks;
 
 /// The pause after a first failure; it doubles after each further one.
@@ -25,7 +24,7 @@ pub(super) trait Routine: Send + Sync + 'static {
     const NAME: &'static str;
 
     /// Runs a batch, and returns how long to wait before the next one.
-    async fn batch(&self) -> Result<Duration, UnitOfWorkError>;
+    async fn batch(&self) -> Result<Duration, TransactionError>;
 }
 
 /// Runs batches until the process stops; a batch in progress is finished first. Each batch is a separate task: if one panics, that is
@@ -82,11 +81,11 @@ impl FailureStreak {
     }
 
     /// Logs a failure unless the previous batch failed too, and returns the pause after it.
-    pub(super) fn log_failure(&mut self, worker: &'static str, error: &UnitOfWorkError) -> Duration {
+    pub(super) fn log_failure(&mut self, worker: &'static str, error: &TransactionError) -> Duration {
         let cause = error_chain(error);
         match error {
             // The readiness check logs database outages.
-            UnitOfWorkError::Store(StoreError::Unavailable(_)) => {
+            TransactionError::Store(StoreError::Unavailable(_)) => {
                 tracing::debug!(worker, cause, "a worker waits for the database");
             }
             _ if self.is_logged => tracing::debug!(worker, cause, "a worker fails again"),
@@ -102,8 +101,8 @@ impl FailureStreak {
     }
 
     /// Failures during an outage do not count: `/readyz` and its alert report it. A worker's first one may precede the process's own check.
-    fn counts(&self, error: &UnitOfWorkError) -> bool {
-        let is_outage = matches!(error, UnitOfWorkError::Store(StoreError::Unavailable(_)));
+    fn counts(&self, error: &TransactionError) -> bool {
+        let is_outage = matches!(error, TransactionError::Store(StoreError::Unavailable(_)));
         !is_outage || self.failures > 0 && self.ready.load(Ordering::Relaxed)
     }
 
@@ -142,7 +141,7 @@ mod tests {
     impl Routine for Failing {
         const NAME: &'static str = "failing";
 
-        async fn batch(&self) -> Result<Duration, UnitOfWorkError> {
+        async fn batch(&self) -> Result<Duration, TransactionError> {
             match self.batches.fetch_add(1, Ordering::SeqCst) {
                 0 => panic!("failing"),
                 1 => Err(StoreError::unexpected("failing").into()),
@@ -183,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_an_outage_do_not_count_unless_the_process_is_ready_all_the_same() {
+    fn failures_of_an_outage_do_not_count_unless_the_process_is_ready() {
         let ready = Arc::new(AtomicBool::new(true));
         let mut streak = FailureStreak::new(Arc::clone(&ready));
-        let away = UnitOfWorkError::Store(StoreError::Unavailable("away".into()));
-        let other = UnitOfWorkError::Store(StoreError::unexpected("failing"));
+        let away = TransactionError::Store(StoreError::Unavailable("away".into()));
+        let other = TransactionError::Store(StoreError::unexpected("failing"));
         assert!(!streak.counts(&away) && streak.counts(&other));
         streak.next_pause();
         assert!(streak.counts(&away));

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, SellerId};
 
-const NAME_MAX: usize = 200;
-const EMAIL_MAX: usize = 254;
+const MAX_NAME: usize = 200;
+const MAX_EMAIL: usize = 254;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seller {
@@ -26,8 +26,8 @@ pub struct SellerName(String);
 
 impl SellerName {
     pub fn new(name: String) -> Result<Self, Invalid> {
-        if name.trim().is_empty() || name.chars().count() > NAME_MAX {
-            return Err(Invalid::new(format!("must have 1 to {NAME_MAX} characters")));
+        if name.trim().is_empty() || name.chars().count() > MAX_NAME {
+            return Err(Invalid::new(format!("must have 1 to {MAX_NAME} characters")));
         }
         Ok(Self(name))
     }
@@ -49,7 +49,7 @@ impl Email {
             .is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
         let clean = !address
             .contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | ',' | ';'));
-        if !whole || !clean || address.len() > EMAIL_MAX {
+        if !whole || !clean || address.len() > MAX_EMAIL {
             return Err(Invalid::new("must be an e-mail address such as shop@example.com"));
         }
         Ok(Self(address))

@@ -10,7 +10,7 @@ mod session;
 pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
 pub use audit::{Action, Actor, AuditEntry};
 pub use password::NewPassword;
-pub use personal_token::{PERSONAL_TOKENS_MAX, PersonalTokenRequest, PersonalTokenRules, token_name};
+pub use personal_token::{MAX_PERSONAL_TOKENS, PersonalTokenRequest, ValidPersonalToken, token_name};
 pub use ports::{
     Account, AccountMail, AccountStore, AuditReader, HasherBusy, HourlyUsage, NewOperatorToken,
     OperatorTokenRecord, OperatorTokens, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn,

@@ -3,9 +3,9 @@
 use kernel::Invalid;
 
 /// Minimum number of characters.
-const LEAST: usize = 10;
+const MIN_CHARACTERS: usize = 10;
 /// Maximum number of bytes, so that a client cannot cause unbounded hashing work.
-const MOST: usize = 256;
+const MAX_BYTES: usize = 256;
 
 /// The most common passwords that are long enough to be accepted otherwise.
 const COMMON: [&str; 12] = [
@@ -30,11 +30,13 @@ pub struct NewPassword(String);
 impl NewPassword {
     /// Validates a password for the account with this e-mail address.
     pub fn new(text: String, email: &str) -> Result<Self, Invalid> {
-        if text.chars().count() < LEAST {
-            return Err(Invalid::new(format!("must have at least {LEAST} characters")));
+        if text.chars().count() < MIN_CHARACTERS {
+            return Err(Invalid::new(format!(
+                "must have at least {MIN_CHARACTERS} characters"
+            )));
         }
-        if text.len() > MOST {
-            return Err(Invalid::new(format!("must have at most {MOST} bytes")));
+        if text.len() > MAX_BYTES {
+            return Err(Invalid::new(format!("must have at most {MAX_BYTES} bytes")));
         }
         let lower = text.to_lowercase();
         let mut characters = text.chars();

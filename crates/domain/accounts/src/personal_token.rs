@@ -5,8 +5,8 @@ use kernel::{Invalid, Violations};
 use oauth::ScopeSet;
 
 /// Maximum number of live personal tokens per seller.
-pub const PERSONAL_TOKENS_MAX: usize = 20;
-const NAME_MAX: usize = 100;
+pub const MAX_PERSONAL_TOKENS: usize = 20;
+const MAX_NAME: usize = 100;
 
 /// A request for a personal token, not validated yet.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub struct PersonalTokenRequest {
 
 /// A validated request. Only the limit of live tokens is left for the store to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PersonalTokenRules {
+pub struct ValidPersonalToken {
     pub name: String,
     pub scopes: ScopeSet,
     pub expires_at: Option<DateTime<Utc>>,
@@ -29,17 +29,17 @@ pub struct PersonalTokenRules {
 
 /// The name of a token: a label of 1 to 100 characters, not only white space.
 pub fn token_name(name: String) -> Result<String, Invalid> {
-    if name.trim().is_empty() || name.chars().count() > NAME_MAX {
-        return Err(Invalid::new(format!("must have 1 to {NAME_MAX} characters")));
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME {
+        return Err(Invalid::new(format!("must have 1 to {MAX_NAME} characters")));
     }
     Ok(name)
 }
 
 impl PersonalTokenRequest {
     /// Checks every rule and reports all violations in field order.
-    pub fn check(self, now: DateTime<Utc>) -> Result<PersonalTokenRules, Violations> {
+    pub fn check(self, now: DateTime<Utc>) -> Result<ValidPersonalToken, Violations> {
         let mut violations = Violations::new();
-        let name = violations.take("name", token_name(self.name));
+        let name = violations.check("name", token_name(self.name));
         let scopes = oauth::scopes(&self.scopes, &mut violations);
         if self.expires_at.is_some_and(|at| at <= now) {
             violations.add(
@@ -51,7 +51,7 @@ impl PersonalTokenRequest {
             return Err(violations);
         };
         violations.into_result()?;
-        Ok(PersonalTokenRules {
+        Ok(ValidPersonalToken {
             name,
             scopes,
             expires_at: self.expires_at,
@@ -76,9 +76,9 @@ mod tests {
         assert_eq!(paths, ["name", "scopes[0]", "expires_at"]);
         // Lengths count characters.
         let longest = "ż".repeat(100);
-        let rules = request(longest.clone(), "messaging", None).check(now).unwrap();
-        assert_eq!(rules.scopes.to_string(), "messaging");
-        assert_eq!(rules.name, longest);
+        let valid = request(longest.clone(), "messaging", None).check(now).unwrap();
+        assert_eq!(valid.scopes.to_string(), "messaging");
+        assert_eq!(valid.name, longest);
         for length in [101, 102] {
             assert!(request("ż".repeat(length), "messaging", None).check(now).is_err());
         }

@@ -185,7 +185,7 @@ pub trait AccountStore: Send + Sync {
     /// the number is valid until the transaction ends.
     async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
 
-    /// Revokes a personal token; false if the seller has no such token.
+    /// Revokes a personal token; false if the seller has no such live token.
     async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;
 
     async fn add_operator_token(

@@ -26,7 +26,7 @@ pub enum LinkKind {
     Invitation,
     /// A seller who has forgotten the password sets a new one.
     PasswordReset,
-    /// A marketplace that authenticates its sellers elsewhere sends one to the panel.
+    /// The marketplace has authenticated the seller and redirects them to the panel, signed in.
     SignIn,
 }
 

@@ -137,9 +137,9 @@ impl ChangeItem {
 }
 
 /// Default number of items on a page.
-pub const CHANGES_DEFAULT: u16 = 100;
+pub const DEFAULT_CHANGES: u16 = 100;
 /// Maximum number of items on a page.
-pub const CHANGES_MAX: u16 = 1_000;
+pub const MAX_CHANGES: u16 = 1_000;
 
 /// A position in the feed, opaque to readers. It survives restarts of the service, but not a change of the database
 /// cluster or the loss of its row.

@@ -59,12 +59,8 @@ impl Fingerprint {
             context.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
             context.update(part);
         }
-        let mut bytes = [0; 32];
-        bytes
-            .iter_mut()
-            .zip(context.finish().as_ref())
-            .for_each(|(to, from)| *to = *from);
-        Self(bytes)
+        let digest = context.finish();
+        Self(digest.as_ref().first_chunk().copied().unwrap_or_default())
     }
 
     /// The stored form.

@@ -29,7 +29,7 @@ impl Violations {
     }
 
     /// The value, or None after adding the violation.
-    pub fn take<T>(&mut self, path: impl Into<String>, result: Result<T, Invalid>) -> Option<T> {
+    pub fn check<T>(&mut self, path: impl Into<String>, result: Result<T, Invalid>) -> Option<T> {
         result.map_err(|reason| self.add(path, reason)).ok()
     }
 
@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn every_violation_is_returned_in_field_order() {
         let mut violations = Violations::new();
-        assert_eq!(violations.take("title", Ok("Kettle")), Some("Kettle"));
+        assert_eq!(violations.check("title", Ok("Kettle")), Some("Kettle"));
         let negative = Err::<i64, _>(Invalid::new("must not be negative"));
-        assert_eq!(violations.take("stock", negative), None);
+        assert_eq!(violations.check("stock", negative), None);
         violations.add("urls[2]", Invalid::new("must be absolute"));
 
         let paths = violations.iter().map(|(path, _)| path);
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(violations.to_string(), text);
         assert_eq!(violations.clone().into_result(), Err(violations));
         let mut violations = Violations::new();
-        assert_eq!(violations.take("stock", Ok(3)), Some(3));
+        assert_eq!(violations.check("stock", Ok(3)), Some(3));
         assert_eq!(violations.into_result(), Ok(()));
     }
 }

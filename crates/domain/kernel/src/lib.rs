@@ -1,4 +1,4 @@
-//! Types shared by the whole domain: ids, money, time, pages, changes, queued mails, and the ports below them.
+//! Types shared by the whole domain: ids, money, pages, changes, idempotency keys, queued mails, and the ports below them.
 //!
 //! Pure: nothing here accesses a database, a socket or the system clock.
 
@@ -20,9 +20,9 @@ pub use ids::{OfferId, SellerId, canonical_uuid};
 pub use invalid::{Invalid, Violations};
 pub use mail::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, SendError};
 pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
-pub use page::{Keyset, PAGE_MAX, Page, PageSize};
+pub use page::{Keyset, MAX_PAGE_SIZE, Page, PageSize};
 pub use ports::{Clock, Purpose, Randomness, SealError, Sealer};
-pub use store_error::{CommitError, Row, StoreError, error_chain};
+pub use store_error::{Row, StoreError, TransactionError, error_chain};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use idempotency::MockIdempotencyClaims;

@@ -4,17 +4,17 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 /// The largest page size (contract: Limits).
-pub const PAGE_MAX: u16 = 200;
+pub const MAX_PAGE_SIZE: u16 = 200;
 
-/// The maximum number of items on a page: 1 to [`PAGE_MAX`].
+/// The maximum number of items on a page: 1 to [`MAX_PAGE_SIZE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSize(u16);
 
 impl PageSize {
     /// The nearest allowed size.
     pub fn clamped(size: i64) -> Self {
-        let size = size.clamp(1, i64::from(PAGE_MAX));
-        Self(u16::try_from(size).unwrap_or(PAGE_MAX))
+        let size = size.clamp(1, i64::from(MAX_PAGE_SIZE));
+        Self(u16::try_from(size).unwrap_or(MAX_PAGE_SIZE))
     }
 
     pub const fn get(self) -> u16 {

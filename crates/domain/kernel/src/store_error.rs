@@ -85,13 +85,14 @@ impl StoreError {
     }
 }
 
+/// Why a transaction, or a statement that is one, failed.
 #[derive(Debug, thiserror::Error)]
-pub enum CommitError {
+pub enum TransactionError {
     /// Certainly nothing was changed.
-    #[error("the transaction was rolled back")]
-    RolledBack(#[source] StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The response was lost: the transaction may be committed or not, which only its rows show. Never repeat it blindly.
-    #[error("the answer to COMMIT was lost")]
+    #[error("the outcome of the transaction is unknown")]
     Unknown(#[source] StoreError),
 }
 
@@ -119,7 +120,7 @@ mod tests {
         let chain = "the store failed unexpectedly: the transaction lost against another one and can be repeated: \
                      impossible row orders[7] (no items)";
         assert_eq!(error_chain(&failure), chain);
-        let commit = CommitError::RolledBack(StoreError::Unexpected("the store failed unexpectedly".into()));
+        let commit = TransactionError::Store(StoreError::Unexpected("the store failed unexpectedly".into()));
         assert_eq!(error_chain(&commit).matches("unexpectedly").count(), 1);
     }
 }

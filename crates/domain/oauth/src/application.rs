@@ -7,6 +7,7 @@ use kernel::{Change, SellerId};
 
 use crate::{
     ApplicationStatus, ClientId, ClientSecret, ImpossibleTransition, Registration, ScopeSet, SecretHash,
+    Transition,
 };
 
 /// The name that `/v1/me` shows for a personal token's application; it cannot be registered.
@@ -198,12 +199,12 @@ impl Application {
         Change::created(application, Vec::new())
     }
 
-    /// Applies one of the operator's transitions of [`ApplicationStatus`].
+    /// Applies one of the operator's transitions.
     pub fn moved(
         self,
-        command: impl FnOnce(ApplicationStatus) -> Result<ApplicationStatus, ImpossibleTransition>,
+        transition: Transition,
     ) -> Result<Change<Self, ApplicationEvent>, ImpossibleTransition> {
-        let status = command(self.status)?;
+        let status = self.status.after(transition)?;
         Ok(Change::of_existing(Self { status, ..self }, Vec::new()))
     }
 
@@ -245,7 +246,7 @@ pub enum InvalidClient {
     Suspended,
     /// The application or the account has ended, or its scopes were narrowed, since the client was authenticated.
     #[error("this application has been suspended, deleted or narrowed meanwhile")]
-    Meanwhile,
+    NoLongerValid,
 }
 
 /// Authenticates a client. An empty secret counts as none. A public client sends no secret; any that it sends is wrong. The

@@ -26,7 +26,7 @@ impl RawEdit {
     /// Validates every field and reports all violations together, under the field names of the registration.
     pub fn check(self) -> Result<ApplicationEdit, Violations> {
         let mut violations = Violations::new();
-        let description = violations.take("description", description(self.description));
+        let description = violations.check("description", description(self.description));
         let redirect_uris = redirect_uris(self.redirect_uris, &mut violations);
         let scopes = scopes(&self.scopes, &mut violations);
         match (description, scopes) {

@@ -81,13 +81,6 @@ pub struct NewClientToken {
     pub lifetime: TimeDelta,
 }
 
-/// An issued token, in plain text, to be shown once.
-#[derive(Debug)]
-pub struct IssuedToken {
-    pub token: crate::BearerToken,
-    pub scopes: ScopeSet,
-}
-
 /// A requested scope that cannot be granted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeRefused {

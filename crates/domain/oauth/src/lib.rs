@@ -31,7 +31,7 @@ pub use consent::{
 pub use edit::{ApplicationEdit, RawEdit};
 pub use exchange::{Code, CodeExchange, GrantRefusal, NewPair, RefreshToken, Verdict};
 pub use family::{
-    FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, IssuedToken, NewClientToken, NewToken, ScopeRefused,
+    FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, NewClientToken, NewToken, ScopeRefused,
     client_credentials,
 };
 pub use link::{documentation_link, redirect_uri};
@@ -48,7 +48,7 @@ pub use secret::{
     BearerToken, BrowserSecret, ClientSecret, Credential, CredentialKind, FamilyId, FamilySecret,
     FamilySecretKind, OperatorToken, Secret, SecretHash, SecretKind, TokenKey, TokenKind,
 };
-pub use status::{ApplicationStatus, ImpossibleTransition};
+pub use status::{ApplicationStatus, ImpossibleTransition, Transition};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use kernel::{Invalid, is_public};
 use url::{Host, Url};
 
-const LINK_MAX: usize = 2048;
+const MAX_LINK_LENGTH: usize = 2048;
 
 /// The URL of an application's documentation: `https`, at most 2048 characters.
 pub fn documentation_link(text: String) -> Result<String, Invalid> {
@@ -48,8 +48,10 @@ fn https(text: &str) -> Result<Url, Invalid> {
             "must be a full address that begins with https:// and a host, in ASCII, without white space and backslashes";
         Invalid::new(rule)
     })?;
-    if text.len() > LINK_MAX {
-        return Err(Invalid::new(format!("must have at most {LINK_MAX} characters")));
+    if text.len() > MAX_LINK_LENGTH {
+        return Err(Invalid::new(format!(
+            "must have at most {MAX_LINK_LENGTH} characters"
+        )));
     }
     Ok(url)
 }

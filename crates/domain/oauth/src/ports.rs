@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Change, CommitError, SellerId, StoreError};
+use kernel::{Change, SellerId, StoreError, TransactionError};
 
 use crate::{
     Admission, Application, ApplicationEvent, ApplicationStatus, ClientId, Code, CodeChallenge,
@@ -79,7 +79,11 @@ pub trait Rotations: Send + Sync {
     /// Uses the token and stores its pair if [`RefreshToken::judge`](crate::RefreshToken::judge) would issue it; returns the pair's
     /// scopes. None, without an effect, if it would not, or if other work holds one of the rows. Fails after `time_left` unless the
     /// rotation has been sent by then; from then on its outcome is awaited.
-    async fn rotate(&self, rotation: Rotation, time_left: Duration) -> Result<Option<ScopeSet>, CommitError>;
+    async fn rotate(
+        &self,
+        rotation: Rotation,
+        time_left: Duration,
+    ) -> Result<Option<ScopeSet>, TransactionError>;
 }
 
 /// Reads applications outside a transaction.

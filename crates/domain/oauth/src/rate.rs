@@ -1,4 +1,4 @@
-//! Rate limits of the token and consent endpoints, sign-in, and manual deliveries (contract: Limits).
+//! Rate limits of `/v1`, the token and consent endpoints, sign-in, and manual deliveries (contract: Limits).
 
 use std::net::IpAddr;
 

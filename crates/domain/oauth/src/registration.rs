@@ -6,8 +6,8 @@ use crate::application::BUILT_IN_NAME;
 use crate::{ClientType, Purpose, Scope, ScopeSet, documentation_link, redirect_uri};
 
 const NAME: std::ops::RangeInclusive<usize> = 3..=40;
-const DESCRIPTION_MAX: usize = 2000;
-const REDIRECT_URIS_MAX: usize = 20;
+const MAX_DESCRIPTION: usize = 2000;
+const MAX_REDIRECT_URIS: usize = 20;
 
 /// A submitted registration, not validated yet.
 #[derive(Debug, Clone, Default)]
@@ -51,15 +51,15 @@ impl RawRegistration {
     /// Checks every rule and reports all violations in field order.
     pub fn check(self) -> Result<Registration, Violations> {
         let mut violations = Violations::new();
-        let name = violations.take("name", application_name(self.name));
-        let description = violations.take("description", description(self.description));
+        let name = violations.check("name", application_name(self.name));
+        let description = violations.check("description", description(self.description));
         let documentation_url =
-            violations.take("documentation_url", documentation_link(self.documentation_url));
-        let purpose = violations.take(
+            violations.check("documentation_url", documentation_link(self.documentation_url));
+        let purpose = violations.check(
             "purpose",
             one_of(&self.purpose, Purpose::parse, "own_use, for_other_sellers, other"),
         );
-        let client_type = violations.take(
+        let client_type = violations.check(
             "client_type",
             one_of(&self.client_type, ClientType::parse, "confidential, public"),
         );
@@ -117,10 +117,10 @@ pub(crate) fn description(text: Option<String>) -> Result<Option<String>, Invali
     let text = text.filter(|text| !text.is_empty());
     if text
         .as_ref()
-        .is_some_and(|text| text.chars().count() > DESCRIPTION_MAX)
+        .is_some_and(|text| text.chars().count() > MAX_DESCRIPTION)
     {
         return Err(Invalid::new(format!(
-            "must have at most {DESCRIPTION_MAX} characters"
+            "must have at most {MAX_DESCRIPTION} characters"
         )));
     }
     Ok(text)
@@ -131,14 +131,14 @@ fn one_of<T>(word: &str, parse: impl Fn(&str) -> Option<T>, words: &str) -> Resu
 }
 
 pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> Vec<String> {
-    if given.len() > REDIRECT_URIS_MAX {
+    if given.len() > MAX_REDIRECT_URIS {
         violations.add(
             "redirect_uris",
-            Invalid::new(format!("must be at most {REDIRECT_URIS_MAX}")),
+            Invalid::new(format!("must be at most {MAX_REDIRECT_URIS}")),
         );
     }
     let mut valid = Vec::new();
-    for (n, uri) in given.into_iter().take(REDIRECT_URIS_MAX).enumerate() {
+    for (n, uri) in given.into_iter().take(MAX_REDIRECT_URIS).enumerate() {
         let path = format!("redirect_uris[{n}]");
         let repeated = valid.contains(&uri);
         match redirect_uri(uri) {

@@ -10,14 +10,34 @@ pub enum ApplicationStatus {
     Suspended,
 }
 
+/// An operator's transition of the status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transition {
+    /// Pending becomes active.
+    Accept,
+    /// Active becomes suspended: its tokens are rejected from the commit on.
+    Suspend,
+    /// Suspended becomes active: unexpired tokens work again.
+    Reinstate,
+}
+
+impl Transition {
+    const fn participle(self) -> &'static str {
+        match self {
+            Self::Accept => "accepted",
+            Self::Suspend => "suspended",
+            Self::Reinstate => "reinstated",
+        }
+    }
+}
+
 /// A transition that the current status does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the application is {}: it cannot be {command}", .status.as_str())]
+#[error("the application is {}: it cannot be {}", .status.as_str(), .transition.participle())]
 pub struct ImpossibleTransition {
     /// The current status.
     pub status: ApplicationStatus,
-    /// The refused command, as a participle ("accepted").
-    pub command: &'static str,
+    pub transition: Transition,
 }
 
 impl ApplicationStatus {
@@ -36,35 +56,16 @@ impl ApplicationStatus {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Accepts the application. No effect on an active one.
-    pub const fn accept(self) -> Result<Self, ImpossibleTransition> {
-        match self {
-            Self::Pending | Self::Active => Ok(Self::Active),
-            Self::Suspended => Err(ImpossibleTransition {
+    /// The status after a transition. None has an effect where it leads to the same status.
+    pub const fn after(self, transition: Transition) -> Result<Self, ImpossibleTransition> {
+        match (transition, self) {
+            (Transition::Accept, Self::Pending | Self::Active)
+            | (Transition::Reinstate, Self::Suspended | Self::Active) => Ok(Self::Active),
+            (Transition::Suspend, Self::Active | Self::Suspended) => Ok(Self::Suspended),
+            (Transition::Accept, Self::Suspended)
+            | (Transition::Suspend | Transition::Reinstate, Self::Pending) => Err(ImpossibleTransition {
                 status: self,
-                command: "accepted",
-            }),
-        }
-    }
-
-    /// Suspends the application. No effect on a suspended one.
-    pub const fn suspend(self) -> Result<Self, ImpossibleTransition> {
-        match self {
-            Self::Active | Self::Suspended => Ok(Self::Suspended),
-            Self::Pending => Err(ImpossibleTransition {
-                status: self,
-                command: "suspended",
-            }),
-        }
-    }
-
-    /// Reinstates the application. No effect on an active one.
-    pub const fn reinstate(self) -> Result<Self, ImpossibleTransition> {
-        match self {
-            Self::Suspended | Self::Active => Ok(Self::Active),
-            Self::Pending => Err(ImpossibleTransition {
-                status: self,
-                command: "reinstated",
+                transition,
             }),
         }
     }
@@ -72,7 +73,10 @@ impl ApplicationStatus {
 
 #[cfg(test)]
 mod tests {
-    use super::ApplicationStatus as S;
+    use super::{
+        ApplicationStatus as S,
+        Transition::{Accept, Reinstate, Suspend},
+    };
 
     #[test]
     fn the_table_of_transitions() {
@@ -82,10 +86,10 @@ mod tests {
             (S::Active, [active, suspended, active]),
             (S::Suspended, [None, suspended, active]),
         ] {
-            let results = [status.accept(), status.suspend(), status.reinstate()];
-            assert_eq!(results.map(Result::ok), expected);
+            let results = [Accept, Suspend, Reinstate].map(|transition| status.after(transition).ok());
+            assert_eq!(results, expected);
         }
-        let refused = S::Suspended.accept().unwrap_err().to_string();
+        let refused = S::Suspended.after(Accept).unwrap_err().to_string();
         assert_eq!(refused, "the application is suspended: it cannot be accepted");
     }
 

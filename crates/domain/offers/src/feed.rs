@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money, OfferId, SellerId};
 
-use crate::{Offer, OfferEvent, OfferStatus, OptionalText, Price, PriceSource, Stock, WebAddress};
+use crate::{Offer, OfferEvent, OfferStatus, Price, PriceSource, Stock};
 
 /// A whole offer as the marketplace submits it. A price from the feed is automatic, not manual.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,15 +20,15 @@ pub struct OfferFeed {
     /// None removes the inventory level.
     pub stock: Option<Stock>,
     /// See [`Offer::ean`].
-    pub ean: OptionalText,
+    pub ean: Option<String>,
     /// See [`Offer::brand`].
-    pub brand: OptionalText,
+    pub brand: Option<String>,
     /// See [`Offer::signature`].
-    pub signature: OptionalText,
+    pub signature: Option<String>,
     /// See [`Offer::thumbnail`].
-    pub thumbnail: Option<WebAddress>,
+    pub thumbnail: Option<String>,
     /// See [`Offer::url`].
-    pub url: WebAddress,
+    pub url: String,
 }
 
 /// The effect of a feed on an offer.

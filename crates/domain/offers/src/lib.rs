@@ -12,8 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{
-    Change, Claim, Claimed, CommitError, Keyset, OfferId, Page, PageSize, SellerId, StoreError,
-    StoredResponse,
+    Change, Claim, Claimed, Keyset, OfferId, Page, PageSize, SellerId, StoreError, StoredResponse,
+    TransactionError,
 };
 
 pub use feed::{FeedEffect, OfferFeed};
@@ -21,7 +21,7 @@ pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
 pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
 pub use status::{Decision, OfferStatus};
 pub use stock::InsufficientStock;
-pub use text::{OptionalText, WebAddress, handle, optional_text, title, web_address};
+pub use text::{handle, short_text, title, web_address};
 
 /// Filters of a seller's offer list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -108,5 +108,5 @@ pub trait OfferChanges: Send + Sync {
         claim: &Claim,
         answer: &StoredResponse,
         time_left: Duration,
-    ) -> Result<bool, CommitError>;
+    ) -> Result<bool, TransactionError>;
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Change, Invalid, Money, OfferId, SellerId};
 
-use crate::{OfferStatus, OptionalText, WebAddress};
+use crate::OfferStatus;
 
 /// A product listed on the marketplace (contract: Offer).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,15 +20,15 @@ pub struct Offer {
     /// Pieces in stock; None if the offer has no inventory level.
     pub stock: Option<Stock>,
     /// European Article Number, as fed.
-    pub ean: OptionalText,
+    pub ean: Option<String>,
     /// Brand, as fed.
-    pub brand: OptionalText,
+    pub brand: Option<String>,
     /// Catalogue id, brand and EAN joined by `|`, for third-party marketplaces.
-    pub signature: OptionalText,
+    pub signature: Option<String>,
     /// The URL of a small image.
-    pub thumbnail: Option<WebAddress>,
+    pub thumbnail: Option<String>,
     /// The offer's page in the shop.
-    pub url: WebAddress,
+    pub url: String,
     /// When the offer was first fed.
     pub created_at: DateTime<Utc>,
     /// The time of the last change, by anyone, of a field that the API returns.

@@ -3,21 +3,17 @@
 use kernel::Invalid;
 use url::Url;
 
-/// An absolute `http` or `https` URL, returned exactly as given.
-pub type WebAddress = String;
-pub type OptionalText = Option<String>;
-
-const TITLE_MAX: usize = 500;
-const HANDLE_MAX: usize = 200;
-const TEXT_MAX: usize = 500;
-const ADDRESS_MAX: usize = 2048;
+const MAX_TITLE: usize = 500;
+const MAX_HANDLE: usize = 200;
+const MAX_TEXT: usize = 500;
+const MAX_ADDRESS: usize = 2048;
 
 /// A title: 1 to 500 characters, not all of them white space.
 pub fn title(text: String) -> Result<String, Invalid> {
     if text.trim().is_empty() {
         return Err(Invalid::new("must not be empty"));
     }
-    within(text, TITLE_MAX)
+    within(text, MAX_TITLE)
 }
 
 /// A URL slug: 1 to 200 characters without white space, `/`, `?` or `#`.
@@ -27,16 +23,16 @@ pub fn handle(text: String) -> Result<String, Invalid> {
             "must be a URL slug: no white space, no '/', '?' or '#', and not empty",
         ));
     }
-    within(text, HANDLE_MAX)
+    within(text, MAX_HANDLE)
 }
 
 /// Any text of at most 500 characters.
-pub fn optional_text(text: String) -> Result<String, Invalid> {
-    within(text, TEXT_MAX)
+pub fn short_text(text: String) -> Result<String, Invalid> {
+    within(text, MAX_TEXT)
 }
 
 /// An absolute `http` or `https` URI (RFC 3986: ASCII, without user information) of at most 2048 characters.
-pub fn web_address(text: String) -> Result<WebAddress, Invalid> {
+pub fn web_address(text: String) -> Result<String, Invalid> {
     // A parsable text that begins with one of these has that scheme and a non-empty host.
     let absolute = Url::parse(&text).is_ok();
     let rest = text
@@ -51,7 +47,7 @@ pub fn web_address(text: String) -> Result<WebAddress, Invalid> {
             "must be an absolute URI that begins with https:// or http://, in ASCII, without user information",
         ));
     }
-    within(text, ADDRESS_MAX)
+    within(text, MAX_ADDRESS)
 }
 
 fn authority(rest: &str) -> &str {
@@ -90,8 +86,8 @@ mod tests {
         assert!(title("  ".to_owned()).is_err());
         assert!(handle("red-shoes".to_owned()).is_ok());
         assert!(handle("red shoes".to_owned()).is_err());
-        assert_eq!(optional_text("ż".repeat(500)), Ok("ż".repeat(500)));
-        assert!(optional_text("ż".repeat(501)).is_err());
-        assert_eq!(optional_text(String::new()), Ok(String::new()));
+        assert_eq!(short_text("ż".repeat(500)), Ok("ż".repeat(500)));
+        assert!(short_text("ż".repeat(501)).is_err());
+        assert_eq!(short_text(String::new()), Ok(String::new()));
     }
 }

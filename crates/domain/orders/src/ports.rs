@@ -1,10 +1,11 @@
 //! Ports: storage of orders, and carrier look-ups.
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Change, Keyset, Mail, MailId, Page, PageSize, SellerId, StoreError};
+use kernel::{Change, Invalid, Keyset, Mail, MailId, Page, PageSize, SellerId, StoreError};
 
 use crate::{Carrier, Lookup, OrderEvent, OrderId, OrderNumber, OrderStatus, SellerOrder, TrackingNumber};
 
@@ -26,11 +27,15 @@ pub enum OrderRef {
     Number(OrderNumber),
 }
 
-impl OrderRef {
-    /// Parses a path segment: an id, else a number, else None.
-    pub fn parse(text: &str) -> Option<Self> {
-        let id = text.parse().ok().map(Self::Id);
-        id.or_else(|| OrderNumber::new(text.to_owned()).ok().map(Self::Number))
+impl FromStr for OrderRef {
+    type Err = Invalid;
+
+    /// Parses a path segment: an id, else a number.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        match text.parse() {
+            Ok(id) => Ok(Self::Id(id)),
+            Err(_) => OrderNumber::new(text.to_owned()).map(Self::Number),
+        }
     }
 }
 
@@ -160,11 +165,11 @@ mod tests {
     #[test]
     fn an_order_is_referenced_by_id_or_number() {
         let id = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
-        assert_eq!(OrderRef::parse(id), id.parse().ok().map(OrderRef::Id));
+        assert_eq!(id.parse(), Ok(OrderRef::Id(id.parse().unwrap())));
         let number = OrderNumber::new("2026-000123".to_owned()).unwrap();
-        assert_eq!(OrderRef::parse("2026-000123"), Some(OrderRef::Number(number)));
+        assert_eq!("2026-000123".parse(), Ok(OrderRef::Number(number)));
         for nothing in ["", "a-1", &id.to_uppercase(), &id.replace('-', "")] {
-            assert_eq!(OrderRef::parse(nothing), None, "{nothing}");
+            assert!(nothing.parse::<OrderRef>().is_err(), "{nothing}");
         }
     }
 }

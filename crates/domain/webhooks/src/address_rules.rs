@@ -48,7 +48,7 @@ impl AddressRules {
 
     /// Whether a delivery may go to the URL, judged by its scheme, and by its host if that is an IP address. The
     /// addresses of a host name are vetted one by one.
-    pub fn admit(&self, url: &WebhookUrl) -> bool {
+    pub fn allows_url(&self, url: &WebhookUrl) -> bool {
         let scheme = self.policy == AddressPolicy::Any || url.scheme() == Scheme::Https;
         scheme
             && match url.host() {
@@ -93,7 +93,7 @@ mod tests {
         ];
         for (text, by_public, by_any) in cases {
             let url = WebhookUrl::parse(text, AddressPolicy::Any).unwrap();
-            let admits = |policy| rules(policy, &["8.8.8.8/32"]).admit(&url);
+            let admits = |policy| rules(policy, &["8.8.8.8/32"]).allows_url(&url);
             let admitted = (admits(AddressPolicy::Public), admits(AddressPolicy::Any));
             assert_eq!(admitted, (by_public, by_any), "{text}");
         }

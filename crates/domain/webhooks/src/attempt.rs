@@ -5,7 +5,7 @@ use std::time::Duration;
 use kernel::Invalid;
 
 /// Maximum length of a failure's reason in characters.
-const REASON_MAX: usize = 200;
+const MAX_REASON: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempted {
@@ -157,7 +157,7 @@ const PLAIN: [Failure; 7] = [
 /// Truncates the reason and replaces control characters, which a store or a page may not accept.
 fn cut(reason: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
-    reason.chars().take(REASON_MAX).map(visible).collect()
+    reason.chars().take(MAX_REASON).map(visible).collect()
 }
 
 #[cfg(test)]

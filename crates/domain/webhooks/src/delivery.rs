@@ -6,7 +6,7 @@ use kernel::Invalid;
 use crate::{Attempted, DeliveryId, Outcome, WebhookEvent};
 
 /// Maximum number of attempts of a delivery (contract: Limits).
-pub const MOST_ATTEMPTS: u8 = 6;
+pub const MAX_ATTEMPTS: u8 = 6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
@@ -92,15 +92,15 @@ impl TryFrom<DeliveryRecord> for DeliveryState {
         let attempt = u8::try_from(record.attempt).unwrap_or(u8::MAX);
         match (attempt, record.delivered_at, record.due_at, record.last) {
             (0, None, Some(_), None) => Ok(Self::Queued),
-            (1..MOST_ATTEMPTS, None, Some(due_at), Some(last)) => Ok(Self::Waiting {
+            (1..MAX_ATTEMPTS, None, Some(due_at), Some(last)) => Ok(Self::Waiting {
                 attempt,
                 last,
                 due_at,
             }),
-            (1..=MOST_ATTEMPTS, Some(at), None, Some(last)) => Ok(Self::Delivered { attempt, last, at }),
-            (MOST_ATTEMPTS, None, None, Some(last)) => Ok(Self::Exhausted { last }),
+            (1..=MAX_ATTEMPTS, Some(at), None, Some(last)) => Ok(Self::Delivered { attempt, last, at }),
+            (MAX_ATTEMPTS, None, None, Some(last)) => Ok(Self::Exhausted { last }),
             (0, None, None, None) => Ok(Self::Stopped { attempt, last: None }),
-            (1..MOST_ATTEMPTS, None, None, Some(last)) => Ok(Self::Stopped {
+            (1..MAX_ATTEMPTS, None, None, Some(last)) => Ok(Self::Stopped {
                 attempt,
                 last: Some(last),
             }),
@@ -117,7 +117,7 @@ impl DeliveryState {
             Self::Waiting { attempt, .. }
             | Self::Delivered { attempt, .. }
             | Self::Stopped { attempt, .. } => *attempt,
-            Self::Exhausted { .. } => MOST_ATTEMPTS,
+            Self::Exhausted { .. } => MAX_ATTEMPTS,
         }
     }
 

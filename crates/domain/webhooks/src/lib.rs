@@ -13,7 +13,7 @@ mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{Attempted, Failure, Outcome, Sent};
-pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MOST_ATTEMPTS, NextStep, RetrySchedule};
+pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, NextStep, RetrySchedule};
 pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
 pub use ports::{
     DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, Message, NewDelivery,
@@ -25,8 +25,8 @@ pub use queue::{
     Refilled, Release, SubscriptionQueue,
 };
 pub use secret::{WebhookSecret, signature};
-pub use subscription::{MOST_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
-pub use url::{Host, Scheme, URL_MAX, WebhookUrl};
+pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
+pub use url::{Host, MAX_URL, Scheme, WebhookUrl};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{

@@ -71,7 +71,7 @@ pub struct NewDelivery {
 /// Changes subscriptions within a transaction.
 #[async_trait]
 pub trait SubscriptionStore: Send + Sync {
-    /// Takes one of the pair of application and seller's [`crate::MOST_SUBSCRIPTIONS`] places; false if all are taken.
+    /// Takes one of an application's [`crate::MAX_SUBSCRIPTIONS`] places at a seller; false if all are taken.
     /// Inactive subscriptions keep their places. An adapter MUST be exact under concurrency.
     async fn take_subscription_place(
         &self,
@@ -198,7 +198,7 @@ pub trait SubscriptionQueues: Send + Sync {
     /// Records the ends of attempts, then releases queues: asleep if nothing waits, due with the next delivery, or at
     /// the back if one is due now; never before its pause is over. A record counts only under the queue's current fence
     /// and if its number of ended attempts matches, so sending it twice has no second effect.
-    async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError>;
+    async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError>;
 
     /// Wakes sleeping queues that have due deliveries, and returns their number; called once a minute. It should always be 0.
     async fn reconcile(&self) -> Result<usize, StoreError>;

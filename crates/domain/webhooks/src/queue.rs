@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{DeliveryId, NextStep, Outcome, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
 
-/// How many losses with a worker a delivery may have before one counts as a failed attempt.
+/// How often a delivery may be lost with its worker before a loss counts as a failed attempt.
 pub const LOSSES_FORGIVEN: u8 = 2;
 
 /// The key of a queue: each subscription has one queue.
@@ -62,10 +62,8 @@ pub struct ApplicationLoad {
 pub struct Claimed {
     /// Claimed queues with their due deliveries.
     pub queues: Vec<SubscriptionQueue>,
-    /// The number of due queues that may not be processed; they are no longer due. They may have hidden other queues.
-    pub suspended: usize,
-    /// True if not all due queues were examined, or one got no capacity: another claim may find more. If false, there
-    /// is more only once something becomes due or free.
+    /// True if not all due queues were examined, one got no capacity, or some were put to sleep, since these may have hidden
+    /// others: another claim may find more. If false, there is more only once something becomes due or free.
     pub more: bool,
 }
 

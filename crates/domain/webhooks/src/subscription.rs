@@ -7,7 +7,7 @@ use oauth::ClientId;
 use crate::{WebhookEvent, WebhookSecret, WebhookUrl};
 
 /// Maximum number of subscriptions of a pair of application and seller, including inactive ones (contract: Limits).
-pub const MOST_SUBSCRIPTIONS: u32 = 20;
+pub const MAX_SUBSCRIPTIONS: u32 = 20;
 
 kernel::uuid_id! {
     /// A subscription, unique together with its seller.

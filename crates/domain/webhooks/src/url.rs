@@ -9,11 +9,11 @@ use url::Url;
 use crate::AddressPolicy;
 
 /// Maximum length of a URL in characters.
-pub const URL_MAX: usize = 2048;
+pub const MAX_URL: usize = 2048;
 /// Maximum length of a host name (RFC 1035 §2.3.4), without the final dot.
-const NAME_MAX: usize = 253;
+const MAX_NAME: usize = 253;
 /// Maximum length of a label of a host name (RFC 1035 §2.3.4).
-const LABEL_MAX: usize = 63;
+const MAX_LABEL: usize = 63;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -70,13 +70,13 @@ pub struct WebhookUrl {
 }
 
 impl WebhookUrl {
-    /// Parses a URL (RFC 3986) of at most [`URL_MAX`] characters, with any port, without user information and fragment. Under
+    /// Parses a URL (RFC 3986) of at most [`MAX_URL`] characters, with any port, without user information and fragment. Under
     /// [`AddressPolicy::Public`] it must be `https`, and its host neither `localhost` nor a non-public address; names are resolved later.
     /// Stored URLs are parsed under [`AddressPolicy::Any`], since the sender checks them again.
     pub fn parse(text: impl Into<String>, policy: AddressPolicy) -> Result<Self, Invalid> {
         let text = text.into();
-        if text.len() > URL_MAX {
-            return Err(Invalid::new(format!("must have at most {URL_MAX} characters")));
+        if text.len() > MAX_URL {
+            return Err(Invalid::new(format!("must have at most {MAX_URL} characters")));
         }
         let pieces = Pieces::of(&text).ok_or_else(|| {
             Invalid::new(
@@ -190,9 +190,9 @@ fn host(url: &Url) -> Result<Host, Invalid> {
 fn is_name(name: &str) -> bool {
     let fine = |label: &str| {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_');
-        (1..=LABEL_MAX).contains(&label.len()) && label.bytes().all(plain)
+        (1..=MAX_LABEL).contains(&label.len()) && label.bytes().all(plain)
     };
-    name.len() <= NAME_MAX && name.split('.').all(fine)
+    name.len() <= MAX_NAME && name.split('.').all(fine)
 }
 
 /// `localhost` and its subdomains never leave the machine (RFC 6761 §6.3).

@@ -79,7 +79,7 @@ fn ids_numbers_and_addresses_survive_a_round_trip() {
         if let Ok(id) = text.parse::<OfferId>() {
             assert_eq!(id.to_string(), text);
         }
-        if let Some(OrderRef::Number(number)) = OrderRef::parse(text) {
+        if let Ok(OrderRef::Number(number)) = text.parse() {
             assert_eq!(number.as_str(), text);
         }
         if let Ok(number) = TrackingNumber::new(text.to_owned()) {

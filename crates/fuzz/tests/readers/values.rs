@@ -176,7 +176,7 @@ fn an_accepted_query_keeps_the_rules_of_its_parameters() {
     ];
     always_text(&samples, |raw| match read(raw) {
         Ok((limit, fields, _, _, after)) => {
-            assert!((1..=kernel::PAGE_MAX).contains(&limit));
+            assert!((1..=kernel::MAX_PAGE_SIZE).contains(&limit));
             assert!(fields.has_index(0), "the id is always chosen");
             let is_given = parse(raw.as_bytes()).any(|(name, _)| name == "fields");
             assert_eq!(fields == Selection::ALL, !is_given);

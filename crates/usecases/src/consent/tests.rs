@@ -5,19 +5,12 @@ use uuid::Uuid;
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{self as support, chance, family, knowing_sellers, logging, now, refusal};
-
-fn by(n: u128) -> ActingSeller {
-    ActingSeller {
-        seller: Uuid::from_u128(n).into(),
-        ..support::by()
-    }
-}
+use crate::test_support::{HOME, by, chance, family, knowing_sellers, logging, now, refusal};
 
 fn viewer(n: u128) -> Viewer {
     Viewer {
         session: SecretHash::of("session"),
-        seller: by(n).seller,
+        seller: Uuid::from_u128(n).into(),
     }
 }
 
@@ -39,7 +32,7 @@ fn application(status: ApplicationStatus) -> Application {
         status,
         scopes: [Scope::OrdersRead, Scope::Messaging].into_iter().collect(),
         redirect_uris: vec!["https://app.example/cb?x=1".to_owned()],
-        ..support::application()
+        ..crate::test_support::application()
     }
 }
 
@@ -88,7 +81,7 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
         (Some(&pending), true, 3, now(), 0, Err(AnotherViewer)),
     ] {
         let grants = grants(MockTransaction::new(), decided, saved);
-        let shown = show(&grants, application, (&ticket(), viewer(who)), at).await;
+        let shown = show(&grants, application, &ticket(), viewer(who), at).await;
         let shown = match shown {
             Err(Failure::Refused(refusal)) => Err(refusal),
             shown => Ok(shown.unwrap()),
@@ -105,8 +98,14 @@ async fn decided(
 ) -> Outcome {
     let mut tx = knowing_sellers(grants(tx, false, 1), closed);
     tx.expect_lock_application().returning(move |_| Ok(found.clone()));
-    let (screen, ttl) = ((&ticket(), viewer(2)), TimeDelta::minutes(10));
-    let decided = decide((&tx, &tx, &tx), &chance(), screen, decision, (by(2), ttl), now()).await;
+    let decision = SellerDecision {
+        ticket: ticket(),
+        viewer: viewer(2),
+        address: HOME,
+        decision,
+    };
+    let (chance, ttl) = (chance(), TimeDelta::minutes(10));
+    let decided = decide(&tx, &tx, &tx, &chance, &decision, ttl, now()).await;
     decided.unwrap().outcome
 }
 
@@ -135,7 +134,7 @@ async fn approval_gives_a_code_for_the_remaining_scopes() {
         .once()
         .withf(|consent| {
             consent.scopes.to_string() == "orders:read"
-                && consent.seller == by(2).seller
+                && consent.seller == viewer(2).seller
                 && consent.expires_at == now() + TimeDelta::minutes(10)
                 && consent.redirect_uri == ticket().request.redirect_uri
         })
@@ -169,7 +168,7 @@ async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
             .withf(|id| *id == family().id)
             .returning(move |_| Ok(family_exists.unwrap().then(family)));
         let (grants, decision) = (grants(tx, decided, 0), Decided { outcome, at });
-        was_committed(&grants, (&ticket(), viewer(2)), &decision)
+        was_committed(&grants, &ticket(), viewer(2), &decision)
             .await
             .unwrap()
     };
@@ -192,7 +191,7 @@ async fn only_an_existing_connection_is_ended_and_logged() {
     let end = async |connected| {
         let mut tx = logging(usize::from(connected), Action::Disconnected);
         tx.expect_disconnect().returning(move |_, _| Ok(connected));
-        disconnect(&tx, &tx, support::by(), ticket().request.client_id).await
+        disconnect(&tx, &tx, by(), ticket().request.client_id).await
     };
     end(true).await.unwrap();
     assert_eq!(refusal(end(false).await), NoSuchConnection);

@@ -12,7 +12,7 @@ use webhooks::{
 
 use super::Slots;
 use super::leased_queue::{InHand, LeasedQueue, Outlook, Phase, left};
-use super::worker::Settlement;
+use super::worker::Recording;
 
 /// One queue gets at most 1/`FAIR_SHARE` of the free slots.
 const FAIR_SHARE: u16 = 8;
@@ -143,7 +143,7 @@ impl InFlight {
     }
 
     /// Adds a claimed queue. One without due deliveries is released at once.
-    pub(super) fn take(&mut self, claimed: SubscriptionQueue) -> Vec<Start> {
+    pub(super) fn add(&mut self, claimed: SubscriptionQueue) -> Vec<Start> {
         let queue = LeasedQueue {
             client_id: claimed.client_id,
             url: claimed.url,
@@ -239,9 +239,9 @@ impl InFlight {
     }
 
     /// All ends to record, and the queues to release because they have no running attempt. None if there is neither.
-    pub(super) fn settlement(&mut self) -> Option<Settlement> {
+    pub(super) fn next_recording(&mut self) -> Option<Recording> {
         let records = std::mem::take(&mut self.ended);
-        let over = self.queues.iter_mut().filter(|(_, queue)| queue.is_over());
+        let idle = self.queues.iter_mut().filter(|(_, queue)| queue.is_idle());
         let release = |(lease, queue): (&Lease, &mut LeasedQueue)| {
             queue.phase = Phase::Release;
             let known = queue.succeeded || queue.failures > 0;
@@ -255,36 +255,36 @@ impl InFlight {
                 },
             }
         };
-        let releases: Vec<_> = over.map(release).collect();
+        let releases: Vec<_> = idle.map(release).collect();
         let some = !records.is_empty() || !releases.is_empty();
-        some.then_some(Settlement { records, releases })
+        some.then_some(Recording { records, releases })
     }
 
-    /// The store has recorded the settlement. Returns whether queues were released, which may be due again.
-    pub(super) fn settled(&mut self, settlement: &Settlement) -> bool {
-        for record in &settlement.records {
+    /// The store has recorded these. Returns whether queues were released, which may be due again.
+    pub(super) fn recorded(&mut self, recording: &Recording) -> bool {
+        for record in &recording.records {
             if let Some(queue) = self.queues.get_mut(&record.lease) {
                 queue.in_hand.retain(|delivery| delivery.id != record.delivery);
             }
         }
-        for release in &settlement.releases {
+        for release in &recording.releases {
             self.queues.remove(&release.lease);
             self.pauses.remove(&release.lease.queue);
             if release.pause > TimeDelta::zero() && self.pauses.len() < PAUSES_KNOWN {
                 self.pauses.insert(release.lease.queue, release.pause);
             }
         }
-        !settlement.releases.is_empty()
+        !recording.releases.is_empty()
     }
 
-    /// The store call failed, and the settlement may not be recorded: it becomes part of the next one.
-    pub(super) fn unsettled(&mut self, settlement: Settlement) {
-        for release in &settlement.releases {
+    /// The store call failed, and nothing may be recorded: this becomes part of the next recording.
+    pub(super) fn not_recorded(&mut self, recording: Recording) {
+        for release in &recording.releases {
             if let Some(queue) = self.queues.get_mut(&release.lease) {
                 queue.phase = Phase::None;
             }
         }
-        self.ended.splice(0..0, settlement.records);
+        self.ended.splice(0..0, recording.records);
     }
 
     /// Queues to refill while some of their attempts still run, so that one slow response does not block the rest:
@@ -300,7 +300,7 @@ impl InFlight {
         let (slots, round) = (self.slots, self.rounds);
         let is_due = |(_, queue): &(&Lease, &mut LeasedQueue)| {
             queue.phase == Phase::None
-                && !queue.is_over()
+                && !queue.is_idle()
                 && (queue.overstated || queue.wants_more(all, slots))
         };
         let mut due: Vec<_> = self.queues.iter_mut().filter(is_due).collect();

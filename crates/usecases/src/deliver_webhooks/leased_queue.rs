@@ -84,7 +84,7 @@ impl LeasedQueue {
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.running == 0 && self.phase == Phase::None
     }
 

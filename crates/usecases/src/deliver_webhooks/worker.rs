@@ -20,12 +20,12 @@ enum Step {
     Stop,
     Ended(Start, Sent),
     Claimed(Result<Claimed, StoreError>),
-    Settled(Settlement, Result<(), StoreError>),
+    Recorded(Recording, Result<(), StoreError>),
     Refilled(Vec<Refill>, Result<Vec<Refilled>, StoreError>),
 }
 
 /// The ends of attempts and the releases recorded in one transaction.
-pub(super) struct Settlement {
+pub(super) struct Recording {
     pub(super) records: Vec<AttemptRecord>,
     pub(super) releases: Vec<Release>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Settlement {
 #[derive(Default)]
 struct Calls {
     claim: bool,
-    settlement: bool,
+    recording: bool,
     refill: bool,
 }
 
@@ -74,12 +74,12 @@ impl<'a> Worker<'a> {
         while !self.is_done() {
             self.call_store();
             if let Some(step) = self.steps.next().await {
-                self.take(step);
+                self.handle(step);
             }
-            // Other attempts that have ended by now go into the same settlement.
+            // Other attempts that have ended by now go into the same recording.
             for _ in 0..MAX_BATCH {
                 match self.steps.next().now_or_never() {
-                    Some(Some(step)) => self.take(step),
+                    Some(Some(step)) => self.handle(step),
                     Some(None) | None => break,
                 }
             }
@@ -99,23 +99,23 @@ impl<'a> Worker<'a> {
         if self.is_paused {
             return;
         }
-        self.settle();
+        self.record();
         if self.stopping.is_none() {
             self.claim();
             self.refill();
         }
     }
 
-    fn settle(&mut self) {
-        if self.calls.settlement {
+    fn record(&mut self) {
+        if self.calls.recording {
             return;
         }
-        if let Some(settlement) = self.in_flight.settlement() {
-            self.calls.settlement = true;
+        if let Some(recording) = self.in_flight.next_recording() {
+            self.calls.recording = true;
             let queues = self.dispatch.queues;
             self.begin(async move {
-                let settled = queues.settle(&settlement.records, &settlement.releases).await;
-                Step::Settled(settlement, settled)
+                let recorded = queues.record(&recording.records, &recording.releases).await;
+                Step::Recorded(recording, recorded)
             });
         }
     }
@@ -149,7 +149,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn take(&mut self, step: Step) {
+    fn handle(&mut self, step: Step) {
         match step {
             Step::Signal => {
                 self.is_paused = false;
@@ -162,25 +162,19 @@ impl<'a> Worker<'a> {
             Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
             Step::Claimed(claimed) => {
                 self.calls.claim = false;
-                let Some(Claimed {
-                    queues,
-                    suspended,
-                    more,
-                }) = self.or_pause(claimed)
-                else {
+                let Some(Claimed { queues, more }) = self.or_pause(claimed) else {
                     return;
                 };
                 self.dispatch.observer.claimed(queues.len());
-                // Suspended queues may have hidden others.
-                self.may_claim |= more || suspended > 0;
+                self.may_claim |= more;
                 for queue in queues {
-                    let starts = self.in_flight.take(queue);
+                    let starts = self.in_flight.add(queue);
                     self.start(starts);
                 }
             }
-            Step::Settled(settlement, settled) => {
-                self.calls.settlement = false;
-                self.settled(settlement, settled);
+            Step::Recorded(recording, recorded) => {
+                self.calls.recording = false;
+                self.recorded(recording, recorded);
             }
             Step::Refilled(refills, refilled) => {
                 self.calls.refill = false;
@@ -191,11 +185,11 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn settled(&mut self, settlement: Settlement, settled: Result<(), StoreError>) {
-        if self.or_pause(settled).is_some() {
-            self.may_claim |= self.in_flight.settled(&settlement);
+    fn recorded(&mut self, recording: Recording, recorded: Result<(), StoreError>) {
+        if self.or_pause(recorded).is_some() {
+            self.may_claim |= self.in_flight.recorded(&recording);
         } else {
-            self.in_flight.unsettled(settlement);
+            self.in_flight.not_recorded(recording);
             self.stopping = self.stopping.map(|tries| tries.saturating_sub(1));
         }
     }

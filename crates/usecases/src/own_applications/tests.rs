@@ -42,18 +42,16 @@ impl World {
         }
     }
 
-    fn sent(&self) -> (ActingSeller, SentForm, &dyn Sealer) {
-        (by(), sent_form(), &self.sealer)
-    }
-
     async fn register(&self, client_type: &str) -> Result<(), Failure<Refusal>> {
         let registration = registration(client_type);
-        register(&self.tx, &self.tx, &chance(), self.sent(), registration, now()).await
+        let (tx, sealer) = (&self.tx, &self.sealer);
+        register(tx, tx, &chance(), sent_form(), sealer, registration, now()).await
     }
 
     async fn rotate_secret(&self) -> Result<(), Failure<Refusal>> {
         let id = application().client_id;
-        rotate_secret(&self.tx, &self.tx, &chance(), self.sent(), id).await
+        let (tx, sealer) = (&self.tx, &self.sealer);
+        rotate_secret(tx, tx, &chance(), sent_form(), sealer, id).await
     }
 
     async fn edit(&self) -> Result<(), Failure<Refusal>> {
@@ -85,9 +83,9 @@ impl World {
 async fn only_a_confidential_client_gets_a_secret_and_a_closed_account_nothing() {
     for (client_type, secret) in [("confidential", true), ("public", false)] {
         let tx = World::new(None, true).tx;
-        let of = (by().seller, Registrar::Seller);
         let (chance, registration) = (chance(), registration(client_type));
-        let registered = register_application(&tx, &tx, &chance, of, registration, now());
+        let (owner, by) = (by().seller, Registrar::Seller);
+        let registered = register_application(&tx, &tx, &chance, owner, by, registration, now());
         let registered = registered.await.unwrap();
         assert_eq!(registered.client_secret.is_some(), secret);
         assert_eq!(registered.status, ApplicationStatus::Pending);
@@ -97,12 +95,22 @@ async fn only_a_confidential_client_gets_a_secret_and_a_closed_account_nothing()
         assert_eq!(world.saved.all()[0].secret, world.shown_secret());
         assert_eq!(world.shown_secret().is_some(), secret);
         assert!(!world.sealed.all().is_empty());
-        assert_eq!(world.saved.all()[0].owner, by().seller);
+        assert_eq!(world.saved.all()[0].owner, owner);
         assert_eq!(world.logged.all(), [Action::ApplicationRegistered]);
     }
     let closed = knowing_sellers(MockTransaction::new(), true);
-    let of = (by().seller, Registrar::Seller);
-    let refused = register_application(&closed, &closed, &chance(), of, registration("public"), now()).await;
+    let (owner, registration) = (by().seller, registration("public"));
+    let chance = chance();
+    let refused = register_application(
+        &closed,
+        &closed,
+        &chance,
+        owner,
+        Registrar::Seller,
+        registration,
+        now(),
+    );
+    let refused = refused.await;
     let is_closed = RegistrationRefusal::Account(NotOpen::SellerClosed);
     assert_eq!(refusal(refused), is_closed);
 }

@@ -10,7 +10,7 @@ use crate::{Failure, MockTransaction};
 /// Transactions whose commits end as listed, last first; counts the begun ones.
 #[derive(Default)]
 struct Units {
-    commits: Mutex<Vec<Result<(), CommitError>>>,
+    commits: Mutex<Vec<Result<(), TransactionError>>>,
     begun: AtomicUsize,
 }
 
@@ -31,9 +31,9 @@ type Outcome = Result<u8, Failure<&'static str>>;
 #[tokio::test]
 async fn lost_transactions_are_repeated_three_times_and_unknown_outcomes_never() {
     let done: fn() -> Outcome = || Ok(1);
-    let rolled_back = || Err(CommitError::RolledBack(deadlock()));
-    let unavailable = || Err(CommitError::RolledBack(StoreError::Unavailable("away".into())));
-    let unknown = || Err(CommitError::Unknown(deadlock()));
+    let rolled_back = || Err(TransactionError::Store(deadlock()));
+    let unavailable = || Err(TransactionError::Store(StoreError::Unavailable("away".into())));
+    let unknown = || Err(TransactionError::Unknown(deadlock()));
     let lost = r#"Store(Store(Retryable("deadlock")))"#;
     for (commits, work, begun, expected) in [
         (vec![Ok(()), rolled_back()], done, 2, ""),

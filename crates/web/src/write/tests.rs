@@ -8,7 +8,7 @@ use actix_web::http::Method;
 use async_trait::async_trait;
 use kernel::{
     Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, MockIdempotencyClaims, MockRandomness,
-    StoredResponse,
+    StoredResponse, TransactionError,
 };
 use tokio::runtime::Handle;
 use usecases::{MockTransaction, MockUnitOfWork};
@@ -161,7 +161,7 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
 /// succeeds and the store is unavailable for a lookup.
 #[derive(Default)]
 struct Work {
-    commits: Arc<Mutex<Vec<CommitError>>>,
+    commits: Arc<Mutex<Vec<TransactionError>>>,
     lookups: Mutex<Vec<Result<bool, StoreError>>>,
     steps: Arc<Mutex<Vec<&'static str>>>,
 }
@@ -181,9 +181,9 @@ impl UnitOfWork for Work {
 
 impl Recoverable for Work {
     type Done = ();
-    type Error = UnitOfWorkError;
+    type Error = TransactionError;
 
-    async fn prepare(&self) -> Result<PreparedTransaction<()>, UnitOfWorkError> {
+    async fn prepare(&self) -> Result<PreparedTransaction<()>, TransactionError> {
         self.steps.lock().unwrap().push("prepare");
         Ok((self.begin().await?, ()))
     }
@@ -200,9 +200,9 @@ impl Recoverable for Work {
 
 /// The outcome of the work, its steps, and the seconds it took.
 async fn committed(
-    commits: Vec<CommitError>,
+    commits: Vec<TransactionError>,
     lookups: Vec<Result<bool, StoreError>>,
-) -> (Result<(), UnitOfWorkError>, String, u64) {
+) -> (Result<(), TransactionError>, String, u64) {
     let work = Work {
         commits: Arc::new(Mutex::new(commits)),
         lookups: Mutex::new(lookups),
@@ -217,8 +217,8 @@ async fn committed(
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_is_repeated_only_if_it_certainly_failed() {
-    let lost = || vec![CommitError::Unknown(unavailable())];
-    let rolled_back = |error| vec![CommitError::RolledBack(error)];
+    let lost = || vec![TransactionError::Unknown(unavailable())];
+    let rolled_back = |error| vec![TransactionError::Store(error)];
     for (commits, lookups, is_done, expected) in [
         (vec![], vec![], true, "prepare commit"),
         (
@@ -245,7 +245,7 @@ async fn a_commit_is_repeated_only_if_it_certainly_failed() {
         let (outcome, steps, _) = committed(commits, lookups).await;
         assert_eq!((outcome.is_ok(), steps.as_str()), (is_done, expected));
     }
-    let always_beaten = (0..9).map(|_| CommitError::RolledBack(retryable()));
+    let always_beaten = (0..9).map(|_| TransactionError::Store(retryable()));
     let (outcome, steps, _) = committed(always_beaten.collect(), vec![]).await;
     assert!(outcome.is_err());
     assert_eq!(steps, ["prepare commit"; 4].join(" "));
@@ -253,9 +253,9 @@ async fn a_commit_is_repeated_only_if_it_certainly_failed() {
 
 #[tokio::test(start_paused = true)]
 async fn an_outcome_is_looked_up_for_half_a_minute() {
-    let lost = || vec![CommitError::Unknown(unavailable())];
+    let lost = || vec![TransactionError::Unknown(unavailable())];
     let (outcome, _, took) = committed(lost(), vec![]).await;
-    assert!(matches!(outcome, Err(UnitOfWorkError::Unknown(_))));
+    assert!(matches!(outcome, Err(TransactionError::Unknown(_))));
     assert_eq!(took, 30);
     let mut lookups = vec![Ok(true)];
     lookups.extend((0..20).map(|_| Err(unavailable())));

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use chrono::DateTime;
-use kernel::{OfferId, StoreError};
+use kernel::{OfferId, StoreError, TransactionError};
 use offers::Offer;
 use proptest::prelude::*;
 use tokio::runtime::Handle;
@@ -193,7 +193,7 @@ async fn a_failing_store_ends_the_import_and_keeps_the_written_chunks() {
     let error = importer.finish().await.unwrap_err();
     assert!(matches!(
         error,
-        ImportError::Store(UnitOfWorkError::Store(StoreError::Unavailable(_)))
+        ImportError::Store(TransactionError::Store(StoreError::Unavailable(_)))
     ));
     assert_eq!(store.rows().saved, [5_000]);
 }

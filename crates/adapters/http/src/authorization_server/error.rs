@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderMap, HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
-use kernel::StoreError;
+use kernel::{StoreError, TransactionError};
 use oauth::{GrantRefusal, InvalidClient, ScopeRefused};
 use serde::Serialize;
-use usecases::{Failure, UnitOfWorkError};
+use usecases::Failure;
 use web::deadline::Overdue;
 use web::error::Panicked;
 use web::head::BadHead;
@@ -275,7 +275,7 @@ macro_rules! failures {
 // `Retry-After` is also sent when the outcome stayed unknown: the presented code or token may have been used.
 failures!(
     StoreError,
-    UnitOfWorkError,
+    TransactionError,
     Overdue,
     TaskPanicked,
     Panicked,

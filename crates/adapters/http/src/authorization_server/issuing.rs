@@ -1,6 +1,7 @@
 //! Issues a token pair for a code or a refresh token.
 //!
-//! Refreshes in flight share a statement. A code takes a transaction, and so does a refresh that drops out. Before the statement is sent or
+//! Concurrent refreshes are batched into one statement. A code exchange has its own transaction, and so has a refresh that the batch did
+//! not store. Before the statement is sent or
 //! the COMMIT begins, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client that has
 //! only closed its sending side still waits for the answer. From the COMMIT on, the work runs as a separate task. What may have been stored
 //! when its answer is lost is looked up: a client that got an error would present the same credential again, and that ends its family.
@@ -8,11 +9,11 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use kernel::{CommitError, StoreError};
+use kernel::{StoreError, TransactionError};
 use oauth::{GrantRefusal, ScopeSet};
 use tokio::time::Instant;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair, exchange_code, refresh_tokens};
-use usecases::{Failure, Transaction, UnitOfWorkError, repeat};
+use usecases::{Failure, Transaction, repeat};
 use web::TraceId;
 use web::deadline::Deadline;
 use web::write::{PreparedTransaction, RESOLVE_TIMEOUT, Recoverable, commit_or_resolve, resolve};
@@ -81,12 +82,12 @@ impl Issue {
     /// Rotates a refresh token together with others, or prepares a transaction: for a code, and for what dropped out.
     async fn begin(&self, deadline: Deadline, asked_at: DateTime<Utc>) -> Result<Begun, Refused> {
         if let Presented::RefreshToken(key, client) = self.presented {
-            let rotation = self.pair.rotation((key, client), self.lifetimes(), asked_at);
+            let rotation = self.pair.rotation(key, client, self.lifetimes(), asked_at);
             let rotated = self.public.rotations.rotate(rotation, deadline.remaining());
             match rotated.await {
                 Ok(Some(scopes)) => return Ok(Begun::Rotated(scopes)),
-                Err(CommitError::Unknown(cause)) => return self.look_up(cause).await,
-                Ok(None) | Err(CommitError::RolledBack(_)) => {}
+                Err(TransactionError::Unknown(cause)) => return self.look_up(cause).await,
+                Ok(None) | Err(TransactionError::Store(_)) => {}
             }
         }
         self.prepared(deadline).await.map(Begun::Prepared)
@@ -103,7 +104,7 @@ impl Issue {
         match resolve(Instant::now() + RESOLVE_TIMEOUT, look).await {
             Some((_, Some(scopes))) => Ok(Begun::Rotated(scopes)),
             Some((transaction, None)) => self.granted(transaction).await.map(Begun::Prepared),
-            None => Err(UnitOfWorkError::Unknown(cause).into()),
+            None => Err(TransactionError::Unknown(cause).into()),
         }
     }
 

@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{
     Application, BearerToken, ClientId, CodeExchange, CodeVerifier, Credential, CredentialKind, FamilyId,
-    GrantRefusal, IssuedToken, ScopeSet, TokenKey,
+    GrantRefusal, ScopeSet, TokenKey,
 };
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
@@ -64,8 +64,12 @@ async fn check_and_issue(
 
     let presented = match grant_type {
         GrantType::ClientCredentials => None,
-        GrantType::AuthorizationCode => Some(Presented::code(&parameters, client.client_id)?),
-        GrantType::RefreshToken => Some(Presented::refresh_token(&parameters, client.client_id)?),
+        GrantType::AuthorizationCode => Some(Presented::code(&parameters, credential, client.client_id)?),
+        GrantType::RefreshToken => Some(Presented::refresh_token(
+            &parameters,
+            credential,
+            client.client_id,
+        )?),
     };
     let issued = match presented {
         None => client_credentials(public, &client, &parameters, deadline)
@@ -170,11 +174,10 @@ async fn client_credentials(
     let (tokens, randomness) = (public.client_tokens.as_ref(), public.randomness.as_ref());
     let lifetime = public.settings.access_token_ttl;
     let issuing = issue_client_token(tokens, randomness, grant, lifetime);
-    let IssuedToken { token, scopes } = deadline.run(issuing).await??;
     Ok(Issued {
-        access: token,
+        access: deadline.run(issuing).await??,
         refresh: None,
-        scopes,
+        scopes: grant.scopes,
     })
 }
 
@@ -188,8 +191,12 @@ pub(super) enum Presented {
 
 impl Presented {
     /// Reads an exchange: first checks that all parameters are present, then that the code is well-formed.
-    fn code(parameters: &Parameters, client_id: ClientId) -> Result<Self, OAuthError> {
-        let code = required(parameters, "code")?;
+    fn code(
+        parameters: &Parameters,
+        code: Option<Credential>,
+        client_id: ClientId,
+    ) -> Result<Self, OAuthError> {
+        required(parameters, "code")?;
         let redirect_uri = required(parameters, "redirect_uri")?.to_owned();
         let verifier = required(parameters, "code_verifier")?.to_owned();
         let verifier = CodeVerifier::new(verifier)
@@ -199,19 +206,19 @@ impl Presented {
             redirect_uri,
             verifier,
         };
-        Ok(Self::Code(
-            key(CredentialKind::AuthorizationCode, code)?,
-            presented,
-        ))
+        let code = code.ok_or(GrantRefusal::Unknown)?;
+        Ok(Self::Code(code.key(), presented))
     }
 
     /// Reads a refresh, in the same order.
-    fn refresh_token(parameters: &Parameters, client_id: ClientId) -> Result<Self, OAuthError> {
-        let token = required(parameters, "refresh_token")?;
-        Ok(Self::RefreshToken(
-            key(CredentialKind::RefreshToken, token)?,
-            client_id,
-        ))
+    fn refresh_token(
+        parameters: &Parameters,
+        token: Option<Credential>,
+        client_id: ClientId,
+    ) -> Result<Self, OAuthError> {
+        required(parameters, "refresh_token")?;
+        let token = token.ok_or(GrantRefusal::Unknown)?;
+        Ok(Self::RefreshToken(token.key(), client_id))
     }
 
     /// The family of the credential.
@@ -236,9 +243,4 @@ fn credential(grant_type: GrantType, parameters: &Parameters) -> Option<Credenti
 pub(super) fn required<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, OAuthError> {
     let missing = || OAuthError::invalid_request(format!("Send {name}."));
     parameters.get(name).ok_or_else(missing)
-}
-
-fn key(kind: CredentialKind, text: &str) -> Result<TokenKey, OAuthError> {
-    let credential = Credential::parse(kind, text).ok_or(GrantRefusal::Unknown)?;
-    Ok(credential.key())
 }

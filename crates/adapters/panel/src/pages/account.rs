@@ -41,7 +41,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
     }
     let mut violations = Violations::new();
     let new = NewPassword::new(request.fields.text("new_password"), &request.seller().email);
-    let new = violations.take("new_password", new);
+    let new = violations.check("new_password", new);
     issues.append(&violations, t);
     if new.as_ref().is_some_and(|new| new.reveal() == given) {
         issues.add("new_password", t.passwords.unchanged);
@@ -68,10 +68,15 @@ async fn replace(
     new: &NewPassword,
 ) -> Result<Result<(), account_links::Refusal>, Refusal> {
     let hash = request.panel.passwords.hash(new.reveal()).await?;
-    let input = ((request.acting(), request.session()), compared, hash);
-    let changed = request.change(input, |tx, _, (acting, compared, hash)| {
-        let passwords = (compared, hash.clone());
-        Box::pin(account_links::change_password(tx, *acting, passwords))
+    let input = (request.acting(), request.session(), compared, hash);
+    let changed = request.change(input, |tx, _, (by, session, compared, hash)| {
+        Box::pin(account_links::change_password(
+            tx,
+            *by,
+            *session,
+            compared,
+            hash.clone(),
+        ))
     });
     changed.await
 }

@@ -82,9 +82,11 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refus
 /// POST: replaces the secret, and redirects to the page that shows the new one.
 pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let (form, id) = (request.form()?, request.id()?);
-    let rotated = request.change((request.acting(), form, id), |tx, panel, (by, form, id)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), (*by, *form, panel.sealer.as_ref()));
-        Box::pin(own_applications::rotate_secret(tx, tx, randomness, sent, *id))
+    let rotated = request.change((form, id), |tx, panel, (form, id)| {
+        let (randomness, sealer) = (panel.randomness.as_ref(), panel.sealer.as_ref());
+        Box::pin(own_applications::rotate_secret(
+            tx, tx, randomness, *form, sealer, *id,
+        ))
     });
     match rotated.await? {
         Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::redirect(form),

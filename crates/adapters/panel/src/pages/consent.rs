@@ -6,11 +6,13 @@ use accounts::Seller;
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::StoreError;
-use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet, Viewer};
+use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet};
 use url::Url;
 use usecases::authorize::open_ticket;
-use usecases::consent::{Decided, Outcome, ScreenResponse, decide as decide_consent, show, was_committed};
-use usecases::{ActingSeller, Failure, Transaction, repeat};
+use usecases::consent::{
+    Decided, Outcome, ScreenResponse, SellerDecision, decide as decide_consent, show, was_committed,
+};
+use usecases::{Failure, Transaction, repeat};
 use web::write::{PreparedTransaction, Recoverable, commit_or_resolve};
 
 use super::{ok, see_other, sign_out};
@@ -58,7 +60,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     };
     match (shown, application) {
         (ScreenResponse::Screen(scopes), Some(application)) => {
-            screen(&request, (&ticket, handle), application, scopes).await
+            screen(&request, &ticket, handle, application, scopes).await
         }
         (ScreenResponse::Answered(error), _) => answered(&request, &ticket, &Outcome::Error(error)),
         (ScreenResponse::Screen(_), None) => Err(Refusal::Consent(ConsentRefusal::Unknown)),
@@ -73,14 +75,15 @@ async fn show_screen(
     let input = (ticket.clone(), request.viewer(), application.cloned());
     let shown = request.change(input, |tx, _, (ticket, viewer, application)| {
         let now = tx.now();
-        Box::pin(show(tx, application.as_ref(), (ticket, *viewer), now))
+        Box::pin(show(tx, application.as_ref(), ticket, *viewer, now))
     });
     Ok(shown.await??)
 }
 
 async fn screen(
     request: &SignedInRequest,
-    (ticket, handle): (&ConsentTicket, String),
+    ticket: &ConsentTicket,
+    handle: String,
     application: Application,
     scopes: ScopeSet,
 ) -> Result<HttpResponse, Refusal> {
@@ -116,16 +119,18 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Ref
         "deny" => Decision::Deny,
         _ => return Err(Refusal::Malformed),
     };
-    let decision_work = ConsentDecision {
+    let work = DecisionTransaction {
         panel: Arc::clone(&request.panel),
-        ticket: ticket.clone(),
-        viewer: request.viewer(),
-        decision,
-        by: request.acting(),
+        decision: SellerDecision {
+            ticket: ticket.clone(),
+            viewer: request.viewer(),
+            address: request.client,
+            decision,
+        },
     };
     let running = request.panel.tasks.run(async move {
-        let ready = decision_work.prepare().await?;
-        commit_or_resolve(decision_work.panel.units.as_ref(), &decision_work, ready).await
+        let ready = work.prepare().await?;
+        commit_or_resolve(work.panel.units.as_ref(), &work, ready).await
     });
     match running.await? {
         Ok(made) => answered(&request, &ticket, &made.outcome),
@@ -134,33 +139,26 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Ref
     }
 }
 
-/// The seller, the consent request and the decision.
-struct ConsentDecision {
+/// A decision in its transaction.
+struct DecisionTransaction {
     panel: Arc<Panel>,
-    ticket: ConsentTicket,
-    viewer: Viewer,
-    decision: Decision,
-    by: ActingSeller,
+    decision: SellerDecision,
 }
 
 type Refused = Failure<ConsentRefusal>;
 
-impl ConsentDecision {
+impl DecisionTransaction {
     async fn attempt(&self) -> Result<PreparedTransaction<Decided>, Refused> {
         let transaction = self.panel.units.begin().await?;
         let (tx, randomness) = (transaction.as_ref(), self.panel.randomness.as_ref());
-        let (asked, by) = (
-            (&self.ticket, self.viewer),
-            (self.by, self.panel.settings.code_ttl),
-        );
-        let made = decide_consent((tx, tx, tx), randomness, asked, self.decision, by, tx.now());
-        let made = made.await?;
+        let code_ttl = self.panel.settings.code_ttl;
+        let made = decide_consent(tx, tx, tx, randomness, &self.decision, code_ttl, tx.now()).await?;
         Ok((transaction, made))
     }
 }
 
 /// If the answer to the COMMIT is lost, the rows decide: the browser gets a code if and only if it was stored.
-impl Recoverable for ConsentDecision {
+impl Recoverable for DecisionTransaction {
     type Done = Decided;
     type Error = Refused;
 
@@ -173,7 +171,7 @@ impl Recoverable for ConsentDecision {
         transaction: &dyn Transaction,
         decided: &Decided,
     ) -> Result<bool, StoreError> {
-        was_committed(transaction, (&self.ticket, self.viewer), decided).await
+        was_committed(transaction, &self.decision.ticket, self.decision.viewer, decided).await
     }
 }
 

@@ -7,7 +7,7 @@ use usecases::redeliver::{self, Refusal as Refused};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 use webhooks::{
-    Attempted, DeliveryFilter, DeliveryId, DeliveryState, MOST_ATTEMPTS, Outcome, SellerDelivery,
+    Attempted, DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery,
     SellerSubscription, SubscriptionId,
 };
 
@@ -89,7 +89,7 @@ impl Page {
     }
 
     fn attempts(&self, state: &DeliveryState) -> String {
-        (self.frame.t.deliveries.attempts_text)(state.attempt(), MOST_ATTEMPTS)
+        (self.frame.t.deliveries.attempts_text)(state.attempt(), MAX_ATTEMPTS)
     }
 }
 
@@ -98,34 +98,29 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
     let delivery: DeliveryId = request.id()?;
     let subscription = request.fields.get("subscription");
     let which = (subscription.parse().map_err(|_| Refusal::NotFound)?, delivery);
-    let input = ((request.acting(), request.form()?), which);
-    let queued = request.change(input, |tx, panel, (sent, which)| {
+    let queued = request.change((request.form()?, which), |tx, panel, (form, which)| {
         let (randomness, now) = (panel.randomness.as_ref(), tx.now());
-        Box::pin(redeliver::deliver_again(tx, tx, randomness, *sent, *which, now))
+        Box::pin(redeliver::deliver_again(tx, tx, randomness, *form, *which, now))
     });
-    answered(&request, queued.await?, ("redelivered", "too-many-redeliveries"))
+    answered(&request, queued.await?, "redelivered", "too-many-redeliveries")
 }
 
 /// POST: queues a test event.
 pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let subscription: SubscriptionId = request.id()?;
-    let input = ((request.acting(), request.form()?), subscription);
-    let queued = request.change(input, |tx, panel, (sent, which)| {
+    let queued = request.change((request.form()?, subscription), |tx, panel, (form, which)| {
         let (randomness, now) = (panel.randomness.as_ref(), tx.now());
-        Box::pin(redeliver::send_test_event(tx, tx, randomness, *sent, *which, now))
+        Box::pin(redeliver::send_test_event(tx, tx, randomness, *form, *which, now))
     });
-    answered(
-        &request,
-        queued.await?,
-        ("test-event-sent", "too-many-test-events"),
-    )
+    answered(&request, queued.await?, "test-event-sent", "too-many-test-events")
 }
 
 /// Redirects to the page with the same filter. A repeated form gets the notice of the first time.
 fn answered(
     request: &SignedInRequest,
     queued: Result<DeliveryId, Refused>,
-    (sent, too_many): (&str, &str),
+    sent: &str,
+    too_many: &str,
 ) -> Result<HttpResponse, Refusal> {
     let word = match queued {
         Ok(_) | Err(Refused::Form(NumberUsed::BySame)) => sent,

@@ -51,11 +51,22 @@ pub(crate) async fn accept_reset(request: PageRequest) -> Result<HttpResponse, R
 
 pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse, Refusal> {
     let secret = BrowserSecret::from_random(&request.panel.randomness.secret());
-    let sessions = (secret.hash(), Some(request.browser.hash()));
-    let input = (hash(&request), sessions, request.client);
-    let entered = request.change(input, |tx, _, (link, sessions, address)| {
+    let input = (
+        hash(&request),
+        secret.hash(),
+        request.browser.hash(),
+        request.client,
+    );
+    let entered = request.change(input, |tx, _, (link, session, earlier, address)| {
         let now = tx.now();
-        Box::pin(sign_in_by_link(tx, *link, *sessions, *address, now))
+        Box::pin(sign_in_by_link(
+            tx,
+            *link,
+            *session,
+            Some(*earlier),
+            *address,
+            now,
+        ))
     });
     entered.await?.map_err(|_| Refusal::DeadLink)?;
     redirect_signed_in(&request, &secret, &Next::default())
@@ -70,14 +81,14 @@ async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refus
     let seller = unexpired(&request, kind).await?;
     let mut violations = Violations::new();
     let password = NewPassword::new(request.fields.text("password"), &seller.email);
-    let Some(password) = violations.take("password", password) else {
+    let Some(password) = violations.check("password", password) else {
         let issues = Issues::of(&violations, request.texts());
         return render(&request, kind, seller, issues);
     };
     let password = request.panel.passwords.hash(password.reveal()).await?;
-    let input = ((hash(&request), kind), password, request.client);
-    let set = request.change(input, |tx, _, (link, password, address)| {
-        Box::pin(set_password(tx, *link, password.clone(), *address))
+    let input = (hash(&request), kind, password, request.client);
+    let set = request.change(input, |tx, _, (link, kind, password, address)| {
+        Box::pin(set_password(tx, *link, *kind, password.clone(), *address))
     });
     set.await?.map_err(|_| Refusal::DeadLink)?;
     done("password-set", "/panel/sign-in")

@@ -28,8 +28,8 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     if request.head {
         return Err(Refusal::ShownBefore);
     }
-    let kept = request.store((request.session(), form), |tx, panel, under| {
-        Box::pin(take(tx, panel.sealer.as_ref(), *under))
+    let kept = request.store((request.session(), form), |tx, panel, (session, form)| {
+        Box::pin(take(tx, panel.sealer.as_ref(), *session, *form))
     });
     let t = &request.texts().once;
     let application = |title, id: Uuid, secret| {

@@ -51,16 +51,14 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Ref
         Ok(registration) => registration,
         Err(violations) => return render(&request, raw, form.number, Issues::of(&violations, t)),
     };
-    let input = (request.acting(), form, registration);
-    let registered = request.change(input, |tx, panel, (by, form, registration)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), (*by, *form, panel.sealer.as_ref()));
-        let registration = registration.clone();
+    let registered = request.change((form, registration), |tx, panel, (form, registration)| {
         Box::pin(own_applications::register(
             tx,
             tx,
-            randomness,
-            sent,
-            registration,
+            panel.randomness.as_ref(),
+            *form,
+            panel.sealer.as_ref(),
+            registration.clone(),
             tx.now(),
         ))
     });

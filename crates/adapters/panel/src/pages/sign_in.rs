@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use accounts::{PasswordHash, Seller};
+use accounts::PasswordHash;
 use actix_web::HttpResponse;
 use askama::Template;
 use kernel::SellerId;
 use oauth::BrowserSecret;
 use usecases::authorize::open_ticket;
 use usecases::sign_in::{
-    AttemptDelay, NewSession, PasswordCheck, check_password, count_attempt, is_current_password,
-    log_failed_sign_in, open_session,
+    AttemptDelay, NewSession, PasswordCheck, check_password, count_attempt, log_failed_sign_in, open_session,
 };
 use web::meters;
 
@@ -49,7 +48,7 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal
     let checked = check_password(accounts, passwords, &email, request.fields.get("password")).await?;
     let issues = Issues::one("password", request.texts().sign_in.wrong);
     match checked {
-        PasswordCheck::Right(seller, hash) => match start_session(&request, &seller, &hash).await? {
+        PasswordCheck::Right(seller, hash) => match start_session(&request, seller, hash).await? {
             Some(secret) => redirect_signed_in(&request, &secret, &next),
             None => render(&request, next, email, issues),
         },
@@ -66,7 +65,7 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal
 /// Counts an attempt to sign in or to change a password, and delays it if required.
 pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result<(), Refusal> {
     let limits = request.panel.settings.attempts;
-    let delay = count_attempt(request.panel.rates.as_ref(), (request.client, email), limits).await?;
+    let delay = count_attempt(request.panel.rates.as_ref(), request.client, email, limits).await?;
     let (decision, waited) = match delay {
         AttemptDelay::Refused(quota) => ("refused", Err(Refusal::TooMany(quota))),
         AttemptDelay::After(Duration::ZERO) => ("admitted", Ok(Duration::ZERO)),
@@ -83,27 +82,20 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result
 /// Opens a session under a new secret. `None` if the account was closed or its password changed in the meantime.
 async fn start_session(
     request: &PageRequest,
-    seller: &Seller,
-    compared: &PasswordHash,
+    seller: SellerId,
+    compared: PasswordHash,
 ) -> Result<Option<BrowserSecret>, Refusal> {
     let secret = BrowserSecret::from_random(&request.panel.randomness.secret());
     let new = NewSession {
-        by: request.acting_for(seller.id),
+        by: request.acting_for(seller),
         session: secret.hash(),
         earlier: Some(request.browser.hash()),
     };
-    let opened = request.change(new, |tx, _, new| {
+    let opened = request.store((new, compared), |tx, _, (new, compared)| {
         let now = tx.now();
-        Box::pin(open_session(tx, *new, now))
+        Box::pin(open_session(tx, *new, compared, now))
     });
-    if opened.await?.is_err() {
-        return Ok(None);
-    }
-    if is_current_password(request.panel.panel.as_ref(), seller.id, compared).await? {
-        return Ok(Some(secret));
-    }
-    let ended = request.store(secret.hash(), |tx, _, session| tx.end_session(*session));
-    ended.await.map(|()| None)
+    Ok(opened.await?.then_some(secret))
 }
 
 /// Gives the browser its new secret and redirects to the next page.

@@ -44,15 +44,15 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refu
         scopes: request.fields.scopes(),
         expires_at,
     };
-    let input = (request.acting(), form, token);
-    let making = request.change(input, |tx, panel, (by, form, token)| {
-        let (randomness, sent) = (panel.randomness.as_ref(), (*by, *form, panel.sealer.as_ref()));
-        let token = token.clone();
+    let making = request.change((form, token), |tx, panel, (form, token)| {
         Box::pin(personal_tokens::issue_in_panel(
-            (tx, tx, tx),
-            randomness,
-            sent,
-            token,
+            tx,
+            tx,
+            tx,
+            panel.randomness.as_ref(),
+            *form,
+            panel.sealer.as_ref(),
+            token.clone(),
             tx.now(),
         ))
     });

@@ -196,7 +196,7 @@ impl From<AnswerTimeout> for StoreError {
 }
 
 /// Waits for a response for at most `limit`: a server that does not respond does not enforce its statement timeout either.
-pub(crate) async fn within<T>(
+pub(crate) async fn with_timeout<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {

@@ -12,9 +12,9 @@ use diesel_async::{
 use futures_util::future::BoxFuture;
 use kernel::StoreError;
 
-use super::error::{ends_connection, pool_error, store_error, within};
+use super::error::{ends_connection, pool_error, store_error, with_timeout};
 use crate::{
-    ANSWER_WITHIN,
+    ANSWER_TIMEOUT,
     observe::{PoolWaits, StatementTimes},
     sql::Returns,
     unit_of_work::Leased,
@@ -69,11 +69,11 @@ impl Autocommit {
     where
         F: Future<Output = QueryResult<T>>,
     {
-        within(ANSWER_WITHIN, async {
+        with_timeout(ANSWER_TIMEOUT, async {
             let leased = Arc::new(Leased::new(
-                self.waits.take(self.pool.get()).await.map_err(pool_error)?,
+                self.waits.measure(self.pool.get()).await.map_err(pool_error)?,
             ));
-            let answer = self.times.take(statement(Arc::clone(&leased))).await;
+            let answer = self.times.measure(statement(Arc::clone(&leased))).await;
             let is_usable = !answer.as_ref().is_err_and(ends_connection);
             if is_usable && let Some(leased) = Arc::into_inner(leased) {
                 leased.return_to_pool();

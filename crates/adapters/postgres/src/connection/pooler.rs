@@ -7,8 +7,8 @@ use kernel::StoreError;
 use tokio::{sync::Mutex, time::timeout};
 use tokio_postgres::{Client, Error, SimpleQueryMessage, error::SqlState};
 
-use super::{Connector, error::within};
-use crate::ANSWER_WITHIN;
+use super::{Connector, error::with_timeout};
+use crate::ANSWER_TIMEOUT;
 
 /// How long the check waits for a second server connection; a pooler with a single one provides none.
 const SECOND_CONNECTION_TIMEOUT: Duration = Duration::from_millis(500);
@@ -27,7 +27,7 @@ impl Pooler {
         &self,
         connector: &Connector,
     ) -> Result<bool, StoreError> {
-        let check = within(ANSWER_WITHIN, async {
+        let check = with_timeout(ANSWER_TIMEOUT, async {
             let mut is_proven = self.is_proven.lock().await;
             if !*is_proven {
                 let (preparing, blocking) = (connector.open_bare().await?, connector.open_bare().await?);

@@ -9,15 +9,15 @@ use kernel::StoreError;
 use tokio::sync::Mutex;
 
 use super::{
-    Connector, Link,
+    Connector, OpenConnection,
     error::{AnswerTimeout, ends_connection, store_error},
 };
-use crate::{ANSWER_WITHIN, observe::StatementTimes, sql::Returns};
+use crate::{ANSWER_TIMEOUT, observe::StatementTimes, sql::Returns};
 
 /// A connection on which several callers pipeline reads and single statements, never a transaction.
 pub(crate) struct SharedConnection {
     connector: Arc<Connector>,
-    link: Mutex<Option<Arc<Link>>>,
+    link: Mutex<Option<Arc<OpenConnection>>>,
     times: StatementTimes,
 }
 
@@ -32,16 +32,19 @@ impl SharedConnection {
     }
 
     /// Runs one statement with the timeout of a read, including the time to open the connection.
-    pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Link>) -> F) -> Result<T, StoreError>
+    pub(crate) async fn ask<T, F>(
+        &self,
+        statement: impl FnOnce(Arc<OpenConnection>) -> F,
+    ) -> Result<T, StoreError>
     where
         F: Future<Output = QueryResult<T>>,
     {
-        let end = tokio::time::Instant::now() + ANSWER_WITHIN;
-        let timed_out = |_| StoreError::from(AnswerTimeout(ANSWER_WITHIN));
+        let end = tokio::time::Instant::now() + ANSWER_TIMEOUT;
+        let timed_out = |_| StoreError::from(AnswerTimeout(ANSWER_TIMEOUT));
         let link = tokio::time::timeout_at(end, self.link())
             .await
             .map_err(timed_out)??;
-        let answer = self.times.take(statement(Arc::clone(&link)));
+        let answer = self.times.measure(statement(Arc::clone(&link)));
         match tokio::time::timeout_at(end, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
@@ -65,7 +68,7 @@ impl SharedConnection {
         Box::pin(self.ask(|link| async move { statement.get_results(&mut link.connection()).await }))
     }
 
-    async fn link(&self) -> Result<Arc<Link>, StoreError> {
+    async fn link(&self) -> Result<Arc<OpenConnection>, StoreError> {
         let mut current = self.link.lock().await;
         if let Some(link) = current.as_ref().filter(|link| link.is_open()) {
             return Ok(Arc::clone(link));
@@ -77,7 +80,7 @@ impl SharedConnection {
 
     /// The connection does not respond, or no longer leads to the primary: new callers get another one. Callers still
     /// waiting on it keep it until they time out.
-    async fn discard(&self, dead: &Arc<Link>) {
+    async fn discard(&self, dead: &Arc<OpenConnection>) {
         let mut current = self.link.lock().await;
         if current.as_ref().is_some_and(|link| Arc::ptr_eq(link, dead)) {
             *current = None;

@@ -119,16 +119,16 @@ impl TlsParameters {
             Mode::Require => self.root_certificates.is_some(),
             Mode::VerifyCa | Mode::VerifyFull => true,
         };
-        let judge = if checked {
-            let judge =
+        let webpki = if checked {
+            let webpki =
                 WebPkiServerVerifier::builder_with_provider(Arc::new(self.roots()?), Arc::clone(provider));
-            let judge = judge.build();
-            Some(judge.map_err(|error| DatabaseUrlError::Tls(error.to_string()))?)
+            let webpki = webpki.build();
+            Some(webpki.map_err(|error| DatabaseUrlError::Tls(error.to_string()))?)
         } else {
             None
         };
         Ok(Arc::new(Verifier {
-            judge,
+            webpki,
             any_name: self.mode != Mode::VerifyFull,
             provider: Arc::clone(provider),
         }))
@@ -230,7 +230,7 @@ fn public_key(certificate: &CertificateDer<'_>) -> Result<SubjectPublicKeyInfoDe
 struct Verifier {
     /// Verifies the certificate's chain. None accepts every certificate (`prefer` and `require`), which protects
     /// against eavesdropping only.
-    judge: Option<Arc<WebPkiServerVerifier>>,
+    webpki: Option<Arc<WebPkiServerVerifier>>,
     /// Whether the host name is ignored (`verify-ca`).
     any_name: bool,
     provider: Arc<CryptoProvider>,
@@ -245,15 +245,15 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(judge) = &self.judge else {
+        let Some(webpki) = &self.webpki else {
             return Ok(ServerCertVerified::assertion());
         };
-        match judge.verify_server_cert(certificate, between, name, ocsp, now) {
+        match webpki.verify_server_cert(certificate, between, name, ocsp, now) {
             // Names are checked last: a certificate with another name has a valid chain.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.any_name => Ok(ServerCertVerified::assertion()),
-            judged => judged,
+            verified => verified,
         }
     }
 
@@ -277,7 +277,7 @@ impl ServerCertVerifier for Verifier {
         match verify_tls13_signature(message, certificate, signature, known) {
             // Citus's nodes make certificates of X.509 version 1, which webpki does not read. Where nothing else of it is
             // verified, the key suffices.
-            Err(rustls::Error::InvalidCertificate(_)) if self.judge.is_none() => {
+            Err(rustls::Error::InvalidCertificate(_)) if self.webpki.is_none() => {
                 let key = public_key(certificate)?;
                 verify_tls13_signature_with_raw_key(message, &key, signature, known)
             }

@@ -88,11 +88,11 @@ async fn issue_many(tokens: &[NewClientToken], mut connection: &AsyncPgConnectio
 }
 
 /// Issues client tokens: all in flight on one server thread in one statement.
-pub(crate) struct IssuedTokens(Batcher<Issues>);
+pub(crate) struct IssuedTokens(Batcher<IssueBatch>);
 
 impl IssuedTokens {
     pub(crate) fn new(connector: &Arc<Connector>) -> Self {
-        Self(Batcher::new(Issues, Arc::clone(connector)))
+        Self(Batcher::new(IssueBatch, Arc::clone(connector)))
     }
 }
 
@@ -104,10 +104,10 @@ impl ClientTokens for IssuedTokens {
 }
 
 /// A batch of tokens of any applications.
-pub(crate) struct Issues;
+pub(crate) struct IssueBatch;
 
 #[async_trait]
-impl BatchQuery for Issues {
+impl BatchQuery for IssueBatch {
     const NAME: &'static str = "client_tokens";
     type Question = NewClientToken;
     type Answer = bool;

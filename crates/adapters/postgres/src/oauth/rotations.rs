@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{CommitError, StoreError};
+use kernel::{StoreError, TransactionError};
 use oauth::{Rotation, Rotations, ScopeSet, UnknownScope};
 
 use crate::{
@@ -34,7 +34,11 @@ impl BatchedRotations {
 
 #[async_trait]
 impl Rotations for BatchedRotations {
-    async fn rotate(&self, rotation: Rotation, time_left: Duration) -> Result<Option<ScopeSet>, CommitError> {
+    async fn rotate(
+        &self,
+        rotation: Rotation,
+        time_left: Duration,
+    ) -> Result<Option<ScopeSet>, TransactionError> {
         self.0.send_once(rotation, time_left).await
     }
 }
@@ -44,7 +48,7 @@ struct Refreshes;
 #[async_trait]
 impl BatchQuery for Refreshes {
     const NAME: &'static str = "rotations";
-    const MOST: usize = 64;
+    const MAX_MEMBERS: usize = 64;
     type Question = Withdrawable<Rotation>;
     type Answer = Option<ScopeSet>;
 

@@ -7,7 +7,7 @@ use changes::ChangeItem;
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Claim, Claimed, CommitError, KeySpace, OfferId, SellerId, StoreError, StoredResponse};
+use kernel::{Claim, Claimed, KeySpace, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
 use offers::{Offer, OfferChanges, OfferToChange, OptimisticChange, Stock};
 use tokio::sync::Semaphore;
 use usecases::Announcement;
@@ -79,10 +79,10 @@ impl OfferChanges for BatchedChanges {
         claim: &Claim,
         answer: &StoredResponse,
         time_left: Duration,
-    ) -> Result<bool, CommitError> {
-        let full = |_| CommitError::RolledBack(StoreError::Unavailable("too many changes wait".into()));
+    ) -> Result<bool, TransactionError> {
+        let full = |_| TransactionError::Store(StoreError::Unavailable("too many changes wait".into()));
         let _place = self.waiting.try_acquire().map_err(full)?;
-        let member = Member::new(change, claim, answer, &self.sealing).map_err(CommitError::RolledBack)?;
+        let member = Member::new(change, claim, answer, &self.sealing).map_err(TransactionError::Store)?;
         let Some(member) = member else { return Ok(false) };
         self.batches.send_once(member, time_left).await
     }
@@ -165,7 +165,7 @@ struct Saves;
 #[async_trait]
 impl BatchQuery for Saves {
     const NAME: &'static str = "offer_changes";
-    const MOST: usize = 64;
+    const MAX_MEMBERS: usize = 64;
     type Question = Withdrawable<Member>;
     type Answer = bool;
 

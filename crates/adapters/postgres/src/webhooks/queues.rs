@@ -15,7 +15,7 @@ use webhooks::{
     Release, SubscriptionId, SubscriptionQueue, SubscriptionQueues,
 };
 
-use super::{queue_state, settle::Settlement};
+use super::{queue_state, recording::Recording};
 use crate::{
     connection::pool::Autocommit,
     sealing::Sealing,
@@ -77,7 +77,7 @@ fn due(row: Option<DueRow>) -> Vec<Due> {
 
 row! {
     /// A queue with one or none of its deliveries.
-    struct ClaimRow {
+    struct QueueRow {
         seller_id: Uuid,
         id: Uuid,
         client_id: Uuid,
@@ -134,7 +134,7 @@ impl SubscriptionQueues for StoredQueues {
         let (attempts, failing_attempts) =
             (i32::from(capacity.attempts), i32::from(capacity.failing_attempts));
         let under_way = &capacity.under_way;
-        let claim = sql!(ClaimRow:
+        let claim = sql!(QueueRow:
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
              healthy as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
                  wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and not failing \
@@ -185,15 +185,10 @@ impl SubscriptionQueues for StoredQueues {
         let rows = self.statements.rows(claim).await?;
         let more = rows.iter().any(|row| row.more);
         let (live, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.state == "live");
-        let suspended = if others.is_empty() {
-            0
-        } else {
-            self.suspend(&others).await
-        };
+        let is_asleep = !others.is_empty() && self.suspend(&others).await;
         Ok(Claimed {
             queues: self.queues(fence, live),
-            suspended,
-            more,
+            more: more || is_asleep,
         })
     }
 
@@ -238,13 +233,13 @@ impl SubscriptionQueues for StoredQueues {
         Ok(filled)
     }
 
-    async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError> {
-        if records.is_empty() && released.is_empty() {
+    async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError> {
+        if records.is_empty() && releases.is_empty() {
             return Ok(());
         }
-        let settlement = Settlement::new(records, released)?;
+        let recording = Recording::new(records, releases)?;
         self.statements
-            .ask(|leased| async move { Box::pin(settlement.send(leased.connection())).await })
+            .ask(|leased| async move { Box::pin(recording.send(leased.connection())).await })
             .await
     }
 
@@ -274,12 +269,12 @@ impl StoredQueues {
     }
 
     /// Puts queues of suspended applications to sleep until reinstatement wakes them, and stops deliveries of ended subscriptions, a
-    /// limited number at a time. Returns how many queues. A failure here is retried by the next claim, since the queues stay due.
+    /// limited number at a time. Returns whether there were any. A failure here is retried by the next claim, since the queues stay due.
     ///
     /// A queue is put to sleep under a lock on its application: one that is being reinstated is skipped, and one already reinstated is no
     /// longer suspended. Other awake, unleased queues of the same applications are put to sleep too, so that few claims meet them, however
     /// many there are. Locked rows are skipped and examined the next time.
-    async fn suspend(&self, rows: &[ClaimRow]) -> usize {
+    async fn suspend(&self, rows: &[QueueRow]) -> bool {
         let suspend = sql!((Uuid, Uuid):
             "with clock as materialized (select api_now() as at), \
              locked as materialized (select s.seller_id, s.id, s.client_id, s.active, s.connection_generation \
@@ -307,16 +302,16 @@ impl StoredQueues {
                returning s.seller_id, s.id) \
              select * from asleep union all select * from ended"));
         match self.statements.rows(suspend).await {
-            Ok(queues) => queues.len(),
+            Ok(queues) => !queues.is_empty(),
             Err(error) => {
                 tracing::warn!(error = %error, "delivery queues that may not be worked on could not be suspended");
-                0
+                false
             }
         }
     }
 
     /// Rows of one queue are adjacent. A queue whose URL or secret is unreadable is logged and left until its lease expires.
-    fn queues(&self, fence: Uuid, rows: Vec<ClaimRow>) -> Vec<SubscriptionQueue> {
+    fn queues(&self, fence: Uuid, rows: Vec<QueueRow>) -> Vec<SubscriptionQueue> {
         let mut queues = Vec::<SubscriptionQueue>::new();
         let mut unreadable = None;
         for row in rows {
@@ -341,7 +336,7 @@ impl StoredQueues {
         queues
     }
 
-    fn queue(&self, lease: Lease, row: &ClaimRow) -> Result<SubscriptionQueue, StoreError> {
+    fn queue(&self, lease: Lease, row: &QueueRow) -> Result<SubscriptionQueue, StoreError> {
         let QueueKey { seller, subscription } = lease.queue;
         Ok(SubscriptionQueue {
             lease,

@@ -9,11 +9,11 @@ use kernel::SellerId;
 use oauth::{Limiter, Subject};
 use offers::Decision;
 use orders::OrderRef;
-use usecases::{Failure, settle_order, settle_order::Settlement, ship_order};
+use usecases::{Failure, ship_order, transition_order, transition_order::Transition};
 
 use crate::support::{
-    Fixture, ModerateOffer, PlaceOrder, ReportShipment, SettleOrder, changed, id, instant, offer, request,
-    transact,
+    Fixture, ModerateOffer, PlaceOrder, ReportShipment, TransitionOrder, changed, id, instant, offer,
+    request, transact,
 };
 
 /// The number of deadlocks that the database has counted.
@@ -26,14 +26,14 @@ async fn deadlocks(fixture: &Fixture) -> i64 {
 /// One writer's operation on an order; refusals are allowed.
 async fn change_order(busy: &adapter_postgres::Database, order: &OrderRef, owner: SellerId, n: usize) {
     let units = busy.units();
-    let settle = async |step| match transact(&*units, &SettleOrder(order.clone(), step)).await {
-        Ok(_) | Err(Failure::Refused(settle_order::Refusal::Impossible(_))) => {}
+    let transition = async |step| match transact(&*units, &TransitionOrder(order.clone(), step)).await {
+        Ok(_) | Err(Failure::Refused(transition_order::Refusal::Impossible(_))) => {}
         Err(error) => panic!("{error:?}"),
     };
     match n % 4 {
-        0 => settle(Settlement::Pay).await,
-        1 => settle(Settlement::Cancel).await,
-        2 => settle(Settlement::Deliver).await,
+        0 => transition(Transition::Pay).await,
+        1 => transition(Transition::Cancel).await,
+        2 => transition(Transition::Deliver).await,
         _ => match transact(&*units, &ReportShipment(owner, order.clone())).await {
             Ok(_) | Err(Failure::Refused(ship_order::Refusal::Impossible { .. })) => {}
             Err(error) => panic!("{error:?}"),

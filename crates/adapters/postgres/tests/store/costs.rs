@@ -7,13 +7,13 @@ use kernel::{Keyset, PageSize, SellerId};
 use oauth::{ApplicationFilter, ApplicationStatus, NewClientToken};
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
-use usecases::settle_order::Settlement;
+use usecases::transition_order::Transition;
 use webhooks::{Capacity, QueueKey, SubscriptionQueue};
 
 use crate::feed::follow;
 use crate::support::{
-    CAPACITY, Fixture, LEASE, Parties, PlaceOrder, ReportShipment, SetStock, SettleOrder, again, all_ended,
-    answer, claim, grant, hash, id, ids, more, queue_one, release, request, transact,
+    CAPACITY, Fixture, LEASE, Parties, PlaceOrder, ReportShipment, SetStock, TransitionOrder, again,
+    all_ended, answer, claim, grant, hash, id, ids, more, queue_one, release, request, transact,
 };
 
 impl Fixture {
@@ -137,7 +137,7 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         let offer = database.offer_reader().offer(seller, deep.into()).await;
         let by_id = OrderRef::Id(deep.into());
         let order = database.order_reader().order(seller, &by_id).await.unwrap();
-        let by_number = OrderRef::parse("N-30000-0").unwrap();
+        let by_number = "N-30000-0".parse::<OrderRef>().unwrap();
         assert_eq!(
             database.order_reader().order(seller, &by_number).await.unwrap(),
             order
@@ -177,7 +177,7 @@ async fn writes_and_the_feed_scan_no_table() {
             .await
             .unwrap();
         let order = OrderRef::Id(placed.id);
-        transact(&*units, &SettleOrder(order.clone(), Settlement::Pay))
+        transact(&*units, &TransitionOrder(order.clone(), Transition::Pay))
             .await
             .unwrap();
         transact(&*units, &ReportShipment(seller, order)).await.unwrap();
@@ -279,7 +279,7 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
     }
 }
 
-/// Claims, refills, settles the deliveries, and releases the queues.
+/// Claims, refills, records the ends, and releases the queues.
 /// 20 000 tokens of the family that each begins with.
 const MANY_TOKENS: &str = "
     insert into families (id, seller_id, client_id, kind, scopes)
@@ -328,7 +328,7 @@ async fn poll(database: &Database, capacity: Capacity, active: Option<QueueKey>)
     let end = |queue: &SubscriptionQueue| all_ended(queue, if mine(queue) { 200 } else { 500 });
     let ends: Vec<_> = claimed.iter().flat_map(end).collect();
     let back: Vec<_> = claimed.iter().map(|queue| release(queue.lease)).collect();
-    queues.settle(&ends, &back).await.unwrap();
+    queues.record(&ends, &back).await.unwrap();
 }
 
 async fn enqueue(database: &Database, queue: QueueKey) {

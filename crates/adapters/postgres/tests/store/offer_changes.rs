@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
-use kernel::{Claim, Claimed, CommitError, Money, OfferId, SellerId, StoreError};
+use kernel::{Claim, Claimed, Money, OfferId, SellerId, StoreError, TransactionError};
 use offers::{OfferChanges, OfferPatch, OptimisticChange, Stock};
 use usecases::change_offer::decide_patch;
 
@@ -73,7 +73,7 @@ const LONG: Duration = Duration::from_mins(1);
 async fn save(
     changes: &Arc<dyn OfferChanges>,
     decided: Vec<(&Patch, OptimisticChange)>,
-) -> Vec<Result<bool, CommitError>> {
+) -> Vec<Result<bool, TransactionError>> {
     let saving = decided
         .into_iter()
         .map(async |(patch, change)| changes.save(change, &patch.claim, &answer("saved"), LONG).await);
@@ -186,8 +186,8 @@ async fn a_batch_that_the_server_rejects_or_that_waits_for_a_key_changes_nothing
     assert_eq!(fine.stock(&fixture).await, 3);
 }
 
-fn is_unavailable(outcome: &Result<bool, CommitError>) -> bool {
-    matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_))))
+fn is_unavailable(outcome: &Result<bool, TransactionError>) -> bool {
+    matches!(outcome, Err(TransactionError::Store(StoreError::Unavailable(_))))
 }
 
 #[tokio::test]
@@ -261,7 +261,10 @@ async fn a_lost_answer_is_unknown_and_an_unsent_change_is_not() {
     let outcome = changes
         .save(change.clone(), &patch.claim, &answer("saved"), LONG)
         .await;
-    assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(TransactionError::Unknown(_))),
+        "{outcome:?}"
+    );
     let found = fixture.database.claims().outcome(&patch.claim).await;
     assert_eq!(found.unwrap(), None);
     let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1));

@@ -231,7 +231,7 @@ async fn a_refill_extends_the_lease_and_gives_out_nothing_twice() {
     let claimed = fixture.claim_one().await;
     assert_eq!(ids(&claimed), queued[..16]);
     fixture
-        .settle(&[ended(claimed.lease, &claimed.deliveries[3], 200)], &[])
+        .record(&[ended(claimed.lease, &claimed.deliveries[3], 200)], &[])
         .await;
     let running = [&queued[..3], &queued[4..16]].concat();
     clock.advance(TimeDelta::seconds(25)).await;
@@ -282,7 +282,7 @@ async fn several_queues_are_refilled_together_within_the_limit_of_retries() {
     let expected = [(idle, vec![]), (one, first), (two, second[..1].to_vec())];
     assert_eq!(refilled.collect::<Vec<_>>(), expected);
     for queue in &claimed {
-        fixture.settle(&[], &[release(queue.lease)]).await;
+        fixture.record(&[], &[release(queue.lease)]).await;
     }
     fixture.tamper("delete from deliveries").await;
 

@@ -92,18 +92,18 @@ async fn a_queue_released_before_or_while_deliveries_are_committed_does_not_slee
 async fn a_queue_being_released_while_deliveries_are_queued_is_woken() {
     let fixture = Fixture::new().await;
     let (queue, offer, _leased) = leased_queue(&fixture).await;
-    // The rows that a settlement locks first, and holds until its second statement.
+    // The rows that a recording locks first, and holds until its second statement.
     let mut owner = fixture.test_database.connect().await;
-    let settlement = owner.transaction().await.unwrap();
-    settlement
+    let recording = owner.transaction().await.unwrap();
+    recording
         .execute("select from subscriptions for update", &[])
         .await
         .unwrap();
     let fan_out = async { open_fan_out(&fixture, queue, offer).await.commit().await.unwrap() };
     let release = async {
         let sleep = "update subscriptions set leased = false, fence = null, wake_at = null";
-        settlement.execute(sleep, &[]).await.unwrap();
-        settlement.commit().await.unwrap();
+        recording.execute(sleep, &[]).await.unwrap();
+        recording.commit().await.unwrap();
     };
     run_after_unlock(&fixture, fan_out, release).await;
     is_given_out(&fixture).await;
@@ -206,9 +206,9 @@ async fn a_suspension_puts_queues_to_sleep_and_its_end_wakes_them() {
     fixture
         .set_status(application, ApplicationStatus::Suspended)
         .await;
-    for suspended in [2, 0] {
+    for more in [true, false] {
         let claimed = fixture.queues().claim(id(), CAPACITY).await.unwrap();
-        assert_eq!((claimed.queues.len(), claimed.suspended), (0, suspended));
+        assert_eq!((claimed.queues.len(), claimed.more), (0, more));
     }
     assert_eq!(fixture.waiting().await, 4);
     let resting = fixture

@@ -1,6 +1,6 @@
 //! Expired data are deleted, and nothing else: credentials, panel data, records, and buyers' data.
 
-use adapter_postgres::{Cleared, ClearedRecords, ErasedBuyers};
+use adapter_postgres::Cleared;
 use chrono::TimeDelta;
 use kernel::{Change, MailStep};
 use oauth::FamilyKind;
@@ -11,11 +11,11 @@ use crate::{
     support::{Fixture, Parties, SetStock, id, instant, key_of, mail, new_token, part},
 };
 
-/// Deletes a batch and returns the numbers of deleted tokens, families and panel rows.
-async fn clear(fixture: &Fixture) -> (usize, usize, usize) {
+/// Deletes a batch and returns the number of deleted rows.
+async fn clear(fixture: &Fixture) -> usize {
     let cleared = fixture.database.clear_expired().await.unwrap();
     assert!(!cleared.more);
-    (cleared.tokens, cleared.families, cleared.panel)
+    cleared.rows
 }
 
 #[tokio::test]
@@ -35,15 +35,11 @@ async fn tokens_are_cleared_an_hour_after_their_end() {
     tx.commit().await.unwrap();
     assert!(fixture.admits(key_of(&long)).await);
 
-    let counts = |rate_windows| Cleared {
-        rate_windows,
-        ..Cleared::default()
-    };
-    assert_eq!(fixture.database.clear_expired().await.unwrap(), counts(0));
+    assert_eq!(clear(&fixture).await, 0);
     clock.advance(TimeDelta::minutes(60)).await;
-    assert_eq!(fixture.database.clear_expired().await.unwrap(), counts(1));
+    assert_eq!(clear(&fixture).await, 1, "the window of a rate limit");
     clock.advance(TimeDelta::minutes(61)).await;
-    assert_eq!(clear(&fixture).await, (1, 2, 0));
+    assert_eq!(clear(&fixture).await, 3, "a token and two families");
     for (table, left) in [("families", 2), ("access_tokens", 2), ("personal_tokens", 1)] {
         assert_eq!(fixture.rows_of(table).await, left, "{table}");
     }
@@ -62,7 +58,7 @@ async fn a_family_is_cleared_with_the_last_of_its_codes_and_tokens() {
         .unwrap();
     let after = async |time| clock.freeze(instant() + time + TimeDelta::hours(1)).await;
     // The unused code is deleted with its family; then the access tokens are deleted, and the rest stays.
-    for (minutes, cleared) in [(10, (0, 0, 0)), (11, (1, 1, 0)), (61, (2, 0, 0))] {
+    for (minutes, cleared) in [(10, 0), (11, 2), (61, 2)] {
         after(TimeDelta::minutes(minutes)).await;
         assert_eq!(clear(&fixture).await, cleared, "after {minutes} minutes");
     }
@@ -71,15 +67,15 @@ async fn a_family_is_cleared_with_the_last_of_its_codes_and_tokens() {
     drop(tx);
     // The unused refresh token has expired. The used one, and the used code, are known for 90 days.
     after(TimeDelta::days(30) + TimeDelta::minutes(1)).await;
-    assert_eq!(clear(&fixture).await, (1, 0, 0));
+    assert_eq!(clear(&fixture).await, 1);
     after(TimeDelta::days(90)).await;
-    assert_eq!(clear(&fixture).await, (0, 0, 0));
+    assert_eq!(clear(&fixture).await, 0);
     let tx = fixture.begin().await;
     let (_, known) = tx.lock_refresh_token(used.refresh).await.unwrap().unwrap();
     assert!(known.unwrap().used_at.is_some());
     drop(tx);
     after(TimeDelta::days(90) + TimeDelta::minutes(1)).await;
-    assert_eq!(clear(&fixture).await, (2, 1, 0));
+    assert_eq!(clear(&fixture).await, 3);
 
     // A revoked family is deleted with everything in it.
     let pair = parties.pair(&fixture).await;
@@ -87,9 +83,9 @@ async fn a_family_is_cleared_with_the_last_of_its_codes_and_tokens() {
         .tx(async |tx| tx.revoke_family(pair.access.family).await.unwrap())
         .await;
     clock.advance(TimeDelta::minutes(60)).await;
-    assert_eq!(clear(&fixture).await, (0, 0, 0));
+    assert_eq!(clear(&fixture).await, 0);
     clock.advance(TimeDelta::seconds(1)).await;
-    assert_eq!(clear(&fixture).await, (0, 1, 0));
+    assert_eq!(clear(&fixture).await, 1);
     for table in [
         "families",
         "authorization_codes",
@@ -128,8 +124,8 @@ async fn expired_panel_data_are_cleared() {
     fixture.seller().await;
     fixture.tamper(FILL).await;
     // Of the three flashes one is deleted, and another loses its unfetched content. An unsent mail is given up.
-    assert_eq!(clear(&fixture).await, (0, 0, 9));
-    assert_eq!(clear(&fixture).await, (0, 0, 0));
+    assert_eq!(clear(&fixture).await, 9);
+    assert_eq!(clear(&fixture).await, 0);
     for (table, left) in [
         ("sessions", 1),
         ("links", 1),
@@ -167,19 +163,14 @@ async fn old_changes_mails_and_claims_are_cleared() {
         queue.settle_mail(due.mail.id, fence, next).await.unwrap();
     }
     clock.freeze(instant() + TimeDelta::days(30)).await;
-    assert_eq!(
-        fixture.database.clear_records().await.unwrap(),
-        ClearedRecords::default()
-    );
+    let clear = async || fixture.database.clear_records().await.unwrap();
+    assert_eq!(clear().await, Cleared::default());
     fixture.tamper(CLAIMS).await;
     clock.advance(TimeDelta::milliseconds(1)).await;
-    let cleared = ClearedRecords {
-        claims: 1,
-        changes: 1,
-        mails: 2,
-        ..ClearedRecords::default()
-    };
-    assert_eq!(fixture.database.clear_records().await.unwrap(), cleared);
+    assert_eq!(clear().await.rows, 4);
+    for (table, left) in [("idempotency", 1), ("changes", 0)] {
+        assert_eq!(fixture.rows_of(table).await, left, "{table}");
+    }
     let rows = fixture.rows_of("mails").await;
     assert_eq!(rows, 1, "what is still to be sent stays");
 }
@@ -195,11 +186,11 @@ async fn a_batch_is_limited_and_reports_that_more_is_left() {
     fixture.tamper(fill).await;
     for batch in [(1000, true), (1000, true), (500, false)] {
         let cleared = fixture.database.clear_expired().await.unwrap();
-        assert_eq!((cleared.rate_windows, cleared.more), batch);
+        assert_eq!((cleared.rows, cleared.more), batch);
     }
     for batch in [(1000, true), (500, false)] {
         let cleared = fixture.database.clear_records().await.unwrap();
-        assert_eq!((cleared.changes, cleared.more), batch);
+        assert_eq!((cleared.rows, cleared.more), batch);
     }
     assert_eq!(fixture.rows_of("changes").await, 1);
 }
@@ -226,12 +217,12 @@ async fn buyers_of_old_orders_are_erased_by_the_rule_of_the_domain() {
         .await;
 
     let erase = async || fixture.database.erase_buyers(age).await.unwrap();
-    assert_eq!(erase().await, ErasedBuyers::default(), "not older than that yet");
+    assert_eq!(erase().await, Cleared::default(), "not older than that yet");
     let now = instant() + TimeDelta::days(101);
     clock.freeze(now).await;
-    let orders = parts.len() - 1;
-    assert_eq!(erase().await, ErasedBuyers { orders, more: false });
-    assert_eq!(erase().await, ErasedBuyers::default());
+    let rows = parts.len() - 1;
+    assert_eq!(erase().await, Cleared { rows, more: false });
+    assert_eq!(erase().await, Cleared::default());
     let reader = fixture.database.order_reader();
     for part in parts {
         let stored = reader
@@ -259,7 +250,7 @@ async fn an_erasure_deletes_a_mail_queued_while_it_waited() {
         fixture.database.erase_buyers(TimeDelta::days(1)),
         fixture.end_once_it_blocks_another(tx, true)
     );
-    assert_eq!((erased.unwrap().orders, fixture.rows_of("mails").await), (1, 0));
+    assert_eq!((erased.unwrap().rows, fixture.rows_of("mails").await), (1, 0));
 }
 
 #[tokio::test]
@@ -288,7 +279,7 @@ async fn parts_are_erased_in_the_order_of_locks() {
         tx.lock_part(second, &order).await.unwrap();
         tx.commit().await.unwrap();
     });
-    assert_eq!(erased.unwrap().orders, 1);
+    assert_eq!(erased.unwrap().rows, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -306,7 +297,7 @@ async fn concurrent_erasures_take_different_orders() {
                 .erase_buyers(TimeDelta::days(1))
                 .await
                 .unwrap()
-                .orders
+                .rows
             {
                 0 => return erased,
                 orders => erased += orders,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
-use kernel::{CommitError, StoreError};
+use kernel::{StoreError, TransactionError};
 use oauth::{Rotation, Rotations, Scope, ScopeSet, TokenKey};
 use testkit::StatementProxy;
 use tokio::time::timeout;
@@ -53,7 +53,7 @@ fn rotation(parties: &Parties, pair: &Pair, asked_at: DateTime<Utc>) -> Rotation
     }
 }
 
-type Outcome = Result<Option<ScopeSet>, CommitError>;
+type Outcome = Result<Option<ScopeSet>, TransactionError>;
 
 /// Rotates all in one batch.
 async fn rotate(rotations: &Arc<dyn Rotations>, all: impl IntoIterator<Item = Rotation>) -> Vec<Outcome> {
@@ -201,7 +201,7 @@ async fn a_lost_answer_is_unknown_and_an_unsent_rotation_is_not() {
     let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1)).rotations();
     for (rotations, time_left) in [(&rotations, Duration::ZERO), (&gone, LONG)] {
         let outcome = rotations.rotate(refresh.rotation, time_left).await;
-        let is_unsent = matches!(outcome, Err(CommitError::RolledBack(StoreError::Unavailable(_))));
+        let is_unsent = matches!(outcome, Err(TransactionError::Store(StoreError::Unavailable(_))));
         assert!(is_unsent, "{outcome:?}");
     }
     // Whoever goes away before a connection is open has not used the token.
@@ -217,5 +217,8 @@ async fn a_lost_answer_is_unknown_and_an_unsent_rotation_is_not() {
     let refresh = Refresh::new(&fixture).await;
     fixture.tamper("alter table access_tokens rename to away").await;
     let outcome = rotations.rotate(refresh.rotation, LONG).await;
-    assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
+    assert!(
+        matches!(outcome, Err(TransactionError::Unknown(_))),
+        "{outcome:?}"
+    );
 }

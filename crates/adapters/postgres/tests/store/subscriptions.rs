@@ -76,8 +76,8 @@ async fn clear(fixture: &Fixture) -> usize {
     let mut cleared = 0;
     for _ in 0..1_000 {
         let batch = fixture.database.clear_records().await.unwrap();
-        assert!(batch.deliveries <= 1_000);
-        cleared += batch.deliveries;
+        assert!(batch.rows <= 1_000);
+        cleared += batch.rows;
         if !batch.more {
             return cleared;
         }
@@ -119,7 +119,7 @@ async fn old_finished_deliveries_are_cleared_except_the_last_hundred() {
           from generate_series(1, 650)";
     fixture.tamper(lost).await;
     let first = fixture.database.clear_records().await.unwrap();
-    assert_eq!((first.deliveries, first.more), (200, true));
+    assert_eq!((first.rows, first.more), (200, true));
     assert_eq!(clear(&fixture).await, 450);
 }
 

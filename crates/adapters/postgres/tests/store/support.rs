@@ -19,8 +19,8 @@ use accounts::{Email, Link, LinkKind, NewSeller, Seller, SellerName, Session};
 use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
-    Change, CommitError, Money, OfferId, Purpose as SealPurpose, Randomness, SealError, Sealer, SellerId,
-    StoreError,
+    Change, Money, OfferId, Purpose as SealPurpose, Randomness, SealError, Sealer, SellerId, StoreError,
+    TransactionError,
 };
 use oauth::{
     Application, ApplicationStatus, BearerToken, ClientId, ClientSecret, ClientType, FamilyId, FamilyKind,
@@ -496,7 +496,7 @@ pub(crate) fn is_unexpected<T>(answer: Result<T, StoreError>) {
 /// Asserts that the commit failed and certainly changed nothing.
 pub(crate) async fn is_rolled_back(tx: Box<dyn Transaction>) -> StoreError {
     match tx.commit().await {
-        Err(CommitError::RolledBack(cause)) => cause,
+        Err(TransactionError::Store(cause)) => cause,
         other => panic!("{other:?}"),
     }
 }

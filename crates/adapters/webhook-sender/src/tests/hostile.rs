@@ -22,7 +22,7 @@ use super::support::{
     LONG, OK, SHORT, answering, delivers, failed, is_protocol, outcome, receive_and_send, send, sender,
     sender_with, stalling_after, times_out,
 };
-use crate::read_limit::HEAD_MAX;
+use crate::read_limit::MAX_HEAD_SIZE;
 
 /// More than the kernel buffers of an answer that is not read.
 const BUFFERED: usize = 24 << 20;
@@ -101,8 +101,8 @@ async fn heads_of_16_kib_many_fields_and_ten_interim_answers_pass_and_larger_one
     let interim = |count| "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(count) + &head(String::new());
     for (answer, is_accepted) in [
         (head("a: b\r\n".repeat(1000)), true),
-        (head(field(HEAD_MAX)), true),
-        (head(field(HEAD_MAX + 1)), false),
+        (head(field(MAX_HEAD_SIZE)), true),
+        (head(field(MAX_HEAD_SIZE + 1)), false),
         (interim(10), true),
         (interim(11), false),
         (interim(500), false),

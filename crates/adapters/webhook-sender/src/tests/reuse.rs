@@ -16,13 +16,13 @@ use tokio::{
 use webhooks::{Failure, Outcome};
 
 use super::support::{OK, answering, delivers, failed, outcome, receive_and_send, sender, sender_with};
-use crate::read_limit::{BODY_MAX, HEAD_MAX};
+use crate::read_limit::{MAX_BODY, MAX_HEAD_SIZE};
 
 #[tokio::test]
 async fn connections_are_reused_unless_the_answer_prevents_it() {
     // After a body of up to 16 KiB, whatever the head's length.
     let body = |length: usize| {
-        let field = "x".repeat(HEAD_MAX / 2);
+        let field = "x".repeat(MAX_HEAD_SIZE / 2);
         format!(
             "1 200 OK\r\nx: {field}\r\ncontent-length: {length}\r\n\r\n{}",
             "x".repeat(length)
@@ -36,8 +36,8 @@ async fn connections_are_reused_unless_the_answer_prevents_it() {
         ),
         ("1 204 No Content\r\n\r\n", 1),
         ("1 500 x\r\ncontent-length: 0\r\n\r\n", 1),
-        (&body(BODY_MAX), 1),
-        (&body(4 * BODY_MAX), 3),
+        (&body(MAX_BODY), 1),
+        (&body(4 * MAX_BODY), 3),
         ("1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", 3),
         ("0 200 OK\r\ncontent-length: 0\r\n\r\n", 3),
         ("1 200 OK\r\ncontent-length: 0\r\n\r\nsurplus", 3),

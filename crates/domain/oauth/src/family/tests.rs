@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     ApplicationEvent, ApplicationStatus, ClientSecret, ClientType, InvalidClient, Purpose, RateLimit,
-    RawRegistration, Registrar, ScopeSet, authenticate,
+    RawRegistration, Registrar, ScopeSet, Transition, authenticate,
 };
 
 fn register(
@@ -51,11 +51,7 @@ fn purposes_decide_the_first_status() {
 fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
     use InvalidClient::{Credentials, SecretMissing, Suspended};
     let (confidential, secret) = application("confidential", &["offers:read"]);
-    let suspended = confidential
-        .clone()
-        .moved(ApplicationStatus::suspend)
-        .unwrap()
-        .after;
+    let suspended = confidential.clone().moved(Transition::Suspend).unwrap().after;
     let (public, _) = application("public", &["offers:read"]);
     assert_eq!(public.client_type, ClientType::Public);
     let new = ClientSecret::from_random(&[1; 32]);

@@ -24,7 +24,7 @@ fn attempts() -> impl Strategy<Value = Attempted> {
 
 /// Every state, with the due time of a queued delivery.
 fn states() -> impl Strategy<Value = DeliveryState> {
-    let (failed, any) = (1..MOST_ATTEMPTS, 1..=MOST_ATTEMPTS);
+    let (failed, any) = (1..MAX_ATTEMPTS, 1..=MAX_ATTEMPTS);
     let at = || (0_i64..1_000_000).prop_map(|second| DateTime::UNIX_EPOCH + TimeDelta::seconds(second));
     prop_oneof![
         Just(DeliveryState::Queued),
@@ -54,7 +54,7 @@ proptest! {
     // contract: 45.1
     #[test]
     fn a_success_ends_a_delivery_and_a_failure_repeats_it_up_to_the_sixth(
-        attempt in 1..=MOST_ATTEMPTS, outcome in outcomes(), jitter in 0.0..=1.0
+        attempt in 1..=MAX_ATTEMPTS, outcome in outcomes(), jitter in 0.0..=1.0
     ) {
         let schedule = RetrySchedule::default();
         let expected = match schedule.delay(attempt, jitter) {

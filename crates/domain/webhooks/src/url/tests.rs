@@ -60,11 +60,11 @@ fn urls_with_different_spellings_are_different() {
 
 #[test]
 fn lengths_are_limited() {
-    let long = format!("https://example.com/{}", "x".repeat(URL_MAX - 20));
-    assert_eq!(long.len(), URL_MAX);
+    let long = format!("https://example.com/{}", "x".repeat(MAX_URL - 20));
+    assert_eq!(long.len(), MAX_URL);
     assert!(public(&long).is_ok());
     assert!(public(&(long + "x")).is_err());
-    let label = "a".repeat(LABEL_MAX);
+    let label = "a".repeat(MAX_LABEL);
     assert!(public(&format!("https://{label}.example/")).is_ok());
     assert!(public(&format!("https://a{label}.example/")).is_err());
     let name = [label.as_str(); 4].join(".");

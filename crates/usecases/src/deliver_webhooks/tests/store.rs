@@ -206,8 +206,7 @@ impl SubscriptionQueues for Store {
         state.suspended -= suspended;
         let mut claimed = Claimed {
             queues: Vec::new(),
-            suspended,
-            more: false,
+            more: suspended > 0,
         };
         if suspended > 0 {
             return Ok(claimed);
@@ -283,7 +282,7 @@ impl SubscriptionQueues for Store {
         Ok(refills.iter().filter_map(refill).collect())
     }
 
-    async fn settle(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError> {
+    async fn record(&self, records: &[AttemptRecord], released: &[Release]) -> Result<(), StoreError> {
         let mut state = self.call().await?;
         for record in records {
             let Some(queue) = state.leased(&record.lease) else {

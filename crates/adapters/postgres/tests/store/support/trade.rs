@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
     Change, Claim, Claimed, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, SellerId, StoredResponse,
+    TransactionError,
 };
 use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock};
 use orders::{
@@ -13,8 +14,8 @@ use orders::{
     ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
 };
 use usecases::{
-    Failure, Repeatable, Transaction, UnitOfWork, UnitOfWorkError, change_offer, place_order, settle_order,
-    settle_order::Settlement, ship_order,
+    Failure, Repeatable, Transaction, UnitOfWork, change_offer, place_order, ship_order, transition_order,
+    transition_order::Transition,
 };
 
 use super::{Fixture, TestRandomness, created, id, instant, number};
@@ -74,7 +75,7 @@ pub(crate) async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Resul
     usecases::transact(units, work, |tx, work| work.run(tx)).await
 }
 
-pub(crate) struct PlaceOrder(pub(crate) place_order::Request);
+pub(crate) struct PlaceOrder(pub(crate) place_order::NewOrder);
 
 #[async_trait]
 impl Work for PlaceOrder {
@@ -86,15 +87,15 @@ impl Work for PlaceOrder {
     }
 }
 
-pub(crate) struct SettleOrder(pub(crate) OrderRef, pub(crate) Settlement);
+pub(crate) struct TransitionOrder(pub(crate) OrderRef, pub(crate) Transition);
 
 #[async_trait]
-impl Work for SettleOrder {
+impl Work for TransitionOrder {
     type Done = Vec<SellerOrder>;
-    type Error = Failure<settle_order::Refusal>;
+    type Error = Failure<transition_order::Refusal>;
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
-        settle_order::settle_order(tx, tx, &self.0, self.1, tx.now()).await
+        transition_order::transition_order(tx, tx, &self.0, self.1, tx.now()).await
     }
 }
 
@@ -137,9 +138,9 @@ pub(crate) struct ModerateOffer(pub(crate) SellerId, pub(crate) OfferId, pub(cra
 #[async_trait]
 impl Work for ModerateOffer {
     type Done = ();
-    type Error = UnitOfWorkError;
+    type Error = TransactionError;
 
-    async fn run(&self, tx: &dyn Transaction) -> Result<(), UnitOfWorkError> {
+    async fn run(&self, tx: &dyn Transaction) -> Result<(), TransactionError> {
         let before = tx.lock_offers(self.0, &[self.1]).await?.remove(0);
         let change: Change<_, _> = before.moderate(self.2, tx.now());
         Ok(tx.save_offers(self.0, vec![change]).await?)
@@ -245,7 +246,7 @@ pub(crate) fn mail(order: OrderId) -> ShipmentMail {
 }
 
 /// An order of one piece of each offer.
-pub(crate) fn request(items: &[(SellerId, OfferId)]) -> place_order::Request {
+pub(crate) fn request(items: &[(SellerId, OfferId)]) -> place_order::NewOrder {
     let items = items.iter().map(|(seller, offer)| place_order::Line {
         seller: *seller,
         offer: *offer,
@@ -254,7 +255,7 @@ pub(crate) fn request(items: &[(SellerId, OfferId)]) -> place_order::Request {
         title: None,
         sku: None,
     });
-    place_order::Request {
+    place_order::NewOrder {
         number: None,
         is_test: false,
         payment_method: None,

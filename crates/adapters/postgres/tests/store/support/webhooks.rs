@@ -122,19 +122,19 @@ impl Fixture {
         given.pop().map(|queue| queue.deliveries)
     }
 
-    /// Settles; this must succeed.
-    pub(crate) async fn settle(&self, records: &[AttemptRecord], released: &[Release]) {
-        self.queues().settle(records, released).await.unwrap();
+    /// Records; this must succeed.
+    pub(crate) async fn record(&self, records: &[AttemptRecord], released: &[Release]) {
+        self.queues().record(records, released).await.unwrap();
     }
 
     /// All deliveries of a queue end with this status, and the queue is released.
     pub(crate) async fn end_all(&self, queue: &SubscriptionQueue, status: u16) {
-        self.settle(&all_ended(queue, status), &[release(queue.lease)])
+        self.record(&all_ended(queue, status), &[release(queue.lease)])
             .await;
     }
 
     pub(crate) async fn release(&self, lease: Lease) {
-        self.settle(&[], &[release(lease)]).await;
+        self.record(&[], &[release(lease)]).await;
     }
 
     pub(crate) async fn delivered(&self) -> i64 {

@@ -11,7 +11,7 @@ use crate::{Failure, failure::refuse};
 
 /// A transition of every part of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settlement {
+pub enum Transition {
     /// The payment is booked.
     Pay,
     /// The buyer or the staff cancels the order; stock is returned.
@@ -30,21 +30,21 @@ pub enum Refusal {
 }
 
 /// Applies the transition to every part, or to none. Idempotent.
-pub async fn settle_order(
+pub async fn transition_order(
     orders: &dyn OrderStore,
     offers: &dyn OfferStore,
     order: &OrderRef,
-    step: Settlement,
+    transition: Transition,
     now: DateTime<Utc>,
 ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
     let parts = orders.lock_order(order).await?;
     if parts.is_empty() {
         return refuse(Refusal::NoSuchOrder);
     }
-    let moved = parts.into_iter().map(|part| match step {
-        Settlement::Pay => part.pay(now),
-        Settlement::Cancel => part.cancel(now),
-        Settlement::Deliver => part.deliver(now),
+    let moved = parts.into_iter().map(|part| match transition {
+        Transition::Pay => part.pay(now),
+        Transition::Cancel => part.cancel(now),
+        Transition::Deliver => part.deliver(now),
     });
     let changes = moved
         .collect::<Result<Vec<_>, _>>()
@@ -55,7 +55,7 @@ pub async fn settle_order(
         .filter(|change| !change.events.is_empty())
         .collect::<Vec<_>>();
     if !changes.is_empty() {
-        let returns = (step == Settlement::Cancel).then(|| taken_stock(&changes));
+        let returns = (transition == Transition::Cancel).then(|| taken_stock(&changes));
         orders.save_parts(changes).await?;
         return_stock(offers, returns.unwrap_or_default(), now).await?;
     }
@@ -110,18 +110,18 @@ mod tests {
     use crate::MockTransaction;
     use crate::test_support::{now, offer, part, refusal};
 
-    /// Settles an order of these parts, and expects this many saves.
-    async fn settle(
+    /// Applies a transition to an order of these parts, and expects this many saves.
+    async fn transitioned(
         parts: &[SellerOrder],
         saves: usize,
         mut tx: MockTransaction,
-        step: Settlement,
+        kind: Transition,
     ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
         let parts = parts.to_vec();
         tx.expect_lock_order().returning(move |_| Ok(parts.clone()));
         tx.expect_save_parts().times(saves).returning(|_| Ok(()));
         let order = OrderRef::Id(Uuid::from_u128(9).into());
-        settle_order(&tx, &tx, &order, step, now()).await
+        transition_order(&tx, &tx, &order, kind, now()).await
     }
 
     #[tokio::test]
@@ -136,14 +136,16 @@ mod tests {
             .once()
             .withf(|_, changes| changes[0].after.stock.unwrap().get() == 7)
             .returning(|_, _| Ok(()));
-        let parts = settle(&[part(1, 2)], 1, tx, Settlement::Cancel).await.unwrap();
+        let parts = transitioned(&[part(1, 2)], 1, tx, Transition::Cancel)
+            .await
+            .unwrap();
         // Offers are neither locked nor saved.
-        settle(&parts, 0, MockTransaction::new(), Settlement::Cancel)
+        transitioned(&parts, 0, MockTransaction::new(), Transition::Cancel)
             .await
             .unwrap();
         let mut uncounted = part(1, 2);
         uncounted.items[0].taken = 0;
-        let cancelled = settle(&[uncounted], 1, MockTransaction::new(), Settlement::Cancel).await;
+        let cancelled = transitioned(&[uncounted], 1, MockTransaction::new(), Transition::Cancel).await;
         assert_eq!(cancelled.unwrap()[0].status(), OrderStatus::Cancelled);
     }
 
@@ -151,9 +153,9 @@ mod tests {
     async fn unless_every_part_allows_it_no_part_changes() {
         let cancelled = part(2, 1).cancel(now()).unwrap().after;
         let parts = [part(1, 1), cancelled];
-        let refused = refusal(settle(&parts, 0, MockTransaction::new(), Settlement::Pay).await);
+        let refused = refusal(transitioned(&parts, 0, MockTransaction::new(), Transition::Pay).await);
         assert!(matches!(refused, Refusal::Impossible(refused) if refused.status == OrderStatus::Cancelled));
-        let refused = refusal(settle(&[], 0, MockTransaction::new(), Settlement::Pay).await);
+        let refused = refusal(transitioned(&[], 0, MockTransaction::new(), Transition::Pay).await);
         assert_eq!(refused, Refusal::NoSuchOrder);
     }
 }

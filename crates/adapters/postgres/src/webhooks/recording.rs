@@ -15,9 +15,9 @@ use crate::{
 };
 
 /// Everything recorded in one call.
-pub(super) struct Settlement {
+pub(super) struct Recording {
     records: Vec<Attempt>,
-    released: Vec<Release>,
+    releases: Vec<Release>,
     /// Queues and fences of both, each once, in lock order.
     leases: Vec<(Uuid, Uuid, Uuid)>,
 }
@@ -29,10 +29,10 @@ struct Attempt {
     failure: Option<String>,
 }
 
-impl Settlement {
-    pub(super) fn new(records: &[AttemptRecord], released: &[Release]) -> Result<Self, StoreError> {
+impl Recording {
+    pub(super) fn new(records: &[AttemptRecord], releases: &[Release]) -> Result<Self, StoreError> {
         let leases = records.iter().map(|record| record.lease);
-        let leases = leases.chain(released.iter().map(|release| release.lease));
+        let leases = leases.chain(releases.iter().map(|release| release.lease));
         let leases: BTreeSet<_> = leases
             .map(|lease| {
                 (
@@ -55,14 +55,14 @@ impl Settlement {
         });
         Ok(Self {
             records: ended.collect::<Result<_, StoreError>>()?,
-            released: released.to_vec(),
+            releases: releases.to_vec(),
             leases: leases.into_iter().collect(),
         })
     }
 
     /// Sends it: as one autocommitted statement if no queue is released, else as a transaction.
     pub(super) async fn send(self, mut connection: &AsyncPgConnection) -> QueryResult<()> {
-        if self.released.is_empty() {
+        if self.releases.is_empty() {
             self.record(connection).await?;
             return Ok(());
         }
@@ -92,7 +92,7 @@ impl Settlement {
     /// All queues are locked in the same order first. The stronger lock skips locked rows: an order transaction that hangs does not delay
     /// other sellers' deliveries.
     async fn record(&self, mut connection: &AsyncPgConnection) -> QueryResult<Vec<(Uuid, Uuid)>> {
-        let (leases, ended, released) = (&self.leases, &self.records, &self.released);
+        let (leases, ended, releases) = (&self.leases, &self.records, &self.releases);
         let delay = |ended: &Attempt| match ended.record.next {
             NextStep::Retry(delay) => Some(microseconds(delay)),
             NextStep::Delivered | NextStep::Exhausted => None,
@@ -120,8 +120,8 @@ impl Settlement {
                from clock, ended c \
                where d.seller_id = c.seller_id and d.subscription_id = c.queue and d.id = c.id and d.attempt = c.attempt \
                  and d.delivered_at is null) \
-             select s.seller_id, s.id from unnest(", column(released, |release| release.lease.queue.seller.uuid()), ", ",
-            column(released, |release| release.lease.queue.subscription.uuid()),
+             select s.seller_id, s.id from unnest(", column(releases, |release| release.lease.queue.seller.uuid()), ", ",
+            column(releases, |release| release.lease.queue.subscription.uuid()),
             ") r (seller_id, id) join valid h on h.seller_id = r.seller_id and h.id = r.id \
                join subscriptions s on s.seller_id = h.seller_id and s.id = h.id for update of s skip locked")
         .get_results(&mut connection)
@@ -138,7 +138,7 @@ impl Settlement {
         uncontended: &[(Uuid, Uuid)],
         mut connection: &AsyncPgConnection,
     ) -> QueryResult<usize> {
-        let released = &self.released;
+        let releases = &self.releases;
         let queue = |release: &Release| {
             (
                 release.lease.queue.seller.uuid(),
@@ -155,10 +155,10 @@ impl Settlement {
                       and d.due_at is not null and d.attempt = 0 order by due_at limit 1) union all \
                    (select due_at from deliveries d where d.seller_id = r.seller_id and d.subscription_id = r.id \
                       and d.due_at is not null and d.attempt > 0 order by due_at limit 1)) w) as due_at \
-                 from clock c, unnest(", column(released, |release| queue(release).0), ", ",
-            column(released, |release| queue(release).1), ", ", column(released, |release| release.lease.fence), ", ",
-            column(released, |release| release.failing), ", ", column(released, |release| microseconds(release.pause)),
-            ", ", column(released, |release| uncontended.contains(&queue(release))),
+                 from clock c, unnest(", column(releases, |release| queue(release).0), ", ",
+            column(releases, |release| queue(release).1), ", ", column(releases, |release| release.lease.fence), ", ",
+            column(releases, |release| release.failing), ", ", column(releases, |release| microseconds(release.pause)),
+            ", ", column(releases, |release| uncontended.contains(&queue(release))),
             ") r (seller_id, id, fence, failing, rest, uncontended)) n \
              where s.seller_id = n.seller_id and s.id = n.id and s.leased and s.fence = n.fence")
         .execute(&mut connection)

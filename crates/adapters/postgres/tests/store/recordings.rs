@@ -1,4 +1,4 @@
-//! What a settlement records, and the attempts lost with a worker.
+//! What a recording changes, and the attempts lost with a worker.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn recorded_attempts_read_back() {
         failed(2, Failure::tls("certificate: expired"), TimeDelta::minutes(5)),
         failed(3, Failure::Dns, TimeDelta::hours(2)),
     ];
-    fixture.settle(&records, &[release(claimed.lease)]).await;
+    fixture.record(&records, &[release(claimed.lease)]).await;
     let mut history = fixture.history(application, queue).await.unwrap();
     history.reverse();
     assert_eq!(
@@ -83,7 +83,7 @@ async fn a_lease_records_its_attempts_until_it_is_taken_over() {
 }
 
 #[tokio::test]
-async fn several_queues_are_settled_together_and_only_the_released_ones_freed() {
+async fn several_queues_are_recorded_together_and_only_the_released_ones_freed() {
     let fixture = Fixture::new().await;
     let (one, two) = (fixture.queue().await, fixture.queue().await);
     fixture.enqueue(one, 2).await;
@@ -96,7 +96,7 @@ async fn several_queues_are_settled_together_and_only_the_released_ones_freed() 
         .unwrap()
         .lease;
     fixture
-        .settle(&ends, &[release(first), release(strangers(first))])
+        .record(&ends, &[release(first), release(strangers(first))])
         .await;
     assert_eq!((fixture.delivered().await, fixture.leased().await), (4, 1));
     assert_eq!(fixture.sleeps(one).await, None);
@@ -118,7 +118,7 @@ async fn the_failing_mark_of_a_queue_is_stored_until_it_changes() {
             failing: change,
             ..release(claimed.lease)
         };
-        fixture.settle(&all_ended(&claimed, 200), &[back]).await;
+        fixture.record(&all_ended(&claimed, 200), &[back]).await;
         fixture.enqueue(queue, 1).await;
         let claimed = fixture.claim_one().await;
         assert_eq!(claimed.failing, failing, "{change:?}");
@@ -127,7 +127,7 @@ async fn the_failing_mark_of_a_queue_is_stored_until_it_changes() {
 }
 
 #[tokio::test]
-async fn a_connection_is_usable_after_a_failed_settlement() {
+async fn a_connection_is_usable_after_a_failed_recording() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     fixture.enqueue(queue, 1).await;
@@ -139,13 +139,13 @@ async fn a_connection_is_usable_after_a_failed_settlement() {
     };
     for _ in 0..20 {
         let back = [release(claimed.lease)];
-        let settled = fixture
+        let recorded = fixture
             .queues()
-            .settle(std::slice::from_ref(&impossible), &back)
+            .record(std::slice::from_ref(&impossible), &back)
             .await;
-        assert!(settled.is_err());
+        assert!(recorded.is_err());
     }
-    fixture.settle(&[end], &[release(claimed.lease)]).await;
+    fixture.record(&[end], &[release(claimed.lease)]).await;
     assert_eq!(fixture.rows_of("deliveries where attempt = 1").await, 1);
     let open = "pg_stat_activity where datname = current_database() and state like 'idle in%'";
     assert_eq!(fixture.rows_of(open).await, 0);
@@ -163,7 +163,7 @@ async fn a_queue_is_due_after_its_pause_with_all_its_deliveries() {
     };
     let claimed = fixture.claim_one().await;
     fixture
-        .settle(&all_ended(&claimed, 200)[..1], &[back(claimed.lease)])
+        .record(&all_ended(&claimed, 200)[..1], &[back(claimed.lease)])
         .await;
     assert_eq!(fixture.sleeps(queue).await, Some(pause));
     assert!(fixture.claim().await.is_empty());
@@ -178,7 +178,7 @@ async fn a_queue_is_due_after_its_pause_with_all_its_deliveries() {
     );
     // A queue without pending deliveries sleeps, too.
     fixture
-        .settle(&all_ended(&again, 200), &[back(again.lease)])
+        .record(&all_ended(&again, 200), &[back(again.lease)])
         .await;
     assert_eq!(fixture.sleeps(queue).await, None);
 }
@@ -191,7 +191,7 @@ async fn a_queue_is_taken_over_after_its_lease_and_its_running_attempts_are_lost
     let first = fixture.claim_one().await;
     assert!(ids(&first) == queued && first.deliveries.iter().all(|due| due.lost == 0));
     fixture
-        .settle(&[ended(first.lease, &first.deliveries[0], 500)], &[])
+        .record(&[ended(first.lease, &first.deliveries[0], 500)], &[])
         .await;
     clock.advance(TimeDelta::milliseconds(29_999)).await;
     assert!(fixture.claim().await.is_empty());
@@ -222,7 +222,7 @@ async fn a_third_loss_counts_as_a_failure_until_it_is_recorded() {
         assert_eq!((due.lost, due.has_failed_by_loss()), (lost, lost > 2));
         if lost > LOSSES_FORGIVEN {
             fixture
-                .settle(&[ended(claimed.lease, due, 500)], &[release(claimed.lease)])
+                .record(&[ended(claimed.lease, due, 500)], &[release(claimed.lease)])
                 .await;
         } else {
             clock.advance(TimeDelta::seconds(31)).await;
@@ -268,7 +268,7 @@ async fn refilled_deliveries_can_be_lost_too() {
     let queued = fixture.enqueue(queue, 17).await;
     let claimed = fixture.claim_one().await;
     fixture
-        .settle(&[ended(claimed.lease, &claimed.deliveries[0], 200)], &[])
+        .record(&[ended(claimed.lease, &claimed.deliveries[0], 200)], &[])
         .await;
     let refill = fixture.refill(more(claimed.lease, &queued[1..16], 1, 1)).await;
     assert_eq!(ids_of(&refill.unwrap()), queued[16..]);
