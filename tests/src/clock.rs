@@ -53,7 +53,7 @@ impl World {
     }
 }
 
-/// The query for the number of statements on this database that wait for a lock; `$1` is an empty text.
+/// The query for the number of statements on this database that wait for a lock.
 pub fn lock_waits() -> &'static str {
     match TestDatabase::layout() {
         Layout::Single => {

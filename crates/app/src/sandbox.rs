@@ -10,6 +10,7 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 use adapter_docs_site::Audience;
 use anyhow::bail;
+use kernel::error_chain;
 
 use self::{
     data_dir::{Credentials, DataDir},
@@ -53,6 +54,12 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
         .run(Audience::Operators, signals, || Ok(print(guide)?))
         .await;
     let stopped = home.stop().await;
+    if let (Err(_), Err(error)) = (&outcome, &stopped) {
+        tracing::warn!(
+            cause = error_chain(error.as_ref()),
+            "the sandbox's database was not stopped properly"
+        );
+    }
     let code = outcome?;
     stopped.map(|()| code)
 }

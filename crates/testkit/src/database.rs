@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The tests do not need durability. Autovacuum would disturb copies of the template.
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 8] = [
     ("fsync", "off"),
     ("full_page_writes", "off"),
     ("synchronous_commit", "off"),
@@ -25,8 +25,6 @@ const SETTINGS: [(&str, &str); 9] = [
     ("max_wal_senders", "0"),
     ("autovacuum", "off"),
     ("jit", "off"),
-    // Connections of tests are short: a statement is planned once, as in the long run of a real connection.
-    ("plan_cache_mode", "force_generic_plan"),
     ("max_connections", "500"),
 ];
 

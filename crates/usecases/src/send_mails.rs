@@ -35,7 +35,7 @@ pub async fn send_mails<M: Mail>(sending: MailSending<'_, M>) -> Result<Vec<Reco
 async fn send_one<M: Mail>(sending: &MailSending<'_, M>, due: &DueMail<M>) -> Recorded {
     let outcome = sending.mailer.send(&due.mail).await;
     let next = MailStep::after(due.attempt, &outcome);
-    sending.queue.settle_mail(due.mail.id(), due.fence, next).await?;
+    sending.queue.record_step(due.mail.id(), due.fence, next).await?;
     Ok((due.mail.id(), next))
 }
 
@@ -86,7 +86,7 @@ mod tests {
             .once()
             .returning(|_, _, _| Ok(vec![due(1), due(2), due(3)]));
         queue
-            .expect_settle_mail()
+            .expect_record_step()
             .times(3)
             .returning(|mail, _, _| match mail.uuid().as_u128() {
                 3 => Err(StoreError::Unavailable("away".into())),

@@ -39,7 +39,7 @@ const MAX_TEXT_LENGTH: usize = 500;
 
 /// Takes over a buyer's order from the marketplace.
 pub(crate) struct PlaceOrder {
-    request: NewOrder,
+    order: NewOrder,
 }
 
 impl Operation<BackOffice> for PlaceOrder {
@@ -48,15 +48,15 @@ impl Operation<BackOffice> for PlaceOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let request = incoming.json_alone(&order())?;
-        Ok(Some(Self { request }))
+        let order = incoming.json_alone(&new_order())?;
+        Ok(Some(Self { order }))
     }
 }
 
 impl Write<BackOffice> for PlaceOrder {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let randomness = call.state.randomness.as_ref();
-        let placed = place_order(tx, tx, randomness, &self.request, tx.now())
+        let placed = place_order(tx, tx, randomness, &self.order, tx.now())
             .await
             .map_refusal(placing_problem)?;
         Reply::created(&json!({
@@ -66,7 +66,7 @@ impl Write<BackOffice> for PlaceOrder {
     }
 }
 
-fn order() -> impl Shape<Value = NewOrder> {
+fn new_order() -> impl Shape<Value = NewOrder> {
     object((
         nullable("order_number", text().checked(rule(OrderNumber::new))),
         optional("is_test", boolean()),

@@ -200,9 +200,9 @@ async fn serve<G: BatchQuery>(
         }
         let (questions, replies): (Vec<_>, Vec<_>) = waiting.drain(..).map(|w| (w.question, w.reply)).unzip();
         sizes.record(questions.len());
-        let answers = connection.ask(|link| {
+        let answers = connection.ask(|open| {
             let (query, questions) = (&query, &questions);
-            async move { query.answer(link.connection(), questions).await }
+            async move { query.answer(open.connection(), questions).await }
         });
         send_answers(replies, answers.await);
     }

@@ -1,4 +1,4 @@
-//! Mails to buyers and to sellers: queued in a transaction, leased and settled by workers.
+//! Mails to buyers and to sellers: queued in a transaction, leased by workers, their outcomes recorded.
 
 use accounts::{AccountMail, LinkKind};
 use async_trait::async_trait;
@@ -82,15 +82,15 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
         Ok(readable(rows.into_iter().map(|row| row.leased(fence))))
     }
 
-    async fn settle_mail(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
+    async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
         let (next, delay) = step_columns(next);
-        let settle = sql!((): "update mails set fence = null, sent_at = case ", next,
+        let record = sql!((): "update mails set fence = null, sent_at = case ", next,
             " when 'sent' then clock.at end, dead_at = case ", next,
             " when 'dead' then clock.at end, due_at = clock.at + ", delay,
             " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
             " and fence = ", fence, "");
         // No row: the lease was lost, or the buyer was erased.
-        self.0.execute(settle).await?;
+        self.0.execute(record).await?;
         Ok(())
     }
 }
@@ -208,15 +208,15 @@ impl MailQueue<AccountMail> for AccountMails {
     }
 
     /// The link is deleted once it was sent or given up.
-    async fn settle_mail(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
+    async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
         let (next, delay) = step_columns(next);
-        let settle = sql!((): "update account_mails set fence = null, sent_at = case ", next,
+        let record = sql!((): "update account_mails set fence = null, sent_at = case ", next,
             " when 'sent' then clock.at end, dead_at = case ", next,
             " when 'dead' then clock.at end, url = case when ", next, " = 'again' then url end, due_at = clock.at + ", delay,
             " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
             " and fence = ", fence, "");
         // No row: the lease was lost.
-        self.statements.execute(settle).await?;
+        self.statements.execute(record).await?;
         Ok(())
     }
 }

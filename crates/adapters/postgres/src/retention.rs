@@ -62,7 +62,7 @@ macro_rules! delete_expired {
 }
 
 /// Deletes one batch of credentials and panel data in the caller's transaction: windows of rate limits after ten minutes; tokens and codes an
-/// hour after their end, and families that are revoked or have lost their last one; sessions, links, forms and consent screens soon after
+/// hour after their end, families an hour after their revocation or with their last token or code; sessions, links, forms and consent screens soon after
 /// their end, mails about accounts after 30 days, usage after 35, the audit log after 400.
 pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
     let rate_windows = tx
@@ -129,8 +129,8 @@ async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
     ])
 }
 
-/// Deletes one batch of records in the caller's transaction: claims on idempotency keys; items of the change feed, and mails that were sent or
-/// given up, after 30 days; finished deliveries after 30 days unless they are among the last 100 of their subscription.
+/// Deletes one batch of records in the caller's transaction: claims made more than 25 hours ago that ended more than an hour ago; items of the change feed, and mails that were sent or
+/// given up, after 30 days; finished deliveries after 30 days unless they are among the last 100 of their subscription, and those of deleted subscriptions.
 pub(crate) async fn clear_records(tx: &Tx) -> Result<Cleared, StoreError> {
     // Claims are found by their start, since their end moves. A completed claim ends 24 hours after its completion; the
     // extra hour allows for clock differences and late requests.

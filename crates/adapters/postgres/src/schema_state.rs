@@ -98,8 +98,7 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
     Ok(state)
 }
 
-/// Judges by the program's migrations, the applied ones with the oldest program version that each supports, and this
-/// program's version.
+/// Compares the program's migrations and version with the applied migrations and the oldest program version that each supports.
 fn compare_versions(embedded: &[String], applied: &[(String, Option<String>)], own: &str) -> SchemaState {
     let oldest = applied
         .iter()

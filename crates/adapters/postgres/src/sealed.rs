@@ -119,12 +119,12 @@ pub struct SealedValues {
 impl SealedValues {
     /// The number of values that each key seals: by key id, and then by column. Has no timeout.
     pub async fn keys(&self) -> Result<BTreeMap<String, BTreeMap<&'static str, u64>>, StoreError> {
-        let link = self.connector.open().await?;
+        let open = self.connector.open().await?;
         let counted = sql!((String, String, i64): concat!(counted!("subscriptions", "secret"), " union all ",
             counted!("idempotency", "body"), " union all ", counted!("account_mails", "url"), " union all ",
             counted!("flashes", "sealed")));
         let rows = counted
-            .get_results::<(String, String, i64)>(&mut link.connection())
+            .get_results::<(String, String, i64)>(&mut open.connection())
             .await;
         let mut keys = BTreeMap::<String, BTreeMap<&'static str, u64>>::new();
         for (name, key, count) in rows.map_err(store_error)? {
@@ -168,13 +168,13 @@ impl SealedValues {
     /// lock many of these rows. It stores no progress: a repeated run skips what is done.
     pub async fn reseal(&self, current: &str, dry: bool) -> Result<Resealed, StoreError> {
         let sealer = self.sealing.sealer()?;
-        let link = self.connector.open().await?;
+        let open = self.connector.open().await?;
         let (mut outcome, mut owner, mut id) = (Resealed::default(), Uuid::nil(), Uuid::nil());
         loop {
             let page = sql!(SecretRow: concat!("select seller_id, id, ", key_of!("secret"),
                 ", secret from subscriptions where (seller_id, id) > ("), owner, ", ", id,
                 ") order by seller_id, id limit ", PAGE, "");
-            let page = page.get_results::<SecretRow>(&mut link.connection()).await;
+            let page = page.get_results::<SecretRow>(&mut open.connection()).await;
             let page = page.map_err(store_error)?;
             let Some(last) = page.last() else {
                 return Ok(outcome);
@@ -191,7 +191,7 @@ impl SealedValues {
                     continue;
                 };
                 let new = sealer.seal(Purpose::WebhookSecret, &binding, &plain);
-                if dry || replace(&link, &row, new).await? {
+                if dry || replace(&open, &row, new).await? {
                     outcome.resealed += 1;
                 } else {
                     outcome.busy += 1;
@@ -202,11 +202,11 @@ impl SealedValues {
 }
 
 /// False if the row is locked by another transaction, changed or removed.
-async fn replace(link: &OpenConnection, row: &SecretRow, sealed: Vec<u8>) -> Result<bool, StoreError> {
+async fn replace(open: &OpenConnection, row: &SecretRow, sealed: Vec<u8>) -> Result<bool, StoreError> {
     let replace = sql!((): "update subscriptions set secret = ", sealed,
         " from (select set_config('lock_timeout', '2s', true) as lock_timeout) setting where lock_timeout <> '' and seller_id = ",
         row.seller_id, " and id = ", row.id, " and secret = ", row.secret.as_slice(), "");
-    match replace.execute(&mut link.connection()).await {
+    match replace.execute(&mut open.connection()).await {
         Ok(rows) => Ok(rows == 1),
         Err(error) if is_lock_timeout(&error) => Ok(false),
         Err(error) => Err(store_error(error)),

@@ -57,7 +57,7 @@ impl SenderSettings {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    #[error("the service's name and the address of its documentation must be visible ASCII without spaces")]
+    #[error("the service's name and the address of its documentation cannot be sent as `User-Agent`")]
     UserAgent,
     #[error("names cannot be resolved with the machine's settings")]
     NameServers(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -272,8 +272,8 @@ impl Seeding<'_> {
     ) -> Result<(), SeedError> {
         let age = TimeDelta::minutes(plan.minutes_ago);
         let after = |eighths| tx.now() - age + age * eighths / 8;
-        let request = self.request(shops, seller, n, plan)?;
-        let placed = place_order(tx, tx, &self.randomness, &request, after(0)).await;
+        let new = self.new_order(shops, seller, n, plan)?;
+        let placed = place_order(tx, tx, &self.randomness, &new, after(0)).await;
         let id = placed.map_err(Failure::refused_as)?.id;
         for step in &plan.steps {
             let (transition, at) = match step {
@@ -307,7 +307,7 @@ impl Seeding<'_> {
         Ok(())
     }
 
-    fn request(
+    fn new_order(
         &self,
         shops: &[SeededSeller],
         seller: usize,

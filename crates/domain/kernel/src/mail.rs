@@ -91,7 +91,7 @@ pub trait MailQueue<M: Mail>: Send + Sync {
 
     /// Records the step of a leased mail; does nothing if the lease was lost. A retry's delay starts at this call, by
     /// the queue's own clock, so the workers' clocks need not agree.
-    async fn settle_mail(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError>;
+    async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError>;
 }
 
 /// Sends mails of one kind.

@@ -88,7 +88,8 @@ impl StoreError {
 /// Why a transaction, or a statement that is one, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransactionError {
-    /// Certainly nothing was changed.
+    /// Nothing was changed, as far as is known. An adapter's commit MUST return it only if that is certain: `?` would also wrap an
+    /// answer that was lost.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The response was lost: the transaction may be committed or not, which only its rows show. Never repeat it blindly.

@@ -56,7 +56,7 @@ impl ApplicationStatus {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// The status after a transition. None has an effect where it leads to the same status.
+    /// The status after a transition. One to the current status is allowed and changes nothing.
     pub const fn after(self, transition: Transition) -> Result<Self, ImpossibleTransition> {
         match (transition, self) {
             (Transition::Accept, Self::Pending | Self::Active)

@@ -17,7 +17,7 @@ use crate::{ANSWER_TIMEOUT, observe::StatementTimes, sql::Returns};
 /// A connection on which several callers pipeline reads and single statements, never a transaction.
 pub(crate) struct SharedConnection {
     connector: Arc<Connector>,
-    link: Mutex<Option<Arc<OpenConnection>>>,
+    current: Mutex<Option<Arc<OpenConnection>>>,
     times: StatementTimes,
 }
 
@@ -26,7 +26,7 @@ impl SharedConnection {
     pub(crate) fn new(connector: Arc<Connector>, statement: &'static str) -> Self {
         Self {
             connector,
-            link: Mutex::new(None),
+            current: Mutex::new(None),
             times: StatementTimes::of(statement),
         }
     }
@@ -41,20 +41,20 @@ impl SharedConnection {
     {
         let end = tokio::time::Instant::now() + ANSWER_TIMEOUT;
         let timed_out = |_| StoreError::from(AnswerTimeout(ANSWER_TIMEOUT));
-        let link = tokio::time::timeout_at(end, self.link())
+        let open = tokio::time::timeout_at(end, self.connection())
             .await
             .map_err(timed_out)??;
-        let answer = self.times.measure(statement(Arc::clone(&link)));
+        let answer = self.times.measure(statement(Arc::clone(&open)));
         match tokio::time::timeout_at(end, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 if ends_connection(&error) {
-                    self.discard(&link).await;
+                    self.discard(&open).await;
                 }
                 Err(store_error(error))
             }
             Err(elapsed) => {
-                self.discard(&link).await;
+                self.discard(&open).await;
                 Err(timed_out(elapsed))
             }
         }
@@ -65,24 +65,24 @@ impl SharedConnection {
     where
         S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
     {
-        Box::pin(self.ask(|link| async move { statement.get_results(&mut link.connection()).await }))
+        Box::pin(self.ask(|open| async move { statement.get_results(&mut open.connection()).await }))
     }
 
-    async fn link(&self) -> Result<Arc<OpenConnection>, StoreError> {
-        let mut current = self.link.lock().await;
-        if let Some(link) = current.as_ref().filter(|link| link.is_open()) {
-            return Ok(Arc::clone(link));
+    async fn connection(&self) -> Result<Arc<OpenConnection>, StoreError> {
+        let mut current = self.current.lock().await;
+        if let Some(open) = current.as_ref().filter(|open| open.is_open()) {
+            return Ok(Arc::clone(open));
         }
-        let link = Arc::new(self.connector.open().await?);
-        *current = Some(Arc::clone(&link));
-        Ok(link)
+        let open = Arc::new(self.connector.open().await?);
+        *current = Some(Arc::clone(&open));
+        Ok(open)
     }
 
     /// The connection does not respond, or no longer leads to the primary: new callers get another one. Callers still
     /// waiting on it keep it until they time out.
     async fn discard(&self, dead: &Arc<OpenConnection>) {
-        let mut current = self.link.lock().await;
-        if current.as_ref().is_some_and(|link| Arc::ptr_eq(link, dead)) {
+        let mut current = self.current.lock().await;
+        if current.as_ref().is_some_and(|open| Arc::ptr_eq(open, dead)) {
             *current = None;
         }
     }

@@ -185,10 +185,10 @@ impl SubscriptionQueues for StoredQueues {
         let rows = self.statements.rows(claim).await?;
         let more = rows.iter().any(|row| row.more);
         let (live, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.state == "live");
-        let is_asleep = !others.is_empty() && self.suspend(&others).await;
+        let has_suspended = !others.is_empty() && self.suspend(&others).await;
         Ok(Claimed {
             queues: self.queues(fence, live),
-            more: more || is_asleep,
+            more: more || has_suspended,
         })
     }
 

@@ -279,7 +279,6 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
     }
 }
 
-/// Claims, refills, records the ends, and releases the queues.
 /// 20 000 tokens of the family that each begins with.
 const MANY_TOKENS: &str = "
     insert into families (id, seller_id, client_id, kind, scopes)
@@ -310,6 +309,7 @@ async fn a_plan_made_for_few_rows_is_replaced_once_the_tables_have_grown() {
     assert!(read < 50_000, "{read} rows");
 }
 
+/// Claims, refills, records the ends, and releases the queues.
 async fn poll(database: &Database, capacity: Capacity, active: Option<QueueKey>) {
     let queues = database.subscription_queues();
     let claimed = queues.claim(id(), capacity).await.unwrap().queues;

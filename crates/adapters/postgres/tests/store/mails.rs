@@ -1,4 +1,4 @@
-//! Mail queues: leased to one worker at a time, taken over, settled, given up, deleted.
+//! Mail queues: leased to one worker at a time, taken over, recorded, given up, deleted.
 
 use std::sync::Arc;
 
@@ -80,12 +80,12 @@ async fn steps_of_three_mails<M: Mail + std::fmt::Debug + PartialEq>(
     assert_eq!((due.len(), lease(queue).await), (3, vec![]));
     let retry = MailStep::Retry(TimeDelta::minutes(1));
     for (due, next) in due.iter().zip([MailStep::Sent, retry, MailStep::Dead]) {
-        // A wrong fence settles nothing.
+        // A wrong fence records nothing.
         queue
-            .settle_mail(due.mail.id(), id(), MailStep::Dead)
+            .record_step(due.mail.id(), id(), MailStep::Dead)
             .await
             .unwrap();
-        queue.settle_mail(due.mail.id(), due.fence, next).await.unwrap();
+        queue.record_step(due.mail.id(), due.fence, next).await.unwrap();
     }
     assert_eq!(steps(fixture, table).await, [1, 1, 1]);
     assert_eq!(lease(queue).await, []);
@@ -101,17 +101,17 @@ async fn steps_of_three_mails<M: Mail + std::fmt::Debug + PartialEq>(
     let taken = lease(queue).await;
     assert_eq!((taken.len(), taken[0].attempt), (1, 3), "the lease ran out");
     queue
-        .settle_mail(again[0].mail.id(), again[0].fence, MailStep::Dead)
+        .record_step(again[0].mail.id(), again[0].fence, MailStep::Dead)
         .await
         .unwrap();
     assert_eq!(
         steps(fixture, table).await,
         [1, 1, 1],
-        "its first holder settles nothing"
+        "its first holder records nothing"
     );
     for next in [MailStep::Sent, MailStep::Dead] {
         queue
-            .settle_mail(taken[0].mail.id(), taken[0].fence, next)
+            .record_step(taken[0].mail.id(), taken[0].fence, next)
             .await
             .unwrap();
     }
@@ -134,7 +134,7 @@ async fn a_mail_is_leased_as_it_was_queued_and_erased_whether_sent_or_not() {
     due.sort_by_key(|due| std::cmp::Reverse(due.mail.id));
     assert_eq!(due.iter().map(|due| due.mail.clone()).collect::<Vec<_>>(), mails);
     let sent = fixture.database.mail_queue();
-    sent.settle_mail(mails[0].id, due[0].fence, MailStep::Sent)
+    sent.record_step(mails[0].id, due[0].fence, MailStep::Sent)
         .await
         .unwrap();
     for _ in 0..2 {

@@ -160,7 +160,7 @@ async fn old_changes_mails_and_claims_are_cleared() {
     let (queue, fence) = (fixture.database.mail_queue(), id());
     let due = queue.lease_mails(fence, 10, TimeDelta::minutes(1)).await.unwrap();
     for (due, next) in due.iter().zip([MailStep::Sent, MailStep::Dead]) {
-        queue.settle_mail(due.mail.id, fence, next).await.unwrap();
+        queue.record_step(due.mail.id, fence, next).await.unwrap();
     }
     clock.freeze(instant() + TimeDelta::days(30)).await;
     let clear = async || fixture.database.clear_records().await.unwrap();
