@@ -13,11 +13,9 @@ use testkit::{
     TestServer,
 };
 use tokio::{
-    sync::Mutex,
     task::JoinHandle,
     time::{sleep, timeout},
 };
-use tokio_postgres::Row;
 
 use crate::PROGRAM;
 
@@ -149,8 +147,6 @@ pub(crate) struct Rig {
     /// The proxy of a worker; with flaws also of the world's own server.
     pub(crate) own_proxy: StatementProxy,
     inspector: tokio_postgres::Client,
-    /// Planned once: the tests look often.
-    prepared: Mutex<BTreeMap<&'static str, tokio_postgres::Statement>>,
     keys: AtomicU32,
 }
 
@@ -186,7 +182,6 @@ impl Rig {
             faulty: start_faulty(&world, flaws).await.unwrap(),
             spare: None,
             inspector: world.database.connect().await,
-            prepared: Mutex::default(),
             flaws: flaws.to_vec(),
             keys: AtomicU32::new(0),
             world,
@@ -510,24 +505,15 @@ impl Rig {
         self.faulty = spare.await.unwrap();
     }
 
-    async fn rows(&self, statement: &'static str) -> Vec<Row> {
-        let mut prepared = self.prepared.lock().await;
-        if !prepared.contains_key(statement) {
-            prepared.insert(statement, self.inspector.prepare(statement).await.unwrap());
-        }
-        let rows = self.inspector.query(&prepared[statement], &[]);
-        rows.await.unwrap()
-    }
-
     /// The first column of a query's rows.
-    pub(crate) async fn list(&self, statement: &'static str) -> Vec<String> {
-        let rows = self.rows(statement).await;
+    pub(crate) async fn list(&self, statement: &str) -> Vec<String> {
+        let rows = self.inspector.query(statement, &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect()
     }
 
     /// Like [`World::count`], on an open connection.
-    pub(crate) async fn count(&self, statement: &'static str) -> i64 {
-        self.rows(statement).await[0].get(0)
+    pub(crate) async fn count(&self, statement: &str) -> i64 {
+        self.inspector.query_one(statement, &[]).await.unwrap().get(0)
     }
 
     /// Whether a statement waits for a lock.
@@ -536,7 +522,7 @@ impl Rig {
     }
 
     pub(crate) async fn footprint(&self) -> Footprint {
-        let rows = self.rows(FOOTPRINT).await;
+        let rows = self.inspector.query(FOOTPRINT, &[]).await.unwrap();
         rows.iter().map(|row| (row.get(0), row.get(1))).collect()
     }
 
