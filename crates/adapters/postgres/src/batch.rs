@@ -126,7 +126,7 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
 /// that runtime has ended, the next caller starts them again.
 pub(crate) struct Batcher<G: BatchQuery> {
     query: Arc<G>,
-    connector: Arc<Connector>,
+    connection: Arc<SharedConnection>,
     queue: Mutex<Option<mpsc::UnboundedSender<Waiter<G>>>>,
 }
 
@@ -134,9 +134,14 @@ impl<G: BatchQuery> Batcher<G> {
     pub(crate) fn new(query: G, connector: Arc<Connector>) -> Self {
         Self {
             query: Arc::new(query),
-            connector,
+            connection: Arc::new(SharedConnection::new(connector, G::NAME)),
             queue: Mutex::new(None),
         }
+    }
+
+    /// The connection of its statements, for related reads that are not batched.
+    pub(crate) fn connection(&self) -> &SharedConnection {
+        &self.connection
     }
 
     /// Sends a question in a batch with all other waiting ones. The span belongs to the caller and includes the wait
@@ -166,8 +171,8 @@ impl<G: BatchQuery> Batcher<G> {
             },
         };
         let (sender, receiver) = mpsc::unbounded_channel();
-        let connection = SharedConnection::new(Arc::clone(&self.connector), G::NAME);
-        drop(tokio::spawn(serve(Arc::clone(&self.query), connection, receiver)));
+        let (query, connection) = (Arc::clone(&self.query), Arc::clone(&self.connection));
+        drop(tokio::spawn(serve(query, connection, receiver)));
         // This cannot fail: the receiver was created just above.
         let _ = sender.send(waiter);
         *queue = Some(sender);
@@ -176,7 +181,7 @@ impl<G: BatchQuery> Batcher<G> {
 
 async fn serve<G: BatchQuery>(
     query: Arc<G>,
-    connection: SharedConnection,
+    connection: Arc<SharedConnection>,
     mut queue: mpsc::UnboundedReceiver<Waiter<G>>,
 ) {
     let mut waiting = Vec::with_capacity(BATCH);

@@ -1,7 +1,7 @@
 //! Pages of a seller's list, newest first.
 //!
-//! Each combination of filters is a statement of its own with its own plan: an index scan that starts at the page's
-//! first row and stops at its last.
+//! A page is an index scan that starts at its first row and stops at its last. Pages without a filter by time, the most
+//! frequent ones, are read in batches. Every other combination of filters is a statement of its own with its own plan.
 //!
 //! # `updated_after`
 //!
@@ -14,23 +14,26 @@
 //!    walked and unchanged rows are skipped: about `size × older ÷ changed` rows a page if changes are spread evenly; at
 //!    worst, if all changed rows are at the far end, one pass over the seller's older rows.
 
-use std::marker::PhantomData;
+use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,
     pg::Pg,
     query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
-use diesel_async::{AsyncPgConnection, methods::LoadQuery};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
+use futures_util::future::try_join_all;
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::{
-    connection::shared::SharedConnection,
+    batch::{BatchQuery, Batcher},
+    connection::{Connector, shared::SharedConnection},
     layout::Layout,
-    sql::{Returns, Value},
+    sql::{Returns, Value, column},
 };
 
 /// At most this many updated rows are sorted.
@@ -42,6 +45,8 @@ const MAX_ROWS: u16 = MAX_PAGE_SIZE + 1;
 /// A listed table: one row per seller and item. It has an index by seller, timestamp and id, one by seller, status,
 /// timestamp and id, and one by seller and `updated_at`, each over the listed rows.
 pub(crate) trait Listed: Copy + Send + Sync + 'static {
+    /// The name of its statements in the metrics.
+    const STATEMENT: &'static str;
     /// The table, with its alias if it has one.
     const TABLE: &'static str;
     /// The name that qualifies its columns.
@@ -58,8 +63,8 @@ pub(crate) trait Listed: Copy + Send + Sync + 'static {
     /// The type of an item.
     type Item: Send + TryFrom<Self::Row, Error = StoreError>;
 
-    /// The position of an item in the list.
-    fn position(item: &Self::Item) -> Keyset;
+    /// Whose item it is, and its position in the list.
+    fn position(item: &Self::Item) -> (SellerId, Keyset);
 }
 
 /// The filters of a list.
@@ -72,39 +77,208 @@ pub(crate) struct Filter {
     pub(crate) updated_after: Option<DateTime<Utc>>,
 }
 
-/// Reads a page.
-pub(crate) async fn read<'t, L: Listed>(
-    connection: &'t SharedConnection,
-    layout: Layout,
-    seller: SellerId,
-    filter: Filter,
-    after: Option<Keyset>,
-    size: PageSize,
-) -> Result<Page<L::Item>, StoreError>
+/// Reads pages of a list for one server thread.
+pub(crate) struct List<L: Listed>
 where
-    Slice<L>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, L::Row>,
+    Pages<L>: BatchQuery,
 {
-    let list = Slice::<L> {
-        layout,
-        seller: seller.uuid(),
-        status: filter.status,
-        newer_than: filter.newer_than,
-        until: None,
-        updated_after: None,
-        few: false,
-        after,
-        rows: i64::from(size.get()) + 1,
-        list: PhantomData,
-    };
-    let rows = match filter.updated_after {
-        None => connection.rows(list).await?,
-        Some(instant) => updated_after(connection, list, instant).await?,
-    };
-    let items = rows
-        .into_iter()
-        .map(L::Item::try_from)
-        .collect::<Result<_, _>>()?;
-    Ok(Page::from_one_more(items, size, L::position))
+    pages: Batcher<Pages<L>>,
+    layout: Layout,
+}
+
+impl<L: Listed> List<L>
+where
+    Slice<L>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, L::Row>,
+    Pages<L>: BatchQuery<Question = PageStart, Answer = Vec<L::Item>>,
+{
+    pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
+        let pages = Batcher::new(Pages(PhantomData), Arc::clone(connector));
+        Self { pages, layout }
+    }
+
+    /// The connection of the pages, for related reads.
+    pub(crate) fn connection(&self) -> &SharedConnection {
+        self.pages.connection()
+    }
+
+    pub(crate) async fn read(
+        &self,
+        seller: SellerId,
+        filter: Filter,
+        after: Option<Keyset>,
+        size: PageSize,
+    ) -> Result<Page<L::Item>, StoreError> {
+        let Filter {
+            status,
+            newer_than,
+            updated_after: updated,
+        } = filter;
+        let rows = i64::from(size.get()) + 1;
+        // On Citus a statement over several sellers would go to every shard.
+        let items = if self.layout == Layout::Single && newer_than.is_none() && updated.is_none() {
+            self.pages
+                .ask(PageStart {
+                    seller,
+                    status,
+                    after,
+                    rows,
+                })
+                .await?
+        } else {
+            let list = Slice::<L> {
+                seller: seller.uuid(),
+                status,
+                newer_than,
+                until: None,
+                updated_after: None,
+                few: false,
+                after,
+                rows,
+                list: PhantomData,
+            };
+            let rows = match updated {
+                None => self.connection().rows(list).await?,
+                Some(instant) => updated_after(self.connection(), list, instant).await?,
+            };
+            rows.into_iter()
+                .map(L::Item::try_from)
+                .collect::<Result<_, _>>()?
+        };
+        Ok(Page::from_one_more(items, size, |item| L::position(item).1))
+    }
+}
+
+/// Where a page starts, and how many rows it has at most, with the one that shows whether more follow.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PageStart {
+    seller: SellerId,
+    status: Option<&'static str>,
+    after: Option<Keyset>,
+    rows: i64,
+}
+
+/// The pages in flight on one server thread.
+pub(crate) struct Pages<L>(PhantomData<L>);
+
+#[async_trait]
+impl<L: Listed> BatchQuery for Pages<L>
+where
+    Slices<L>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, (i64, L::Row)>,
+{
+    const NAME: &'static str = L::STATEMENT;
+    /// Few: each page waits for the rows of all.
+    const MAX_MEMBERS: usize = 8;
+    type Question = PageStart;
+    type Answer = Vec<L::Item>;
+
+    /// One statement for each status that is filtered by, and one without; all are sent together.
+    async fn answer(
+        &self,
+        connection: &AsyncPgConnection,
+        pages: &[PageStart],
+    ) -> QueryResult<Vec<Result<Vec<L::Item>, StoreError>>> {
+        let statuses: BTreeSet<_> = pages.iter().map(|page| page.status).collect();
+        let reads = statuses.into_iter().map(async |status| {
+            let slices = Slices::<L>::new(status, pages);
+            slices.get_results::<(i64, L::Row)>(&mut { connection }).await
+        });
+        let mut found = pages.iter().map(|_| Vec::new()).collect::<Vec<_>>();
+        for (n, row) in try_join_all(reads).await?.into_iter().flatten() {
+            if let Some(rows) = usize::try_from(n).ok().and_then(|place| found.get_mut(place)) {
+                rows.push(row);
+            }
+        }
+        let found = pages.iter().zip(found);
+        Ok(found.map(|(page, rows)| page.items::<L>(rows)).collect())
+    }
+}
+
+impl PageStart {
+    /// The items of its rows. A row of another seller is rejected: this is the last safeguard between two sellers in one batch.
+    fn items<L: Listed>(&self, rows: Vec<L::Row>) -> Result<Vec<L::Item>, StoreError> {
+        let items = rows
+            .into_iter()
+            .map(L::Item::try_from)
+            .collect::<Result<Vec<_>, _>>()?;
+        if items.iter().any(|item| L::position(item).0 != self.seller) {
+            return Err(StoreError::unexpected(
+                "a row came back for another seller than its own",
+            ));
+        }
+        Ok(items)
+    }
+}
+
+/// Pages with one filter by status, or with none.
+pub(crate) struct Slices<L> {
+    status: Option<&'static str>,
+    /// Their places in the batch, from 0.
+    places: Vec<i64>,
+    sellers: Vec<Uuid>,
+    after: Vec<Option<DateTime<Utc>>>,
+    after_ids: Vec<Option<Uuid>>,
+    rows: Vec<i64>,
+    list: PhantomData<L>,
+}
+
+impl<L> Slices<L> {
+    fn new(status: Option<&'static str>, pages: &[PageStart]) -> Self {
+        let pages: Vec<_> = (0..)
+            .zip(pages)
+            .filter(|(_, page)| page.status == status)
+            .collect();
+        Self {
+            status,
+            places: column(&pages, |(place, _)| *place),
+            sellers: column(&pages, |(_, page)| page.seller.uuid()),
+            after: column(&pages, |(_, page)| page.after.map(|after| after.at)),
+            after_ids: column(&pages, |(_, page)| page.after.map(|after| after.id)),
+            rows: column(&pages, |(_, page)| page.rows),
+            list: PhantomData,
+        }
+    }
+}
+
+impl<L> QueryId for Slices<L> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<L: Listed> Query for Slices<L> {
+    type SqlType = (BigInt, <L::Row as Value>::Sql);
+}
+
+impl<L: Listed> QueryFragment<Pg> for Slices<L> {
+    /// Its plan is generic: subqueries pass the values, since for known values the planner estimates a lower cost and would
+    /// replan at each run. The constant limit keeps it on the list's index even if one seller has most of the rows. The rows
+    /// of a page come in its order, since the loop over the pages keeps that of the index.
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let (columns, table, name, only, at, id) = (L::COLUMNS, L::TABLE, L::NAME, L::ONLY, L::AT, L::ID);
+        out.push_sql("select k.n, page.* from unnest((select ");
+        out.push_bind_param::<Array<BigInt>, _>(&self.places)?;
+        out.push_sql("::bigint[]), (select ");
+        out.push_bind_param::<Array<SqlUuid>, _>(&self.sellers)?;
+        out.push_sql("::uuid[]), (select ");
+        out.push_bind_param::<Array<Nullable<Timestamptz>>, _>(&self.after)?;
+        out.push_sql("::timestamptz[]), (select ");
+        out.push_bind_param::<Array<Nullable<SqlUuid>>, _>(&self.after_ids)?;
+        out.push_sql("::uuid[]), (select ");
+        out.push_bind_param::<Array<BigInt>, _>(&self.rows)?;
+        out.push_sql(&format!(
+            "::bigint[])) as k (n, seller, after, after_id, size) cross join lateral (select * from (select {columns} \
+             from {table} where {name}.seller_id = k.seller"
+        ));
+        if let Some(status) = &self.status {
+            out.push_sql(&format!(" and {name}.status = (select "));
+            out.push_bind_param::<Text, _>(status)?;
+            out.push_sql("::text)");
+        }
+        out.push_sql(&format!(
+            "{only} and ({name}.{at}, {name}.{id}) < (coalesce(k.after, 'infinity'), k.after_id) \
+             order by {name}.{at} desc, {name}.{id} desc limit {MAX_ROWS}) newest order by {at} desc, {id} desc limit k.size) page"
+        ));
+        Ok(())
+    }
 }
 
 async fn updated_after<'t, L: Listed>(
@@ -141,7 +315,6 @@ where
 /// A range of rows in a list's order.
 #[derive(Clone, Copy)]
 pub(crate) struct Slice<L> {
-    layout: Layout,
     seller: Uuid,
     status: Option<&'static str>,
     /// Only rows created later than this.
@@ -173,43 +346,15 @@ impl<L: Listed> Query for Slice<L> {
 
 impl<L: Listed> QueryFragment<Pg> for Slice<L> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        // On Citus a subquery would hide the seller, and with it the shard.
-        let is_first = self.layout == Layout::Single
-            && self.after.is_none()
-            && self.newer_than.is_none()
-            && self.until.is_none();
-        match &self.updated_after {
-            Some(_) if self.few => self.few_changed(&mut out),
-            None if is_first => self.first(&mut out),
-            _ => self.walk(&mut out),
+        if self.few {
+            self.few_changed(&mut out)
+        } else {
+            self.walk(&mut out)
         }
     }
 }
 
 impl<L: Listed> Slice<L> {
-    /// The newest page, the most frequent request, with a generic plan: subqueries pass its values, since for known
-    /// values the planner estimates a lower cost and would replan at each run, which costs more than reading the page.
-    /// The constant limit keeps it on the index even if one seller has most of the rows.
-    fn first<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let (columns, table, only, at, id) = (L::COLUMNS, L::TABLE, L::ONLY, L::AT, L::ID);
-        out.push_sql(&format!(
-            "select * from (select {columns} from {table} where seller_id = (select "
-        ));
-        out.push_bind_param::<SqlUuid, _>(&self.seller)?;
-        out.push_sql("::uuid)");
-        if let Some(status) = &self.status {
-            out.push_sql(" and status = (select ");
-            out.push_bind_param::<Text, _>(status)?;
-            out.push_sql("::text)");
-        }
-        out.push_sql(&format!(
-            "{only} order by {at} desc, {id} desc limit {MAX_ROWS}) newest order by {at} desc, {id} desc limit (select "
-        ));
-        out.push_bind_param::<BigInt, _>(&self.rows)?;
-        out.push_sql("::bigint)");
-        Ok(())
-    }
-
     /// Walks the list's own index.
     fn walk<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(&format!("select {} from {} where ", L::COLUMNS, L::TABLE));

@@ -15,9 +15,9 @@ use uuid::Uuid;
 
 use crate::{
     batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller},
-    connection::{Connector, error::store_error, shared::SharedConnection},
+    connection::{Connector, error::store_error},
     layout::Layout,
-    listing::{self, Filter, Listed},
+    listing::{Filter, List, Listed},
     sql::{column, row, sql},
     unit_of_work::{Tx, Write, expect_rows},
 };
@@ -115,16 +115,14 @@ fn source(offer: &Offer) -> Option<&'static str> {
 /// Reads offers for one server thread.
 pub(crate) struct OffersReader {
     by_id: Batcher<ById>,
-    pages: SharedConnection,
-    layout: Layout,
+    list: List<ByCreation>,
 }
 
 impl OffersReader {
     pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
         Self {
             by_id: Batcher::new(ById(layout), Arc::clone(connector)),
-            layout,
-            pages: SharedConnection::new(Arc::clone(connector), "offer_pages"),
+            list: List::new(connector, layout),
         }
     }
 }
@@ -147,7 +145,7 @@ impl OfferReader for OffersReader {
             newer_than: None,
             updated_after: filter.updated_after,
         };
-        listing::read::<ByCreation>(&self.pages, self.layout, seller, filter, after, size).await
+        self.list.read(seller, filter, after, size).await
     }
 }
 
@@ -194,6 +192,7 @@ impl BatchQuery for ById {
 struct ByCreation;
 
 impl Listed for ByCreation {
+    const STATEMENT: &'static str = "offer_pages";
     const TABLE: &'static str = "offers";
     const NAME: &'static str = "offers";
     const COLUMNS: &'static str = offer_columns!();
@@ -203,11 +202,9 @@ impl Listed for ByCreation {
     type Row = OfferRow;
     type Item = Offer;
 
-    fn position(offer: &Offer) -> Keyset {
-        Keyset {
-            at: offer.created_at,
-            id: offer.id.uuid(),
-        }
+    fn position(offer: &Offer) -> (SellerId, Keyset) {
+        let (at, id) = (offer.created_at, offer.id.uuid());
+        (offer.seller, Keyset { at, id })
     }
 }
 

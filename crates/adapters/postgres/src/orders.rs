@@ -23,9 +23,9 @@ use self::{
 };
 use crate::{
     batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller},
-    connection::{Connector, error::store_error, pool::Autocommit, shared::SharedConnection},
+    connection::{Connector, error::store_error, pool::Autocommit},
     layout::Layout,
-    listing::{self, Filter, Listed},
+    listing::{Filter, List, Listed},
     parcels,
     sql::sql,
     unit_of_work::{Tx, Write, changing, changing_any, expect_rows},
@@ -36,16 +36,14 @@ pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
 /// Reads a seller's parts for one server thread.
 pub(crate) struct OrdersReader {
     by_id: Batcher<ById>,
-    others: SharedConnection,
-    layout: Layout,
+    list: List<ByPlacing>,
 }
 
 impl OrdersReader {
     pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
         Self {
             by_id: Batcher::new(ById(layout), Arc::clone(connector)),
-            layout,
-            others: SharedConnection::new(Arc::clone(connector), "order_pages"),
+            list: List::new(connector, layout),
         }
     }
 }
@@ -61,7 +59,8 @@ impl OrderReader for OrdersReader {
         let part = sql!(PartRow:
             concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and number = ",
             number, "");
-        self.others
+        self.list
+            .connection()
             .rows(part)
             .await?
             .pop()
@@ -81,7 +80,7 @@ impl OrderReader for OrdersReader {
             newer_than: filter.placed_after,
             updated_after: filter.updated_after,
         };
-        listing::read::<ByPlacing>(&self.others, self.layout, seller, filter, after, size).await
+        self.list.read(seller, filter, after, size).await
     }
 }
 
@@ -128,6 +127,7 @@ impl BatchQuery for ById {
 struct ByPlacing;
 
 impl Listed for ByPlacing {
+    const STATEMENT: &'static str = "order_pages";
     const TABLE: &'static str = "seller_orders o";
     const NAME: &'static str = "o";
     const COLUMNS: &'static str = part_columns!();
@@ -137,11 +137,9 @@ impl Listed for ByPlacing {
     type Row = PartRow;
     type Item = SellerOrder;
 
-    fn position(part: &SellerOrder) -> Keyset {
-        Keyset {
-            at: part.placed_at,
-            id: part.id.uuid(),
-        }
+    fn position(part: &SellerOrder) -> (SellerId, Keyset) {
+        let (at, id) = (part.placed_at, part.id.uuid());
+        (part.seller, Keyset { at, id })
     }
 }
 

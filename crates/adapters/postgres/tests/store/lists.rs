@@ -1,5 +1,6 @@
 //! Lists of offers and orders: combinations of filters compared with a plain query, page by page.
 
+use futures_util::future::join_all;
 use kernel::{Keyset, Page, PageSize};
 use offers::{Offer, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderStatus, SellerOrder};
@@ -109,5 +110,42 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
                 }
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn pages_in_flight_together_hold_each_its_own_sellers_rows() {
+    let fixture = Fixture::new().await;
+    let offers = fixture.database.offer_reader();
+    let mut questions = Vec::new();
+    for rows in ["60", "0", "9"] {
+        let seller = fixture.seller().await;
+        let fill = FILL.replace("{seller}", &seller.to_string());
+        fixture.tamper(&fill.replace("{rows}", rows)).await;
+        for status in [None, Some(OfferStatus::Draft), Some(OfferStatus::Published)] {
+            let filter = OfferFilter {
+                status,
+                updated_after: None,
+            };
+            questions.extend([1, 7, 200].map(|size| (seller, filter, PageSize::clamped(size))));
+        }
+    }
+    let page = |question, after| {
+        let (seller, filter, size) = question;
+        let page = offers.offers(seller, filter, after, size);
+        async { page.await.unwrap() }
+    };
+    // All at once, then their next pages: more than one statement takes.
+    let first = join_all(questions.iter().map(|question| page(*question, None))).await;
+    let next = join_all(
+        questions
+            .iter()
+            .zip(&first)
+            .map(|(question, first)| page(*question, first.next)),
+    )
+    .await;
+    for ((question, first), next) in questions.into_iter().zip(first).zip(next) {
+        assert_eq!(page(question, None).await, first, "{question:?}");
+        assert_eq!(page(question, first.next).await, next, "{question:?}");
     }
 }
