@@ -8,7 +8,7 @@ use crate::{
     background_work::{Deliveries, Workers, queue_while_a_worker_releases},
     changes::{case, changes_an_offer, follow_the_feed, orders_one_of_many, orders_the_last},
     rig::{Case, Rig, Verdict},
-    tokens::{Connected, Counting, Exchange, Refresh, Revocation},
+    tokens::{ALONE, Connected, Counting, Exchange, Refresh, Revocation},
 };
 
 /// Number of tries for a flaw that depends on a worker's pace.
@@ -47,8 +47,8 @@ async fn with_faults<C: Case>(
 }
 
 /// A flaw that a rival request detects.
-async fn with_rivals<C: Case>(flaw: Flaw, case: impl AsyncFnOnce(&Rig) -> C) {
-    let mut rig = Rig::new(&[flaw]).await;
+async fn with_rivals<C: Case>(flaws: &[Flaw], case: impl AsyncFnOnce(&Rig) -> C) {
+    let mut rig = Rig::new(flaws).await;
     let case = case(&rig).await;
     let verdict = rig.check_against_rivals(&case).await;
     is_detected(rig.is_flawed(), verdict, &["a rival at"]);
@@ -99,15 +99,15 @@ async fn flaws_of_locks() {
     let refresh = async |rig: &Rig| Refresh::new(rig).await;
     let unlocked_offer = says("from offers where seller_id = $1 and id = $2", LOCK_OFFER);
     let unlocked_family = says("from families where id = $1), ", LOCK_FAMILY);
-    with_rivals(unlocked_offer, order).await;
-    with_rivals(Flaw::CommitsAfter(LOCK_OFFER), order).await;
+    with_rivals(&[unlocked_offer], order).await;
+    with_rivals(&[Flaw::CommitsAfter(LOCK_OFFER)], order).await;
     let used_again = says(
         "and t.expires_at > g.at",
         "and t.used_at is null and t.expires_at > g.at",
     );
-    with_rivals(unlocked_family, exchange).await;
-    with_rivals(Flaw::CommitsAfter(LOCK_FAMILY), exchange).await;
-    with_rivals(used_again, refresh).await;
+    with_rivals(&[ALONE, unlocked_family], exchange).await;
+    with_rivals(&[ALONE, Flaw::CommitsAfter(LOCK_FAMILY)], exchange).await;
+    with_rivals(&[used_again], refresh).await;
 }
 
 #[tokio::test]

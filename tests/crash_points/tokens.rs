@@ -2,11 +2,17 @@
 
 use blackbox::{Application, Asking, Callback, Form, Member, Pair, World, refreshing, text};
 use reqwest::Method;
-use testkit::{Fault, Request};
+use testkit::{Fault, Flaw, Request};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::rig::{Case, Played, Rig, Verdict};
+
+/// No credential is exchanged in a batch: each has its own transaction, as what drops out has.
+pub(crate) const ALONE: Flaw = Flaw::Replaces {
+    this: "where false and clock.at < k.asked_at",
+    instead_of: "where clock.at < k.asked_at",
+};
 
 /// A seller and an application of another owner.
 pub(crate) struct Connected {
@@ -259,11 +265,14 @@ async fn refreshes_and_exchanges() {
     rig.check_batch(&refresh)
         .await
         .expect("several refresh tokens are used together");
-    let exchange = Exchange(Connected::new(&rig).await);
-    rig.check(&exchange).await.expect("a code is exchanged");
-    rig.check_against_rivals(&exchange)
-        .await
-        .expect("a code is exchanged twice at once");
+    for flaws in [&[][..], &[ALONE]] {
+        let mut rig = Rig::new(flaws).await;
+        let exchange = Exchange(Connected::new(&rig).await);
+        rig.check(&exchange).await.expect("a code is exchanged");
+        rig.check_against_rivals(&exchange)
+            .await
+            .expect("a code is exchanged twice at once");
+    }
 }
 
 async fn consents_and_revocations() {

@@ -232,7 +232,7 @@ impl Shared {
             claims: self.database.claims(),
             applications: self.database.applications(),
             client_tokens: self.database.client_tokens(),
-            rotations: self.database.rotations(),
+            exchanges: self.database.exchanges(),
             grants: self.database.grants(),
             usage: self.usage.clone(),
             rates: self.database.rate_counter(),

@@ -7,8 +7,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
-    BearerToken, ClientId, CodeExchange, Credential, CredentialKind, FamilyId, GrantRefusal, GrantStore,
-    NewPair, Rotation, ScopeSet, TokenKey, TokenKind, Verdict,
+    BearerToken, ClientId, CodeExchange, Credential, CredentialKind, Exchange, FamilyId, GrantRefusal,
+    GrantStore, NewPair, Presented, ScopeSet, TokenKey, TokenKind, Verdict,
 };
 
 use crate::{Failure, failure::refuse};
@@ -58,17 +58,10 @@ impl TokenPair {
         }
     }
 
-    /// The rotation of a refresh token into this pair.
-    pub fn rotation(
-        &self,
-        token: TokenKey,
-        client_id: ClientId,
-        lifetimes: Lifetimes,
-        asked_at: DateTime<Utc>,
-    ) -> Rotation {
-        Rotation {
-            token,
-            client_id,
+    /// The exchange of a credential for this pair.
+    pub fn exchange(&self, presented: Presented, lifetimes: Lifetimes, asked_at: DateTime<Utc>) -> Exchange {
+        Exchange {
+            presented,
             access: self.access.key().hash,
             access_lifetime: lifetimes.access,
             refresh: self.refresh.key().hash,

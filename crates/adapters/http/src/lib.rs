@@ -25,7 +25,7 @@ use actix_web::web::ServiceConfig;
 use bytes::Bytes;
 use chrono::TimeDelta;
 use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
-use oauth::{ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter, Rotations};
+use oauth::{ApplicationReader, ClientTokens, Exchanges, Gate, GrantReader, RateCounter};
 use usecases::UnitOfWork;
 use web::front::Front;
 use web::listener::Listener;
@@ -64,7 +64,7 @@ pub struct Public {
     /// Issues the tokens of applications; one for each server thread.
     pub client_tokens: Arc<dyn ClientTokens>,
     /// Rotates refresh tokens; one for each server thread.
-    pub rotations: Arc<dyn Rotations>,
+    pub exchanges: Arc<dyn Exchanges>,
     /// Finds the owners of codes and refresh tokens.
     pub grants: Arc<dyn GrantReader>,
     pub rates: Arc<dyn RateCounter>,

@@ -1,4 +1,4 @@
-//! Batching: while one statement is under way, further questions queue, and then go out as one statement.
+//! Batching: while one statement is under way, further questions queue, and then go out together.
 
 use std::{
     collections::BTreeMap,
@@ -32,16 +32,16 @@ use crate::{
     observe::{self, BatchSizes},
 };
 
-/// The usual largest number of questions per statement: enough for all that a server thread has in flight, and few enough
+/// The usual largest number of questions per batch: enough for all that a server thread has in flight, and few enough
 /// that no caller waits long for the rows of others.
 const BATCH: usize = 128;
 
-/// One statement that answers many questions.
+/// One statement that answers many questions, or a few that are sent together.
 #[async_trait]
 pub(crate) trait BatchQuery: Send + Sync + 'static {
     /// Its name in the metrics.
     const NAME: &'static str;
-    /// The largest number of questions per statement.
+    /// The largest number of questions per batch.
     const MAX_MEMBERS: usize = BATCH;
     type Question: Send + Sync + 'static;
     type Answer: Send + 'static;
@@ -122,8 +122,8 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
     }
 }
 
-/// Batches the questions of its callers: of one server thread, or for changes of offers of the whole process. Its task and its connection live on the runtime of the first caller. If
-/// that runtime has ended, the next caller starts them again.
+/// Batches the questions of its callers: of one server thread, or for changes of offers of the whole process. Its task lives on
+/// the runtime of the first caller, and so does its connection. If that runtime has ended, the next caller starts them again.
 pub(crate) struct Batcher<G: BatchQuery> {
     query: Arc<G>,
     connection: Arc<SharedConnection>,
@@ -184,7 +184,7 @@ async fn serve<G: BatchQuery>(
     connection: Arc<SharedConnection>,
     mut queue: mpsc::UnboundedReceiver<Waiter<G>>,
 ) {
-    let mut waiting = Vec::with_capacity(BATCH);
+    let mut waiting = Vec::with_capacity(G::MAX_MEMBERS);
     let sizes = BatchSizes::of(G::NAME);
     while let Some(first) = queue.recv().await {
         waiting.push(first);

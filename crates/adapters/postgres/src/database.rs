@@ -12,7 +12,7 @@ use diesel_async::{
 use futures_util::FutureExt;
 use kernel::{IdempotencyClaims, MailQueue, Sealer, StoreError, TransactionError};
 use oauth::{
-    ApplicationDirectory, ApplicationReader, ClientTokens, Gate, GrantReader, RateCounter, Rotations,
+    ApplicationDirectory, ApplicationReader, ClientTokens, Exchanges, Gate, GrantReader, RateCounter,
 };
 use offers::{OfferChanges, OfferReader};
 use orders::{MailDirectory, OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
@@ -40,7 +40,7 @@ use crate::{
         applications::{AllApplications, Applications},
         client_tokens::IssuedTokens,
         consents::Grants,
-        rotations::BatchedRotations,
+        exchanges::BatchedExchanges,
     },
     observe::{PoolWaits, TransactionTimes},
     offers::{OffersReader, changes::BatchedChanges},
@@ -310,8 +310,8 @@ impl Database {
     }
 
     /// Rotates refresh tokens; one per server thread, as with [`Self::gate`].
-    pub fn rotations(&self) -> Arc<dyn Rotations> {
-        Arc::new(BatchedRotations::new(&self.connector))
+    pub fn exchanges(&self) -> Arc<dyn Exchanges> {
+        Arc::new(BatchedExchanges::new(&self.connector))
     }
 
     /// Reads sellers' consents.

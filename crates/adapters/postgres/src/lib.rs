@@ -4,7 +4,7 @@
 //! - a **pool** for transactions, and for rare single statements;
 //! - a **shared** one in each server thread for the gate, each reader and each statement of the token endpoint: while one
 //!   statement is under way, further questions queue and then go out as one batch. A reader of offers or orders has a
-//!   second one for its lists, which are pipelined. Changes of offers have two for the whole process;
+//!   second one for its lists: their pages are batched too, and statements with a filter by time are pipelined. Changes of offers have two for the whole process;
 //! - one for a **single task**: migrations, resealing, the outcome of a lost COMMIT, checks of a pooler and of the role.
 //!
 //! The database URL may name several servers. Each connection goes to the one that accepts writes; a connection is

@@ -1,7 +1,7 @@
 //! Pages of a seller's list, newest first.
 //!
 //! A page is an index scan that starts at its first row and stops at its last. Pages without a filter by time, the most
-//! frequent ones, are read in batches. Every other combination of filters is a statement of its own with its own plan.
+//! frequent ones, are read in batches, except on Citus. Every other combination of filters is a statement of its own with its own plan.
 //!
 //! # `updated_after`
 //!
@@ -22,7 +22,7 @@ use diesel::{
     QueryResult,
     pg::Pg,
     query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{Array, BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
 use futures_util::future::try_join_all;
@@ -64,7 +64,7 @@ pub(crate) trait Listed: Copy + Send + Sync + 'static {
     type Item: Send + TryFrom<Self::Row, Error = StoreError>;
 
     /// Whose item it is, and its position in the list.
-    fn position(item: &Self::Item) -> (SellerId, Keyset);
+    fn key(item: &Self::Item) -> (SellerId, Keyset);
 }
 
 /// The filters of a list.
@@ -89,16 +89,11 @@ where
 impl<L: Listed> List<L>
 where
     Slice<L>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, L::Row>,
-    Pages<L>: BatchQuery<Question = PageStart, Answer = Vec<L::Item>>,
+    Pages<L>: BatchQuery<Question = PageQuestion, Answer = Vec<L::Row>>,
 {
     pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
         let pages = Batcher::new(Pages(PhantomData), Arc::clone(connector));
         Self { pages, layout }
-    }
-
-    /// The connection of the pages, for related reads.
-    pub(crate) fn connection(&self) -> &SharedConnection {
-        self.pages.connection()
     }
 
     pub(crate) async fn read(
@@ -115,15 +110,15 @@ where
         } = filter;
         let rows = i64::from(size.get()) + 1;
         // On Citus a statement over several sellers would go to every shard.
-        let items = if self.layout == Layout::Single && newer_than.is_none() && updated.is_none() {
-            self.pages
-                .ask(PageStart {
-                    seller,
-                    status,
-                    after,
-                    rows,
-                })
-                .await?
+        let connection = self.pages.connection();
+        let rows = if self.layout == Layout::Single && newer_than.is_none() && updated.is_none() {
+            let question = PageQuestion {
+                seller,
+                status,
+                after: after.unwrap_or(NEWEST),
+                rows,
+            };
+            self.pages.ask(question).await?
         } else {
             let list = Slice::<L> {
                 seller: seller.uuid(),
@@ -136,24 +131,35 @@ where
                 rows,
                 list: PhantomData,
             };
-            let rows = match updated {
-                None => self.connection().rows(list).await?,
-                Some(instant) => updated_after(self.connection(), list, instant).await?,
-            };
-            rows.into_iter()
-                .map(L::Item::try_from)
-                .collect::<Result<_, _>>()?
+            match updated {
+                None => connection.rows(list).await?,
+                Some(instant) => updated_after(connection, list, instant).await?,
+            }
         };
-        Ok(Page::from_one_more(items, size, |item| L::position(item).1))
+        let items = rows.into_iter().map(L::Item::try_from);
+        let items = items.collect::<Result<Vec<_>, _>>()?;
+        // The last safeguard between two sellers in one batch.
+        if items.iter().any(|item| L::key(item).0 != seller) {
+            return Err(StoreError::unexpected(
+                "a row came back for another seller than its own",
+            ));
+        }
+        Ok(Page::from_one_more(items, size, |item| L::key(item).1))
     }
 }
 
-/// Where a page starts, and how many rows it has at most, with the one that shows whether more follow.
+/// Before all items: the list begins with the latest.
+const NEWEST: Keyset = Keyset {
+    at: DateTime::<Utc>::MAX_UTC,
+    id: Uuid::max(),
+};
+
+/// A page: whose, where it starts, and its largest number of rows, with the one that shows whether more follow.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PageStart {
+pub(crate) struct PageQuestion {
     seller: SellerId,
     status: Option<&'static str>,
-    after: Option<Keyset>,
+    after: Keyset,
     rows: i64,
 }
 
@@ -163,24 +169,24 @@ pub(crate) struct Pages<L>(PhantomData<L>);
 #[async_trait]
 impl<L: Listed> BatchQuery for Pages<L>
 where
-    Slices<L>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, (i64, L::Row)>,
+    PagesOfStatus<L>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, (i64, L::Row)>,
 {
     const NAME: &'static str = L::STATEMENT;
     /// Few: each page waits for the rows of all.
     const MAX_MEMBERS: usize = 8;
-    type Question = PageStart;
-    type Answer = Vec<L::Item>;
+    type Question = PageQuestion;
+    type Answer = Vec<L::Row>;
 
-    /// One statement for each status that is filtered by, and one without; all are sent together.
+    /// One statement for each status that is filtered by, and one without; all are sent together. The pages of a batch fail together.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
-        pages: &[PageStart],
-    ) -> QueryResult<Vec<Result<Vec<L::Item>, StoreError>>> {
+        pages: &[PageQuestion],
+    ) -> QueryResult<Vec<Result<Vec<L::Row>, StoreError>>> {
         let statuses: BTreeSet<_> = pages.iter().map(|page| page.status).collect();
         let reads = statuses.into_iter().map(async |status| {
-            let slices = Slices::<L>::new(status, pages);
-            slices.get_results::<(i64, L::Row)>(&mut { connection }).await
+            let read = PagesOfStatus::<L>::new(status, pages);
+            read.get_results::<(i64, L::Row)>(&mut { connection }).await
         });
         let mut found = pages.iter().map(|_| Vec::new()).collect::<Vec<_>>();
         for (n, row) in try_join_all(reads).await?.into_iter().flatten() {
@@ -188,41 +194,24 @@ where
                 rows.push(row);
             }
         }
-        let found = pages.iter().zip(found);
-        Ok(found.map(|(page, rows)| page.items::<L>(rows)).collect())
-    }
-}
-
-impl PageStart {
-    /// The items of its rows. A row of another seller is rejected: this is the last safeguard between two sellers in one batch.
-    fn items<L: Listed>(&self, rows: Vec<L::Row>) -> Result<Vec<L::Item>, StoreError> {
-        let items = rows
-            .into_iter()
-            .map(L::Item::try_from)
-            .collect::<Result<Vec<_>, _>>()?;
-        if items.iter().any(|item| L::position(item).0 != self.seller) {
-            return Err(StoreError::unexpected(
-                "a row came back for another seller than its own",
-            ));
-        }
-        Ok(items)
+        Ok(found.into_iter().map(Ok).collect())
     }
 }
 
 /// Pages with one filter by status, or with none.
-pub(crate) struct Slices<L> {
+pub(crate) struct PagesOfStatus<L> {
     status: Option<&'static str>,
     /// Their places in the batch, from 0.
     places: Vec<i64>,
     sellers: Vec<Uuid>,
-    after: Vec<Option<DateTime<Utc>>>,
-    after_ids: Vec<Option<Uuid>>,
+    after: Vec<DateTime<Utc>>,
+    after_ids: Vec<Uuid>,
     rows: Vec<i64>,
     list: PhantomData<L>,
 }
 
-impl<L> Slices<L> {
-    fn new(status: Option<&'static str>, pages: &[PageStart]) -> Self {
+impl<L> PagesOfStatus<L> {
+    fn new(status: Option<&'static str>, pages: &[PageQuestion]) -> Self {
         let pages: Vec<_> = (0..)
             .zip(pages)
             .filter(|(_, page)| page.status == status)
@@ -231,27 +220,28 @@ impl<L> Slices<L> {
             status,
             places: column(&pages, |(place, _)| *place),
             sellers: column(&pages, |(_, page)| page.seller.uuid()),
-            after: column(&pages, |(_, page)| page.after.map(|after| after.at)),
-            after_ids: column(&pages, |(_, page)| page.after.map(|after| after.id)),
+            after: column(&pages, |(_, page)| page.after.at),
+            after_ids: column(&pages, |(_, page)| page.after.id),
             rows: column(&pages, |(_, page)| page.rows),
             list: PhantomData,
         }
     }
 }
 
-impl<L> QueryId for Slices<L> {
+impl<L> QueryId for PagesOfStatus<L> {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<L: Listed> Query for Slices<L> {
+impl<L: Listed> Query for PagesOfStatus<L> {
     type SqlType = (BigInt, <L::Row as Value>::Sql);
 }
 
-impl<L: Listed> QueryFragment<Pg> for Slices<L> {
+impl<L: Listed> QueryFragment<Pg> for PagesOfStatus<L> {
     /// Its plan is generic: subqueries pass the values, since for known values the planner estimates a lower cost and would
-    /// replan at each run. The constant limit keeps it on the list's index even if one seller has most of the rows. The rows
-    /// of a page come in its order, since the loop over the pages keeps that of the index.
+    /// replan at each run. It takes a limit that it does not know for a tenth of the rows, and so stays on the list's index
+    /// where it expects few of them; the constant limit keeps it there where one seller has most of the rows. The rows of a
+    /// page come in its order, since the loop over the pages keeps that of the index.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         let (columns, table, name, only, at, id) = (L::COLUMNS, L::TABLE, L::NAME, L::ONLY, L::AT, L::ID);
         out.push_sql("select k.n, page.* from unnest((select ");
@@ -259,9 +249,9 @@ impl<L: Listed> QueryFragment<Pg> for Slices<L> {
         out.push_sql("::bigint[]), (select ");
         out.push_bind_param::<Array<SqlUuid>, _>(&self.sellers)?;
         out.push_sql("::uuid[]), (select ");
-        out.push_bind_param::<Array<Nullable<Timestamptz>>, _>(&self.after)?;
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.after)?;
         out.push_sql("::timestamptz[]), (select ");
-        out.push_bind_param::<Array<Nullable<SqlUuid>>, _>(&self.after_ids)?;
+        out.push_bind_param::<Array<SqlUuid>, _>(&self.after_ids)?;
         out.push_sql("::uuid[]), (select ");
         out.push_bind_param::<Array<BigInt>, _>(&self.rows)?;
         out.push_sql(&format!(
@@ -274,8 +264,8 @@ impl<L: Listed> QueryFragment<Pg> for Slices<L> {
             out.push_sql("::text)");
         }
         out.push_sql(&format!(
-            "{only} and ({name}.{at}, {name}.{id}) < (coalesce(k.after, 'infinity'), k.after_id) \
-             order by {name}.{at} desc, {name}.{id} desc limit {MAX_ROWS}) newest order by {at} desc, {id} desc limit k.size) page"
+            "{only} and ({name}.{at}, {name}.{id}) < (k.after, k.after_id) \
+             order by {name}.{at} desc, {name}.{id} desc limit k.size) newest limit {MAX_ROWS}) page"
         ));
         Ok(())
     }

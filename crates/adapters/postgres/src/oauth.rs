@@ -3,7 +3,7 @@
 pub(crate) mod applications;
 pub(crate) mod client_tokens;
 pub(crate) mod consents;
-pub(crate) mod rotations;
+pub(crate) mod exchanges;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

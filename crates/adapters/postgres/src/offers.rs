@@ -202,7 +202,7 @@ impl Listed for ByCreation {
     type Row = OfferRow;
     type Item = Offer;
 
-    fn position(offer: &Offer) -> (SellerId, Keyset) {
+    fn key(offer: &Offer) -> (SellerId, Keyset) {
         let (at, id) = (offer.created_at, offer.id.uuid());
         (offer.seller, Keyset { at, id })
     }

@@ -59,7 +59,7 @@ impl OrderReader for OrdersReader {
         let part = sql!(PartRow:
             concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and number = ",
             number, "");
-        self.list
+        self.by_id
             .connection()
             .rows(part)
             .await?
@@ -137,7 +137,7 @@ impl Listed for ByPlacing {
     type Row = PartRow;
     type Item = SellerOrder;
 
-    fn position(part: &SellerOrder) -> (SellerId, Keyset) {
+    fn key(part: &SellerOrder) -> (SellerId, Keyset) {
         let (at, id) = (part.placed_at, part.id.uuid());
         (part.seller, Keyset { at, id })
     }

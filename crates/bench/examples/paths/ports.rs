@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, SellerId, StoreError};
 use oauth::{
-    Admission, BearerToken, Gate, MockApplicationReader, MockClientTokens, MockGrantReader, MockRateCounter,
-    MockRotations, Principal, Quota, ScopeSet, TokenKey, TokenKind,
+    Admission, BearerToken, Gate, MockApplicationReader, MockClientTokens, MockExchanges, MockGrantReader,
+    MockRateCounter, Principal, Quota, ScopeSet, TokenKey, TokenKind,
 };
 use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader};
@@ -176,7 +176,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         claims: Arc::new(MockIdempotencyClaims::new()),
         applications: Arc::new(MockApplicationReader::new()),
         client_tokens: Arc::new(MockClientTokens::new()),
-        rotations: Arc::new(MockRotations::new()),
+        exchanges: Arc::new(MockExchanges::new()),
         grants: Arc::new(MockGrantReader::new()),
         rates: Arc::new(MockRateCounter::new()),
         usage: UsageMeter::default(),

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{ClientId, CodeChallenge, CodeVerifier, Family, ScopeSet, SecretHash};
+use crate::{ClientId, CodeChallenge, CodeVerifier, Family, ScopeSet, SecretHash, TokenKey};
 
 /// A stored authorization code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,30 @@ pub struct CodeExchange {
     pub client_id: ClientId,
     pub redirect_uri: String,
     pub verifier: CodeVerifier,
+}
+
+/// The credential that a client exchanges for a token pair, with everything that the exchange checks.
+#[derive(Debug, Clone)]
+pub enum Presented {
+    /// The code with this key, and what the client presents with it.
+    Code(TokenKey, CodeExchange),
+    /// The refresh token with this key, presented by this client.
+    RefreshToken(TokenKey, ClientId),
+}
+
+impl Presented {
+    pub const fn key(&self) -> TokenKey {
+        match self {
+            Self::Code(key, _) | Self::RefreshToken(key, _) => *key,
+        }
+    }
+
+    /// The authenticated client.
+    pub const fn client_id(&self) -> ClientId {
+        match self {
+            Self::Code(_, CodeExchange { client_id, .. }) | Self::RefreshToken(_, client_id) => *client_id,
+        }
+    }
 }
 
 /// A stored refresh token.

@@ -29,7 +29,7 @@ pub use consent::{
     granted,
 };
 pub use edit::{ApplicationEdit, RawEdit};
-pub use exchange::{Code, CodeExchange, GrantRefusal, NewPair, RefreshToken, Verdict};
+pub use exchange::{Code, CodeExchange, GrantRefusal, NewPair, Presented, RefreshToken, Verdict};
 pub use family::{
     FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, NewClientToken, NewToken, ScopeRefused,
     client_credentials,
@@ -37,8 +37,8 @@ pub use family::{
 pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationDirectory, ApplicationFilter, ApplicationReader, ApplicationStore, ClientTokens, Gate,
-    GrantReader, GrantStore, NewConsent, RateCounter, Rotation, Rotations,
+    ApplicationDirectory, ApplicationFilter, ApplicationReader, ApplicationStore, ClientTokens, Exchange,
+    Exchanges, Gate, GrantReader, GrantStore, NewConsent, RateCounter,
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};
@@ -52,6 +52,6 @@ pub use status::{ApplicationStatus, ImpossibleTransition, Transition};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{
-    MockApplicationDirectory, MockApplicationReader, MockClientTokens, MockGate, MockGrantReader,
-    MockRateCounter, MockRotations,
+    MockApplicationDirectory, MockApplicationReader, MockClientTokens, MockExchanges, MockGate,
+    MockGrantReader, MockRateCounter,
 };

@@ -30,8 +30,7 @@ impl CodeChallenge {
 
     /// True if the challenge was made from this verifier. Compares in constant time.
     pub fn is_satisfied_by(&self, verifier: &CodeVerifier) -> bool {
-        let made = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.0.as_bytes()));
-        self.0.as_bytes().ct_eq(made.as_bytes()).into()
+        self.0.as_bytes().ct_eq(verifier.challenge().0.as_bytes()).into()
     }
 }
 
@@ -40,6 +39,11 @@ impl CodeChallenge {
 pub struct CodeVerifier(String);
 
 impl CodeVerifier {
+    /// The challenge that is made from it: base64url(SHA-256(verifier)).
+    pub fn challenge(&self) -> CodeChallenge {
+        CodeChallenge(URL_SAFE_NO_PAD.encode(digest(&SHA256, self.0.as_bytes())))
+    }
+
     /// Validates a verifier's format.
     pub fn new(text: String) -> Result<Self, Invalid> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'~' | b'-');

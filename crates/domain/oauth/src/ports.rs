@@ -9,7 +9,7 @@ use kernel::{Change, SellerId, StoreError, TransactionError};
 use crate::{
     Admission, Application, ApplicationEvent, ApplicationStatus, ClientId, Code, CodeChallenge,
     ConnectedApplication, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId, Limiter, NewClientToken,
-    NewPair, NewToken, RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
+    NewPair, NewToken, Presented, RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -54,12 +54,10 @@ pub trait ClientTokens: Send + Sync {
     async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError>;
 }
 
-/// A refresh token that its client uses, and the tokens that replace it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rotation {
-    pub token: TokenKey,
-    /// The authenticated client.
-    pub client_id: ClientId,
+/// A code or a refresh token that its client uses, and the pair that it gets.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    pub presented: Presented,
     pub access: SecretHash,
     pub access_lifetime: TimeDelta,
     pub refresh: SecretHash,
@@ -68,20 +66,20 @@ pub struct Rotation {
     pub asked_at: DateTime<Utc>,
 }
 
-/// Rotates refresh tokens, without a transaction of the caller.
+/// Exchanges codes and refresh tokens for token pairs, without a transaction of the caller.
 ///
-/// An adapter MUST do each rotation whole or not at all, with the store's clock, as [`GrantStore`] would. It may do those of several calls
+/// An adapter MUST do each exchange whole or not at all, with the store's clock, as [`GrantStore`] would. It may do those of several calls
 /// together, but MUST then give each its own outcome. What may have reached the store MUST NOT be sent again, and MUST change nothing if
 /// it arrives more than a few seconds after `asked_at`: its client may have repeated the request by then.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait Rotations: Send + Sync {
-    /// Uses the token and stores its pair if [`RefreshToken::judge`](crate::RefreshToken::judge) would issue it; returns the pair's
-    /// scopes. None, without an effect, if it would not, or if other work holds one of the rows. Fails after `time_left` unless the
-    /// rotation has been sent by then; from then on its outcome is awaited.
-    async fn rotate(
+pub trait Exchanges: Send + Sync {
+    /// Uses the credential and stores its pair if [`Code::judge`](crate::Code::judge) or
+    /// [`RefreshToken::judge`](crate::RefreshToken::judge) would issue it; returns the pair's scopes. None, without an effect, if it would not, or if other work holds one of the rows. Fails after `time_left` unless the
+    /// exchange has been sent by then; from then on its outcome is awaited.
+    async fn exchange(
         &self,
-        rotation: Rotation,
+        exchange: Exchange,
         time_left: Duration,
     ) -> Result<Option<ScopeSet>, TransactionError>;
 }

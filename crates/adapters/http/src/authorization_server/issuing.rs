@@ -1,7 +1,6 @@
 //! Issues a token pair for a code or a refresh token.
 //!
-//! Concurrent refreshes are batched into one statement. A code exchange has its own transaction, and so has a refresh that the batch did
-//! not store. Before the statement is sent or the COMMIT begins, the work is dropped when the client's connection breaks, so that no
+//! Concurrent exchanges are batched into one statement. One that the batch did not store has a transaction of its own. Before the statement is sent or the COMMIT begins, the work is dropped when the client's connection breaks, so that no
 //! credential is used up in vain; a client that has only closed its sending side still waits for the answer. From the COMMIT on, the work
 //! runs as a separate task. What may have been stored when its answer is lost is looked up: a client that got an error would present the
 //! same credential again, and that ends its family.
@@ -10,7 +9,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use kernel::{StoreError, TransactionError};
-use oauth::{GrantRefusal, ScopeSet};
+use oauth::{GrantRefusal, Presented, ScopeSet};
 use tokio::time::Instant;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair, exchange_code, refresh_tokens};
 use usecases::{Failure, Transaction, repeat};
@@ -20,7 +19,7 @@ use web::write::{PreparedTransaction, RESOLVE_TIMEOUT, Recoverable, commit_or_re
 
 use super::Endpoint;
 use super::error::OAuthError;
-use super::token::{Issued, Presented};
+use super::token::Issued;
 use crate::Public;
 
 /// A pair to issue. Its secrets are made first, so that the stored pair can be looked up by them.
@@ -35,7 +34,7 @@ type Refused = Failure<GrantRefusal>;
 /// How far the pair has come while the request could still be dropped.
 enum Begun {
     /// It is stored, with these scopes.
-    Rotated(ScopeSet),
+    Stored(ScopeSet),
     /// It is stored by the COMMIT.
     Prepared(PreparedTransaction<Granted>),
 }
@@ -49,12 +48,12 @@ pub(super) async fn issue(
     trace_id: TraceId,
 ) -> Result<Issued, OAuthError> {
     let issue = Issue {
-        pair: TokenPair::new(public.randomness.as_ref(), presented.family()),
+        pair: TokenPair::new(public.randomness.as_ref(), presented.key().family),
         public: Arc::clone(public),
         presented,
     };
     let ready = match issue.begin(deadline, asked_at).await? {
-        Begun::Rotated(scopes) => return Ok(issued(issue.pair, scopes)),
+        Begun::Stored(scopes) => return Ok(issued(issue.pair, scopes)),
         Begun::Prepared(ready) => ready,
     };
     let concluded = public.tasks.run(async move {
@@ -79,21 +78,20 @@ fn issued(pair: TokenPair, scopes: ScopeSet) -> Issued {
 }
 
 impl Issue {
-    /// Rotates a refresh token together with others, or prepares a transaction: for a code, and for what dropped out.
+    /// Exchanges the credential together with others; prepares a transaction for one that dropped out.
     async fn begin(&self, deadline: Deadline, asked_at: DateTime<Utc>) -> Result<Begun, Refused> {
-        if let Presented::RefreshToken(key, client) = self.presented {
-            let rotation = self.pair.rotation(key, client, self.lifetimes(), asked_at);
-            let rotated = self.public.rotations.rotate(rotation, deadline.remaining());
-            match rotated.await {
-                Ok(Some(scopes)) => return Ok(Begun::Rotated(scopes)),
-                Err(TransactionError::Unknown(cause)) => return self.look_up(cause).await,
-                Ok(None) | Err(TransactionError::Store(_)) => {}
-            }
+        let exchange = self
+            .pair
+            .exchange(self.presented.clone(), self.lifetimes(), asked_at);
+        let exchanged = self.public.exchanges.exchange(exchange, deadline.remaining());
+        match exchanged.await {
+            Ok(Some(scopes)) => Ok(Begun::Stored(scopes)),
+            Err(TransactionError::Unknown(cause)) => self.look_up(cause).await,
+            Ok(None) | Err(TransactionError::Store(_)) => self.prepared(deadline).await.map(Begun::Prepared),
         }
-        self.prepared(deadline).await.map(Begun::Prepared)
     }
 
-    /// Finds the outcome of a rotation. If it is not stored, the transaction that has locked the family refreshes: then the rotation's
+    /// Finds the outcome of an exchange. If it is not stored, the transaction that has locked the family does it: then the batch's
     /// statement, should it still arrive, skips the family.
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
@@ -102,7 +100,7 @@ impl Issue {
             Ok((transaction, stored))
         };
         match resolve(Instant::now() + RESOLVE_TIMEOUT, look).await {
-            Some((_, Some(scopes))) => Ok(Begun::Rotated(scopes)),
+            Some((_, Some(scopes))) => Ok(Begun::Stored(scopes)),
             Some((transaction, None)) => self.granted(transaction).await.map(Begun::Prepared),
             None => Err(TransactionError::Unknown(cause).into()),
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{
-    Application, BearerToken, ClientId, CodeExchange, CodeVerifier, Credential, CredentialKind, FamilyId,
-    GrantRefusal, ScopeSet, TokenKey,
+    Application, BearerToken, ClientId, CodeExchange, CodeVerifier, Credential, CredentialKind, GrantRefusal,
+    Presented, ScopeSet,
 };
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
@@ -64,8 +64,8 @@ async fn check_and_issue(
 
     let presented = match grant_type {
         GrantType::ClientCredentials => None,
-        GrantType::AuthorizationCode => Some(Presented::code(&parameters, credential, client.client_id)?),
-        GrantType::RefreshToken => Some(Presented::refresh_token(
+        GrantType::AuthorizationCode => Some(presented_code(&parameters, credential, client.client_id)?),
+        GrantType::RefreshToken => Some(presented_refresh_token(
             &parameters,
             credential,
             client.client_id,
@@ -181,52 +181,35 @@ async fn client_credentials(
     })
 }
 
-/// The credential that a client exchanges for a token pair, with everything that the exchange checks.
-pub(super) enum Presented {
-    /// The code with this key, and what the client presents with it.
-    Code(TokenKey, CodeExchange),
-    /// The refresh token with this key, presented by this client.
-    RefreshToken(TokenKey, ClientId),
+/// Reads an exchange: first checks that all parameters are present, then that the code is well-formed.
+fn presented_code(
+    parameters: &Parameters,
+    code: Option<Credential>,
+    client_id: ClientId,
+) -> Result<Presented, OAuthError> {
+    required(parameters, "code")?;
+    let redirect_uri = required(parameters, "redirect_uri")?.to_owned();
+    let verifier = required(parameters, "code_verifier")?.to_owned();
+    let verifier = CodeVerifier::new(verifier)
+        .map_err(|wrong| OAuthError::invalid_request(format!("code_verifier {wrong}.")))?;
+    let presented = CodeExchange {
+        client_id,
+        redirect_uri,
+        verifier,
+    };
+    let code = code.ok_or(GrantRefusal::Unknown)?;
+    Ok(Presented::Code(code.key(), presented))
 }
 
-impl Presented {
-    /// Reads an exchange: first checks that all parameters are present, then that the code is well-formed.
-    fn code(
-        parameters: &Parameters,
-        code: Option<Credential>,
-        client_id: ClientId,
-    ) -> Result<Self, OAuthError> {
-        required(parameters, "code")?;
-        let redirect_uri = required(parameters, "redirect_uri")?.to_owned();
-        let verifier = required(parameters, "code_verifier")?.to_owned();
-        let verifier = CodeVerifier::new(verifier)
-            .map_err(|wrong| OAuthError::invalid_request(format!("code_verifier {wrong}.")))?;
-        let presented = CodeExchange {
-            client_id,
-            redirect_uri,
-            verifier,
-        };
-        let code = code.ok_or(GrantRefusal::Unknown)?;
-        Ok(Self::Code(code.key(), presented))
-    }
-
-    /// Reads a refresh, in the same order.
-    fn refresh_token(
-        parameters: &Parameters,
-        token: Option<Credential>,
-        client_id: ClientId,
-    ) -> Result<Self, OAuthError> {
-        required(parameters, "refresh_token")?;
-        let token = token.ok_or(GrantRefusal::Unknown)?;
-        Ok(Self::RefreshToken(token.key(), client_id))
-    }
-
-    /// The family of the credential.
-    pub(super) const fn family(&self) -> FamilyId {
-        match self {
-            Self::Code(key, _) | Self::RefreshToken(key, _) => key.family,
-        }
-    }
+/// Reads a refresh, in the same order.
+fn presented_refresh_token(
+    parameters: &Parameters,
+    token: Option<Credential>,
+    client_id: ClientId,
+) -> Result<Presented, OAuthError> {
+    required(parameters, "refresh_token")?;
+    let token = token.ok_or(GrantRefusal::Unknown)?;
+    Ok(Presented::RefreshToken(token.key(), client_id))
 }
 
 /// The credential of a call if it is well-formed, even if the rest of the call is not valid.

@@ -1,7 +1,7 @@
 //! Lists of offers and orders: combinations of filters compared with a plain query, page by page.
 
-use futures_util::future::join_all;
-use kernel::{Keyset, Page, PageSize};
+use futures_util::{future::join_all, join};
+use kernel::{Keyset, Page, PageSize, SellerId};
 use offers::{Offer, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderStatus, SellerOrder};
 
@@ -114,38 +114,48 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
 }
 
 #[tokio::test]
-async fn pages_in_flight_together_hold_each_its_own_sellers_rows() {
+async fn pages_of_one_batch_hold_only_their_own_rows() {
     let fixture = Fixture::new().await;
-    let offers = fixture.database.offer_reader();
+    let (offers, orders) = (fixture.database.offer_reader(), fixture.database.order_reader());
     let mut questions = Vec::new();
     for rows in ["60", "0", "9"] {
         let seller = fixture.seller().await;
         let fill = FILL.replace("{seller}", &seller.to_string());
         fixture.tamper(&fill.replace("{rows}", rows)).await;
-        for status in [None, Some(OfferStatus::Draft), Some(OfferStatus::Published)] {
-            let filter = OfferFilter {
-                status,
-                updated_after: None,
-            };
-            questions.extend([1, 7, 200].map(|size| (seller, filter, PageSize::clamped(size))));
+        for filtered in [false, true] {
+            questions.extend([1, 7, 200].map(|size| (seller, filtered, PageSize::clamped(size))));
         }
     }
-    let page = |question, after| {
-        let (seller, filter, size) = question;
-        let page = offers.offers(seller, filter, after, size);
-        async { page.await.unwrap() }
+    let page = async |(seller, filtered, size): (SellerId, bool, PageSize), (offer, order)| {
+        let drafts = OfferFilter {
+            status: filtered.then_some(OfferStatus::Draft),
+            ..OfferFilter::default()
+        };
+        let cancelled = OrderFilter {
+            status: filtered.then_some(OrderStatus::Cancelled),
+            ..OrderFilter::default()
+        };
+        let both = join!(
+            offers.offers(seller, drafts, offer, size),
+            orders.orders(seller, cancelled, order, size)
+        );
+        (both.0.unwrap(), both.1.unwrap())
     };
-    // All at once, then their next pages: more than one statement takes.
-    let first = join_all(questions.iter().map(|question| page(*question, None))).await;
+    // All at once, which are several batches, and then their next pages.
+    let first = join_all(questions.iter().map(|question| page(*question, (None, None)))).await;
+    let nexts: Vec<_> = first
+        .iter()
+        .map(|(offers, orders)| (offers.next, orders.next))
+        .collect();
     let next = join_all(
         questions
             .iter()
-            .zip(&first)
-            .map(|(question, first)| page(*question, first.next)),
+            .zip(&nexts)
+            .map(|(question, next)| page(*question, *next)),
     )
     .await;
-    for ((question, first), next) in questions.into_iter().zip(first).zip(next) {
-        assert_eq!(page(question, None).await, first, "{question:?}");
-        assert_eq!(page(question, first.next).await, next, "{question:?}");
+    for (((question, first), next), after) in questions.into_iter().zip(first).zip(next).zip(nexts) {
+        assert_eq!(page(question, (None, None)).await, first, "{question:?}");
+        assert_eq!(page(question, after).await, next, "{question:?}");
     }
 }

@@ -72,15 +72,19 @@ impl Parties {
         assert!(tx.disconnect(self.seller, self.client_id()).await.unwrap());
     }
 
-    /// Exchanges a code as its own client. A replay returns `Err(None)`.
-    pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> PairResult {
-        let (family, stored) = tx.lock_code(code).await?.unwrap();
-        let presented = CodeExchange {
+    /// What it presents with its code.
+    pub(crate) fn presented(&self) -> CodeExchange {
+        CodeExchange {
             client_id: self.client_id(),
             redirect_uri: REDIRECT.to_owned(),
             verifier: CodeVerifier::new(VERIFIER.to_owned()).unwrap(),
-        };
-        match stored.unwrap().judge(&family, &presented, tx.now()) {
+        }
+    }
+
+    /// Exchanges a code as its own client. A replay returns `Err(None)`.
+    pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> PairResult {
+        let (family, stored) = tx.lock_code(code).await?.unwrap();
+        match stored.unwrap().judge(&family, &self.presented(), tx.now()) {
             Verdict::Issue(scopes) => {
                 let pair = new_pair(scopes, tx.now());
                 tx.use_code(code, pair).await?;

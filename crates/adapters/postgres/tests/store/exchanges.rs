@@ -1,0 +1,277 @@
+//! Exchanges of codes and refresh tokens in batches: who drops out and why, and what is known of a lost answer.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::future::join_all;
+use kernel::{StoreError, TransactionError};
+use oauth::{Exchange, Exchanges, Presented, Scope, ScopeSet, SecretHash, TokenKey};
+use testkit::StatementProxy;
+use tokio::time::timeout;
+
+use crate::support::{Fixture, Parties, handle, hash, only, settings};
+
+/// Longer than any exchange waits.
+const LONG: Duration = Duration::from_mins(1);
+
+/// A credential of parties of its own, and its exchange.
+struct Asked {
+    parties: Parties,
+    exchange: Exchange,
+}
+
+impl Asked {
+    async fn token(fixture: &Fixture) -> Self {
+        let parties = Parties::new(fixture).await;
+        let token = parties.pair(fixture).await.refresh;
+        let exchange = refresh(&parties, token, fixture.now().await);
+        Self { parties, exchange }
+    }
+
+    async fn code(fixture: &Fixture) -> Self {
+        let parties = Parties::new(fixture).await;
+        let presented = Presented::Code(parties.code(fixture).await, parties.presented());
+        let exchange = exchange(presented, fixture.now().await);
+        Self { parties, exchange }
+    }
+
+    fn key(&self, hash: SecretHash) -> TokenKey {
+        let family = self.exchange.presented.key().family;
+        TokenKey { family, hash }
+    }
+
+    /// By its own rules, in a transaction that is rolled back.
+    async fn is_refused_alone(&self, fixture: &Fixture) -> bool {
+        let (alone, key) = (fixture.begin().await, self.exchange.presented.key());
+        let judged = match self.exchange.presented {
+            Presented::Code(..) => self.parties.exchange(&*alone, key).await,
+            Presented::RefreshToken(..) => self.parties.rotate(&*alone, key).await,
+        };
+        judged.unwrap().is_err()
+    }
+}
+
+fn refresh(parties: &Parties, token: TokenKey, asked_at: DateTime<Utc>) -> Exchange {
+    exchange(Presented::RefreshToken(token, parties.client_id()), asked_at)
+}
+
+fn exchange(presented: Presented, asked_at: DateTime<Utc>) -> Exchange {
+    Exchange {
+        presented,
+        access: hash(),
+        access_lifetime: TimeDelta::hours(12),
+        refresh: hash(),
+        refresh_lifetime: TimeDelta::days(20),
+        asked_at,
+    }
+}
+
+type Outcome = Result<Option<ScopeSet>, TransactionError>;
+
+/// Exchanges all in one batch.
+async fn at_once<'a>(
+    exchanges: &Arc<dyn Exchanges>,
+    all: impl IntoIterator<Item = &'a Exchange>,
+) -> Vec<Outcome> {
+    join_all(all.into_iter().map(|one| exchanges.exchange(one.clone(), LONG))).await
+}
+
+/// Whether each of a batch was exchanged.
+async fn are_exchanged<'a>(
+    exchanges: &Arc<dyn Exchanges>,
+    all: impl IntoIterator<Item = &'a Exchange>,
+) -> Vec<bool> {
+    let outcomes = at_once(exchanges, all).await.into_iter();
+    outcomes.map(|outcome| outcome.unwrap().is_some()).collect()
+}
+
+/// The number of access tokens, and of transactions that have stored them.
+async fn stored(fixture: &Fixture) -> (i64, i64) {
+    let transactions = fixture.count("select count(distinct xmin::text) from access_tokens");
+    (fixture.rows_of("access_tokens").await, transactions.await)
+}
+
+#[tokio::test]
+async fn an_exchange_that_its_rules_refuse_drops_out_of_its_batch_alone() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let exchanges = fixture.database.exchanges();
+    let (all, narrow) = (
+        Parties::new(&fixture).await.application.scopes,
+        only(Scope::OrdersRead),
+    );
+    let narrowed = format!("scopes = {}", narrow.bits());
+    // What happens to a row that the credential depends on, and the scopes of its pair.
+    let of_both = [
+        ("applications", "scopes = scopes", Some(all)),
+        ("applications", &narrowed, Some(narrow)),
+        ("applications", "scopes = 0", None),
+        ("applications", "status = 'suspended'", None),
+        ("applications", "deleted_at = api_now()", None),
+        ("connections", "generation = generation + 1", None),
+        ("families", "revoked_at = api_now()", None),
+        ("sellers", "closed_at = api_now()", None),
+    ];
+    let of_tokens = [
+        ("refresh_tokens", "expires_at = api_now()", None),
+        ("refresh_tokens", "used_at = api_now()", None),
+    ];
+    let of_codes = [
+        ("authorization_codes", "expires_at = api_now()", None),
+        ("authorization_codes", "used_at = api_now()", None),
+        ("authorization_codes", "redirect_uri = redirect_uri || '/'", None),
+        (
+            "authorization_codes",
+            "code_challenge = reverse(code_challenge)",
+            None,
+        ),
+    ];
+    let mut cases = Vec::new();
+    for (table, change, expected) in of_both.into_iter().chain(of_tokens) {
+        cases.push((Asked::token(&fixture).await, table, change, expected));
+    }
+    for (table, change, expected) in of_both.into_iter().chain(of_codes) {
+        cases.push((Asked::code(&fixture).await, table, change, expected));
+    }
+    for (asked, table, change, _) in &cases {
+        let family = asked.exchange.presented.key().family.uuid();
+        let (column, id) = match *table {
+            "applications" => ("client_id", asked.parties.client_id().uuid()),
+            "connections" => ("seller_id", asked.parties.seller.uuid()),
+            "sellers" => ("id", asked.parties.seller.uuid()),
+            "families" => ("id", family),
+            _ => ("family_id", family),
+        };
+        let change = format!("update {table} set {change} where {column} = '{id}'");
+        fixture.tamper(&change).await;
+    }
+    let before = stored(&fixture).await;
+    let outcomes = at_once(&exchanges, cases.iter().map(|(asked, ..)| &asked.exchange)).await;
+    for ((asked, _, change, expected), outcome) in cases.iter().zip(outcomes) {
+        assert_eq!(outcome.unwrap(), *expected, "{change}");
+        let is_admitted = fixture.admits(asked.key(asked.exchange.access)).await;
+        assert_eq!(is_admitted, expected.is_some(), "{change}");
+        assert!(
+            expected.is_some() || asked.is_refused_alone(&fixture).await,
+            "{change}"
+        );
+    }
+    assert_eq!(
+        stored(&fixture).await,
+        (before.0 + 4, before.1 + 2),
+        "two of each kind in one transaction"
+    );
+    // The next tokens live as long as was asked for, and the used credentials are known.
+    clock.advance(TimeDelta::days(20) - TimeDelta::seconds(1)).await;
+    let now = fixture.now().await;
+    let again = [&cases[0].0, &cases[of_both.len() + of_tokens.len()].0].map(|first| {
+        let next = refresh(&first.parties, first.key(first.exchange.refresh), now);
+        [next, exchange(first.exchange.presented.clone(), now)]
+    });
+    let outcomes = are_exchanged(&exchanges, again.as_flattened()).await;
+    assert_eq!(outcomes, [true, false, true, false]);
+}
+
+#[tokio::test]
+async fn a_second_a_late_and_a_foreign_use_drop_out() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let exchanges = fixture.database.exchanges();
+    for (kind, late, twice, foreign) in [
+        (
+            "token",
+            Asked::token(&fixture).await,
+            Asked::token(&fixture).await,
+            Asked::token(&fixture).await,
+        ),
+        (
+            "code",
+            Asked::code(&fixture).await,
+            Asked::code(&fixture).await,
+            Asked::code(&fixture).await,
+        ),
+    ] {
+        clock.advance(TimeDelta::seconds(5)).await;
+        let now = fixture.now().await;
+        let uses = [(); 2].map(|()| exchange(twice.exchange.presented.clone(), now));
+        let presented = match foreign.exchange.presented {
+            Presented::Code(key, _) => Presented::Code(key, late.parties.presented()),
+            Presented::RefreshToken(key, _) => Presented::RefreshToken(key, late.parties.client_id()),
+        };
+        let foreign = exchange(presented, now);
+        let batch = [&uses[0], &uses[1], &late.exchange, &foreign];
+        let outcomes = are_exchanged(&exchanges, batch).await;
+        assert!(outcomes[0] ^ outcomes[1], "{kind}");
+        assert_eq!(outcomes[2..], [false, false], "{kind}");
+        assert_eq!(are_exchanged(&exchanges, &uses).await, [false, false], "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_does_not_wait_for_other_work_and_one_that_the_server_rejects_changes_nothing() {
+    let fixture = Fixture::new().await;
+    let exchanges = fixture.database.exchanges();
+    let (family, connection) = (Asked::code(&fixture).await, Asked::token(&fixture).await);
+    let free = Asked::token(&fixture).await;
+    let holder = fixture.test_database.connect().await;
+    let rows = [
+        format!(
+            "families where id = '{}' for no key update",
+            family.exchange.presented.key().family.uuid()
+        ),
+        format!(
+            "connections where seller_id = '{}' for update",
+            connection.parties.seller.uuid()
+        ),
+    ];
+    let locks = rows.map(|row| format!("select from {row};")).concat();
+    holder.batch_execute(&format!("begin; {locks}")).await.unwrap();
+    let all = [&family.exchange, &connection.exchange, &free.exchange];
+    assert_eq!(are_exchanged(&exchanges, all).await, [false, false, true]);
+    holder.batch_execute("commit").await.unwrap();
+
+    // The token of an exchange before.
+    let taken = Exchange {
+        access: free.exchange.access,
+        ..refresh(
+            &free.parties,
+            free.key(free.exchange.refresh),
+            fixture.now().await,
+        )
+    };
+    let all = [&family.exchange, &connection.exchange, &taken];
+    assert_eq!(are_exchanged(&exchanges, all).await, [true, false, false]);
+    assert_eq!(are_exchanged(&exchanges, [&connection.exchange]).await, [true]);
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_unknown_and_an_unsent_exchange_is_not() {
+    let fixture = Fixture::new().await;
+    let exchanges = fixture.database.exchanges();
+    let asked = Asked::token(&fixture).await;
+    let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1)).exchanges();
+    for (exchanges, time_left) in [(&exchanges, Duration::ZERO), (&gone, LONG)] {
+        let outcome = exchanges.exchange(asked.exchange.clone(), time_left).await;
+        let is_unsent = matches!(outcome, Err(TransactionError::Store(StoreError::Unavailable(_))));
+        assert!(is_unsent, "{outcome:?}");
+    }
+    // Whoever goes away before a connection is open has not used the token.
+    let proxy = StatementProxy::to(&fixture.test_database, &[]);
+    let behind = handle(settings(proxy.url(), 1)).exchanges();
+    proxy.block();
+    let left = timeout(
+        Duration::from_millis(200),
+        behind.exchange(asked.exchange.clone(), LONG),
+    )
+    .await;
+    left.unwrap_err();
+    proxy.unblock();
+    let next = behind.exchange(asked.exchange.clone(), LONG).await;
+    assert!(next.unwrap().is_some());
+
+    let asked = Asked::token(&fixture).await;
+    fixture.tamper("alter table access_tokens rename to away").await;
+    let outcome = exchanges.exchange(asked.exchange.clone(), LONG).await;
+    assert!(
+        matches!(outcome, Err(TransactionError::Unknown(_))),
+        "{outcome:?}"
+    );
+}
