@@ -265,13 +265,13 @@ async fn refreshes_and_exchanges() {
     rig.check_batch(&refresh)
         .await
         .expect("several refresh tokens are used together");
-    for flaws in [&[][..], &[ALONE]] {
-        let mut rig = Rig::new(flaws).await;
+    for (mut rig, is_alone) in [(rig, false), (Rig::new(&[ALONE]).await, true)] {
         let exchange = Exchange(Connected::new(&rig).await);
         rig.check(&exchange).await.expect("a code is exchanged");
         rig.check_against_rivals(&exchange)
             .await
             .expect("a code is exchanged twice at once");
+        assert_eq!(rig.is_flawed(), is_alone, "exchanged alone");
     }
 }
 

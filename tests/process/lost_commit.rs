@@ -156,8 +156,12 @@ async fn a_family_survives_an_unknown_outcome() {
     // From the COMMIT on, the work is finished even if the client breaks off.
     let asking = world.asking(&partner, "offers:read");
     let code = world.code(&mut member.browser, &asking).await;
-    link.lose_and_block("commit", Fault::NeverArrives);
+    // While its family is locked, the code drops out of its batch.
+    let held = world.open_transaction("select from families for update").await;
     let asked = world.grant_on_wire(&partner, &asking.exchanging(&code)).await;
+    world.waiters(1).await;
+    link.lose_and_block("commit", Fault::NeverArrives);
+    held.end("rollback").await;
     link.reached().await;
     world.reset(asked).await;
     link.unblock();

@@ -8,7 +8,7 @@ use testkit::{Request, StatementProxy, TestDatabase};
 use crate::PROGRAM;
 
 /// Statements and round trips of one request without concurrent requests.
-const SENT: [(&str, usize, usize); 10] = [
+const SENT: [(&str, usize, usize); 11] = [
     ("GET /v1/me", 1, 1),
     ("GET /v1/offers/{id}", 2, 2),
     ("GET /v1/offers", 2, 2),
@@ -19,6 +19,7 @@ const SENT: [(&str, usize, usize); 10] = [
     ("POST /orders, keyed", 12, 7),
     ("POST /oauth/token, client_credentials", 4, 4),
     ("POST /oauth/token, refresh_token", 4, 4),
+    ("POST /oauth/token, authorization_code", 4, 4),
 ];
 /// Repetitions of each request; the minimum counts, since connecting, preparing and background work only add.
 const REPEATS: usize = 12;
@@ -45,6 +46,11 @@ async fn no_request_sends_more_statements_than_recorded_here() {
     let mut member = world.member().await;
     let partner = world.partner(seller, &TRADE_SCOPES).await;
     let mut pair = world.pair(&mut member.browser, &partner, "offers:read").await;
+    let asking = world.asking(&partner, "offers:read");
+    let mut codes = Vec::new();
+    for _ in 0..REPEATS {
+        codes.push(world.code(&mut member.browser, &asking).await);
+    }
 
     let get = async |path: &str| drop(world.get(token, path).await.expect(200));
     let parcel = |n: usize| json!({"carrier": "other", "tracking_number": format!("PARCEL{n}")});
@@ -78,6 +84,10 @@ async fn no_request_sends_more_statements_than_recorded_here() {
         fewest(&proxy, async |_| drop(world.token(&application).await)).await,
         fewest(&proxy, async |_| {
             pair = Pair::of(world.refresh(&partner, &pair.refresh).await);
+        })
+        .await,
+        fewest(&proxy, async |n| {
+            drop(world.exchange(&partner, &asking, &codes[n]).await.expect(200));
         })
         .await,
     ];

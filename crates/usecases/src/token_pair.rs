@@ -1,8 +1,8 @@
 //! A client exchanges an authorization code or a refresh token for a token pair: an access token and a new
 //! refresh token.
 //!
-//! The pair's secrets are generated before the transaction that stores it. If the response to the COMMIT is lost, the
-//! same pair can be looked up, and returned if it was stored.
+//! The pair's secrets are generated before it is stored. If the store's answer is lost, the same pair can be looked up, and
+//! returned if it was stored.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError};

@@ -63,7 +63,7 @@ pub struct Public {
     pub applications: Arc<dyn ApplicationReader>,
     /// Issues the tokens of applications; one for each server thread.
     pub client_tokens: Arc<dyn ClientTokens>,
-    /// Rotates refresh tokens; one for each server thread.
+    /// Exchanges codes and refresh tokens; one for each server thread.
     pub exchanges: Arc<dyn Exchanges>,
     /// Finds the owners of codes and refresh tokens.
     pub grants: Arc<dyn GrantReader>,

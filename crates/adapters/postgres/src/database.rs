@@ -309,7 +309,7 @@ impl Database {
         Arc::new(IssuedTokens::new(&self.connector))
     }
 
-    /// Rotates refresh tokens; one per server thread, as with [`Self::gate`].
+    /// Exchanges codes and refresh tokens; one per server thread, as with [`Self::gate`].
     pub fn exchanges(&self) -> Arc<dyn Exchanges> {
         Arc::new(BatchedExchanges::new(&self.connector))
     }

@@ -109,8 +109,8 @@ where
             updated_after: updated,
         } = filter;
         let rows = i64::from(size.get()) + 1;
-        // On Citus a statement over several sellers would go to every shard.
         let connection = self.pages.connection();
+        // On Citus a statement over several sellers would go to every shard.
         let rows = if self.layout == Layout::Single && newer_than.is_none() && updated.is_none() {
             let question = PageQuestion {
                 seller,
@@ -239,8 +239,8 @@ impl<L: Listed> Query for PagesOfStatus<L> {
 
 impl<L: Listed> QueryFragment<Pg> for PagesOfStatus<L> {
     /// Its plan is generic: subqueries pass the values, since for known values the planner estimates a lower cost and would
-    /// replan at each run. It takes a limit that it does not know for a tenth of the rows, and so stays on the list's index
-    /// where it expects few of them; the constant limit keeps it there where one seller has most of the rows. The rows of a
+    /// replan at each run. For a limit that it does not know the planner expects a tenth of the rows, and so stays on the
+    /// list's index where these are few; the constant limit keeps it there where one seller has most of the rows. The rows of a
     /// page come in its order, since the loop over the pages keeps that of the index.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         let (columns, table, name, only, at, id) = (L::COLUMNS, L::TABLE, L::NAME, L::ONLY, L::AT, L::ID);

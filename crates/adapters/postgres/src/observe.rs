@@ -62,7 +62,7 @@ impl PoolWaits {
     }
 }
 
-/// How many questions go out as one statement.
+/// How many questions go out together.
 pub(crate) struct BatchSizes(Histogram);
 
 impl BatchSizes {

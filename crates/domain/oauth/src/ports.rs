@@ -75,8 +75,9 @@ pub struct Exchange {
 #[async_trait]
 pub trait Exchanges: Send + Sync {
     /// Uses the credential and stores its pair if [`Code::judge`](crate::Code::judge) or
-    /// [`RefreshToken::judge`](crate::RefreshToken::judge) would issue it; returns the pair's scopes. None, without an effect, if it would not, or if other work holds one of the rows. Fails after `time_left` unless the
-    /// exchange has been sent by then; from then on its outcome is awaited.
+    /// [`RefreshToken::judge`](crate::RefreshToken::judge) would issue it; returns the pair's scopes. None, without an
+    /// effect, if it would not, or if other work holds one of the rows. Fails after `time_left` unless the exchange has been sent
+    /// by then; from then on its outcome is awaited.
     async fn exchange(
         &self,
         exchange: Exchange,
@@ -161,7 +162,7 @@ pub struct NewConsent {
 ///
 /// An adapter MUST first lock the family's row `for no key update`, together with a `for share` lock of the seller's
 /// connection with the application, and read codes and tokens in later statements (which may be pipelined). So
-/// exchanges, rotations, replays and disconnections of one family are judged one after the other.
+/// exchanges, replays and disconnections of one family are judged one after the other.
 #[async_trait]
 pub trait GrantStore: Send + Sync {
     async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
