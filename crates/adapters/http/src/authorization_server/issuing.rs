@@ -2,8 +2,9 @@
 //!
 //! Concurrent exchanges are batched. What the batch did not store is exchanged in a transaction of its own. Before the statement is sent
 //! or the COMMIT begins, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client that
-//! has only closed its sending side still waits for the answer. From the COMMIT on, the work runs as a separate task. What may have been stored when its answer is lost is looked up: a client that got an error would present the
-//! same credential again, and that ends its family.
+//! has only closed its sending side still waits for the answer. From the COMMIT on, the work runs as a separate task. What may have been
+//! stored when its answer is lost is looked up: a client that got an error would present the same credential again, and that ends its
+//! family.
 
 use std::sync::Arc;
 
