@@ -15,7 +15,7 @@ fn rows(page: &str, heading: &str, count: usize) -> Vec<(String, Vec<f64>)> {
             .next()
             .unwrap()
             .trim()
-            .trim_end_matches([' ', '†', '‡'])
+            .trim_end_matches([' ', '†', '‡', '§'])
             .to_owned();
         let number = |cell: &str| {
             let number = cell
