@@ -3,7 +3,7 @@
 use std::{
     net::TcpListener,
     num::NonZeroUsize,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     thread,
 };
 
@@ -157,9 +157,10 @@ impl Shared {
         readers: Audience,
     ) -> anyhow::Result<Server> {
         let service = &self.service;
-        let openapi = adapter_http::openapi(&service.public_url, &service.docs_url).to_string();
-        let docs = Docs::new(Arc::clone(service), readers, &openapi)?;
-        let (shared, settings) = (self.clone(), Arc::new(self.http_settings(openapi)));
+        let docs = Docs::new(Arc::clone(service), readers, |service| {
+            adapter_http::openapi(&service.public_url, &service.docs_url).to_string()
+        });
+        let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
         let options = ListenerOptions {
             threads: threads(&self.config),
@@ -284,10 +285,10 @@ impl Shared {
         }
     }
 
-    fn http_settings(&self, openapi: String) -> HttpSettings {
+    fn http_settings(&self) -> HttpSettings {
         let oauth = &self.config.oauth;
         HttpSettings {
-            openapi: openapi.into(),
+            openapi: OnceLock::new(),
             access_token_ttl: oauth.access_token_ttl.time_delta(),
             refresh_token_ttl: oauth.refresh_token_ttl.time_delta(),
             token_limit_per_ip: oauth.token_limit_per_ip,

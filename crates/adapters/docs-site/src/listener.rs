@@ -1,7 +1,7 @@
 //! Requests for the documentation, and the headers of their responses.
 
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use actix_web::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, CROSS_ORIGIN_OPENER_POLICY,
@@ -12,13 +12,14 @@ use actix_web::http::header::{
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use actix_web::{HttpRequest, HttpResponse};
+use kernel::error_chain;
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
 use web::trace_id::X_TRACE_ID;
 use web::{ServiceSettings, head};
 
-use crate::site::{DocsError, Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
+use crate::site::{Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
 use crate::sources::Audience;
 
 /// Pages change only with the program.
@@ -35,20 +36,42 @@ const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src
                                 img-src 'self' data:; connect-src 'self'; form-action 'self'; \
                                 frame-ancestors 'none'; base-uri 'none'";
 
-/// The rendered site. Clones share it.
+/// The site for these readers. Clones share it.
 #[derive(Clone)]
 pub struct Docs {
-    site: Arc<Site>,
+    /// Rendered for the first request; `None` if that failed.
+    site: Arc<OnceLock<Option<Site>>>,
     service: Arc<ServiceSettings>,
+    readers: Audience,
+    openapi: fn(&ServiceSettings) -> String,
 }
 
 impl Docs {
-    /// Renders every page for these readers; `openapi` is the program's OpenAPI document as JSON.
-    pub fn new(service: Arc<ServiceSettings>, readers: Audience, openapi: &str) -> Result<Self, DocsError> {
-        Ok(Self {
-            site: Arc::new(Site::new(&service, readers, openapi)?),
+    /// `openapi` generates the program's OpenAPI document as JSON.
+    pub fn new(
+        service: Arc<ServiceSettings>,
+        readers: Audience,
+        openapi: fn(&ServiceSettings) -> String,
+    ) -> Self {
+        Self {
+            site: Arc::default(),
             service,
-        })
+            readers,
+            openapi,
+        }
+    }
+
+    fn site(&self) -> Option<&Site> {
+        let render = || {
+            let openapi = (self.openapi)(&self.service);
+            Site::new(&self.service, self.readers, &openapi)
+                .inspect_err(|error| {
+                    let cause = error_chain(error);
+                    tracing::error!(cause, "the documentation cannot be rendered");
+                })
+                .ok()
+        };
+        self.site.get_or_init(render).as_ref()
     }
 }
 
@@ -72,47 +95,49 @@ type Routed = (HttpResponse, &'static str);
 impl Docs {
     fn answer(&self, request: Request) -> Answer {
         let is_too_large = head::check(request.http.head()).is_err();
-        let (mut response, route) = if is_too_large {
-            page(StatusCode::BAD_REQUEST, self.site.too_large.clone(), "-")
-        } else {
-            self.respond(&request.http)
+        let (mut response, route) = match self.site() {
+            None => {
+                let text = "The documentation cannot be shown; the service's log says why.";
+                page(StatusCode::INTERNAL_SERVER_ERROR, text.to_owned(), "-")
+            }
+            Some(site) if is_too_large => page(StatusCode::BAD_REQUEST, site.too_large.clone(), "-"),
+            Some(site) => respond(site, &request.http),
         };
         let headers = response.headers_mut();
         headers.insert(X_TRACE_ID, request.trace_id.to_header_value());
         secure(headers, request.path(), self.service.is_https());
         request.end(response, route, is_too_large)
     }
+}
 
-    fn respond(&self, request: &HttpRequest) -> Routed {
-        let site = &self.site;
-        let path = request.uri().path();
-        let document = site.documents.get(path);
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut answer = page(StatusCode::NOT_FOUND, site.missing.clone(), "-");
-            if document.is_some() || path == SEARCH_PAGE {
-                let headers = answer.0.headers_mut();
-                headers.insert(ALLOW, HeaderValue::from_static("GET"));
-            }
-            answer
-        } else if let Some(document) = document {
-            let (route, cached) = match path {
-                HOME => (HOME, FIVE_MINUTES),
-                _ if path.starts_with("/docs/assets/") => ("/docs/assets/{name}", FOR_EVER),
-                _ => ("/docs/{page}", FIVE_MINUTES),
-            };
-            (of_document(request, document, cached), route)
-        } else if let Some(location) = site.moved.get(path) {
-            let mut response = HttpResponse::PermanentRedirect();
-            response.insert_header((LOCATION, location.as_str()));
-            let response = response.insert_header((CACHE_CONTROL, FIVE_MINUTES)).finish();
-            (response, "/docs/{page}")
-        } else if path == SEARCH_PAGE {
-            let query = Form::parse(request.query_string().as_bytes()).unwrap_or_default();
-            let html = site.search(query.get("q").unwrap_or_default());
-            page(StatusCode::OK, html.unwrap_or_default(), SEARCH_PAGE)
-        } else {
-            page(StatusCode::NOT_FOUND, site.missing.clone(), "-")
+fn respond(site: &Site, request: &HttpRequest) -> Routed {
+    let path = request.uri().path();
+    let document = site.documents.get(path);
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut answer = page(StatusCode::NOT_FOUND, site.missing.clone(), "-");
+        if document.is_some() || path == SEARCH_PAGE {
+            let headers = answer.0.headers_mut();
+            headers.insert(ALLOW, HeaderValue::from_static("GET"));
         }
+        answer
+    } else if let Some(document) = document {
+        let (route, cached) = match path {
+            HOME => (HOME, FIVE_MINUTES),
+            _ if path.starts_with("/docs/assets/") => ("/docs/assets/{name}", FOR_EVER),
+            _ => ("/docs/{page}", FIVE_MINUTES),
+        };
+        (of_document(request, document, cached), route)
+    } else if let Some(location) = site.moved.get(path) {
+        let mut response = HttpResponse::PermanentRedirect();
+        response.insert_header((LOCATION, location.as_str()));
+        let response = response.insert_header((CACHE_CONTROL, FIVE_MINUTES)).finish();
+        (response, "/docs/{page}")
+    } else if path == SEARCH_PAGE {
+        let query = Form::parse(request.query_string().as_bytes()).unwrap_or_default();
+        let html = site.search(query.get("q").unwrap_or_default());
+        page(StatusCode::OK, html.unwrap_or_default(), SEARCH_PAGE)
+    } else {
+        page(StatusCode::NOT_FOUND, site.missing.clone(), "-")
     }
 }
 
@@ -139,7 +164,7 @@ fn secure(headers: &mut HeaderMap, path: &str, is_https: bool) {
     }
 }
 
-/// A page rendered at the start; 304 if the client has the current version.
+/// A page of the site; 304 if the client has the current version.
 fn of_document(request: &HttpRequest, document: &Document, cached: &'static str) -> HttpResponse {
     let tag = EntityTag::new_strong(document.etag.clone());
     let is_known = match IfNoneMatch::parse(request) {

@@ -28,7 +28,7 @@ const HTML: &str = "text/html; charset=utf-8";
 
 /// The site could not be rendered.
 #[derive(Debug, Error)]
-pub enum DocsError {
+pub(crate) enum DocsError {
     #[error("a page of the documentation could not be rendered")]
     Template(#[from] askama::Error),
     #[error("the feed of the changelog could not be written")]

@@ -16,7 +16,7 @@ mod usage;
 mod view;
 mod webhooks;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderReader};
@@ -82,8 +82,8 @@ pub struct Public {
 
 /// The configuration of the listener.
 pub struct HttpSettings {
-    /// The document of [`openapi()`], as JSON on one line.
-    pub openapi: Bytes,
+    /// The document of [`openapi()`], as JSON on one line. The first request for it sets it.
+    pub openapi: OnceLock<Bytes>,
     /// The lifetime of an access token (contract: 12 hours).
     pub access_token_ttl: TimeDelta,
     /// The lifetime of a refresh token (contract: 90 days).
@@ -118,7 +118,7 @@ async fn answer(state: &Arc<Public>, request: Request) -> Answer {
         path if is_under(path, "/v1") => pipeline::answer(state, TABLE, request).await,
         path if is_under(path, "/oauth") => authorization_server::answer(state, request).await,
         authorization_server::METADATA_PATH => authorization_server::metadata(state, request),
-        openapi::PATH => openapi::answer(&state.settings.openapi, request),
+        openapi::PATH => openapi::answer(state, request),
         _ => request.answer_not_found(),
     }
 }

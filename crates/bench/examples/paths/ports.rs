@@ -2,7 +2,7 @@
 //! are never called.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use adapter_http::{HttpSettings, OptimisticChanges, Public, UsageMeter};
@@ -144,7 +144,7 @@ fn units() -> anyhow::Result<MockUnitOfWork> {
 /// The ports of the public listener.
 pub(crate) fn public() -> anyhow::Result<Public> {
     let settings = HttpSettings {
-        openapi: "{}".into(),
+        openapi: OnceLock::new(),
         access_token_ttl: TimeDelta::hours(12),
         refresh_token_ttl: TimeDelta::days(90),
         token_limit_per_ip: 30,
