@@ -158,9 +158,8 @@ pub(crate) fn through(options: ServerOptions, proxy: &StatementProxy) -> ServerO
 fn settings(options: ServerOptions) -> ServerOptions {
     local_receivers(options)
         .set("SELLER_API__SERVER__WORKERS", "none")
-        // The program starts once for each statement of a request: with one thread and few connections it starts faster.
+        // The program starts once for each statement of a request: with one thread it starts faster.
         .set("SELLER_API__SERVER__THREADS", 1)
-        .set("SELLER_API__DATABASE__POOL_SIZE", 2)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
 }

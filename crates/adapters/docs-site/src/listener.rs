@@ -1,6 +1,5 @@
 //! Requests for the documentation, and the headers of their responses.
 
-use std::future::ready;
 use std::sync::{Arc, OnceLock};
 
 use actix_web::http::header::{
@@ -12,11 +11,11 @@ use actix_web::http::header::{
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use actix_web::{HttpRequest, HttpResponse};
-use kernel::error_chain;
+use web::error::log_failure;
 use web::form::Form;
 use web::front::Front;
 use web::request::{Answer, Request};
-use web::trace_id::X_TRACE_ID;
+use web::trace_id::{TraceId, X_TRACE_ID};
 use web::{ServiceSettings, head};
 
 use crate::site::{Document, HOME, REFERENCE_PAGE, SEARCH_PAGE, Site};
@@ -36,10 +35,10 @@ const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src
                                 img-src 'self' data:; connect-src 'self'; form-action 'self'; \
                                 frame-ancestors 'none'; base-uri 'none'";
 
-/// The site for these readers. Clones share it.
+/// The site for `readers`, rendered at the first request. Clones share it.
 #[derive(Clone)]
 pub struct Docs {
-    /// Rendered for the first request; `None` if that failed.
+    /// `None` if it cannot be rendered: a second try would fail in the same way.
     site: Arc<OnceLock<Option<Site>>>,
     service: Arc<ServiceSettings>,
     readers: Audience,
@@ -61,14 +60,12 @@ impl Docs {
         }
     }
 
-    fn site(&self) -> Option<&Site> {
+    /// The first call takes some 10 ms, for which other requests of its thread wait.
+    fn site(&self, trace_id: &TraceId) -> Option<&Site> {
         let render = || {
             let openapi = (self.openapi)(&self.service);
-            Site::new(&self.service, self.readers, &openapi)
-                .inspect_err(|error| {
-                    let cause = error_chain(error);
-                    tracing::error!(cause, "the documentation cannot be rendered");
-                })
+            let site = Site::new(&self.service, self.readers, &openapi);
+            site.map_err(|error| log_failure(trace_id, HOME, &error.into()))
                 .ok()
         };
         self.site.get_or_init(render).as_ref()
@@ -82,7 +79,10 @@ pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
         let pages = || {
             let docs = docs.clone();
             let front = Front::public("docs", docs.service.trusted_proxies.clone());
-            front.route(move |request| ready(docs.answer(request)))
+            front.route(move |request| {
+                let docs = docs.clone();
+                async move { docs.answer(request) }
+            })
         };
         config.route("/", pages());
         config.service(scope("/docs").default_service(pages()));
@@ -95,11 +95,8 @@ type Routed = (HttpResponse, &'static str);
 impl Docs {
     fn answer(&self, request: Request) -> Answer {
         let is_too_large = head::check(request.http.head()).is_err();
-        let (mut response, route) = match self.site() {
-            None => {
-                let text = "The documentation cannot be shown; the service's log says why.";
-                page(StatusCode::INTERNAL_SERVER_ERROR, text.to_owned(), "-")
-            }
+        let (mut response, route) = match self.site(&request.trace_id) {
+            None => (failure(&request.trace_id), "-"),
             Some(site) if is_too_large => page(StatusCode::BAD_REQUEST, site.too_large.clone(), "-"),
             Some(site) => respond(site, &request.http),
         };
@@ -186,6 +183,17 @@ fn of_document(request: &HttpRequest, document: &Document, cached: &'static str)
     } else {
         response.body(document.body.clone())
     }
+}
+
+/// The answer where there is no site.
+fn failure(trace_id: &TraceId) -> HttpResponse {
+    let mut response = HttpResponse::InternalServerError();
+    response.insert_header((CONTENT_TYPE, "text/plain; charset=utf-8"));
+    response.insert_header((CACHE_CONTROL, "no-store"));
+    let trace_id = trace_id.as_str();
+    response.body(format!(
+        "The documentation cannot be shown. Tell support the number {trace_id}.\n"
+    ))
 }
 
 /// A page rendered for one request.

@@ -4,15 +4,18 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::App;
+use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use atom_syndication::Feed;
 use web::{ServiceSettings, TrustedProxies};
 
 use crate::markdown::{self, Rendered};
 use crate::site::Site;
 use crate::sources::Audience;
-use crate::{changelog, sources};
+use crate::{Docs, changelog, configure, sources};
 
 const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
@@ -25,8 +28,8 @@ fn site() -> Site {
     site_for(Audience::Operators)
 }
 
-fn site_for(audience: Audience) -> Site {
-    let service = ServiceSettings {
+fn service() -> ServiceSettings {
+    ServiceSettings {
         public_url: "https://api.example.com".to_owned(),
         name: "Kettles & Co".to_owned(),
         docs_url: "https://api.example.com/docs".to_owned(),
@@ -34,8 +37,29 @@ fn site_for(audience: Audience) -> Site {
         trusted_proxies: TrustedProxies::default(),
         body_timeout: Duration::ZERO,
         idempotency_lease: Duration::ZERO,
-    };
-    Site::new(&service, audience, OPENAPI).unwrap()
+    }
+}
+
+fn site_for(audience: Audience) -> Site {
+    Site::new(&service(), audience, OPENAPI).unwrap()
+}
+
+#[actix_web::test]
+async fn a_site_that_cannot_be_rendered_is_a_failure_with_a_number() {
+    let docs = Docs::new(Arc::new(service()), Audience::Integrators, |_| {
+        "no JSON".to_owned()
+    });
+    let app = init_service(App::new().configure(configure(docs))).await;
+    for path in ["/", "/docs/guide"] {
+        let response = call_service(&app, TestRequest::get().uri(path).to_request()).await;
+        assert_eq!(response.status(), 500, "{path}");
+        let header = |name: &str| response.headers().get(name).unwrap().to_str().unwrap().to_owned();
+        assert_eq!(header("cache-control"), "no-store");
+        assert_eq!(header("x-content-type-options"), "nosniff");
+        let number = header("x-trace-id");
+        let text = String::from_utf8(read_body(response).await.to_vec()).unwrap();
+        assert!(text.contains(&number), "{text}");
+    }
 }
 
 /// Every HTML page.

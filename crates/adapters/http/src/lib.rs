@@ -82,7 +82,7 @@ pub struct Public {
 
 /// The configuration of the listener.
 pub struct HttpSettings {
-    /// The document of [`openapi()`], as JSON on one line. The first request for it sets it.
+    /// The document of [`openapi()`], as JSON on one line. Generated at the first request for it.
     pub openapi: OnceLock<Bytes>,
     /// The lifetime of an access token (contract: 12 hours).
     pub access_token_ttl: TimeDelta,
