@@ -60,7 +60,7 @@ impl Docs {
         }
     }
 
-    /// The first call takes some 10 ms, for which other requests of its thread wait.
+    /// The first call takes some 20 ms, for which other requests of its thread wait.
     fn site(&self, trace_id: &TraceId) -> Option<&Site> {
         let render = || {
             let openapi = (self.openapi)(&self.service);
