@@ -1,7 +1,7 @@
 //! Runs a case with each fault at each of its statements and checks the result.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
@@ -13,9 +13,11 @@ use testkit::{
     TestServer,
 };
 use tokio::{
+    sync::Mutex,
     task::JoinHandle,
     time::{sleep, timeout},
 };
+use tokio_postgres::{Client, Row, Statement as Prepared};
 
 use crate::PROGRAM;
 
@@ -146,7 +148,9 @@ pub(crate) struct Rig {
     flaws: Vec<Flaw>,
     /// The proxy of a worker; with flaws also of the world's own server.
     pub(crate) own_proxy: StatementProxy,
-    inspector: tokio_postgres::Client,
+    inspector: Client,
+    /// The inspector's queries, which are polled.
+    prepared: Mutex<HashMap<String, Prepared>>,
     keys: AtomicU32,
 }
 
@@ -182,6 +186,7 @@ impl Rig {
             faulty: start_faulty(&world, flaws).await.unwrap(),
             spare: None,
             inspector: world.database.connect().await,
+            prepared: Mutex::default(),
             flaws: flaws.to_vec(),
             keys: AtomicU32::new(0),
             world,
@@ -507,13 +512,22 @@ impl Rig {
 
     /// The first column of a query's rows.
     pub(crate) async fn list(&self, statement: &str) -> Vec<String> {
-        let rows = self.inspector.query(statement, &[]).await.unwrap();
+        let rows = self.rows(statement).await;
         rows.iter().map(|row| row.get(0)).collect()
     }
 
     /// Like [`World::count`], on an open connection.
     pub(crate) async fn count(&self, statement: &str) -> i64 {
-        self.inspector.query_one(statement, &[]).await.unwrap().get(0)
+        self.rows(statement).await[0].get(0)
+    }
+
+    async fn rows(&self, query: &str) -> Vec<Row> {
+        let mut prepared = self.prepared.lock().await;
+        if !prepared.contains_key(query) {
+            let new = self.inspector.prepare(query).await.unwrap();
+            prepared.insert(query.to_owned(), new);
+        }
+        self.inspector.query(&prepared[query], &[]).await.unwrap()
     }
 
     /// Whether a statement waits for a lock.
@@ -522,7 +536,7 @@ impl Rig {
     }
 
     pub(crate) async fn footprint(&self) -> Footprint {
-        let rows = self.inspector.query(FOOTPRINT, &[]).await.unwrap();
+        let rows = self.rows(FOOTPRINT).await;
         rows.iter().map(|row| (row.get(0), row.get(1))).collect()
     }
 

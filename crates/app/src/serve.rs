@@ -173,12 +173,18 @@ async fn run_until_stopped(
     listening()?;
     // A service that waits for its database also counts as started: otherwise systemd would stop it after `TimeoutStartSec=`.
     process::notify(&[NotifyState::Ready]);
-    let queues = measure_queues(shared.database.clone(), shared.readiness.clone());
+    let (warning, queues) = (
+        warn_of_few_connections(shared.clone()),
+        measure_queues(shared.database.clone(), shared.readiness.clone()),
+    );
     let background = (
         process::feed_watchdog(),
         AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),
-        AbortOnDropHandle::new(tokio::spawn(queues)),
-        AbortOnDropHandle::new(tokio::spawn(warn_of_few_connections(shared.clone()))),
+        // One after the other, on one connection.
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            warning.await;
+            queues.await;
+        })),
     );
     let outcome = tokio::select! {
         signal = signals.next() => Ok(signal),

@@ -7,7 +7,10 @@ use std::{
     thread,
 };
 
-use actix_web::{dev::Server, web::ServiceConfig};
+use actix_web::{
+    dev::Server,
+    web::{Bytes, ServiceConfig},
+};
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings, OptimisticChanges, Public, UsageMeter};
@@ -42,6 +45,9 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
 const CONNECTIONS_OF_A_THREAD: usize = 9;
 /// The other connections of a serving process: two for changes of offers, and two for each thread of the back office.
 const OTHER_CONNECTIONS: usize = 2 + 2 * BACKOFFICE_THREADS;
+
+/// Returns the OpenAPI document.
+type OpenApi = Arc<dyn Fn() -> Bytes + Send + Sync>;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -156,10 +162,8 @@ impl Shared {
         tls: Option<ServerConfig>,
         readers: Audience,
     ) -> anyhow::Result<Server> {
-        let service = &self.service;
-        let docs = Docs::new(Arc::clone(service), readers, |service| {
-            adapter_http::openapi(&service.public_url, &service.docs_url).to_string()
-        });
+        let openapi = openapi(Arc::clone(&self.service));
+        let docs = Docs::new(Arc::clone(&self.service), readers, Arc::clone(&openapi));
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
         let options = ListenerOptions {
@@ -168,7 +172,7 @@ impl Shared {
             half_closed: true,
         };
         let configure = move || {
-            let public = shared.public_state(&settings);
+            let public = shared.public_state(&settings, Arc::clone(&openapi));
             let panel = shared.panel_state(&panel_settings, &public);
             let docs = docs.clone();
             |config: &mut ServiceConfig| {
@@ -220,7 +224,7 @@ impl Shared {
     }
 
     /// The ports of one thread. Its reads are batched and use the thread's own connections.
-    fn public_state(&self, settings: &Arc<HttpSettings>) -> Public {
+    fn public_state(&self, settings: &Arc<HttpSettings>, openapi: OpenApi) -> Public {
         Public {
             units: self.database.units(),
             gate: self.database.gate(),
@@ -240,6 +244,7 @@ impl Shared {
             sealer: self.sealer.clone(),
             randomness: self.randomness.clone(),
             tasks: self.tasks.clone(),
+            openapi,
             service: Arc::clone(&self.service),
             settings: Arc::clone(settings),
         }
@@ -288,7 +293,6 @@ impl Shared {
     fn http_settings(&self) -> HttpSettings {
         let oauth = &self.config.oauth;
         HttpSettings {
-            openapi: OnceLock::new(),
             access_token_ttl: oauth.access_token_ttl.time_delta(),
             refresh_token_ttl: oauth.refresh_token_ttl.time_delta(),
             token_limit_per_ip: oauth.token_limit_per_ip,
@@ -323,6 +327,15 @@ fn service_settings(config: &Config, public_url: String) -> ServiceSettings {
         body_timeout: server.body_timeout.0,
         idempotency_lease: config.idempotency.lease.0,
     }
+}
+
+/// Generates the document at the first call.
+fn openapi(service: Arc<ServiceSettings>) -> OpenApi {
+    let document = OnceLock::new();
+    Arc::new(move || {
+        let generate = || adapter_http::openapi(&service.public_url, &service.docs_url).to_string();
+        document.get_or_init(|| Bytes::from(generate())).clone()
+    })
 }
 
 fn processors() -> usize {

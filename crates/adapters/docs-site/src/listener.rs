@@ -11,6 +11,7 @@ use actix_web::http::header::{
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use actix_web::{HttpRequest, HttpResponse};
+use bytes::Bytes;
 use web::error::log_failure;
 use web::form::Form;
 use web::front::Front;
@@ -42,15 +43,15 @@ pub struct Docs {
     site: Arc<OnceLock<Option<Site>>>,
     service: Arc<ServiceSettings>,
     readers: Audience,
-    openapi: fn(&ServiceSettings) -> String,
+    openapi: Arc<dyn Fn() -> Bytes + Send + Sync>,
 }
 
 impl Docs {
-    /// `openapi` generates the program's OpenAPI document as JSON.
+    /// `openapi` returns the program's OpenAPI document.
     pub fn new(
         service: Arc<ServiceSettings>,
         readers: Audience,
-        openapi: fn(&ServiceSettings) -> String,
+        openapi: Arc<dyn Fn() -> Bytes + Send + Sync>,
     ) -> Self {
         Self {
             site: Arc::default(),
@@ -63,8 +64,7 @@ impl Docs {
     /// The first call takes some 20 ms, for which other requests of its thread wait.
     fn site(&self, trace_id: &TraceId) -> Option<&Site> {
         let render = || {
-            let openapi = (self.openapi)(&self.service);
-            let site = Site::new(&self.service, self.readers, &openapi);
+            let site = Site::new(&self.service, self.readers, &(self.openapi)());
             site.map_err(|error| log_failure(trace_id, HOME, &error.into()))
                 .ok()
         };

@@ -119,10 +119,10 @@ impl Site {
     pub(crate) fn new(
         service: &ServiceSettings,
         audience: Audience,
-        openapi: &str,
+        openapi: &[u8],
     ) -> Result<Self, DocsError> {
         let public_url = &service.public_url;
-        let operations = operations(&serde_json::from_str(openapi)?);
+        let operations = operations(&serde_json::from_slice(openapi)?);
         let reference = SitePage {
             section: REFERENCE,
             address: REFERENCE_PAGE.to_owned(),

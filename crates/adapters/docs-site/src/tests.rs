@@ -10,6 +10,7 @@ use std::time::Duration;
 use actix_web::App;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use atom_syndication::Feed;
+use bytes::Bytes;
 use web::{ServiceSettings, TrustedProxies};
 
 use crate::markdown::{self, Rendered};
@@ -41,14 +42,13 @@ fn service() -> ServiceSettings {
 }
 
 fn site_for(audience: Audience) -> Site {
-    Site::new(&service(), audience, OPENAPI).unwrap()
+    Site::new(&service(), audience, OPENAPI.as_bytes()).unwrap()
 }
 
 #[actix_web::test]
 async fn a_site_that_cannot_be_rendered_is_a_failure_with_a_number() {
-    let docs = Docs::new(Arc::new(service()), Audience::Integrators, |_| {
-        "no JSON".to_owned()
-    });
+    let no_json = Arc::new(|| Bytes::from_static(b"no JSON"));
+    let docs = Docs::new(Arc::new(service()), Audience::Integrators, no_json);
     let app = init_service(App::new().configure(configure(docs))).await;
     for path in ["/", "/docs/guide"] {
         let response = call_service(&app, TestRequest::get().uri(path).to_request()).await;

@@ -16,7 +16,7 @@ mod usage;
 mod view;
 mod webhooks;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderReader};
@@ -76,14 +76,14 @@ pub struct Public {
     pub randomness: Arc<dyn Randomness>,
     /// Runs writes beyond the end of their request.
     pub tasks: Tasks,
+    /// The document of [`openapi()`], as JSON on one line.
+    pub openapi: Arc<dyn Fn() -> Bytes + Send + Sync>,
     pub service: Arc<ServiceSettings>,
     pub settings: Arc<HttpSettings>,
 }
 
 /// The configuration of the listener.
 pub struct HttpSettings {
-    /// The document of [`openapi()`], as JSON on one line. Generated at the first request for it.
-    pub openapi: OnceLock<Bytes>,
     /// The lifetime of an access token (contract: 12 hours).
     pub access_token_ttl: TimeDelta,
     /// The lifetime of a refresh token (contract: 90 days).

@@ -12,7 +12,6 @@ use std::fmt::Display;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
-use bytes::Bytes;
 use oauth::Scope;
 use web::openapi::{Docs, JsonBody, Parameter, section};
 use web::operation::Effect;
@@ -55,10 +54,7 @@ pub fn openapi(public_url: &str, docs_url: &str) -> impl Display + use<> {
 /// Answers a request for the document, without a token.
 pub(crate) fn answer(state: &Public, request: Request) -> Answer {
     request.answer_document(PATH, |trace_id| {
-        let service = &state.service;
-        let generate = || Bytes::from(openapi(&service.public_url, &service.docs_url).to_string());
-        let document = state.settings.openapi.get_or_init(generate);
-        let mut response = response::json(StatusCode::OK, document.clone(), trace_id);
+        let mut response = response::json(StatusCode::OK, (state.openapi)(), trace_id);
         response.headers_mut().insert(CACHE_CONTROL, CACHED);
         response
     })

@@ -2,7 +2,7 @@
 //! are never called.
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use adapter_http::{HttpSettings, OptimisticChanges, Public, UsageMeter};
@@ -144,7 +144,6 @@ fn units() -> anyhow::Result<MockUnitOfWork> {
 /// The ports of the public listener.
 pub(crate) fn public() -> anyhow::Result<Public> {
     let settings = HttpSettings {
-        openapi: OnceLock::new(),
         access_token_ttl: TimeDelta::hours(12),
         refresh_token_ttl: TimeDelta::days(90),
         token_limit_per_ip: 30,
@@ -183,6 +182,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         sealer: Arc::new(ring()?),
         randomness: Arc::new(SystemRandomness::new()),
         tasks: Tasks::new(Handle::current()),
+        openapi: Arc::new(actix_web::web::Bytes::new),
         service: Arc::new(service),
         settings: Arc::new(settings),
     })

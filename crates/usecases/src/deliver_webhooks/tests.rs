@@ -130,30 +130,33 @@ fn queues(
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_and_failing_queues_leave_slots_to_another() {
-    // Failing queues of an application each: half of the slots, and one for queue 0.
-    let failing = queues((40, 1_000), &TIMED_OUT, true, |queue| queue);
+async fn failing_queues_leave_slots_to_another() {
+    // Of an application each: half of the slots, and one for queue 0.
+    let failing = queues((40, 100), &TIMED_OUT, true, |queue| queue);
     let failing = failing.leaves_slots_to_another(99).await.receivers;
     assert!(failing.most_at_once_of(7) <= 2);
     assert!(failing.most_at_once() <= 33);
 
+    // One application's, beside another queue of its own.
+    let own = queues((40, 100), &TIMED_OUT, true, |_| 1);
+    assert!(own.leaves_slots_to_another(1).await.receivers.most_at_once() <= 9);
+
+    // Those of eight applications, beside one that fails fast.
+    let many = queues((160, 20), &TIMED_OUT, true, |queue| 1 + queue % 8);
+    many.receivers.respond(0, FAILED);
+    many.leaves_slots_to_another(99).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_queues_leave_slots_to_another() {
     // One application's receivers that do not respond, and are not known to fail yet.
     let silent = queues((100, 10), &TIMED_OUT, false, |_| 1);
     let silent = silent.leaves_slots_to_another(99).await.receivers;
     assert!(silent.most_at_once() <= 17);
 
-    // One application's failing queues, beside another queue of its own.
-    let own = queues((40, 100), &TIMED_OUT, true, |_| 1);
-    assert!(own.leaves_slots_to_another(1).await.receivers.most_at_once() <= 9);
-
     // Five applications whose receivers are slow but healthy.
     let slow = queues((60, 100), &SLOW, false, |queue| 1 + queue % 5);
     assert!(slow.leaves_slots_to_another(99).await.receivers.most_at_once() >= 32);
-
-    // Eight applications' failing queues, beside one that fails fast.
-    let many = queues((160, 100), &TIMED_OUT, true, |queue| 1 + queue % 8);
-    many.receivers.respond(0, FAILED);
-    many.leaves_slots_to_another(99).await;
 
     // Hosts that accept one attempt at a time.
     let limited = queues((20, 50), &TIMED_OUT, false, |queue| queue);
