@@ -149,8 +149,8 @@ pub(crate) struct Rig {
     /// The proxy of a worker; with flaws also of the world's own server.
     pub(crate) own_proxy: StatementProxy,
     inspector: Client,
-    /// The inspector's queries, which are polled.
-    prepared: Mutex<HashMap<String, Prepared>>,
+    /// Its queries, each prepared once, since they are repeated often.
+    prepared: Mutex<HashMap<&'static str, Prepared>>,
     keys: AtomicU32,
 }
 
@@ -511,23 +511,27 @@ impl Rig {
     }
 
     /// The first column of a query's rows.
-    pub(crate) async fn list(&self, statement: &str) -> Vec<String> {
-        let rows = self.rows(statement).await;
+    pub(crate) async fn list(&self, query: &'static str) -> Vec<String> {
+        let rows = self.rows(query).await;
         rows.iter().map(|row| row.get(0)).collect()
     }
 
     /// Like [`World::count`], on an open connection.
-    pub(crate) async fn count(&self, statement: &str) -> i64 {
-        self.rows(statement).await[0].get(0)
+    pub(crate) async fn count(&self, query: &'static str) -> i64 {
+        let rows = self.rows(query).await;
+        assert_eq!(rows.len(), 1, "{query}");
+        rows[0].get(0)
     }
 
-    async fn rows(&self, query: &str) -> Vec<Row> {
+    async fn rows(&self, query: &'static str) -> Vec<Row> {
         let mut prepared = self.prepared.lock().await;
         if !prepared.contains_key(query) {
             let new = self.inspector.prepare(query).await.unwrap();
-            prepared.insert(query.to_owned(), new);
+            prepared.insert(query, new);
         }
-        self.inspector.query(&prepared[query], &[]).await.unwrap()
+        let statement = prepared[query].clone();
+        drop(prepared);
+        self.inspector.query(&statement, &[]).await.unwrap()
     }
 
     /// Whether a statement waits for a lock.

@@ -24,7 +24,7 @@ use rustls::ServerConfig;
 use tokio::runtime::Handle;
 use usecases::sign_in::AttemptLimits;
 use uuid::Uuid;
-use web::{ServiceSettings, Tasks, TrustedProxies};
+use web::{ServiceSettings, Tasks, TrustedProxies, openapi::ServedDocument};
 
 use crate::{
     config::Config,
@@ -45,9 +45,6 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
 const CONNECTIONS_OF_A_THREAD: usize = 9;
 /// The other connections of a serving process: two for changes of offers, and two for each thread of the back office.
 const OTHER_CONNECTIONS: usize = 2 + 2 * BACKOFFICE_THREADS;
-
-/// Returns the OpenAPI document.
-type OpenApi = Arc<dyn Fn() -> Bytes + Send + Sync>;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -224,7 +221,7 @@ impl Shared {
     }
 
     /// The ports of one thread. Its reads are batched and use the thread's own connections.
-    fn public_state(&self, settings: &Arc<HttpSettings>, openapi: OpenApi) -> Public {
+    fn public_state(&self, settings: &Arc<HttpSettings>, openapi: ServedDocument) -> Public {
         Public {
             units: self.database.units(),
             gate: self.database.gate(),
@@ -329,8 +326,8 @@ fn service_settings(config: &Config, public_url: String) -> ServiceSettings {
     }
 }
 
-/// Generates the document at the first call.
-fn openapi(service: Arc<ServiceSettings>) -> OpenApi {
+/// A function that generates the OpenAPI document at its first call.
+fn openapi(service: Arc<ServiceSettings>) -> ServedDocument {
     let document = OnceLock::new();
     Arc::new(move || {
         let generate = || adapter_http::openapi(&service.public_url, &service.docs_url).to_string();

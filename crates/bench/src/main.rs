@@ -59,7 +59,7 @@ enum Command {
     Startup(Options),
     /// Two builds of the program in turns over one database
     #[command(
-        after_help = "Example: bench compare /tmp/before/seller-api target/dist/seller-api --only offer,page"
+        after_help = "Example: bench compare /tmp/before/seller-api target/release/seller-api --only offer,page"
     )]
     Compare(CompareOptions),
     /// Instructions of hot paths, counted by valgrind and compared with the recorded ones

@@ -1,6 +1,5 @@
 //! Runs the program: its short commands to their end, `serve` and `worker` as processes.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -78,9 +77,9 @@ pub(crate) async fn build(arguments: &[&str]) -> anyhow::Result<PathBuf> {
             .args(["build", "--quiet"])
             .args(arguments)
             .kill_on_drop(true);
-        // The folder of `dev` alone has another name.
-        let profile = folder.file_name().filter(|name| *name != "debug");
-        build.arg("--profile").arg(profile.unwrap_or(OsStr::new("dev")));
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
         let status = build.status().await.context("cargo does not start")?;
         ensure!(status.success(), "cargo build {} failed", arguments.join(" "));
     }

@@ -3,11 +3,7 @@
 use private_postgres::{Binaries, Cluster, Options};
 use tempfile::TempDir;
 
-use crate::{
-    TestDatabase,
-    database::{connect, disk},
-    own_postgres::open_folder,
-};
+use crate::{TestDatabase, database::connect, own_postgres::open_folder};
 
 /// Settings of a node besides a server's. Each database has a background process on each node.
 pub(crate) const CITUS: [(&str, &str); 7] = [
@@ -79,7 +75,7 @@ impl OwnCitus {
     }
 
     async fn start_node(&mut self) {
-        let folder = open_folder(&disk());
+        let folder = open_folder(&std::env::temp_dir());
         let options = Options::new(folder.path())
             .setting("fsync", "off")
             // Moving shards takes it.

@@ -216,7 +216,7 @@ fn nodes() -> &'static [Cluster] {
 }
 
 /// `/dev/shm` if it has 4 GiB free (containers often have only 64 MB), else the folder of temporary files.
-pub(crate) fn disk() -> PathBuf {
+fn disk() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let is_roomy = |disk: rustix::fs::StatVfs| disk.f_bavail * disk.f_frsize >= 4 << 30;
     let free = rustix::fs::statvfs(&memory);

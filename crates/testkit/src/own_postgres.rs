@@ -10,7 +10,7 @@ use private_postgres::{Cluster, Options};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::{TestDatabase, database::disk};
+use crate::TestDatabase;
 
 /// A running server with a migrated database. Dropping it stops the server and deletes its data.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct OwnPostgres {
 impl OwnPostgres {
     /// Starts a server with changed options and migrates its database.
     pub async fn start(options: impl FnOnce(Options) -> Options) -> Self {
-        Self::start_on(&disk(), options).await
+        Self::start_on(&std::env::temp_dir(), options).await
     }
 
     /// Like [`Self::start`], with all data below the folder `disk`.

@@ -1,11 +1,17 @@
 //! The OpenAPI parts of an operation that the pipeline does not use. Prose is in one Markdown file per operation: the summary as title,
 //! then the description, then a section for each parameter and for the response.
 
+use std::sync::Arc;
+
 use actix_web::http::StatusCode;
+use actix_web::web::Bytes;
 
 use crate::deprecation::Deprecation;
 use crate::problem::Problem;
 use crate::schema::Node;
+
+/// Returns the document of all operations, as JSON on one line.
+pub type ServedDocument = Arc<dyn Fn() -> Bytes + Send + Sync>;
 
 /// The documentation of an operation.
 pub struct Docs {

@@ -11,10 +11,10 @@ use actix_web::http::header::{
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use actix_web::{HttpRequest, HttpResponse};
-use bytes::Bytes;
 use web::error::log_failure;
 use web::form::Form;
 use web::front::Front;
+use web::openapi::ServedDocument;
 use web::request::{Answer, Request};
 use web::trace_id::{TraceId, X_TRACE_ID};
 use web::{ServiceSettings, head};
@@ -43,16 +43,11 @@ pub struct Docs {
     site: Arc<OnceLock<Option<Site>>>,
     service: Arc<ServiceSettings>,
     readers: Audience,
-    openapi: Arc<dyn Fn() -> Bytes + Send + Sync>,
+    openapi: ServedDocument,
 }
 
 impl Docs {
-    /// `openapi` returns the program's OpenAPI document.
-    pub fn new(
-        service: Arc<ServiceSettings>,
-        readers: Audience,
-        openapi: Arc<dyn Fn() -> Bytes + Send + Sync>,
-    ) -> Self {
+    pub fn new(service: Arc<ServiceSettings>, readers: Audience, openapi: ServedDocument) -> Self {
         Self {
             site: Arc::default(),
             service,

@@ -22,13 +22,13 @@ use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderReader};
 use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
-use bytes::Bytes;
 use chrono::TimeDelta;
 use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
 use oauth::{ApplicationReader, ClientTokens, Exchanges, Gate, GrantReader, RateCounter};
 use usecases::UnitOfWork;
 use web::front::Front;
 use web::listener::Listener;
+use web::openapi::ServedDocument;
 use web::request::{Answer, Request};
 use web::route::is_under;
 use web::{ServiceSettings, Tasks, pipeline};
@@ -76,8 +76,8 @@ pub struct Public {
     pub randomness: Arc<dyn Randomness>,
     /// Runs writes beyond the end of their request.
     pub tasks: Tasks,
-    /// The document of [`openapi()`], as JSON on one line.
-    pub openapi: Arc<dyn Fn() -> Bytes + Send + Sync>,
+    /// Returns the document of [`openapi()`].
+    pub openapi: ServedDocument,
     pub service: Arc<ServiceSettings>,
     pub settings: Arc<HttpSettings>,
 }

@@ -131,7 +131,7 @@ fn queues(
 
 #[tokio::test(start_paused = true)]
 async fn failing_queues_leave_slots_to_another() {
-    // Of an application each: half of the slots, and one for queue 0.
+    // Each of an application of its own: half of the slots, and one for queue 0.
     let failing = queues((40, 100), &TIMED_OUT, true, |queue| queue);
     let failing = failing.leaves_slots_to_another(99).await.receivers;
     assert!(failing.most_at_once_of(7) <= 2);
@@ -148,7 +148,7 @@ async fn failing_queues_leave_slots_to_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_queues_leave_slots_to_another() {
+async fn queues_not_known_to_fail_leave_slots_to_another() {
     // One application's receivers that do not respond, and are not known to fail yet.
     let silent = queues((100, 10), &TIMED_OUT, false, |_| 1);
     let silent = silent.leaves_slots_to_another(99).await.receivers;
