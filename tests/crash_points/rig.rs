@@ -1,7 +1,7 @@
 //! Runs a case with each fault at each of its statements and checks the result.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
@@ -13,11 +13,9 @@ use testkit::{
     TestServer,
 };
 use tokio::{
-    sync::Mutex,
     task::JoinHandle,
     time::{sleep, timeout},
 };
-use tokio_postgres::{Client, Row, Statement as Prepared};
 
 use crate::PROGRAM;
 
@@ -148,9 +146,7 @@ pub(crate) struct Rig {
     flaws: Vec<Flaw>,
     /// The proxy of a worker; with flaws also of the world's own server.
     pub(crate) own_proxy: StatementProxy,
-    inspector: Client,
-    /// Its queries, each prepared once, since they are repeated often.
-    prepared: Mutex<HashMap<&'static str, Prepared>>,
+    inspector: tokio_postgres::Client,
     keys: AtomicU32,
 }
 
@@ -186,7 +182,6 @@ impl Rig {
             faulty: start_faulty(&world, flaws).await.unwrap(),
             spare: None,
             inspector: world.database.connect().await,
-            prepared: Mutex::default(),
             flaws: flaws.to_vec(),
             keys: AtomicU32::new(0),
             world,
@@ -511,27 +506,14 @@ impl Rig {
     }
 
     /// The first column of a query's rows.
-    pub(crate) async fn list(&self, query: &'static str) -> Vec<String> {
-        let rows = self.rows(query).await;
+    pub(crate) async fn list(&self, statement: &str) -> Vec<String> {
+        let rows = self.inspector.query(statement, &[]).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect()
     }
 
     /// Like [`World::count`], on an open connection.
-    pub(crate) async fn count(&self, query: &'static str) -> i64 {
-        let rows = self.rows(query).await;
-        assert_eq!(rows.len(), 1, "{query}");
-        rows[0].get(0)
-    }
-
-    async fn rows(&self, query: &'static str) -> Vec<Row> {
-        let mut prepared = self.prepared.lock().await;
-        if !prepared.contains_key(query) {
-            let new = self.inspector.prepare(query).await.unwrap();
-            prepared.insert(query, new);
-        }
-        let statement = prepared[query].clone();
-        drop(prepared);
-        self.inspector.query(&statement, &[]).await.unwrap()
+    pub(crate) async fn count(&self, statement: &str) -> i64 {
+        self.inspector.query_one(statement, &[]).await.unwrap().get(0)
     }
 
     /// Whether a statement waits for a lock.
@@ -540,7 +522,7 @@ impl Rig {
     }
 
     pub(crate) async fn footprint(&self) -> Footprint {
-        let rows = self.rows(FOOTPRINT).await;
+        let rows = self.inspector.query(FOOTPRINT, &[]).await.unwrap();
         rows.iter().map(|row| (row.get(0), row.get(1))).collect()
     }
 

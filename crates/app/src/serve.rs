@@ -136,7 +136,7 @@ const LAST_SPANS: Duration = Duration::from_secs(3);
 
 /// Warns once the database is reached if its server has too few connections for this process beside those that others hold or may open. Behind a
 /// pooler the pooler's limit counts, and it is not known here.
-async fn warn_of_few_connections(shared: &Shared) {
+async fn warn_of_few_connections(shared: Shared) {
     let own = shared.connections;
     if shared.config.database.has_pooler() {
         return;
@@ -173,15 +173,12 @@ async fn run_until_stopped(
     listening()?;
     // A service that waits for its database also counts as started: otherwise systemd would stop it after `TimeoutStartSec=`.
     process::notify(&[NotifyState::Ready]);
-    let measured = shared.clone();
+    let queues = measure_queues(shared.database.clone(), shared.readiness.clone());
     let background = (
         process::feed_watchdog(),
         AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),
-        // Side by side, each would open a connection.
-        AbortOnDropHandle::new(tokio::spawn(async move {
-            warn_of_few_connections(&measured).await;
-            measure_queues(measured.database, measured.readiness).await;
-        })),
+        AbortOnDropHandle::new(tokio::spawn(queues)),
+        AbortOnDropHandle::new(tokio::spawn(warn_of_few_connections(shared.clone()))),
     );
     let outcome = tokio::select! {
         signal = signals.next() => Ok(signal),
