@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, chown};
 
-use blackbox::{World, until};
+use blackbox::{World, report_skipped, until};
 use reqwest::Method;
 use testkit::{OwnPostgres, SmallDisk};
 
@@ -15,11 +15,10 @@ use crate::{
 };
 
 /// A small disk; `None` after the report that the test is skipped without one.
-#[expect(clippy::print_stderr, reason = "what is skipped is told")]
 pub(crate) fn small_disk(megabytes: u32) -> Option<SmallDisk> {
     let disk = SmallDisk::mount(megabytes);
     if disk.is_none() {
-        eprintln!("SKIPPED: only root can mount a small disk to fill");
+        report_skipped("only root can mount a small disk to fill");
     }
     disk
 }

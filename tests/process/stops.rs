@@ -1,11 +1,14 @@
 //! SIGTERM and SIGINT: requests in progress are finished, then the program exits with success.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use blackbox::{Expect, Wire, World, offer_line, request, until};
 use rustix::process::Signal;
 use serde_json::json;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::Barrier};
 
 use crate::{me, stop, take_server, world, world_with};
 
@@ -86,8 +89,9 @@ async fn it_stops_while_the_database_is_away() {
     world.server.ready().await;
 }
 
-/// Repeats requests on one connection until an answer announces its end. Returns the number of answers.
-async fn ask_until_closed(base_url: String, token: String) -> u32 {
+/// Repeats requests on one connection until an answer announces its end; waits for the others after the first. Returns the number
+/// of answers.
+async fn ask_until_closed(base_url: String, token: String, all_begun: Arc<Barrier>) -> u32 {
     let request = me(&token);
     let mut wire = Wire::connect(&base_url).await;
     for answered in 1.. {
@@ -103,6 +107,9 @@ async fn ask_until_closed(base_url: String, token: String) -> u32 {
             assert!(wire.is_closed().await);
             return answered;
         }
+        if answered == 1 {
+            all_begun.wait().await;
+        }
     }
     unreachable!("requests without end")
 }
@@ -112,10 +119,10 @@ async fn a_busy_connection_is_closed_with_notice_and_loses_no_request() {
     let mut world = world_with(&[("SERVER__DRAIN", "1s"), ("RATE_LIMIT__DEFAULT", "1000000")]).await;
     let (_, token) = world.reader().await;
     let server = take_server(&mut world).await;
-    let clients: Vec<_> = (0..8)
-        .map(|_| tokio::spawn(ask_until_closed(server.base_url.clone(), token.clone())))
-        .collect();
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    let all_begun = Arc::new(Barrier::new(9));
+    let ask = |_| ask_until_closed(server.base_url.clone(), token.clone(), Arc::clone(&all_begun));
+    let clients: Vec<_> = (0..8).map(ask).map(tokio::spawn).collect();
+    all_begun.wait().await;
     server.terminate();
     for client in clients {
         assert!(client.await.unwrap() > 1);

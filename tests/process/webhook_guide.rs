@@ -6,7 +6,7 @@ use std::{
     process::{Command as Probe, Stdio},
 };
 
-use blackbox::{World, eventually, line, local_receivers, signature};
+use blackbox::{World, eventually, line, local_receivers, report_skipped, signature};
 use serde_json::json;
 use testkit::Client;
 use tokio::{net::TcpStream, process::Command};
@@ -143,7 +143,6 @@ impl Language {
 
 // contract: 44.10
 #[tokio::test]
-#[expect(clippy::print_stderr, reason = "what is skipped is told")]
 async fn each_receiver_takes_what_is_genuine_and_nothing_else() {
     let guide = std::fs::read_to_string(GUIDE).unwrap();
     let world = World::with(PROGRAM, local_receivers).await;
@@ -155,10 +154,10 @@ async fn each_receiver_takes_what_is_genuine_and_nothing_else() {
             proved += 1;
         } else {
             language.code(&guide);
-            eprintln!(
-                "SKIPPED: {} is not installed, its receiver in the guide is not run",
-                language.program
-            );
+            let program = language.program;
+            report_skipped(&format!(
+                "{program} is not installed, its receiver in the guide is not run"
+            ));
         }
     }
     assert!(proved > 0, "none of the languages is installed");

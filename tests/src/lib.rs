@@ -59,7 +59,7 @@ pub use recording_proxy::{Disturbance, Exchange, RecordingProxy};
 pub use sandbox::Sandbox;
 pub use serving::{listen, own_loopback};
 pub use testkit::{Received, signature};
-pub use tools::{on_path, skipped};
+pub use tools::{on_path, report_skipped, skipped};
 pub use trade::{Order, TRADE_SCOPES, Trader, eventually, line, order_body, parcel, until};
 pub use visitor::{Page, Visitor, sign_in_form};
 pub use wire::{Wire, request, request_with_body};

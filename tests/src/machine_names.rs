@@ -10,7 +10,7 @@ use std::{
 use tempfile::TempDir;
 use testkit::{ServerOptions, may_lack_mounts, mounts_are_refused};
 
-use crate::NameServer;
+use crate::{NameServer, report_skipped};
 
 /// Runs before the program in a separate mount namespace: mounts the folder's files over those that the C library's resolver
 /// reads.
@@ -29,7 +29,6 @@ pub struct MachineNames {
 impl MachineNames {
     /// Starts a name server that knows these names; files define no names, not even `localhost`. Requires root, a free port and mounts.
     /// `None` without them, after a message; if the test may not be skipped ([`may_lack_mounts`]), it fails.
-    #[expect(clippy::print_stderr, reason = "a skipped test is reported")]
     pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
         let server = if mounts_are_refused() {
             None
@@ -42,7 +41,7 @@ impl MachineNames {
                 may_lack_mounts(),
                 "the machine's name server cannot be replaced, and nothing is skipped here"
             );
-            eprintln!("SKIPPED: only root, where it may mount, can give a process another name server");
+            report_skipped("only root, where it may mount, can give a process another name server");
         }
         machine
     }
