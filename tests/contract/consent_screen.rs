@@ -254,15 +254,15 @@ impl Shown {
         }
     }
 
-    /// The approval form of a new screen.
-    async fn approval(&mut self) -> Form {
+    /// The form of a new screen, with this button pressed.
+    async fn form(&mut self, decision: &str) -> Form {
         let page = self.world.screen(&mut self.browser, &self.asking).await;
-        page.form("/panel/consent").press("decision", "approve")
+        page.form("/panel/consent").press("decision", decision)
     }
 
     /// Submits the form after this change.
     async fn approved_after(&mut self, change: &str) -> Callback {
-        let approval = self.approval().await;
+        let approval = self.form("approve").await;
         let (world, app) = (&self.world, &self.app);
         match change {
             "deletion" => world.delete_application(app).await,
@@ -291,11 +291,13 @@ impl Shown {
 #[tokio::test]
 async fn a_removed_redirect_uri_gets_neither_code_nor_browser() {
     let mut shown = Shown::prepare().await;
-    let approval = shown.approval().await;
+    let (approval, denial) = (shown.form("approve").await, shown.form("deny").await);
     let unseen = shown.world.unseen_screen(&shown.asking).await;
     shown.redirect_to("https://app.example/elsewhere").await;
-    let refused = shown.browser.post(&approval).await.expect(404);
-    assert_eq!(refused.header("location"), None, "{refused:?}");
+    for decision in [&approval, &denial] {
+        let refused = shown.browser.post(decision).await.expect(404);
+        assert_eq!(refused.header("location"), None, "{refused:?}");
+    }
     // The screen of an earlier request is not shown either.
     let page = shown.browser.open(&unseen).await.expect(404);
     page.hides("value=\"approve\"");
@@ -305,6 +307,22 @@ async fn a_removed_redirect_uri_gets_neither_code_nor_browser() {
     let code = Callback::of(&shown.browser.post(&approval).await).code();
     let exchanged = shown.world.exchange(&shown.app, &shown.asking, &code).await;
     exchanged.expect(200);
+}
+
+#[tokio::test]
+async fn an_approval_grants_nothing_that_was_not_shown() {
+    let mut shown = Shown::prepare().await;
+    let unseen = shown.world.unseen_screen(&shown.asking).await;
+    shown.world.set_scopes(&shown.app, &["orders:read"]).await;
+    let page = shown.browser.open(&unseen).await.expect(200);
+    page.hides("offers:read");
+    let approval = page.form("/panel/consent").press("decision", "approve");
+    // The owner may widen the scopes again before the decision.
+    let all = ["offers:read", "orders:read"];
+    shown.world.set_scopes(&shown.app, &all).await;
+    let code = Callback::of(&shown.browser.post(&approval).await).code();
+    let answer = shown.world.exchange(&shown.app, &shown.asking, &code).await;
+    assert_eq!(Pair::of(answer).scope, "orders:read");
 }
 
 #[tokio::test]

@@ -56,15 +56,28 @@ async fn the_earliest_fault_of_an_exchange_is_answered() {
 
 /// A public client has no secret, so anybody could use up the limit of one that counts by its id alone.
 #[tokio::test]
-async fn a_call_counts_against_a_public_client_only_with_a_credential_of_its_own() {
-    let world = limited("1000", "1").await;
+async fn a_call_counts_against_a_public_client_only_with_a_live_credential_of_its_own() {
+    let world = limited("1000", "2").await;
     let owner = world.seller().await;
     let app = world.public_partner(&owner, &["offers:read"]).await;
     let other = world.public_partner(&owner, &["offers:read"]).await;
     let asking = world.asking(&app, "offers:read");
-    let code = world.code(&mut world.member().await.browser, &asking).await;
+    let mut browser = world.member().await.browser;
+    let [code, used] = [
+        world.code(&mut browser, &asking).await,
+        world.code(&mut browser, &asking).await,
+    ];
+    form(&world, &exchange(&asking, &used, &app, &[]))
+        .await
+        .expect(200);
     let by = |client, changes: &[_]| exchange(&asking, &code, client, changes);
     let uncounted = [
+        // A used code may have leaked.
+        (
+            by(&app, &[("code", &used), ("code_verifier", "short")]),
+            400,
+            "invalid_request",
+        ),
         (by(&other, &[]), 400, "invalid_grant"),
         (by(&app, &[("code", "")]), 400, "invalid_request"),
         (by(&app, &[("code", "ps_ac_x")]), 400, "invalid_grant"),

@@ -149,6 +149,9 @@ async fn nothing_more_is_delivered_after_the_end_of_subscription_application_or_
 #[tokio::test]
 async fn a_disconnection_ends_deliveries_and_a_new_consent_does_not_resume_them() {
     let mut test = Subscribed::waiting().await;
+    // An application whose tokens have all ended is still connected while events are delivered to it.
+    let revoke = "update families set revoked_at = api_now() where kind = 'authorization_code'";
+    test.world.execute(revoke).await;
     test.ends("connection").await;
     let world = &test.world;
     assert_eq!(world.waiting(&test.hook.id).await, 0);

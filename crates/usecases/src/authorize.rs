@@ -32,7 +32,7 @@ pub async fn authorize(
     };
     let request = query.check(application.as_ref()).map_err(Failure::Refused)?;
     let ticket = ConsentTicket::new(randomness.uuid(), request, now + DECIDE_WITHIN);
-    Ok(seal(sealer, &ticket).map_err(StoreError::unexpected)?)
+    Ok(seal_ticket(sealer, &ticket)?)
 }
 
 #[derive(Serialize, Deserialize)]
@@ -49,7 +49,7 @@ struct Sealed {
 }
 
 /// The handle, in base64url.
-fn seal(sealer: &dyn Sealer, ticket: &ConsentTicket) -> Result<String, serde_json::Error> {
+pub fn seal_ticket(sealer: &dyn Sealer, ticket: &ConsentTicket) -> Result<String, StoreError> {
     let request = &ticket.request;
     let content = Sealed {
         id: ticket.id.uuid(),
@@ -60,7 +60,7 @@ fn seal(sealer: &dyn Sealer, ticket: &ConsentTicket) -> Result<String, serde_jso
         challenge: request.challenge.as_str().to_owned(),
         expires_at: ticket.expires_at.timestamp_micros(),
     };
-    let plain = serde_json::to_vec(&content)?;
+    let plain = serde_json::to_vec(&content).map_err(StoreError::unexpected)?;
     Ok(URL_SAFE_NO_PAD.encode(sealer.seal(Purpose::ConsentTicket, &[], &plain)))
 }
 
@@ -143,7 +143,7 @@ mod tests {
             challenge: CodeChallenge::new("x".repeat(43)).unwrap(),
         };
         let ticket = ConsentTicket::new(Uuid::from_u128(7), request, now());
-        let handle = seal(&sealer(), &ticket).unwrap();
+        let handle = seal_ticket(&sealer(), &ticket).unwrap();
         let is_unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
         assert!(handle.bytes().all(is_unreserved));
         assert_eq!(open_ticket(&sealer(), &handle), Ok(ticket));

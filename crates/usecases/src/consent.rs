@@ -15,10 +15,11 @@ use oauth::{
 use crate::{ActingSeller, Failure, failure::refuse};
 
 /// The response to a request for the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScreenResponse {
-    /// Show it: the requested scopes that the application still holds.
-    Screen(ScopeSet),
+    /// Show it. The ticket requests only the scopes that the application still holds: those are shown, and a decision about this ticket
+    /// grants no other, whatever the application holds by then.
+    Screen(ConsentTicket),
     /// No decision is needed: redirect to the application with this error.
     Answered(Denial),
 }
@@ -42,7 +43,11 @@ pub async fn show(
     }
     check_address(application, ticket)?;
     match (granted(application, viewer.seller, ticket.request.scopes), open) {
-        (Ok(scopes), Ok(())) => Ok(ScreenResponse::Screen(scopes)),
+        (Ok(scopes), Ok(())) => {
+            let mut shown = ticket.clone();
+            shown.request.scopes = scopes;
+            Ok(ScreenResponse::Screen(shown))
+        }
         (Ok(_), Err(refusal)) => refuse(refusal),
         (Err(error), Ok(())) => {
             let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
@@ -117,23 +122,21 @@ pub async fn decide(
     let consent = locked(grants, ticket, viewer, now).await?;
     let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
     let client_id = ticket.request.client_id;
+    let application = usable_application(applications, accounts, ticket).await?;
+    check_address(application.as_ref(), ticket)?;
     let outcome = match decision.decision {
         Decision::Deny => {
             by.log(accounts, Action::ConsentRefused, client_id).await?;
             Outcome::Error(Denial::Refused)
         }
-        Decision::Approve => {
-            let application = usable_application(applications, accounts, ticket).await?;
-            check_address(application.as_ref(), ticket)?;
-            match granted(application.as_ref(), viewer.seller, ticket.request.scopes) {
-                Ok(scopes) => {
-                    let code = grant(grants, randomness, ticket, viewer, scopes, now + code_ttl).await?;
-                    by.log(accounts, Action::ConsentGiven, client_id).await?;
-                    Outcome::Code(code)
-                }
-                Err(error) => Outcome::Error(error),
+        Decision::Approve => match granted(application.as_ref(), viewer.seller, ticket.request.scopes) {
+            Ok(scopes) => {
+                let code = grant(grants, randomness, ticket, viewer, scopes, now + code_ttl).await?;
+                by.log(accounts, Action::ConsentGiven, client_id).await?;
+                Outcome::Code(code)
             }
-        }
+            Err(error) => Outcome::Error(error),
+        },
     };
     grants.save_consent(decided).await?;
     Ok(Decided { outcome, at: now })

@@ -57,7 +57,7 @@ async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), Tra
     Ok(())
 }
 
-/// Records the carrier's answer, and returns when to ask again.
+/// Records the carrier's answer, and returns when to ask again: without an answer, by the latest status known.
 async fn record(
     tx: &dyn Transaction,
     parcel: &DueParcel,
@@ -65,19 +65,20 @@ async fn record(
     schedule: PollSchedule,
 ) -> Result<Option<DateTime<Utc>>, TransactionError> {
     let now = tx.now();
+    let order = OrderRef::Id(parcel.order);
+    let Some(part) = tx.lock_part(parcel.seller, &order).await? else {
+        let why = "a parcel without its order";
+        return Err(StoreError::corrupt("seller_orders", parcel.order, why).into());
+    };
+    let mut status = part.parcel().and_then(|parcel| parcel.tracking_status);
     if let Some(tracking_report) = tracking_report {
-        let order = OrderRef::Id(parcel.order);
-        let Some(part) = tx.lock_part(parcel.seller, &order).await? else {
-            let why = "a parcel without its order";
-            return Err(StoreError::corrupt("seller_orders", parcel.order, why).into());
-        };
+        status = Some(tracking_report.status);
         let change = part.clone().apply_tracking(tracking_report, now);
         if change.after != part {
             tx.save_parts(vec![change]).await?;
         }
     }
-    let status = tracking_report.map(|tracking_report| tracking_report.status);
-    Ok(schedule.next(parcel.shipped_at, status, now))
+    Ok(schedule.next(parcel.carrier, parcel.shipped_at, status, now))
 }
 
 #[cfg(test)]
@@ -92,6 +93,8 @@ mod tests {
     use crate::test_support::{chance, now, part};
     use crate::{MockTransaction, MockUnitOfWork};
 
+    const INTERVAL: TimeDelta = TimeDelta::minutes(30);
+
     fn tracking_number() -> TrackingNumber {
         TrackingNumber::new("ABCD".to_owned()).unwrap()
     }
@@ -101,13 +104,21 @@ mod tests {
             id: Uuid::nil().into(),
             carrier: Carrier::Dpd,
             tracking_number: tracking_number(),
-            tracking_report: None,
+            tracking_report: Some(report(TrackingStatus::OutForDelivery)),
         };
         let paid = part(1, 1).pay(now()).unwrap().after;
         paid.ship(new, Cause::Seller, now()).unwrap().after
     }
 
-    async fn track(lookup: Lookup, expected: Option<OrderStatus>, again: bool) {
+    fn report(status: TrackingStatus) -> TrackingReport {
+        TrackingReport {
+            status,
+            at: None,
+            raw_code: String::new(),
+        }
+    }
+
+    async fn track(lookup: Lookup, expected: Option<OrderStatus>, next_in: Option<TimeDelta>) {
         let mut queue = MockTrackingQueue::new();
         queue.expect_lease_parcels().once().returning(|_, _, _| {
             Ok(vec![DueParcel {
@@ -121,7 +132,7 @@ mod tests {
         });
         let schedule = queue.expect_schedule_parcel().once();
         schedule
-            .withf(move |_, next| next.is_some() == again)
+            .withf(move |_, next| *next == next_in.map(|delay| now() + delay))
             .returning(|_, _| Ok(()));
         let mut carriers = MockCarrierLookup::new();
         let expected_call = carriers.expect_look_up().once();
@@ -138,7 +149,7 @@ mod tests {
             tx.expect_commit().once().returning(|| Ok(()));
             Ok(Box::new(tx))
         });
-        let interval = TimeDelta::minutes(30);
+        let interval = INTERVAL;
         let tracking = Tracking {
             queue: &queue,
             carriers: &carriers,
@@ -151,17 +162,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_delivery_changes_the_order_and_ends_its_tracking() {
-        let found = |status| {
-            Lookup::Found(TrackingReport {
-                status,
-                at: None,
-                raw_code: String::new(),
-            })
-        };
+        let found = |status| Lookup::Found(report(status));
         let delivered = found(TrackingStatus::Delivered);
-        track(delivered, Some(OrderStatus::Delivered), false).await;
-        track(found(TrackingStatus::InTransit), Some(OrderStatus::Shipped), true).await;
-        track(Lookup::NotFound, None, true).await;
-        track(Lookup::Unavailable("busy".to_owned()), None, true).await;
+        track(delivered, Some(OrderStatus::Delivered), None).await;
+        let in_transit = found(TrackingStatus::InTransit);
+        track(in_transit, Some(OrderStatus::Shipped), Some(INTERVAL * 2)).await;
+    }
+
+    #[tokio::test]
+    async fn without_an_answer_the_latest_status_decides_when_to_ask_again() {
+        track(Lookup::NotFound, None, Some(INTERVAL)).await;
+        track(Lookup::Unavailable("busy".to_owned()), None, Some(INTERVAL)).await;
     }
 }

@@ -43,7 +43,7 @@ impl Problem {
     }
 
     /// A refusal with these violations: the entries of status 400 if there are any, otherwise those of status 422, otherwise those with the
-    /// first one's status; in order, at most [`MAX_ENTRIES`] (D14).
+    /// first one's status; in order, and of status 400 at most [`MAX_ENTRIES`] (D14).
     ///
     /// No entries at all are a defect of ours and give [`Problem::internal`].
     pub fn of(entries: impl IntoIterator<Item = Entry>) -> Self {
@@ -56,7 +56,9 @@ impl Problem {
             return Self::internal();
         };
         entries.retain(|entry| entry.status() == status);
-        entries.truncate(MAX_ENTRIES);
+        if status == StatusCode::BAD_REQUEST {
+            entries.truncate(MAX_ENTRIES);
+        }
         Self::with(status, entries)
     }
 

@@ -223,13 +223,14 @@ impl SubscriptionReader for StoredSubscriptions {
         deliveries.collect::<Result<_, _>>().map(Some)
     }
 
+    /// Without those of deleted applications: one may have been stored while its application was being deleted.
     async fn subscriptions_of_seller(&self, seller: SellerId) -> Result<Vec<SellerSubscription>, StoreError> {
         let seller = seller.uuid();
         let rows = self
             .0
             .rows(sql!((SubscriptionRow, String):
                 concat!("select ", subscription_columns!(), ", a.name from subscriptions s \
-                   join applications a on a.client_id = s.client_id where s.seller_id = "), seller,
+                   join applications a on a.client_id = s.client_id and a.deleted_at is null where s.seller_id = "), seller,
                 " order by s.created_at, s.id"))
             .await?;
         let listed = rows.into_iter().map(|(row, app_name)| {

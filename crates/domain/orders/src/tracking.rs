@@ -11,6 +11,9 @@ use crate::{
 
 /// How long a parcel is tracked after its shipment.
 const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
+/// The shortest time between two look-ups of a parcel at DHL, which allows ten a day. The seller's request that reports the shipment has
+/// used one.
+const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 
 /// When to look a parcel up again: often while it is new or about to arrive, rarely later, and not at all once it is 60
 /// days old or has a final status.
@@ -21,13 +24,29 @@ pub struct PollSchedule {
 }
 
 impl PollSchedule {
-    /// The next look-up after a response at `now` about a parcel shipped at `shipped_at`.
+    /// The next look-up after one at `now` of a parcel with this latest status, shipped at `shipped_at`.
     pub fn next(
         self,
+        carrier: Carrier,
         shipped_at: DateTime<Utc>,
         status: Option<TrackingStatus>,
         now: DateTime<Utc>,
     ) -> Option<DateTime<Utc>> {
+        let shortest = if carrier == Carrier::Dhl {
+            DHL_INTERVAL
+        } else {
+            TimeDelta::zero()
+        };
+        self.delay(shipped_at, status, now)
+            .map(|delay| now + delay.max(shortest))
+    }
+
+    fn delay(
+        self,
+        shipped_at: DateTime<Utc>,
+        status: Option<TrackingStatus>,
+        now: DateTime<Utc>,
+    ) -> Option<TimeDelta> {
         use TrackingStatus::{Cancelled, Delivered, OutForDelivery, ReadyForPickup, Returned};
         let age = now - shipped_at;
         let times = match (status, age) {
@@ -38,7 +57,7 @@ impl PollSchedule {
             (_, age) if age < TimeDelta::days(14) => 6,
             _ => 24,
         };
-        Some(now + self.interval * times)
+        Some(self.interval * times)
     }
 
     /// The effect of an order's change at `now` on the tracking of its parcel; None if there is none. Test orders and
@@ -55,8 +74,8 @@ impl PollSchedule {
         let has = |kind| change.events.iter().any(|event| event.kind == kind);
         match &part.state {
             OrderState::Shipped { shipped_at, .. } if has(OrderEventKind::Shipped) => {
-                let due_at = self.next(*shipped_at, parcel.tracking_status, now)?;
-                Some(TrackingChange::Begins { due_at })
+                let delay = self.delay(*shipped_at, parcel.tracking_status, now)?;
+                Some(TrackingChange::Begins { due_at: now + delay })
             }
             OrderState::Delivered { .. } if has(OrderEventKind::Delivered) => Some(TrackingChange::Ends),
             _ => None,
@@ -136,9 +155,10 @@ mod tests {
             (24 * 60, arriving, None),
             (1, Some(TrackingStatus::Delivered), None),
         ] {
-            let next = SCHEDULE.next(at(0), status, hour(hours));
-            let delay = next.map(|next| (next - hour(hours)).num_minutes());
-            assert_eq!(delay, minutes, "{hours} {status:?}");
+            let next = |carrier| SCHEDULE.next(carrier, at(0), status, hour(hours));
+            let delay = |carrier| next(carrier).map(|next| (next - hour(hours)).num_minutes());
+            assert_eq!(delay(Carrier::Dpd), minutes, "{hours} {status:?}");
+            assert_eq!(delay(Carrier::Dhl), minutes.map(|minutes| minutes.max(160)));
         }
     }
 

@@ -64,7 +64,9 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
     narrowed.scopes = [Scope::Messaging].into_iter().collect();
     moved.redirect_uris = vec!["https://app.example/new".to_owned()];
     let late = now() + TimeDelta::minutes(10);
-    let screen = Ok(ScreenResponse::Screen([Scope::OrdersRead].into_iter().collect()));
+    let mut limited = ticket();
+    limited.request.scopes = [Scope::OrdersRead].into_iter().collect();
+    let screen = Ok(ScreenResponse::Screen(limited));
     let denied = |denial| Ok(ScreenResponse::Answered(denial));
     for (application, decided, who, at, saved, expected) in [
         (Some(&active), false, 2, now(), 0, screen),

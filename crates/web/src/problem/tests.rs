@@ -21,6 +21,7 @@ fn a_response_has_all_400s_or_else_all_422s() {
         (409, vec![InsufficientStock, Conflict])
     );
     assert_eq!(codes(&[ValidationError; 50]).1.len(), 20);
+    assert_eq!(codes(&[InsufficientStock; 50]).1.len(), 50);
     assert_eq!(codes(&[]), (500, vec![Code::InternalError]));
 }
 

@@ -8,7 +8,7 @@ use askama::Template;
 use kernel::StoreError;
 use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet};
 use url::Url;
-use usecases::authorize::open_ticket;
+use usecases::authorize::{open_ticket, seal_ticket};
 use usecases::consent::{
     Decided, Outcome, ScreenResponse, SellerDecision, decide as decide_consent, show, was_committed,
 };
@@ -46,8 +46,7 @@ impl Page {
 
 /// GET: the first visit binds the screen to the session. A request that cannot be granted is refused at once.
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    let handle = request.query.get("request").unwrap_or_default().to_owned();
-    let ticket = open_handle(&request, &handle)?;
+    let ticket = open_handle(&request, request.query.get("request").unwrap_or_default())?;
     let applications = &request.panel.applications;
     let application = applications.client(ticket.request.client_id).await?;
     let mut attempts = 1;
@@ -59,9 +58,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
         }
     };
     match (shown, application) {
-        (ScreenResponse::Screen(scopes), Some(application)) => {
-            screen(&request, &ticket, handle, application, scopes).await
-        }
+        (ScreenResponse::Screen(shown), Some(application)) => screen(&request, &shown, application).await,
         (ScreenResponse::Answered(error), _) => answered(&request, &ticket, &Outcome::Error(error)),
         (ScreenResponse::Screen(_), None) => Err(Refusal::Consent(ConsentRefusal::Unknown)),
     }
@@ -83,9 +80,7 @@ async fn show_screen(
 async fn screen(
     request: &SignedInRequest,
     ticket: &ConsentTicket,
-    handle: String,
     application: Application,
-    scopes: ScopeSet,
 ) -> Result<HttpResponse, Refusal> {
     let t = &request.texts().consent;
     let owner = request.panel.sellers.seller(application.owner).await?;
@@ -102,8 +97,8 @@ async fn screen(
         owner: owner.map(|owner| owner.name).unwrap_or_default(),
         documentation_url: application.documentation_url,
         seller: request.seller().clone(),
-        scopes,
-        handle,
+        scopes: ticket.request.scopes,
+        handle: seal_ticket(request.panel.sealer.as_ref(), ticket)?,
         after: (t.after)(host),
     };
     let mut response = ok(&template)?;

@@ -121,29 +121,31 @@ pub(crate) struct Grants(pub(crate) Autocommit);
 
 #[async_trait]
 impl GrantReader for Grants {
-    /// Includes credentials that can no longer be used.
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
         let holder = sql!(Uuid:
             "select f.client_id from families f where f.id = ", key.family.uuid(),
             " and (exists (select from refresh_tokens r where r.family_id = f.id and r.hash = ",
-            key.hash.bytes().as_slice(),
-            ") or exists (select from authorization_codes c where c.family_id = f.id and c.hash = ",
-            key.hash.bytes().as_slice(), "))");
+            key.hash.bytes().as_slice(), " and r.used_at is null and r.expires_at > (select api_now())\
+            ) or exists (select from authorization_codes c where c.family_id = f.id and c.hash = ",
+            key.hash.bytes().as_slice(), " and c.used_at is null and c.expires_at > (select api_now())))");
         Ok(self.0.row(holder).await?.map(ClientId::from))
     }
 
-    /// The applications with a grant that can still be used, and the union of the scopes of their consents.
+    /// The applications with a grant that can still be used, and the union of the scopes of their consents; and those that have lost
+    /// every grant, but still receive events.
     async fn connections(&self, seller: SellerId) -> Result<Vec<ConnectedApplication>, StoreError> {
         let connections = sql!(ConnectionRow:
             "with clock as materialized (select api_now() as at), \
-             valid as materialized (select c.client_id, c.connected_at, bit_or(f.scopes) as scopes \
-               from connections c cross join clock join families f on f.client_id = c.client_id and f.seller_id = c.seller_id \
-                 and f.generation = c.generation \
-               where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and f.revoked_at is null and (\
+             valid as materialized (select c.client_id, c.connected_at, coalesce(bit_or(f.scopes), 0) as scopes \
+               from connections c cross join clock left join families f on f.client_id = c.client_id and f.seller_id = c.seller_id \
+                 and f.generation = c.generation and f.revoked_at is null and (\
                  exists (select from access_tokens t where t.family_id = f.id and t.revoked_at is null and t.expires_at > clock.at) \
                  or exists (select from refresh_tokens r where r.family_id = f.id and r.used_at is null and r.expires_at > clock.at) \
                  or exists (select from authorization_codes a where a.family_id = f.id and a.used_at is null \
-                   and a.expires_at > clock.at)) group by c.client_id, c.seller_id) \
+                   and a.expires_at > clock.at)) \
+               where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and (f.id is not null or exists (select \
+                 from subscriptions s where s.seller_id = c.seller_id and s.client_id = c.client_id and s.active)) \
+               group by c.client_id, c.seller_id) \
              select a.client_id, a.name, o.id, o.name, a.documentation_url, l.scopes & a.scopes, l.connected_at, \
                (select max(u.last_at) from api_usage u where u.seller_id = ", seller.uuid(),
             " and u.client_id = a.client_id) \
