@@ -112,11 +112,11 @@ async fn a_500_that_changed_nothing_releases_the_key() {
 async fn the_claim_of_a_dead_process_is_taken_over_after_its_lease() {
     let (mut world, trader, offer) = world_of_trade().await;
     let clock = world.database.control_clock().await;
+    let survivor = world.another().await;
     let locked = world.open_transaction(LOCK_OFFERS).await;
     let first = patching(&world, &trader, &offer, &json!({"stock": 3}));
     let first = tokio::spawn(first.try_send());
     world.waiters(1).await;
-    let survivor = world.another().await;
     let mut dead = std::mem::replace(&mut world.server, survivor);
     dead.kill();
     assert!(first.await.unwrap().is_err(), "the first gets no answer");

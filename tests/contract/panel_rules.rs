@@ -176,13 +176,10 @@ async fn an_applications_page_shows_the_days_requests_by_status() {
 #[tokio::test]
 async fn a_sign_in_is_503_while_the_queue_of_password_hashes_is_full() {
     let world = world_with(&[("PANEL__SIGN_IN_LIMIT_PER_IP", "1000")]).await;
-    let mut crowd = Vec::new();
-    for n in 0..120 {
-        let mut browser = world.visitor();
-        let page = browser.page("/panel/sign-in").await;
-        let email = format!("nobody-{n}@shop.example");
-        crowd.push(browser.posting(&sign_in_form(&page, &email, "wrong horse battery")));
-    }
+    let mut browser = world.visitor();
+    let page = browser.page("/panel/sign-in").await;
+    let sign_in = |n| sign_in_form(&page, &format!("nobody-{n}@shop.example"), "wrong horse battery");
+    let crowd = (0..300).map(|n| browser.posting(&sign_in(n)));
     let mut statuses = BTreeSet::new();
     for answer in at_once(crowd).await {
         let retry_after = (answer.status == 503).then_some("1");

@@ -322,8 +322,9 @@ async fn whenever_the_program_is_killed_each_write_is_whole_or_absent() {
     }
     let citus = OwnCitus::start().await;
     let mut world = world(&citus).await;
-    let (mut ledgers, mut lost) = (Ledger::several(&world, 6).await, 0);
-    for _ in 0..rounds(4) {
+    let mut ledgers = Ledger::several(&world, 6).await;
+    let (mut round, mut lost) = (0, 0);
+    while round < rounds(4) || lost == 0 && round < 20 * rounds(4) {
         let sent = ledgers.iter_mut().map(|ledger| ledger.send(&world, 3));
         let sent = sent.collect::<Vec<_>>();
         a_while().await;
@@ -333,6 +334,7 @@ async fn whenever_the_program_is_killed_each_write_is_whole_or_absent() {
             lost += ledger.settle(sent).await.1;
             ledger.repeat(&world).await;
         }
+        round += 1;
     }
     assert!(lost > 0, "every write was answered");
     for ledger in &ledgers {

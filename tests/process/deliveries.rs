@@ -82,10 +82,7 @@ async fn a_delivery_that_its_workers_do_not_survive_comes_to_an_end() {
 
 #[tokio::test]
 async fn a_stop_lets_what_is_under_way_arrive_and_records_it() {
-    let mut world = World::with(PROGRAM, |options| {
-        local_receivers(options).set("SELLER_API__SERVER__DRAIN", "0s")
-    })
-    .await;
+    let mut world = World::with(PROGRAM, local_receivers).await;
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;
     receiver.answers(Reply::Late(200, Duration::from_secs(1)));

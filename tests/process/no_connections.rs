@@ -41,24 +41,6 @@ async fn take_the_rest(url: &str, into: &mut Vec<Client>) {
     }
 }
 
-fn is_warned(log: &str) -> bool {
-    log.contains("too few connections for this process")
-}
-
-#[tokio::test]
-async fn a_process_counts_what_the_others_may_open() {
-    let postgres = OwnPostgres::start(|options| options.setting("max_connections", 60)).await;
-    // 40 connections at most.
-    let two_threads = |options: ServerOptions| options.set("SELLER_API__SERVER__THREADS", 2);
-    let first = World::over(PROGRAM, postgres.database(), two_threads).await;
-    let admin = postgres.database().connect().await;
-    admin.batch_execute(ACCOUNT).await.unwrap();
-    let url = postgres.database().url().replace("//postgres@", "//shop@");
-    let second = TestServer::listen(&first.options, &url).await;
-    second.log_with(is_warned).await;
-    assert!(!is_warned(&first.server.log()));
-}
-
 #[tokio::test]
 async fn a_server_without_free_connections_is_survived() {
     let postgres = OwnPostgres::start(|options| options.setting("max_connections", 30)).await;
@@ -70,8 +52,6 @@ async fn a_server_without_free_connections_is_survived() {
     let mut world = World::over(PROGRAM, postgres.database(), two_threads).await;
     let options = world.options.clone();
     served_by(&mut world, &options, &url).await;
-    // With its pool and eight connections for each thread it might open more.
-    world.server.log_with(is_warned).await;
     let (seller, token) = world.reader().await;
     let mut ledger = Ledger::open(&world).await;
     assert_eq!(ledger.write(&world, 3).await, 3);

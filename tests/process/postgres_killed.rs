@@ -99,7 +99,7 @@ impl Writer {
 /// Waits for a random moment: after some answers and a short time.
 pub(crate) async fn moment(answers: &AtomicUsize) {
     let chance = RandomState::new().build_hasher().finish();
-    let enough = answers.load(Ordering::Relaxed) + usize::try_from(chance % MOST_ANSWERS).unwrap();
+    let enough = answers.load(Ordering::Relaxed) + usize::try_from(1 + chance % MOST_ANSWERS).unwrap();
     until("answers to writes", async || {
         answers.load(Ordering::Relaxed) >= enough
     })

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use blackbox::{Expect, Wire, World, offer_line, request};
 use serde_json::json;
+use tokio::join;
 
 use crate::{PROGRAM, me};
 
@@ -108,18 +109,18 @@ async fn a_connection_that_idles_is_closed() {
 #[tokio::test]
 async fn an_import_may_take_longer_than_other_bodies() {
     let world = World::with(PROGRAM, |options| {
-        options.set("SELLER_API__SERVER__BODY_TIMEOUT", "2s")
+        options.set("SELLER_API__SERVER__BODY_TIMEOUT", "1s")
     })
     .await;
     let seller = world.seller().await;
     let mut wire = Wire::importing(&world.server, &seller.id).await;
-    for n in 1..=23 {
+    for n in 1..=12 {
         let line = offer_line(n, json!({})) + "\n";
         assert!(wire.send_chunk(&line).await);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     wire.send("0\r\n\r\n").await;
-    assert_eq!(wire.answer().await.unwrap().expect(200).json()["created"], 23);
+    assert_eq!(wire.answer().await.unwrap().expect(200).json()["created"], 12);
 }
 
 #[tokio::test]
@@ -128,7 +129,7 @@ async fn a_client_within_the_limits_is_not_cut_off() {
         options.set("SELLER_API__SERVER__HEADER_TIMEOUT", "2s")
     })
     .await;
-    for base in [&world.server.base_url, &world.server.backoffice_url] {
+    let is_served = async |base: &str| {
         let mut wire = Wire::connect(base).await;
         wire.send(request("GET", "/healthz", &[])).await;
         wire.answer().await.expect("the first request is answered");
@@ -141,7 +142,9 @@ async fn a_client_within_the_limits_is_not_cut_off() {
             }
             wire.answer().await.expect("an answer");
         }
-    }
+    };
+    let server = &world.server;
+    join!(is_served(&server.base_url), is_served(&server.backoffice_url));
 }
 
 #[tokio::test]

@@ -48,7 +48,6 @@ async fn start_waiting_watchdog_readiness_and_stop_are_notified_and_waiting_is_l
     let options = ServerOptions::new(PROGRAM)
         .set("NOTIFY_SOCKET", path.display())
         .set("WATCHDOG_USEC", 1_000_000)
-        .set("SELLER_API__SERVER__DRAIN", "0s")
         .set("SELLER_API__SERVER__SHUTDOWN_TIMEOUT", "7s");
     let server = blackbox::listen(&options, database.url()).await;
     supervisor.receives("READY=1\n").await;

@@ -293,9 +293,8 @@ fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Optio
 pub struct DatabaseConfig {
     /// The database, `postgres://user:password@host:port/name`, directly or through PgBouncer (1.21 or newer) in transaction mode.
     pub url: Option<Secret>,
-    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`. If it names
-    /// another server than `url`, commands take `url` for a pooler.
-    #[schemars(extend("x-read-by" = "serve, worker, sandbox, migrate"))]
+    /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`.
+    #[schemars(extend("x-read-by" = "sandbox, migrate"))]
     pub direct_url: Option<Secret>,
     /// Where offers and orders are. Must match the database: `migrate --distribute` distributes it.
     #[schemars(
@@ -335,23 +334,11 @@ impl DatabaseConfig {
         checked.collect()
     }
 
-    /// Whether `direct_url` bypasses something before the server.
-    pub fn has_pooler(&self) -> bool {
-        let server = |url: &Option<Secret>| {
-            let url = url.as_ref()?.expose();
-            let place = url.rsplit_once('@').map_or(url, |(_, place)| place);
-            place.split(['/', '?']).next().map(str::to_owned)
-        };
-        let direct = server(&self.direct_url);
-        direct.is_some() && direct != server(&self.url)
-    }
-
     /// The adapter's settings for the database at `url`.
     pub fn settings(&self, url: &str, default_rate_limit: NonZeroU32) -> DatabaseSettings {
         DatabaseSettings {
             url: url.to_owned(),
             pool_size: self.pool_size,
-            process: None,
             connect_timeout: self.connect_timeout.0,
             acquire_timeout: self.acquire_timeout.0,
             statement_timeout: self.statement_timeout.0,

@@ -7,7 +7,6 @@ use actix_web::dev::{Server, ServerHandle};
 use adapter_docs_site::Audience;
 use anyhow::anyhow;
 use futures_util::future::join_all;
-use kernel::error_chain;
 use sd_notify::NotifyState;
 use tokio::{
     task::{JoinError, JoinSet},
@@ -56,7 +55,7 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let probes = BoundSocket::bind(config.worker.bind, "--bind")?;
     let public_url = config.server.public_url_at(config.server.bind);
     let external = ExternalServices::real(config, &public_url)?;
-    let shared = Shared::new(config, public_url, external, false)?;
+    let shared = Shared::new(config, public_url, external)?;
     let address = probes.address();
     let servers = vec![shared.probes(probes.listen()?)?];
     run_until_stopped(&shared, servers, signals, || {
@@ -85,7 +84,7 @@ impl Service {
             );
         }
         Ok(Self {
-            shared: Shared::new(config, public_url, external, true)?,
+            shared: Shared::new(config, public_url, external)?,
             public,
             backoffice,
             tls,
@@ -134,30 +133,6 @@ impl Service {
 /// The time limit for exporting the last spans.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
-/// Warns once the database is reached if its server has too few connections for this process beside those that others hold or may open. Behind a
-/// pooler the pooler's limit counts, and it is not known here.
-async fn warn_of_few_connections(shared: Shared) {
-    let own = shared.connections;
-    if shared.config.database.has_pooler() {
-        return;
-    }
-    shared.readiness.wait_until_ready().await;
-    match shared.database.connection_usage().await {
-        Ok(usage) if usage.others.saturating_add(own) > usage.allowed => tracing::warn!(
-            own,
-            others = usage.others,
-            allowed = usage.allowed,
-            "the database server allows too few connections for this process beside the others: raise its max_connections, lower \
-             `database.pool_size` or `server.threads`, or put a PgBouncer between"
-        ),
-        Ok(_) => {}
-        Err(error) => tracing::debug!(
-            cause = error_chain(&error),
-            "the server's connections are not known"
-        ),
-    }
-}
-
 /// Serves until a signal arrives and requests in flight have ended. Calls `listening` once all listeners answer.
 async fn run_until_stopped(
     shared: &Shared,
@@ -178,7 +153,6 @@ async fn run_until_stopped(
         process::feed_watchdog(),
         AbortOnDropHandle::new(tokio::spawn(shared.metrics.clone().run_upkeep_loop())),
         AbortOnDropHandle::new(tokio::spawn(queues)),
-        AbortOnDropHandle::new(tokio::spawn(warn_of_few_connections(shared.clone()))),
     );
     let outcome = tokio::select! {
         signal = signals.next() => Ok(signal),

@@ -15,15 +15,13 @@ use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings, OptimisticChanges, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
-use adapter_postgres::{Database, DatabaseSettings};
+use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
-use kernel::Randomness as _;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
 use usecases::sign_in::AttemptLimits;
-use uuid::Uuid;
 use web::{ServiceSettings, Tasks, TrustedProxies, openapi::ServedDocument};
 
 use crate::{
@@ -41,10 +39,6 @@ const PASSWORD_HASHES: HashingBounds = HashingBounds {
     at_a_time: 2,
     waiting: 64,
 };
-/// The connections of a thread of the public listener, beside the pool.
-const CONNECTIONS_OF_A_THREAD: usize = 9;
-/// The other connections of a serving process: two for changes of offers, and two for each thread of the back office.
-const OTHER_CONNECTIONS: usize = 2 + 2 * BACKOFFICE_THREADS;
 
 /// The state shared by all threads.
 #[derive(Clone)]
@@ -52,8 +46,6 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     service: Arc<ServiceSettings>,
     pub(crate) database: Database,
-    /// The most connections to the database that this process opens.
-    pub(crate) connections: usize,
     offer_changes: Option<Arc<OptimisticChanges>>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
@@ -68,18 +60,11 @@ pub(crate) struct Shared {
 
 /// The configured database, as a command opens it.
 pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
-    open_database(config, None)
-}
-
-fn open_database(config: &Config, process: Option<(usize, Uuid)>) -> anyhow::Result<Database> {
     let url = config.database.url.as_ref().context(
         "no database is configured: set DATABASE_URL, or `database.url`, to \
          postgres://user:password@host:5432/name",
     )?;
-    let settings = DatabaseSettings {
-        process,
-        ..config.database.settings(url.expose(), config.rate_limit.default)
-    };
+    let settings = config.database.settings(url.expose(), config.rate_limit.default);
     let database =
         Database::new(settings).map_err(|error| anyhow!("configuration key `database.url` {error}"))?;
     Ok(database.with_polling(poll_schedule(config)))
@@ -105,40 +90,23 @@ fn threads(config: &Config) -> usize {
     configured.map_or_else(processors, |threads| threads.get().into())
 }
 
-/// The most connections to the database that a process opens.
-fn connections(config: &Config, is_public: bool) -> usize {
-    let shared = if is_public {
-        let of_threads = threads(config).saturating_mul(CONNECTIONS_OF_A_THREAD);
-        of_threads.saturating_add(OTHER_CONNECTIONS)
-    } else {
-        0
-    };
-    config.database.pool_size.saturating_add(shared)
-}
-
 impl Shared {
-    /// Wires everything together, without connecting to anything yet. A process of workers alone has no public listener.
+    /// Wires everything together, without connecting to anything yet.
     pub(crate) fn new(
         config: &Config,
         public_url: String,
         external: ExternalServices,
-        is_public: bool,
     ) -> anyhow::Result<Self> {
         let sealer = sealer(config)?;
         // Installed before the database is created, because that registers its metrics.
         let metrics = Metrics::install()?;
-        let randomness = Arc::new(SystemRandomness::new());
-        let connections = connections(config, is_public);
-        // PgBouncer would set another name at each change of clients.
-        let process = (!config.database.has_pooler()).then(|| (connections, randomness.uuid()));
-        let database = open_database(config, process)?.with_sealer(sealer.clone());
+        let database = database(config)?.with_sealer(sealer.clone());
         Ok(Self {
             service: Arc::new(service_settings(config, public_url)),
             readiness: Readiness::new(database.clone(), Arc::clone(&sealer)),
             sealer,
             passwords: Arc::new(Argon2Hasher::new(PASSWORD_HASHES)),
-            randomness,
-            connections,
+            randomness: Arc::new(SystemRandomness::new()),
             tasks: Tasks::new(Handle::current()),
             usage: UsageMeter::default(),
             draining: Arc::default(),

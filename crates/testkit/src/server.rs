@@ -29,13 +29,13 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// The program at `path`, with a fresh sealing key and defaults for everything else.
+    /// The program at `path`, with a fresh sealing key, no wait for proxies at its stop, and defaults for everything else.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let sealing_key = sealing_key();
         Self {
             program: program.as_ref().to_owned(),
             before: Vec::new(),
-            environment: Vec::new(),
+            environment: vec![("SELLER_API__SERVER__DRAIN".to_owned(), "0s".to_owned())],
             sealing_key,
             in_one_process: false,
         }
@@ -231,7 +231,6 @@ async fn operator_token(database: &TestDatabase) -> String {
     let settings = DatabaseSettings {
         url: database.url().to_owned(),
         pool_size: 1,
-        process: None,
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(5),
         statement_timeout: Duration::from_secs(5),

@@ -5,7 +5,7 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Purpose, Randomness, Sealer, StoreError};
+use kernel::{Randomness, SealPurpose, Sealer, StoreError};
 use oauth::{
     ApplicationReader, AuthorizationQuery, AuthorizationRefusal, AuthorizationRequest, ClientId,
     CodeChallenge, ConsentRefusal, ConsentTicket, ScopeSet,
@@ -61,7 +61,7 @@ pub fn seal_ticket(sealer: &dyn Sealer, ticket: &ConsentTicket) -> Result<String
         expires_at: ticket.expires_at.timestamp_micros(),
     };
     let plain = serde_json::to_vec(&content).map_err(StoreError::unexpected)?;
-    Ok(URL_SAFE_NO_PAD.encode(sealer.seal(Purpose::ConsentTicket, &[], &plain)))
+    Ok(URL_SAFE_NO_PAD.encode(sealer.seal(SealPurpose::ConsentTicket, &[], &plain)))
 }
 
 /// The content of a handle, expired or not.
@@ -71,7 +71,7 @@ pub fn open_ticket(sealer: &dyn Sealer, handle: &str) -> Result<ConsentTicket, C
 
 fn read(sealer: &dyn Sealer, handle: &str) -> Option<ConsentTicket> {
     let bytes = URL_SAFE_NO_PAD.decode(handle).ok()?;
-    let plain = sealer.open(Purpose::ConsentTicket, &[], &bytes).ok()?;
+    let plain = sealer.open(SealPurpose::ConsentTicket, &[], &bytes).ok()?;
     let content: Sealed = serde_json::from_slice(&plain).ok()?;
     let request = AuthorizationRequest {
         client_id: ClientId::from(content.client_id),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, OfferId, SellerId, StoreError};
-use offers::{FeedEffect, Offer, OfferEvent, OfferFeed, OfferStore};
+use offers::{FeedEffect, Offer, OfferEvent, OfferInput, OfferStore};
 
 /// Feeds one offer of an existing seller, and returns it.
 pub async fn feed_offer(
     offers: &dyn OfferStore,
     seller: SellerId,
-    feed: OfferFeed,
+    feed: OfferInput,
     now: DateTime<Utc>,
 ) -> Result<(FeedEffect, Offer), StoreError> {
     let existing = offers.lock_offers(seller, &[feed.id]).await?.pop();
@@ -53,7 +53,7 @@ pub struct Counts {
 pub async fn import_offers(
     offers: &dyn OfferStore,
     seller: SellerId,
-    chunk: &[OfferFeed],
+    chunk: &[OfferInput],
     now: DateTime<Utc>,
 ) -> Result<Counts, StoreError> {
     let winners: BTreeMap<_, _> = chunk.iter().map(|feed| (feed.id, feed)).collect();
@@ -73,7 +73,7 @@ pub async fn import_offers(
 }
 
 fn count(
-    chunk: &[OfferFeed],
+    chunk: &[OfferInput],
     mut offers: BTreeMap<OfferId, Offer>,
     seller: SellerId,
     now: DateTime<Utc>,
@@ -93,7 +93,7 @@ fn count(
 
 #[cfg(test)]
 mod tests {
-    use kernel::{Money, Version};
+    use kernel::{Money, Precondition};
     use offers::OfferStatus;
     use uuid::Uuid;
 
@@ -101,9 +101,9 @@ mod tests {
     use crate::MockTransaction;
     use crate::test_support::{self, conflict, now};
 
-    fn feed(id: u128, title: &str, status: OfferStatus) -> OfferFeed {
+    fn feed(id: u128, title: &str, status: OfferStatus) -> OfferInput {
         let offer = test_support::offer(seller(), Uuid::from_u128(id).into());
-        OfferFeed {
+        OfferInput {
             id: offer.id,
             title: title.to_owned(),
             handle: offer.handle,
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    fn published(id: u128, title: &str) -> OfferFeed {
+    fn published(id: u128, title: &str) -> OfferInput {
         feed(id, title, OfferStatus::Published)
     }
 
@@ -167,7 +167,7 @@ mod tests {
                 let [one, two] = changes.as_slice() else {
                     return false;
                 };
-                one.before == Version::Absent
+                one.precondition == Precondition::MustNotExist
                     && (one.after.title.as_str(), one.events.len()) == ("y", 0)
                     && (two.after.title.as_str(), two.events.len()) == ("b", 0)
             })

@@ -7,7 +7,7 @@
 //! A new secret is sealed, stored under the session and the number, and taken by the page that the browser is redirected to.
 
 use accounts::AccountStore;
-use kernel::{Purpose, Randomness, Sealer, StoreError};
+use kernel::{Randomness, SealPurpose, Sealer, StoreError};
 use oauth::SecretHash;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -84,7 +84,7 @@ impl SentForm {
         shown: &ShownSecret,
     ) -> Result<(), Failure<R>> {
         let plain = serde_json::to_vec(shown).map_err(StoreError::unexpected)?;
-        let content = sealer.seal(Purpose::Flash, &binding(self.session, self.number), &plain);
+        let content = sealer.seal(SealPurpose::Flash, &binding(self.session, self.number), &plain);
         self.claim(accounts, Some(content)).await
     }
 }
@@ -102,7 +102,7 @@ pub async fn take(
 }
 
 fn open(sealer: &dyn Sealer, binding: &[u8], flash: &[u8]) -> Option<ShownSecret> {
-    let plain = sealer.open(Purpose::Flash, binding, flash).ok()?;
+    let plain = sealer.open(SealPurpose::Flash, binding, flash).ok()?;
     serde_json::from_slice(&plain).ok()
 }
 
@@ -176,7 +176,7 @@ mod tests {
         let mut sealer = MockSealer::new();
         sealer
             .expect_seal()
-            .withf(|purpose, _, _| *purpose == Purpose::Flash)
+            .withf(|purpose, _, _| *purpose == SealPurpose::Flash)
             .returning(|_, bound, plain| [bound, plain].concat());
         sealer
             .expect_open()

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use accounts::{Action, Actor, Seller};
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{MockRandomness, MockSealer, OfferId, Purpose, SellerId, StoreError};
+use kernel::{MockRandomness, MockSealer, OfferId, SealPurpose, SellerId, StoreError};
 use oauth::{
     Application, ApplicationStatus, ClientType, Family, FamilyStatus, RawRegistration, Registration, Scope,
     SecretHash,
@@ -120,11 +120,11 @@ pub(crate) fn sealer() -> MockSealer {
     let mut sealer = MockSealer::new();
     sealer
         .expect_seal()
-        .withf(|purpose, _, _| *purpose == Purpose::ConsentTicket)
+        .withf(|purpose, _, _| *purpose == SealPurpose::ConsentTicket)
         .returning(|_, _, plain| plain.to_vec());
     sealer
         .expect_open()
-        .withf(|purpose, _, _| *purpose == Purpose::ConsentTicket)
+        .withf(|purpose, _, _| *purpose == SealPurpose::ConsentTicket)
         .returning(|_, _, sealed| Ok(sealed.to_vec()));
     sealer
 }

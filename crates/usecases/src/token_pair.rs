@@ -35,7 +35,7 @@ pub enum Granted {
     /// The pair was issued, with these scopes.
     Pair(ScopeSet),
     /// The credential was used before: the family was revoked.
-    FamilyEnded,
+    Replayed,
 }
 
 impl TokenPair {
@@ -96,7 +96,7 @@ async fn apply<S: Future<Output = Result<(), StoreError>>>(
         }
         Verdict::RevokeFamily => {
             grants.revoke_family(family).await?;
-            Ok(Granted::FamilyEnded)
+            Ok(Granted::Replayed)
         }
         Verdict::Refuse(refusal) => refuse(refusal),
     }
@@ -245,10 +245,10 @@ mod tests {
         let used_at = Some(now());
         let code = Code { used_at, ..code() };
         let tx = ending(finding_code(Some((family(), Some(code)))));
-        assert_eq!(exchange(tx).await.unwrap(), Granted::FamilyEnded);
+        assert_eq!(exchange(tx).await.unwrap(), Granted::Replayed);
         let used = Some((family(), Some(RefreshToken { used_at, ..token() })));
         let granted = refresh(ending(finding_token(used)), family().client_id).await;
-        assert_eq!(granted.unwrap(), Granted::FamilyEnded);
+        assert_eq!(granted.unwrap(), Granted::Replayed);
         let refused = refresh(finding_token(used), Uuid::from_u128(77).into()).await;
         assert_eq!(refusal(refused), GrantRefusal::Unknown);
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, TransactionError};
-use offers::OfferFeed;
+use offers::OfferInput;
 use thiserror::Error;
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
 use usecases::{UnitOfWork, transact};
@@ -120,7 +120,7 @@ impl Importer {
 /// The offers of the lines collected so far.
 #[derive(Default)]
 struct Chunk {
-    feeds: Vec<OfferFeed>,
+    feeds: Vec<OfferInput>,
     bytes: usize,
 }
 

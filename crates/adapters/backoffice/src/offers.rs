@@ -3,7 +3,7 @@
 use actix_web::http::Method;
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId, SellerId};
 use offers::{
-    AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferFeed, OfferStatus, PriceSource, Stock,
+    AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferInput, OfferStatus, PriceSource, Stock,
 };
 use serde::Serialize;
 use usecases::Transaction;
@@ -24,7 +24,7 @@ use crate::{Access, BackOffice};
 /// Creates or replaces one offer.
 pub(crate) struct PutOffer {
     seller: SellerId,
-    feed: OfferFeed,
+    feed: OfferInput,
 }
 
 impl Operation<BackOffice> for PutOffer {
@@ -252,14 +252,14 @@ fn body() -> impl Shape<Value = Fields> {
 }
 
 /// A line of an import: `id` and the fields of a PUT (D100).
-pub(crate) fn import_line() -> impl Shape<Value = OfferFeed> {
+pub(crate) fn import_line() -> impl Shape<Value = OfferInput> {
     object(WithId(fields())).map(|(id, fields)| feed(id, fields))
 }
 
 /// The offer with this id and these fields.
-fn feed(id: OfferId, fields: Fields) -> OfferFeed {
+fn feed(id: OfferId, fields: Fields) -> OfferInput {
     let (title, handle, status, price, stock, ean, brand, signature, thumbnail, url) = fields;
-    OfferFeed {
+    OfferInput {
         id,
         title,
         handle,

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
-use kernel::{Keyset, Page, PageSize, Purpose, Sealer, SellerId};
+use kernel::{Keyset, Page, PageSize, SealPurpose, Sealer, SellerId};
 use offers::OfferFilter;
 use orders::OrderFilter;
 use serde::Serialize;
@@ -144,13 +144,13 @@ impl List {
 fn seal(sealer: &dyn Sealer, list: &List, position: Keyset) -> String {
     let mut plain = position.at.timestamp_micros().to_be_bytes().to_vec();
     plain.extend_from_slice(position.id.as_bytes());
-    URL_SAFE_NO_PAD.encode(sealer.seal(Purpose::Cursor, &list.0, &plain))
+    URL_SAFE_NO_PAD.encode(sealer.seal(SealPurpose::Cursor, &list.0, &plain))
 }
 
 /// The position in a cursor, if it belongs to this list.
 fn open(sealer: &dyn Sealer, list: &List, text: &str) -> Option<Keyset> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-    let plain = sealer.open(Purpose::Cursor, &list.0, &bytes).ok()?;
+    let plain = sealer.open(SealPurpose::Cursor, &list.0, &bytes).ok()?;
     let (at, id) = plain.split_first_chunk::<8>()?;
     Some(Keyset {
         at: DateTime::from_timestamp_micros(i64::from_be_bytes(*at))?,

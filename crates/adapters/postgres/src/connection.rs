@@ -39,12 +39,6 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn append_to_application_name(&mut self, suffix: &str) {
-        let name = self.config.get_application_name().unwrap_or_default();
-        let name = format!("{name}{suffix}");
-        self.config.application_name(name);
-    }
-
     async fn connect(&self) -> Result<(Client, Driver), tokio_postgres::Error> {
         if let Some(tls) = self.tls.clone() {
             let (client, connection) = self.config.connect(tls).await?;

@@ -18,7 +18,6 @@ use offers::{OfferChanges, OfferReader};
 use orders::{MailDirectory, OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Transaction, UnitOfWork};
-use uuid::Uuid;
 use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
 use crate::{
@@ -69,9 +68,6 @@ pub struct DatabaseSettings {
     /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers or
     /// orders up to two, each server thread that issues tokens four, and changes of offers two.
     pub pool_size: usize,
-    /// Set for `serve` and `worker`: the most connections that this process opens, and its id. Both go into `application_name`,
-    /// where other processes read them.
-    pub process: Option<(usize, Uuid)>,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
     /// How long a transaction waits for a free connection.
@@ -103,14 +99,6 @@ pub struct Database {
     context: WriteContext,
 }
 
-/// How many connections a server allows ordinary roles, and how many others than this process hold now or, where their
-/// `application_name` says it, may open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConnectionUsage {
-    pub allowed: usize,
-    pub others: usize,
-}
-
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database")
@@ -126,18 +114,9 @@ impl Database {
             pool_size,
             connect_timeout,
             acquire_timeout,
-            process,
             ..
         } = settings;
-        let mut hosts = url::parse(&url)?;
-        if let Some((most, id)) = process {
-            // Its last digits are random, and the server keeps 63 bytes of a name.
-            let id = id.simple().to_string().split_off(24);
-            let suffix = format!(" {most} {id}");
-            for host in &mut hosts {
-                host.append_to_application_name(&suffix);
-            }
-        }
+        let hosts = url::parse(&url)?;
         let connector = Arc::new(Connector::new(hosts, connect_timeout));
         let opener = Arc::clone(&connector);
         let mut manager = ManagerConfig::<AsyncPgConnection>::default();
@@ -375,26 +354,6 @@ impl Database {
     /// Whether the database refuses new connections because of the role's name or password; None if that is not known.
     pub async fn refuses_role(&self) -> Option<bool> {
         self.connector.refuses_role().await
-    }
-
-    /// How many connections the server allows, and how many other processes use. A process counts with the number in its
-    /// `application_name` if it has fewer open. `backend_type` of other roles' connections is null.
-    pub async fn connection_usage(&self) -> Result<ConnectionUsage, StoreError> {
-        let usage = sql!((i32, i64):
-            "select current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer \
-               - coalesce(current_setting('reserved_connections', true), '0')::integer, \
-               (select coalesce(sum(greatest(open, most)), 0)::bigint from (select count(*) as open, \
-                   substring(application_name from ' ([0-9]{1,6}) [0-9a-f]{8}$')::bigint as most from pg_stat_activity \
-                 where datid is not null and usesysid is not null and coalesce(backend_type, 'client backend') = 'client backend' \
-                   and application_name <> current_setting('application_name') \
-                 group by application_name) process)");
-        let usage = self.autocommit("schema").row(usage).await?;
-        let (allowed, others) =
-            usage.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
-        Ok(ConnectionUsage {
-            allowed: usize::try_from(allowed).unwrap_or_default(),
-            others: usize::try_from(others).unwrap_or_default(),
-        })
     }
 
     /// Deletes one small batch of expired credentials and panel data, and reports whether more is left.

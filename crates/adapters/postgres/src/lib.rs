@@ -46,7 +46,7 @@ pub use connection::{
     pool::PoolState,
     url::{DatabaseUrlError, check_url},
 };
-pub use database::{ConnectionUsage, Database, DatabaseSettings};
+pub use database::{Database, DatabaseSettings};
 pub use layout::{Layout, distribute};
 pub use migrations::{MigrateError, MigrationStep, migrate};
 pub use retention::Cleared;

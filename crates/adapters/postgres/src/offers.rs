@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, SellerId, StoreError, Version};
+use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, Precondition, SellerId, StoreError};
 use offers::{
     Offer, OfferEvent, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock,
 };
@@ -248,7 +248,7 @@ impl OfferStore for Tx {
         changes.sort_unstable_by_key(|change| change.after.id);
         let (new, known): (Vec<_>, Vec<_>) = changes
             .into_iter()
-            .partition(|change| change.before == Version::Absent);
+            .partition(|change| change.precondition == Precondition::MustNotExist);
         let after = |changes: Vec<Change<Offer, OfferEvent>>| {
             changes.into_iter().map(|change| change.after).collect::<Vec<_>>()
         };

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Change, Keyset, MailId, Page, PageSize, SellerId, StoreError, Version};
+use kernel::{Change, Keyset, MailId, Page, PageSize, Precondition, SellerId, StoreError};
 use orders::{
     OrderDirectory, OrderEvent, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
     OrderStore, SellerOrder, ShipmentMail, TrackingStatus,
@@ -289,7 +289,7 @@ impl OrderStore for Tx {
             }
             let parcel = parcels::track(self, &change);
             self.write_later(Box::new(SavePart {
-                is_new: change.before == Version::Absent,
+                is_new: change.precondition == Precondition::MustNotExist,
                 part: change.after,
             }));
             if let Some(parcel) = parcel {

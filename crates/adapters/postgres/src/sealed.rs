@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use diesel_async::RunQueryDsl;
-use kernel::{Purpose, StoreError};
+use kernel::{SealPurpose, StoreError};
 use uuid::Uuid;
 
 use crate::{
@@ -21,11 +21,11 @@ use crate::{
 /// The column of webhook signing secrets.
 pub const WEBHOOK_SECRETS: &str = "subscriptions.secret";
 /// Every column of sealed values, with its purpose.
-const COLUMNS: [(&str, Purpose); 4] = [
-    (WEBHOOK_SECRETS, Purpose::WebhookSecret),
-    ("idempotency.body", Purpose::RememberedBody),
-    ("account_mails.url", Purpose::MailedLink),
-    ("flashes.sealed", Purpose::Flash),
+const COLUMNS: [(&str, SealPurpose); 4] = [
+    (WEBHOOK_SECRETS, SealPurpose::WebhookSecret),
+    ("idempotency.body", SealPurpose::RememberedBody),
+    ("account_mails.url", SealPurpose::MailedLink),
+    ("flashes.sealed", SealPurpose::Flash),
 ];
 /// Secrets read per page.
 const PAGE: i64 = 200;
@@ -186,11 +186,11 @@ impl SealedValues {
                     continue;
                 }
                 let binding = secret_binding(row.seller_id, row.id);
-                let Ok(plain) = sealer.open(Purpose::WebhookSecret, &binding, &row.secret) else {
+                let Ok(plain) = sealer.open(SealPurpose::WebhookSecret, &binding, &row.secret) else {
                     *outcome.unopened.entry(row.key).or_default() += 1;
                     continue;
                 };
-                let new = sealer.seal(Purpose::WebhookSecret, &binding, &plain);
+                let new = sealer.seal(SealPurpose::WebhookSecret, &binding, &plain);
                 if dry || replace(&open, &row, new).await? {
                     outcome.resealed += 1;
                 } else {

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use kernel::{Claim, Purpose, Sealer, StoreError};
+use kernel::{Claim, SealPurpose, Sealer, StoreError};
 use uuid::Uuid;
 
 /// The sealer, if the program has keys: commands that store nothing sealed run without keys.
@@ -23,13 +23,13 @@ impl Sealing {
     /// Seals a claim's response body.
     pub(crate) fn seal(&self, claim: &Claim, body: &[u8]) -> Result<Vec<u8>, StoreError> {
         let binding = binding(claim, claim.fence);
-        Ok(self.sealer()?.seal(Purpose::RememberedBody, &binding, body))
+        Ok(self.sealer()?.seal(SealPurpose::RememberedBody, &binding, body))
     }
 
     /// Opens the response body stored under the fence of an earlier claim of the same request.
     pub(crate) fn open(&self, claim: &Claim, fence: Uuid, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
         let binding = binding(claim, fence);
-        let opened = self.sealer()?.open(Purpose::RememberedBody, &binding, sealed);
+        let opened = self.sealer()?.open(SealPurpose::RememberedBody, &binding, sealed);
         opened.map_err(|cause| {
             let key = format!("{}, {}", claim.space.uuid(), claim.key.as_str());
             StoreError::corrupt("idempotency", key, cause)
@@ -39,12 +39,14 @@ impl Sealing {
     /// Seals the link of a mail.
     pub(crate) fn seal_link(&self, mail: Uuid, url: &str) -> Result<Vec<u8>, StoreError> {
         let sealer = self.sealer()?;
-        Ok(sealer.seal(Purpose::MailedLink, mail.as_bytes(), url.as_bytes()))
+        Ok(sealer.seal(SealPurpose::MailedLink, mail.as_bytes(), url.as_bytes()))
     }
 
     /// Opens the link of a mail.
     pub(crate) fn open_link(&self, mail: Uuid, sealed: &[u8]) -> Result<String, StoreError> {
-        let opened = self.sealer()?.open(Purpose::MailedLink, mail.as_bytes(), sealed);
+        let opened = self
+            .sealer()?
+            .open(SealPurpose::MailedLink, mail.as_bytes(), sealed);
         let url = opened.map_err(|cause| StoreError::corrupt("account_mails", mail, cause))?;
         String::from_utf8(url).map_err(|cause| StoreError::corrupt("account_mails", mail, cause))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use kernel::{Purpose, SellerId, StoreError};
+use kernel::{SealPurpose, SellerId, StoreError};
 use oauth::ClientId;
 use uuid::Uuid;
 use webhooks::{
@@ -101,7 +101,7 @@ fn open_secret(
     let opened = sealing
         .sealer()?
         .open(
-            Purpose::WebhookSecret,
+            SealPurpose::WebhookSecret,
             &secret_binding(seller.uuid(), id.uuid()),
             sealed,
         )
@@ -367,7 +367,7 @@ impl SubscriptionStore for Tx {
             .context()
             .sealing
             .sealer()?
-            .seal(Purpose::WebhookSecret, &binding, secret);
+            .seal(SealPurpose::WebhookSecret, &binding, secret);
         let insert = sql!(():
             "with connection as materialized (select generation from connections where client_id = ", client,
             " and seller_id = ", seller, " and disconnected_at is null for share) \

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kernel::{Purpose, Randomness, SealError, Sealer};
+use kernel::{Randomness, SealError, SealPurpose, Sealer};
 use ring::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     error::Unspecified,
@@ -102,7 +102,7 @@ fn is_guessable(bytes: &[u8]) -> bool {
 }
 
 /// Encodes purpose and binding of a value unambiguously, both with a length prefix.
-fn binding(purpose: Purpose, bound_to: &[u8]) -> Vec<u8> {
+fn binding(purpose: SealPurpose, bound_to: &[u8]) -> Vec<u8> {
     [
         length_prefixed(purpose.name().as_bytes()),
         length_prefixed(bound_to),
@@ -186,12 +186,12 @@ impl Sealer for KeyRing {
         clippy::expect_used,
         reason = "fails only for a plain value of 64 GiB, which no caller has"
     )]
-    fn seal(&self, purpose: Purpose, bound_to: &[u8], plain: &[u8]) -> Vec<u8> {
+    fn seal(&self, purpose: SealPurpose, bound_to: &[u8], plain: &[u8]) -> Vec<u8> {
         self.try_seal(&binding(purpose, bound_to), plain)
             .expect("the value is small enough to be sealed")
     }
 
-    fn open(&self, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+    fn open(&self, purpose: SealPurpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         self.try_open(&binding(purpose, bound_to), sealed)
             .ok_or(SealError)
     }

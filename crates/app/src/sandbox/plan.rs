@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use figment::providers::{Format as _, Toml};
 use kernel::{Money, OfferId};
-use offers::{OfferFeed, OfferStatus, Stock};
+use offers::{OfferInput, OfferStatus, Stock};
 use orders::{Buyer, ShippingAddress};
 use serde::Deserialize;
 
@@ -104,10 +104,10 @@ fn pick<T>(all: &[T], n: usize) -> Option<&T> {
 
 impl OfferPlan {
     /// The offer as the marketplace sends it for the shop at this domain.
-    pub(super) fn feed(&self, id: OfferId, domain: &str) -> Option<OfferFeed> {
+    pub(super) fn feed(&self, id: OfferId, domain: &str) -> Option<OfferInput> {
         let Self(title, handle, brand, ean, price, stock, status) = self;
         let has_brand = !brand.is_empty();
-        Some(OfferFeed {
+        Some(OfferInput {
             id,
             title: title.clone(),
             status: OfferStatus::parse(status)?,

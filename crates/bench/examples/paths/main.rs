@@ -15,7 +15,7 @@ use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::web::Bytes;
 use anyhow::{Context as _, bail, ensure};
-use kernel::{Purpose, Sealer as _};
+use kernel::{SealPurpose, Sealer as _};
 use oauth::BearerToken;
 use serde_json::Value;
 use webhooks::WebhookSecret;
@@ -129,8 +129,8 @@ fn token_keys(times: u64) -> anyhow::Result<()> {
 fn seals(times: u64) -> anyhow::Result<()> {
     let ring = ring()?;
     for _ in 0..times {
-        let sealed = ring.seal(Purpose::Cursor, b"offers of a seller", black_box(&[7; 28]));
-        let opened = ring.open(Purpose::Cursor, b"offers of a seller", &sealed)?;
+        let sealed = ring.seal(SealPurpose::Cursor, b"offers of a seller", black_box(&[7; 28]));
+        let opened = ring.open(SealPurpose::Cursor, b"offers of a seller", &sealed)?;
         ensure!(opened.len() == 28, "what was sealed is not what is opened");
     }
     Ok(())

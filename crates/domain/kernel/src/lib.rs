@@ -21,7 +21,7 @@ pub use invalid::{Invalid, Violations};
 pub use mail::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, SendError};
 pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
 pub use page::{Keyset, MAX_PAGE_SIZE, Page, PageSize};
-pub use ports::{Clock, Purpose, Randomness, SealError, Sealer};
+pub use ports::{Clock, Randomness, SealError, SealPurpose, Sealer};
 pub use store_error::{Row, StoreError, TransactionError, error_chain};
 
 #[cfg(any(test, feature = "mocks"))]
@@ -36,12 +36,12 @@ pub const SPANS: &str = "spans";
 
 /// The state from which a change was computed. A store saves the change only over exactly that state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum Precondition {
     /// It did not exist: the change creates it.
-    Absent,
+    MustNotExist,
     /// It existed. It was read with its row locked, in the transaction that saves the change, or without a lock: then the store checks that
     /// it is still as it was read.
-    Existing,
+    Unchanged,
 }
 
 /// The result of a transition: the new state with its events. They are one value, so that neither can be saved without
@@ -49,7 +49,7 @@ pub enum Version {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<A, E> {
     /// What the change was computed from.
-    pub before: Version,
+    pub precondition: Precondition,
     pub after: A,
     /// The events in order; empty if the change needs no announcement.
     pub events: Vec<E>,
@@ -59,7 +59,7 @@ impl<A, E> Change<A, E> {
     /// A change that creates something.
     pub fn created(after: A, events: Vec<E>) -> Self {
         Self {
-            before: Version::Absent,
+            precondition: Precondition::MustNotExist,
             after,
             events,
         }
@@ -68,7 +68,7 @@ impl<A, E> Change<A, E> {
     /// A change of something that exists.
     pub fn of_existing(after: A, events: Vec<E>) -> Self {
         Self {
-            before: Version::Existing,
+            precondition: Precondition::Unchanged,
             after,
             events,
         }

@@ -25,7 +25,7 @@ pub trait Randomness: Send + Sync {
 
 /// The purpose of a sealed value. A value sealed for one purpose never opens for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum SealPurpose {
     /// A list position that a client carries.
     Cursor,
     /// The stored response body of an idempotency key.
@@ -40,7 +40,7 @@ pub enum Purpose {
     WebhookSecret,
 }
 
-impl Purpose {
+impl SealPurpose {
     /// A stable name, an input of the key derivation.
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,10 +62,10 @@ impl Purpose {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Sealer: Send + Sync {
     /// Encrypts `plain` so that it opens only with the same purpose and binding.
-    fn seal(&self, purpose: Purpose, bound_to: &[u8], plain: &[u8]) -> Vec<u8>;
+    fn seal(&self, purpose: SealPurpose, bound_to: &[u8], plain: &[u8]) -> Vec<u8>;
 
     /// The plain value, or an error that does not reveal the cause.
-    fn open(&self, purpose: Purpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError>;
+    fn open(&self, purpose: SealPurpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError>;
 }
 
 /// The value was not sealed here, or for another purpose or binding, or its key is gone.
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn the_names_of_purposes_are_pinned() {
         let names = [
-            (Purpose::Cursor, "cursor"),
-            (Purpose::RememberedBody, "remembered-body"),
-            (Purpose::ConsentTicket, "consent-ticket"),
-            (Purpose::Flash, "flash"),
-            (Purpose::MailedLink, "mailed-link"),
-            (Purpose::WebhookSecret, "webhook-secret"),
+            (SealPurpose::Cursor, "cursor"),
+            (SealPurpose::RememberedBody, "remembered-body"),
+            (SealPurpose::ConsentTicket, "consent-ticket"),
+            (SealPurpose::Flash, "flash"),
+            (SealPurpose::MailedLink, "mailed-link"),
+            (SealPurpose::WebhookSecret, "webhook-secret"),
         ];
         for (purpose, name) in names {
             assert_eq!(purpose.name(), name);

@@ -7,7 +7,7 @@ use crate::{Offer, OfferEvent, OfferStatus, Price, PriceSource, Stock};
 
 /// A whole offer as the marketplace submits it. A price from the feed is automatic, not manual.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfferFeed {
+pub struct OfferInput {
     pub id: OfferId,
     /// See [`Offer::title`].
     pub title: String,
@@ -40,7 +40,7 @@ pub enum FeedEffect {
     Unchanged,
 }
 
-impl OfferFeed {
+impl OfferInput {
     /// Applies the feed to the existing offer. It replaces everything except a manual price, which stays unless the feed has no price.
     pub fn over(
         self,

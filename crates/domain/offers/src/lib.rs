@@ -16,7 +16,7 @@ use kernel::{
     TransactionError,
 };
 
-pub use feed::{FeedEffect, OfferFeed};
+pub use feed::{FeedEffect, OfferInput};
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
 pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
 pub use status::{Decision, OfferStatus};

@@ -151,7 +151,7 @@ impl InFlight {
             failing: claimed.failing,
             in_hand: Vec::new(),
             running: 0,
-            overstated: false,
+            store_overcounts: false,
             ahead_of_retries: 0,
             round: 0,
             succeeded: false,
@@ -170,7 +170,7 @@ impl InFlight {
             if let Some(queue) = self.queues.get_mut(lease) {
                 queue.phase = Phase::None;
                 let given = refilled.iter().find(|given| given.lease == *lease);
-                queue.overstated &= given.is_none();
+                queue.store_overcounts &= given.is_none();
                 if queue.outlook != Outlook::Postponed {
                     let given = given.map_or(0, |given| given.deliveries.len());
                     queue.outlook = Outlook::after(given, *capacity);
@@ -233,7 +233,7 @@ impl InFlight {
         if let Some(queue) = self.queues.get_mut(&start.lease) {
             queue.running = queue.running.saturating_sub(1);
             queue.in_hand.retain(|delivery| delivery.id != start.delivery);
-            queue.overstated = true;
+            queue.store_overcounts = true;
             queue.outlook = Outlook::Postponed;
         }
     }
@@ -251,7 +251,7 @@ impl InFlight {
                 pause: match (queue.outlook, known) {
                     (Outlook::Postponed, false) => longer_pause(self.pauses.get(&lease.queue)),
                     (Outlook::Postponed, true) => PAUSE,
-                    (Outlook::Full | Outlook::Drained, _) => TimeDelta::zero(),
+                    (Outlook::MoreLikely | Outlook::Empty, _) => TimeDelta::zero(),
                 },
             }
         };
@@ -301,7 +301,7 @@ impl InFlight {
         let is_due = |(_, queue): &(&Lease, &mut LeasedQueue)| {
             queue.phase == Phase::None
                 && !queue.is_idle()
-                && (queue.overstated || queue.wants_more(all, slots))
+                && (queue.store_overcounts || queue.wants_more(all, slots))
         };
         let mut due: Vec<_> = self.queues.iter_mut().filter(is_due).collect();
         due.sort_by_key(|(_, queue)| queue.round);
@@ -315,7 +315,7 @@ impl InFlight {
             } else {
                 0
             };
-            if number == 0 && !queue.overstated {
+            if number == 0 && !queue.store_overcounts {
                 continue;
             }
             capacity.attempts = capacity.attempts.saturating_sub(number);

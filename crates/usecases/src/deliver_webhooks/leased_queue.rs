@@ -32,7 +32,7 @@ pub(super) struct LeasedQueue {
     /// Of `in_hand`, those whose attempt has not ended.
     pub(super) running: usize,
     /// The store counts a postponed delivery as in hand: if this worker crashed, that would count as a lost attempt.
-    pub(super) overstated: bool,
+    pub(super) store_overcounts: bool,
     /// First attempts since it began to fail, while no retry was in hand.
     pub(super) ahead_of_retries: u16,
     /// The last round of refills that it was part of.
@@ -49,9 +49,9 @@ pub(super) struct LeasedQueue {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outlook {
     /// The last response filled the capacity: there may be more.
-    Full,
+    MoreLikely,
     /// The last response left capacity unused.
-    Drained,
+    Empty,
     /// An attempt could not begin; no other attempt begins under this lease.
     Postponed,
 }
@@ -59,9 +59,9 @@ pub(super) enum Outlook {
 impl Outlook {
     pub(super) fn after(given: usize, capacity: u16) -> Self {
         if given >= usize::from(capacity) {
-            Self::Full
+            Self::MoreLikely
         } else {
-            Self::Drained
+            Self::Empty
         }
     }
 }
@@ -94,14 +94,14 @@ impl LeasedQueue {
 
     /// Whether to ask the store for more: of `all` queues, or only of those that were full and are half empty now.
     pub(super) fn wants_more(&self, all: bool, slots: Slots) -> bool {
-        let free = left(self.places(slots), self.in_hand.len());
-        let was_full = self.outlook == Outlook::Full && (self.fails() || free > slots.per_queue / 2);
+        let free = left(self.max_in_hand(slots), self.in_hand.len());
+        let was_full = self.outlook == Outlook::MoreLikely && (self.fails() || free > slots.per_queue / 2);
         let yields = self.fails() && self.ahead_of_retries >= BEFORE_RETRIES;
         free > 0 && (all || was_full) && !yields && self.outlook != Outlook::Postponed
     }
 
     /// The maximum number of concurrent attempts.
-    pub(super) fn places(&self, slots: Slots) -> u16 {
+    pub(super) fn max_in_hand(&self, slots: Slots) -> u16 {
         if self.fails() {
             slots.per_failing_queue.min(slots.per_queue)
         } else {
@@ -111,10 +111,10 @@ impl LeasedQueue {
 
     /// How many more deliveries it may get.
     pub(super) fn share(&self, capacity: &Capacity, load: ApplicationLoad, slots: Slots) -> u16 {
-        let mut number = left(self.places(slots), self.in_hand.len())
+        let mut number = left(self.max_in_hand(slots), self.in_hand.len())
             .min(capacity.attempts)
             .min(capacity.per_application.saturating_sub(load.attempts));
-        if self.outlook != Outlook::Full {
+        if self.outlook != Outlook::MoreLikely {
             number = number.min(PROBE);
         }
         if self.fails() {

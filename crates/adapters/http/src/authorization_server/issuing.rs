@@ -66,7 +66,7 @@ pub(super) async fn issue(
     });
     match concluded.await?? {
         (pair, Granted::Pair(scopes)) => Ok(issued(pair, scopes)),
-        (_, Granted::FamilyEnded) => Err(GrantRefusal::Used.into()),
+        (_, Granted::Replayed) => Err(GrantRefusal::Used.into()),
     }
 }
 

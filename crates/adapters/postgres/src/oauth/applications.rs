@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Change, SellerId, StoreError, Version};
+use kernel::{Change, Precondition, SellerId, StoreError};
 use oauth::{
     Application, ApplicationDirectory, ApplicationEvent, ApplicationFilter, ApplicationReader,
     ApplicationStatus, ApplicationStore, ClientId, ClientType, Purpose, ScopeSet, SecretHash,
@@ -223,7 +223,7 @@ impl ApplicationStore for Tx {
         change: Change<Application, ApplicationEvent>,
     ) -> Result<(), StoreError> {
         let Change {
-            before,
+            precondition,
             after,
             events,
         } = change;
@@ -240,8 +240,8 @@ impl ApplicationStore for Tx {
         let (purpose, client_type) = (after.purpose.as_str(), after.client_type.as_str());
         let (scopes, status) = (after.scopes.bits(), after.status.as_str());
         let secret = after.secret.as_ref().map(|hash| hash.bytes().as_slice());
-        let saved = match before {
-            Version::Absent => {
+        let saved = match precondition {
+            Precondition::MustNotExist => {
                 self.execute(sql!((): "insert into applications (client_id, owner_id, name, description, documentation_url, \
                     purpose, client_type, redirect_uris, scopes, status, rate_limit, built_in, secret_hash, created_at, \
                     updated_at) values (", client, ", ", after.owner.uuid(), ", ", after.name, ", ", after.description, ", ",
@@ -249,7 +249,7 @@ impl ApplicationStore for Tx {
                     status, ", ", rate_limit, ", ", after.built_in, ", ", secret, ", ", after.created_at, ", api_now())"))
                     .await?
             }
-            Version::Existing => {
+            Precondition::Unchanged => {
                 self.execute(sql!((): "update applications set owner_id = ", after.owner.uuid(), ", name = ", after.name,
                     ", description = ", after.description, ", documentation_url = ", after.documentation_url,
                     ", purpose = ", purpose, ", client_type = ", client_type, ", redirect_uris = ", after.redirect_uris,
@@ -260,7 +260,7 @@ impl ApplicationStore for Tx {
             }
         };
         expect_rows("applications", saved, 1)?;
-        if after.status != ApplicationStatus::Suspended && before == Version::Existing {
+        if after.status != ApplicationStatus::Suspended && precondition == Precondition::Unchanged {
             wake_queues(self, after.client_id).await?;
         }
         Ok(())

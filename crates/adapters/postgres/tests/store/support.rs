@@ -19,7 +19,7 @@ use accounts::{Email, Link, LinkKind, NewSeller, Seller, SellerName, Session};
 use adapter_postgres::{Database, DatabaseSettings};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
-    Change, Money, OfferId, Purpose as SealPurpose, Randomness, SealError, Sealer, SellerId, StoreError,
+    Change, Money, OfferId, Randomness, SealError, SealPurpose, Sealer, SellerId, StoreError,
     TransactionError,
 };
 use oauth::{
@@ -103,7 +103,6 @@ pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
     DatabaseSettings {
         url: url.to_owned(),
         pool_size,
-        process: None,
         connect_timeout: Duration::from_secs(5),
         acquire_timeout: Duration::from_secs(20),
         statement_timeout: Duration::from_secs(5),

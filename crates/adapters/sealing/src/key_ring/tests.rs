@@ -20,7 +20,7 @@ fn ring(keys: &[(&str, u8)]) -> KeyRing {
     KeyRing::parse(&keys).unwrap()
 }
 
-const FOR: Purpose = Purpose::Cursor;
+const FOR: SealPurpose = SealPurpose::Cursor;
 
 proptest! {
     #[test]
@@ -59,7 +59,7 @@ fn a_values_key_is_derived_from_its_binding() {
             .is_ok()
     };
     assert!(opens_with_key_for(&own));
-    assert!(!opens_with_key_for(&binding(Purpose::Flash, b"")));
+    assert!(!opens_with_key_for(&binding(SealPurpose::Flash, b"")));
     assert!(!opens_with_key_for(&binding(FOR, b"another")));
 }
 

@@ -7,8 +7,8 @@ use super::*;
 use crate::Decision;
 use crate::patch::tests::at;
 
-fn feed(status: OfferStatus, price: Option<i64>) -> OfferFeed {
-    OfferFeed {
+fn feed(status: OfferStatus, price: Option<i64>) -> OfferInput {
+    OfferInput {
         id: Uuid::from_u128(7).into(),
         title: "Kettle".to_owned(),
         handle: "kettle".to_owned(),
@@ -24,8 +24,8 @@ fn feed(status: OfferStatus, price: Option<i64>) -> OfferFeed {
 }
 
 /// A published offer with another title than the one that is stored.
-fn retitled(price: Option<i64>) -> OfferFeed {
-    OfferFeed {
+fn retitled(price: Option<i64>) -> OfferInput {
+    OfferInput {
         title: "Steel kettle".to_owned(),
         ..feed(OfferStatus::Published, price)
     }

@@ -31,7 +31,6 @@ pub(crate) fn database(url: &str) -> Database {
     let settings = DatabaseSettings {
         url: url.to_owned(),
         pool_size: 2,
-        process: None,
         connect_timeout: Duration::from_secs(2),
         acquire_timeout: Duration::from_secs(2),
         statement_timeout: Duration::from_secs(5),
