@@ -30,7 +30,7 @@ const AHEAD: Duration = Duration::from_millis(500);
 /// The same after a crash: until Citus has recovered the transactions in doubt (every `citus.recover_2pc_interval`, here a second).
 const IN_DOUBT: Duration = Duration::from_secs(3);
 /// How many pages of the feed are followed.
-const PAGES: usize = 200;
+const PAGES: usize = 60;
 const LOG_COMMANDS: &str = "alter database postgres set citus.log_remote_commands = on;
     alter database postgres set log_min_messages = notice;
     alter database postgres set client_min_messages = warning";
@@ -138,11 +138,16 @@ async fn a_request_reaches_no_other_shard_and_sends_few_commands() {
 }
 
 #[tokio::test]
-async fn an_empty_database_of_a_coordinator_becomes_a_sandbox() {
+async fn databases_of_a_coordinator_become_a_sandbox_or_are_distributed_with_their_data() {
     if !OwnCitus::is_installed() {
         return;
     }
     let citus = OwnCitus::start().await;
+    becomes_a_sandbox(&citus).await;
+    is_distributed_with_its_data(&citus).await;
+}
+
+async fn becomes_a_sandbox(citus: &OwnCitus) {
     let (url, folder) = (citus.empty_database("market").await, tempfile::tempdir().unwrap());
     let environment = [("DATABASE_URL", &*url), ("SELLER_API__DATABASE__LAYOUT", "citus")];
     let sandbox = Sandbox::start(PROGRAM, &folder.path().join("data"), &[], &environment).await;
@@ -174,13 +179,8 @@ async fn an_empty_database_of_a_coordinator_becomes_a_sandbox() {
 const MANY: &str = "insert into offers select new.* from offers o, generate_series(1, 5000) n,
     jsonb_populate_record(o, jsonb_build_object('id', md5(n::text)::uuid)) as new";
 
-#[tokio::test]
-async fn the_data_of_a_single_server_are_distributed_where_asked_for() {
-    if !OwnCitus::is_installed() {
-        return;
-    }
-    let citus = OwnCitus::start().await;
-    let url = citus.empty_database("market").await;
+async fn is_distributed_with_its_data(citus: &OwnCitus) {
+    let url = citus.empty_database("former").await;
     let environment = [("DATABASE_URL", &*url)];
     let migrate =
         async |arguments: &[&str]| run(PROGRAM, &[&["migrate"], arguments].concat(), &environment).await;

@@ -2,6 +2,7 @@
 
 use private_postgres::{Binaries, Cluster, Options};
 use tempfile::TempDir;
+use tokio::join;
 
 use crate::{TestDatabase, database::connect, own_postgres::open_folder};
 
@@ -34,13 +35,9 @@ impl OwnCitus {
 
     /// Starts a coordinator and two workers.
     pub async fn start() -> Self {
-        let mut own = Self {
-            nodes: Vec::new(),
-            folders: Vec::new(),
-        };
-        for _ in 0..3 {
-            own.start_node().await;
-        }
+        let started = join!(start_node(), start_node(), start_node());
+        let (nodes, folders) = <[_; 3]>::from(started).into_iter().unzip();
+        let own = Self { nodes, folders };
         let url = own.coordinator().url("postgres");
         join_nodes(&own.nodes, "postgres").await;
         let migrating = url.clone();
@@ -66,32 +63,14 @@ impl OwnCitus {
 
     /// Starts one more worker, which holds no shard yet.
     pub async fn add_worker(&mut self) {
-        self.start_node().await;
+        let (node, folder) = start_node().await;
+        self.nodes.push(node);
+        self.folders.push(folder);
         let [coordinator, .., worker] = self.nodes.as_slice() else {
             panic!("there is a coordinator");
         };
         run(worker, "postgres", "create extension citus").await;
         run(coordinator, "postgres", &add_node(worker)).await;
-    }
-
-    async fn start_node(&mut self) {
-        let folder = open_folder(&std::env::temp_dir());
-        let options = Options::new(folder.path())
-            .setting("fsync", "off")
-            // Moving shards takes it.
-            .setting("wal_level", "logical");
-        let options = CITUS
-            .iter()
-            .fold(options, |options, (name, value)| options.setting(name, value));
-        let started = tokio::task::spawn_blocking(|| Cluster::start(options));
-        let node = started.await.expect("the cluster's thread ended");
-        let node = node.unwrap_or_else(|error| panic!("PostgreSQL: {error}"));
-        // How the node reaches itself, for moves of shards.
-        let own = format!("alter system set citus.local_hostname = '{}'", socket(&node));
-        run(&node, "postgres", &own).await;
-        run(&node, "postgres", "select pg_reload_conf()").await;
-        self.nodes.push(node);
-        self.folders.push(folder);
     }
 
     pub fn database(&self) -> TestDatabase {
@@ -105,6 +84,26 @@ impl OwnCitus {
     pub fn workers(&self) -> &[Cluster] {
         self.nodes.split_first().expect("there is a coordinator").1
     }
+}
+
+/// Starts a node in a folder of its own.
+async fn start_node() -> (Cluster, TempDir) {
+    let folder = open_folder(&std::env::temp_dir());
+    let options = Options::new(folder.path())
+        .setting("fsync", "off")
+        // Moving shards takes it.
+        .setting("wal_level", "logical");
+    let options = CITUS
+        .iter()
+        .fold(options, |options, (name, value)| options.setting(name, value));
+    let started = tokio::task::spawn_blocking(|| Cluster::start(options));
+    let node = started.await.expect("the cluster's thread ended");
+    let node = node.unwrap_or_else(|error| panic!("PostgreSQL: {error}"));
+    // How the node reaches itself, for moves of shards.
+    let own = format!("alter system set citus.local_hostname = '{}'", socket(&node));
+    run(&node, "postgres", &own).await;
+    run(&node, "postgres", "select pg_reload_conf()").await;
+    (node, folder)
 }
 
 /// Makes a Citus cluster of the databases of this name on all nodes, of which the first is the coordinator.
