@@ -26,9 +26,10 @@ fn worker_to_kill(world: &World) -> TestWorker {
 /// Kills a worker during an attempt and lets its leases expire. Statements that it had sent by then must not run
 /// after the clock has advanced.
 async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
-    worker.kill();
     let left = "select count(*) from pg_stat_activity
-        where application_name like 'killed %' and datname = current_database()";
+        where application_name = 'killed' and datname = current_database()";
+    assert!(world.count(left, &[]).await > 0);
+    worker.kill();
     world
         .until_count("the end of the killed worker's connections", left, &[], 0)
         .await;

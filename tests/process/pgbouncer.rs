@@ -63,8 +63,7 @@ async fn connections_are_shared_and_nothing_of_one_client_is_left_to_the_next() 
     let database = TestDatabase::create().await;
     let pgbouncer = PgBouncer::start(&database, CONNECTIONS, STATEMENTS).await;
     let pooled = TestDatabase::at_url(pgbouncer.url());
-    let past = |options| settings(options).set("SELLER_API__DATABASE__DIRECT_URL", database.url());
-    let world = Arc::new(World::over(PROGRAM, pooled, past).await);
+    let world = Arc::new(World::over(PROGRAM, pooled, settings).await);
     let mut sellers = JoinSet::new();
     for _ in 0..SELLERS {
         sellers.spawn(trade(Arc::clone(&world)));

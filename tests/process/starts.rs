@@ -121,16 +121,16 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
 #[tokio::test]
 async fn on_a_migrated_database_it_is_ready_within_a_second() {
     let database = TestDatabase::create().await;
-    // Other tests share the machine, so one quick start suffices.
-    for _ in 0..20 {
+    let mut starts = Vec::new();
+    for _ in 0..5 {
         let began = Instant::now();
         let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
         server.ready().await;
-        if began.elapsed() <= Duration::from_secs(1) {
-            return;
-        }
+        starts.push(began.elapsed());
     }
-    panic!("no start took less than a second");
+    // The median, as other tests share the machine.
+    starts.sort();
+    assert!(starts[2] <= Duration::from_secs(1), "{starts:?}");
 }
 
 #[tokio::test]

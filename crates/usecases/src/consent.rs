@@ -123,7 +123,6 @@ pub async fn decide(
     let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
     let client_id = ticket.request.client_id;
     let application = usable_application(applications, accounts, ticket).await?;
-    check_address(application.as_ref(), ticket)?;
     let outcome = match decision.decision {
         Decision::Deny => {
             by.log(accounts, Action::ConsentRefused, client_id).await?;
@@ -158,16 +157,17 @@ pub async fn was_committed(
     }
 }
 
-/// The requesting application, locked, if its owner's account is open.
+/// The requesting application, locked, if its owner's account is open. Refused if the redirect URI was removed.
 async fn usable_application(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     ticket: &ConsentTicket,
-) -> Result<Option<Application>, StoreError> {
+) -> Result<Option<Application>, Failure<ConsentRefusal>> {
     let application = applications.lock_application(ticket.request.client_id).await?;
     let Some(application) = application else {
         return Ok(None);
     };
+    check_address(Some(&application), ticket)?;
     let owner = accounts.lock_seller(application.owner).await?;
     let open = owner.is_some_and(|owner| owner.closed_at.is_none());
     Ok(open.then_some(application))

@@ -78,7 +78,7 @@ async fn record(
             tx.save_parts(vec![change]).await?;
         }
     }
-    Ok(schedule.next(parcel.carrier, parcel.shipped_at, status, now))
+    Ok(schedule.next(parcel.shipped_at, status, now))
 }
 
 #[cfg(test)]

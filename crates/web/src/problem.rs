@@ -17,7 +17,7 @@ use crate::code::Code;
 use crate::response;
 use crate::trace_id::TraceId;
 
-/// The most entries one response carries (D14).
+/// The most entries of status 400 that one response carries (D14).
 pub const MAX_ENTRIES: usize = 20;
 
 /// `Retry-After` in seconds while the first request with a key runs (D49).

@@ -1,7 +1,7 @@
 //! Asks carriers about parcels that are due, within each carrier's daily limit. Sellers' requests also ask the carriers and have priority.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -53,6 +53,8 @@ impl Routine for Parcels {
 
 /// The worker's concurrent look-ups with one carrier: half of what the carrier's client allows.
 const MAX_IN_FLIGHT: usize = 2;
+/// DHL allows ten look-ups per parcel and day. One is left for the seller's request that reports the shipment.
+const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 
 /// Asks carriers within their daily limits, counted in this process alone.
 pub(super) struct QuotaLimitedCarriers {
@@ -64,7 +66,7 @@ pub(super) struct QuotaLimitedCarriers {
 /// The look-ups that the worker may still send to one carrier.
 struct CarrierBudget {
     in_flight: Semaphore,
-    share: Option<Mutex<EvenShare>>,
+    quota: Mutex<DailyQuota>,
 }
 
 impl QuotaLimitedCarriers {
@@ -75,9 +77,14 @@ impl QuotaLimitedCarriers {
         daily_limit: impl Fn(Carrier) -> Option<u32>,
     ) -> Self {
         let budget = |carrier| {
+            let quota = DailyQuota {
+                share: daily_limit(carrier).map(EvenShare::new),
+                interval: (carrier == Carrier::Dhl).then_some(DHL_INTERVAL),
+                last_lookup: HashMap::new(),
+            };
             let budget = CarrierBudget {
                 in_flight: Semaphore::new(MAX_IN_FLIGHT),
-                share: daily_limit(carrier).map(|limit| Mutex::new(EvenShare::new(limit))),
+                quota: Mutex::new(quota),
             };
             (carrier, budget)
         };
@@ -97,14 +104,39 @@ impl CarrierLookup for QuotaLimitedCarriers {
         };
         // Fails only if the semaphore is closed, and nothing closes it.
         let _slot = budget.in_flight.acquire().await;
-        let is_allowed = budget.share.as_ref().is_none_or(|share| {
-            let mut share = share.lock().unwrap_or_else(PoisonError::into_inner);
-            share.take(self.clock.now())
-        });
+        let is_allowed = {
+            let mut quota = budget.quota.lock().unwrap_or_else(PoisonError::into_inner);
+            quota.take(number, self.clock.now())
+        };
         if !is_allowed {
             return Lookup::Unavailable("not asked: the carrier's daily limit is used up for now".to_owned());
         }
         self.carriers.look_up(carrier, number).await
+    }
+}
+
+struct DailyQuota {
+    share: Option<EvenShare>,
+    /// The shortest time between two look-ups of one parcel.
+    interval: Option<TimeDelta>,
+    /// Per parcel, within the interval.
+    last_lookup: HashMap<TrackingNumber, DateTime<Utc>>,
+}
+
+impl DailyQuota {
+    /// Whether to ask now. Counts the look-up if so.
+    fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> bool {
+        if let Some(interval) = self.interval {
+            self.last_lookup.retain(|_, at| now - *at < interval);
+            if self.last_lookup.contains_key(number) {
+                return false;
+            }
+        }
+        let is_allowed = self.share.as_mut().is_none_or(|share| share.take(now));
+        if is_allowed && self.interval.is_some() {
+            self.last_lookup.insert(number.clone(), now);
+        }
+        is_allowed
     }
 }
 
@@ -181,6 +213,22 @@ mod tests {
         assert!(share.take(at(60 * 24 * 365)));
         let taken = taken_in_a_day(&mut share, 0);
         assert!(taken > 150, "{taken}");
+    }
+
+    #[test]
+    fn a_dhl_parcel_is_looked_up_nine_times_a_day() {
+        let mut quota = DailyQuota {
+            share: None,
+            interval: Some(DHL_INTERVAL),
+            last_lookup: HashMap::new(),
+        };
+        let taken = (0..24 * 60)
+            .filter(|minute| quota.take(&number(1), at(*minute)))
+            .count();
+        assert_eq!(taken, 9);
+        assert!((2..500).all(|n| quota.take(&number(n), at(24 * 60))));
+        assert!(quota.take(&number(1), at(3 * 24 * 60)));
+        assert_eq!(quota.last_lookup.len(), 1);
     }
 
     #[tokio::test]

@@ -34,13 +34,12 @@ pub use ports::{MockClock, MockRandomness, MockSealer};
 /// The target of `tracing` spans: they go to traces, and not to the log.
 pub const SPANS: &str = "spans";
 
-/// The state from which a change was computed. A store saves the change only over exactly that state.
+/// What must hold of the stored row for a change to be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
-    /// It did not exist: the change creates it.
+    /// There is no row: the change creates it.
     MustNotExist,
-    /// It existed. It was read with its row locked, in the transaction that saves the change, or without a lock: then the store checks that
-    /// it is still as it was read.
+    /// The row is as it was read: with a lock, in the transaction that saves the change, or without one. Then the store compares it.
     Unchanged,
 }
 
@@ -48,7 +47,6 @@ pub enum Precondition {
 /// the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<A, E> {
-    /// What the change was computed from.
     pub precondition: Precondition,
     pub after: A,
     /// The events in order; empty if the change needs no announcement.

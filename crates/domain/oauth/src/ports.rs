@@ -222,7 +222,7 @@ pub trait GrantStore: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait GrantReader: Send + Sync {
-    /// The client that an unused, unexpired code or refresh token was issued to; None if there is no such credential.
+    /// The client that a code or refresh token was issued to, if it can still be used.
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError>;
 
     /// The seller's connected applications, by name: those with a live code or token, or an active subscription. `client_credentials`

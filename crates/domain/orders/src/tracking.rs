@@ -11,9 +11,6 @@ use crate::{
 
 /// How long a parcel is tracked after its shipment.
 const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
-/// The shortest time between two look-ups of a parcel at DHL, which allows ten a day. The seller's request that reports the shipment has
-/// used one.
-const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 
 /// When to look a parcel up again: often while it is new or about to arrive, rarely later, and not at all once it is 60
 /// days old or has a final status.
@@ -27,26 +24,10 @@ impl PollSchedule {
     /// The next look-up after one at `now` of a parcel with this latest status, shipped at `shipped_at`.
     pub fn next(
         self,
-        carrier: Carrier,
         shipped_at: DateTime<Utc>,
         status: Option<TrackingStatus>,
         now: DateTime<Utc>,
     ) -> Option<DateTime<Utc>> {
-        let shortest = if carrier == Carrier::Dhl {
-            DHL_INTERVAL
-        } else {
-            TimeDelta::zero()
-        };
-        self.delay(shipped_at, status, now)
-            .map(|delay| now + delay.max(shortest))
-    }
-
-    fn delay(
-        self,
-        shipped_at: DateTime<Utc>,
-        status: Option<TrackingStatus>,
-        now: DateTime<Utc>,
-    ) -> Option<TimeDelta> {
         use TrackingStatus::{Cancelled, Delivered, OutForDelivery, ReadyForPickup, Returned};
         let age = now - shipped_at;
         let times = match (status, age) {
@@ -57,7 +38,7 @@ impl PollSchedule {
             (_, age) if age < TimeDelta::days(14) => 6,
             _ => 24,
         };
-        Some(self.interval * times)
+        Some(now + self.interval * times)
     }
 
     /// The effect of an order's change at `now` on the tracking of its parcel; None if there is none. Test orders and
@@ -74,8 +55,8 @@ impl PollSchedule {
         let has = |kind| change.events.iter().any(|event| event.kind == kind);
         match &part.state {
             OrderState::Shipped { shipped_at, .. } if has(OrderEventKind::Shipped) => {
-                let delay = self.delay(*shipped_at, parcel.tracking_status, now)?;
-                Some(TrackingChange::Begins { due_at: now + delay })
+                let due_at = self.next(*shipped_at, parcel.tracking_status, now)?;
+                Some(TrackingChange::Begins { due_at })
             }
             OrderState::Delivered { .. } if has(OrderEventKind::Delivered) => Some(TrackingChange::Ends),
             _ => None,
@@ -155,10 +136,9 @@ mod tests {
             (24 * 60, arriving, None),
             (1, Some(TrackingStatus::Delivered), None),
         ] {
-            let next = |carrier| SCHEDULE.next(carrier, at(0), status, hour(hours));
-            let delay = |carrier| next(carrier).map(|next| (next - hour(hours)).num_minutes());
-            assert_eq!(delay(Carrier::Dpd), minutes, "{hours} {status:?}");
-            assert_eq!(delay(Carrier::Dhl), minutes.map(|minutes| minutes.max(160)));
+            let next = SCHEDULE.next(at(0), status, hour(hours));
+            let delay = next.map(|next| (next - hour(hours)).num_minutes());
+            assert_eq!(delay, minutes, "{hours} {status:?}");
         }
     }
 

@@ -92,13 +92,14 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
     }
 }
 
-/// Seller 2 decides, with this application, and its owner's account open or closed.
-async fn decided(
+/// Seller 2 decides, with this application, and its owner's account open or closed; `saved` decisions are expected.
+async fn decide_over(
     tx: MockTransaction,
     (found, closed): (Option<Application>, bool),
     decision: Decision,
-) -> Outcome {
-    let mut tx = knowing_sellers(grants(tx, false, 1), closed);
+    saved: usize,
+) -> Result<Decided, Failure<ConsentRefusal>> {
+    let mut tx = knowing_sellers(grants(tx, false, saved), closed);
     tx.expect_lock_application().returning(move |_| Ok(found.clone()));
     let decision = SellerDecision {
         ticket: ticket(),
@@ -107,8 +108,11 @@ async fn decided(
         decision,
     };
     let (chance, ttl) = (chance(), TimeDelta::minutes(10));
-    let decided = decide(&tx, &tx, &tx, &chance, &decision, ttl, now()).await;
-    decided.unwrap().outcome
+    decide(&tx, &tx, &tx, &chance, &decision, ttl, now()).await
+}
+
+async fn decided(tx: MockTransaction, owned: (Option<Application>, bool), decision: Decision) -> Outcome {
+    decide_over(tx, owned, decision, 1).await.unwrap().outcome
 }
 
 /// The redirect target with this result.
@@ -159,6 +163,21 @@ async fn denial_and_an_application_or_owner_that_is_gone_give_no_code() {
     for owned in [(None, false), (Some(active), true)] {
         let outcome = decided(MockTransaction::new(), owned, Decision::Approve).await;
         assert!(matches!(outcome, Outcome::Error(Denial::Unusable)));
+    }
+}
+
+#[tokio::test]
+async fn a_removed_redirect_uri_gets_no_decision() {
+    let mut moved = application(ApplicationStatus::Active);
+    moved.redirect_uris = vec!["https://app.example/new".to_owned()];
+    for (closed, choice) in [
+        (false, Decision::Deny),
+        (true, Decision::Deny),
+        (true, Decision::Approve),
+    ] {
+        let tx = MockTransaction::new();
+        let refused = decide_over(tx, (Some(moved.clone()), closed), choice, 0).await;
+        assert_eq!(refusal(refused), ConsentRefusal::Unknown, "{closed} {choice:?}");
     }
 }
 

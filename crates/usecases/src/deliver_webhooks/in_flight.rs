@@ -251,7 +251,7 @@ impl InFlight {
                 pause: match (queue.outlook, known) {
                     (Outlook::Postponed, false) => longer_pause(self.pauses.get(&lease.queue)),
                     (Outlook::Postponed, true) => PAUSE,
-                    (Outlook::MoreLikely | Outlook::Empty, _) => TimeDelta::zero(),
+                    (Outlook::MoreLikely | Outlook::CapacityLeft, _) => TimeDelta::zero(),
                 },
             }
         };

@@ -51,7 +51,7 @@ pub(super) enum Outlook {
     /// The last response filled the capacity: there may be more.
     MoreLikely,
     /// The last response left capacity unused.
-    Empty,
+    CapacityLeft,
     /// An attempt could not begin; no other attempt begins under this lease.
     Postponed,
 }
@@ -61,7 +61,7 @@ impl Outlook {
         if given >= usize::from(capacity) {
             Self::MoreLikely
         } else {
-            Self::Empty
+            Self::CapacityLeft
         }
     }
 }
@@ -92,12 +92,13 @@ impl LeasedQueue {
         self.in_hand.iter().filter(|delivery| delivery.is_retry).count()
     }
 
-    /// Whether to ask the store for more: of `all` queues, or only of those that were full and are half empty now.
+    /// Whether to ask the store for more: of `all` queues, or only of those that probably have more and are half empty now.
     pub(super) fn wants_more(&self, all: bool, slots: Slots) -> bool {
         let free = left(self.max_in_hand(slots), self.in_hand.len());
-        let was_full = self.outlook == Outlook::MoreLikely && (self.fails() || free > slots.per_queue / 2);
+        let is_half_empty =
+            self.outlook == Outlook::MoreLikely && (self.fails() || free > slots.per_queue / 2);
         let yields = self.fails() && self.ahead_of_retries >= BEFORE_RETRIES;
-        free > 0 && (all || was_full) && !yields && self.outlook != Outlook::Postponed
+        free > 0 && (all || is_half_empty) && !yields && self.outlook != Outlook::Postponed
     }
 
     /// The maximum number of concurrent attempts.

@@ -299,6 +299,9 @@ texts! {
             "Żadna aplikacja nie jest połączona z Twoim kontem.";
         run_by => "Run by", "Właściciel";
         may => "May", "Może";
+        no_access =>
+            "Has no access any more. It may still receive notifications.",
+            "Nie ma już dostępu. Może nadal otrzymywać powiadomienia.";
         since => "Connected", "Połączono";
         used => "Last used", "Ostatnie użycie";
         never => "not yet", "jeszcze nie";

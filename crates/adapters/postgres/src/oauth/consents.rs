@@ -123,11 +123,12 @@ pub(crate) struct Grants(pub(crate) Autocommit);
 impl GrantReader for Grants {
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
         let holder = sql!(Uuid:
-            "select f.client_id from families f where f.id = ", key.family.uuid(),
-            " and (exists (select from refresh_tokens r where r.family_id = f.id and r.hash = ",
+            "select f.client_id from families f join connections c on c.client_id = f.client_id and c.seller_id = f.seller_id \
+               and c.generation = f.generation and c.disconnected_at is null where f.id = ", key.family.uuid(),
+            " and f.revoked_at is null and (exists (select from refresh_tokens r where r.family_id = f.id and r.hash = ",
             key.hash.bytes().as_slice(), " and r.used_at is null and r.expires_at > (select api_now())\
-            ) or exists (select from authorization_codes c where c.family_id = f.id and c.hash = ",
-            key.hash.bytes().as_slice(), " and c.used_at is null and c.expires_at > (select api_now())))");
+            ) or exists (select from authorization_codes a where a.family_id = f.id and a.hash = ",
+            key.hash.bytes().as_slice(), " and a.used_at is null and a.expires_at > (select api_now())))");
         Ok(self.0.row(holder).await?.map(ClientId::from))
     }
 
@@ -144,7 +145,7 @@ impl GrantReader for Grants {
                  or exists (select from authorization_codes a where a.family_id = f.id and a.used_at is null \
                    and a.expires_at > clock.at)) \
                where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and (f.id is not null or exists (select \
-                 from subscriptions s where s.seller_id = c.seller_id and s.client_id = c.client_id and s.active)) \
+                 from subscriptions s where s.seller_id = c.seller_id and s.client_id = c.client_id and s.active and s.connection_generation = c.generation)) \
                group by c.client_id, c.seller_id) \
              select a.client_id, a.name, o.id, o.name, a.documentation_url, l.scopes & a.scopes, l.connected_at, \
                (select max(u.last_at) from api_usage u where u.seller_id = ", seller.uuid(),

@@ -268,4 +268,12 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
             .await;
         assert_eq!(is_connected().await, left, "until the refresh token expires");
     }
+    fixture.subscribe(seller, application.client_id).await;
+    assert!(is_connected().await, "it still receives events");
+    let subscriptions = fixture.database.subscriptions();
+    let listed = async || subscriptions.subscriptions_of_seller(seller).await.unwrap().len();
+    assert_eq!(listed().await, 1);
+    // As if the deletion had not seen the subscription.
+    fixture.tamper("update applications set deleted_at = now()").await;
+    assert_eq!((is_connected().await, listed().await), (false, 0));
 }
