@@ -255,19 +255,32 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
     let is_connected = async || !connections().await.is_empty();
     clock.advance(TimeDelta::minutes(10)).await;
     assert!(!is_connected().await, "the codes have expired");
+    let holds = async |key| grants.holder(key).await.unwrap() == Some(application.client_id);
     let pair = parties.pair(&fixture).await;
+    assert!(holds(pair.refresh).await);
     fixture
         .tx(async |tx| tx.revoke_family(pair.access.family).await.unwrap())
         .await;
-    assert!(!is_connected().await, "the family is revoked");
-    parties.pair(&fixture).await;
+    assert!(
+        !is_connected().await && !holds(pair.refresh).await,
+        "the family is revoked"
+    );
+    let pair = parties.pair(&fixture).await;
     for (early, left) in [(1, true), (0, false)] {
         let end = TimeDelta::minutes(10) + TimeDelta::days(30);
         clock
             .freeze(instant() + end - TimeDelta::microseconds(early))
             .await;
-        assert_eq!(is_connected().await, left, "until the refresh token expires");
+        let usable = (is_connected().await, holds(pair.refresh).await);
+        assert_eq!(usable, (left, left), "until the refresh token expires");
     }
+    let pair = parties.pair(&fixture).await;
+    let disconnected = fixture.tx(async |tx| tx.disconnect(seller, application.client_id).await.unwrap());
+    assert!(disconnected.await && !holds(pair.refresh).await, "disconnected");
+    let pair = parties.pair(&fixture).await;
+    fixture
+        .tx(async |tx| tx.revoke_family(pair.access.family).await.unwrap())
+        .await;
     fixture.subscribe(seller, application.client_id).await;
     assert!(is_connected().await, "it still receives events");
     let subscriptions = fixture.database.subscriptions();
