@@ -149,13 +149,12 @@ mod tests {
             tx.expect_commit().once().returning(|| Ok(()));
             Ok(Box::new(tx))
         });
-        let interval = INTERVAL;
         let tracking = Tracking {
             queue: &queue,
             carriers: &carriers,
             units: &units,
             randomness: &chance(),
-            schedule: PollSchedule { interval },
+            schedule: PollSchedule { interval: INTERVAL },
         };
         assert_eq!(track_parcels(tracking).await.unwrap(), 1);
     }

@@ -56,8 +56,8 @@ pub(super) async fn count(
     }
 }
 
-/// Counts a call against its client. A public client proves its identity only by a credential of its own
-/// that can still be used: other calls do not count (D67).
+/// Counts a call against its client. A public client proves its identity only by a credential of its own that can still be used:
+/// other calls do not count (D67).
 pub(super) async fn count_client(
     public: &Public,
     client: &Application,
