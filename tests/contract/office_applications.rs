@@ -203,3 +203,101 @@ async fn the_operator_moves_an_application_between_its_states() {
         answer.refused(404, "not_found");
     }
 }
+
+/// What the back office says of an application's scopes: those in effect, and those asked for.
+async fn scopes(world: &World, app: &Application) -> [Value; 2] {
+    let app = world
+        .office_read(&format!("/applications/{}", app.client_id))
+        .await;
+    ["scopes", "requested_scopes"].map(|member| app[member].clone())
+}
+
+#[tokio::test]
+async fn scopes_beyond_what_was_granted_are_asked_for_and_count_once_accepted() {
+    let world = world_of_consent().await;
+    let mut member = world.member().await;
+    let app = world
+        .partner(&member.seller, &["offers:read", "orders:read"])
+        .await;
+    world.set_scopes(&app, &["offers:read"]).await;
+    let path = format!("/panel/applications/{}", app.client_id);
+    let form = member.browser.filled(&path, "scopes", "offers:read").await;
+    let page = member
+        .browser
+        .sent(&form.clone().and("scopes", "orders:read"))
+        .await;
+    page.shows("Asked for, not granted yet");
+    let asked = [json!(["offers:read"]), json!(["orders:read"])];
+    assert_eq!(scopes(&world, &app).await, asked);
+    let token = world.token(&app).await;
+    world
+        .refuses(&token, "/v1/orders", 403, "insufficient_scope")
+        .await;
+    assert_eq!(
+        world
+            .count_in_feed("application.scopes_requested", &app.client_id)
+            .await,
+        1
+    );
+    assert_eq!(
+        world.count_in_feed("application.changed", &app.client_id).await,
+        0
+    );
+    let acceptance = format!("/applications/{}/acceptance", app.client_id);
+    for (body, names) in [
+        ("{\"scopes\": [\"offers:read\"]}", 409),
+        ("{\"scopes\": []}", 400),
+        ("{\"scope\": []}", 400),
+    ] {
+        let answer = world
+            .office_post(&acceptance, &body.parse().unwrap())
+            .await
+            .expect(names);
+        let names_it = String::from_utf8_lossy(&answer.bytes).contains("orders:read");
+        assert_eq!(names_it, names == 409, "{answer:?}");
+    }
+    assert_eq!(scopes(&world, &app).await, asked);
+    // A form from before the acceptance is refused, and shows what has changed.
+    let stale = member
+        .browser
+        .filled(&path, "description", "Prints labels.")
+        .await;
+    let accepted = world
+        .office_post(&acceptance, &json!({"scopes": ["orders:read"]}))
+        .await;
+    assert_eq!(accepted.expect(200).json()["requested_scopes"], json!([]));
+    world.office_done(&acceptance).await;
+    let granted = [json!(["offers:read", "orders:read"]), json!([])];
+    assert_eq!(scopes(&world, &app).await, granted);
+    world
+        .get(&world.token(&app).await, "/v1/orders")
+        .await
+        .expect(200);
+    let page = member.browser.submit(&stale).await.expect(409);
+    page.shows("id=\"scopes-error\"");
+    page.hides("id=\"description-error\"");
+    let anew = page.form(&path);
+    assert_eq!(anew.value("description"), Some("Prints labels."));
+    // A form that is sent twice is no conflict. Below the ceiling nobody is asked.
+    let addresses = anew.with("redirect_uris", "https://app.example/elsewhere");
+    member
+        .browser
+        .sent(&addresses.with("scopes", "orders:read"))
+        .await;
+    let narrowed = member.browser.form(&path).await;
+    member.browser.sent(&narrowed).await;
+    member.browser.sent(&narrowed).await;
+    assert_eq!(scopes(&world, &app).await, [json!(["orders:read"]), json!([])]);
+    assert_eq!(
+        world.count_in_feed("application.changed", &app.client_id).await,
+        1
+    );
+    member.browser.sent(&narrowed.and("scopes", "offers:read")).await;
+    assert_eq!(scopes(&world, &app).await, granted);
+    assert_eq!(
+        world
+            .count_in_feed("application.scopes_requested", &app.client_id)
+            .await,
+        1
+    );
+}

@@ -230,12 +230,11 @@ impl World {
         self.feed().await
     }
 
-    /// The number of changes of a kind that the feed lists for an order or an offer. An older open transaction holds the feed back, even
+    /// The number of changes of a kind that the feed lists for an order, an offer or an application. An older open transaction holds the feed back, even
     /// one of another test on the same cluster, so the feed is read after it has caught up with what is committed.
     pub async fn count_in_feed(&self, kind: &str, subject: &str) -> usize {
-        let of_it = |item: &&Value| {
-            item["kind"] == kind && (item["order_id"] == subject || item["offer_id"] == subject)
-        };
+        let topics = ["order_id", "offer_id", "client_id"];
+        let of_it = |item: &&Value| item["kind"] == kind && topics.iter().any(|topic| item[topic] == subject);
         self.caught_up_feed().await.iter().filter(of_it).count()
     }
 

@@ -1,7 +1,7 @@
 //! The operator's actions on applications: acceptance, suspension, reinstatement, limits, scopes, deletion.
 
 use accounts::{AccountStore, Action};
-use oauth::{Application, ApplicationStore, ClientId, ImpossibleTransition, RateLimit, ScopeSet, Transition};
+use oauth::{Application, ApplicationStore, ClientId, RateLimit, ScopeSet, Transition, TransitionRefusal};
 
 use crate::{ActingOperator, Failure, failure::refuse};
 
@@ -10,31 +10,32 @@ pub enum Refusal {
     #[error("there is no such application")]
     NoSuchApplication,
     #[error(transparent)]
-    Impossible(#[from] ImpossibleTransition),
+    Transition(#[from] TransitionRefusal),
     #[error("this application carries the seller's personal tokens: revoke those, or close the account")]
     BuiltIn,
 }
 
-/// Applies a transition. Idempotent.
+/// Applies a transition. Idempotent. An acceptance may name the scopes that the operator saw asked for.
 pub async fn change_status(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     by: ActingOperator,
     client_id: ClientId,
     transition: Transition,
+    expected: Option<ScopeSet>,
 ) -> Result<Application, Failure<Refusal>> {
-    let application = locked(applications, client_id).await?;
-    let before = application.status;
+    let before = locked(applications, client_id).await?;
     let action = match transition {
         Transition::Accept => Action::ApplicationAccepted,
         Transition::Suspend => Action::ApplicationSuspended,
         Transition::Reinstate => Action::ApplicationReinstated,
     };
-    let change = application
-        .moved(transition)
+    let change = before
+        .clone()
+        .moved(transition, expected)
         .map_err(|refused| Failure::Refused(refused.into()))?;
     let after = change.after.clone();
-    if after.status != before {
+    if after != before {
         applications.save_application(change).await?;
         by.log(accounts, action, client_id).await?;
     }
@@ -118,7 +119,7 @@ mod tests {
             .once()
             .withf(|change| change.after.status == ApplicationStatus::Suspended)
             .returning(|_| Ok(()));
-        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend).await;
+        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend, None).await;
         assert_eq!(after.unwrap().status, ApplicationStatus::Suspended);
 
         let mut tx = finding(logging(1, Action::ApplicationChanged), Some(application()));
@@ -136,11 +137,13 @@ mod tests {
     #[tokio::test]
     async fn a_change_without_effect_is_neither_saved_nor_logged() {
         let tx = finding(MockTransaction::new(), Some(built_in()));
-        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Reinstate).await;
+        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Reinstate, None).await;
         assert_eq!(after.unwrap(), built_in());
-        let same = Some(built_in().scopes);
-        let after = adjust_application(&tx, &tx, OPERATOR, id(), None, same).await;
-        assert_eq!(after.unwrap(), built_in());
+        let mut decided = built_in();
+        decided.granted = Some(decided.scopes);
+        let tx = finding(MockTransaction::new(), Some(decided.clone()));
+        let after = adjust_application(&tx, &tx, OPERATOR, id(), None, decided.granted).await;
+        assert_eq!(after.unwrap(), decided);
     }
 
     #[tokio::test]
@@ -148,8 +151,8 @@ mod tests {
         let mut pending = built_in();
         pending.status = ApplicationStatus::Pending;
         let tx = finding(MockTransaction::new(), Some(pending));
-        let refused = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend).await;
-        assert!(matches!(refusal(refused), Refusal::Impossible(_)));
+        let refused = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend, None).await;
+        assert!(matches!(refusal(refused), Refusal::Transition(_)));
         let refused = delete_application(&tx, &tx, OPERATOR, id()).await;
         assert_eq!(refusal(refused), Refusal::BuiltIn);
         let tx = finding(MockTransaction::new(), None);

@@ -6,8 +6,8 @@ use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, Sealer, SellerId, StoreError};
 use oauth::{
-    Application, ApplicationEdit, ApplicationStatus, ApplicationStore, ClientId, ClientSecret, ClientType,
-    Registrar, Registration,
+    Application, ApplicationEdit, ApplicationStatus, ApplicationStore, ChangedSince, ClientId, ClientSecret,
+    ClientType, Registrar, Registration, Shown,
 };
 
 use crate::sellers::{NotOpen, lock_open};
@@ -72,6 +72,8 @@ pub enum Refusal {
     #[error("a public application has no secret")]
     NoSecret,
     #[error(transparent)]
+    Changed(#[from] ChangedSince),
+    #[error(transparent)]
     Form(#[from] NumberUsed),
 }
 
@@ -101,15 +103,20 @@ pub async fn register(
     Ok(())
 }
 
+/// Saves the editable fields. With `shown`, only if the application still is what the form showed.
 pub async fn edit(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
     by: ActingSeller,
     client_id: ClientId,
     edit: ApplicationEdit,
+    shown: Option<Shown>,
 ) -> Result<(), Failure<Refusal>> {
     let application = owned(applications, by, client_id).await?;
-    applications.save_application(application.edited(edit)).await?;
+    let change = application
+        .edited(edit, shown)
+        .map_err(|changed| Failure::Refused(changed.into()))?;
+    applications.save_application(change).await?;
     by.log(accounts, Action::ApplicationChanged, client_id).await?;
     Ok(())
 }

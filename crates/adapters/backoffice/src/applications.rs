@@ -42,6 +42,8 @@ struct ApplicationView<'a> {
     client_type: &'static str,
     redirect_uris: &'a [String],
     scopes: Vec<&'static str>,
+    /// Beyond what was granted; without effect until it is accepted.
+    requested_scopes: Vec<&'static str>,
     status: &'static str,
     rate_limit: u32,
     created_at: Timestamp,
@@ -59,6 +61,7 @@ impl<'a> ApplicationView<'a> {
             client_type: application.client_type.as_str(),
             redirect_uris: &application.redirect_uris,
             scopes: names(application.scopes),
+            requested_scopes: names(application.requested),
             status: application.status.as_str(),
             rate_limit: application.rate_limit.unwrap_or(service.default_rate_limit).get(),
             created_at: Timestamp::new(application.created_at),
@@ -195,10 +198,8 @@ impl Operation<BackOffice> for AdjustApplication {
         let own = |limit| NonZeroU32::new(limit).map_or(RateLimit::Default, RateLimit::Own);
         let limit = integer(1..=MAX_RATE_LIMIT).map(own);
         let limit = resettable("rate_limit", limit, RateLimit::Default);
-        let scopes = list(text().checked(|name| scope(&name))).at_least(1);
-        let body = object((limit, optional("scopes", scopes))).not_empty();
+        let body = object((limit, optional("scopes", scopes()))).not_empty();
         let (limit, scopes) = incoming.json_alone(&body)?;
-        let scopes = scopes.map(|scopes| scopes.into_iter().collect());
         Ok(incoming.id(0).map(|id| Self { id, limit, scopes }))
     }
 }
@@ -212,8 +213,12 @@ impl Write<BackOffice> for AdjustApplication {
     }
 }
 
-fn scope(name: &str) -> Result<Scope, String> {
-    Scope::parse(name).ok_or_else(|| format!("Must be a known scope; `{name}` is none."))
+/// At least one scope.
+fn scopes() -> impl Shape<Value = ScopeSet> {
+    let scope =
+        |name: String| Scope::parse(&name).ok_or_else(|| format!("Must be a known scope; `{name}` is none."));
+    let some = list(text().checked(scope)).at_least(1);
+    some.map(|scopes| scopes.into_iter().collect())
 }
 
 /// Deletes an application permanently.
@@ -243,6 +248,7 @@ impl Write<BackOffice> for DeleteApplication {
 /// Changes an application's status.
 pub(crate) struct TransitionApplication<S> {
     id: ClientId,
+    expected: Option<ScopeSet>,
     step: PhantomData<S>,
 }
 
@@ -250,6 +256,11 @@ pub(crate) struct TransitionApplication<S> {
 pub(crate) trait Step: Send + Sync + 'static {
     const PATH: &'static str;
     const TRANSITION: Transition;
+
+    /// Reads the body: the scopes that the operator saw asked for, where the transition takes them.
+    fn expected(incoming: &Incoming<'_>) -> Result<Option<ScopeSet>, Violations> {
+        validation::empty(incoming).map(|()| None)
+    }
 }
 
 pub(crate) struct Accept;
@@ -257,6 +268,14 @@ pub(crate) struct Accept;
 impl Step for Accept {
     const PATH: &'static str = "/applications/{client_id}/acceptance";
     const TRANSITION: Transition = Transition::Accept;
+
+    fn expected(incoming: &Incoming<'_>) -> Result<Option<ScopeSet>, Violations> {
+        if incoming.body.is_empty() {
+            return validation::empty(incoming).map(|()| None);
+        }
+        let (scopes,) = incoming.json_alone(&object((optional("scopes", scopes()),)))?;
+        Ok(scopes)
+    }
 }
 
 pub(crate) struct Suspend;
@@ -279,15 +298,15 @@ impl<S: Step> Operation<BackOffice> for TransitionApplication<S> {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        validation::empty(incoming)?;
+        let expected = S::expected(incoming)?;
         let step = PhantomData;
-        Ok(incoming.id(0).map(|id| Self { id, step }))
+        Ok(incoming.id(0).map(|id| Self { id, expected, step }))
     }
 }
 
 impl<S: Step> Write<BackOffice> for TransitionApplication<S> {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let moved = change_status(tx, tx, operator(call)?, self.id, S::TRANSITION).await;
+        let moved = change_status(tx, tx, operator(call)?, self.id, S::TRANSITION, self.expected).await;
         let application = moved.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }
@@ -296,7 +315,7 @@ impl<S: Step> Write<BackOffice> for TransitionApplication<S> {
 fn problem(refusal: manage_application::Refusal) -> Problem {
     match refusal {
         manage_application::Refusal::NoSuchApplication => Problem::not_found(),
-        manage_application::Refusal::Impossible(_) | manage_application::Refusal::BuiltIn => {
+        manage_application::Refusal::Transition(_) | manage_application::Refusal::BuiltIn => {
             Problem::new(Code::Conflict, to_sentence(&refusal))
         }
     }

@@ -68,6 +68,11 @@ impl Issues {
         self.push(field, "", text.to_owned());
     }
 
+    /// Adds a violation under the field's label.
+    pub(crate) fn add_labelled(&mut self, field: &str, text: &str, t: &Texts) {
+        self.push(field, label(field, t), text.to_owned());
+    }
+
     fn push(&mut self, field: &str, label: &'static str, text: String) {
         self.status = StatusCode::UNPROCESSABLE_ENTITY;
         let field = field.to_owned();

@@ -221,7 +221,7 @@ impl Seeding<'_> {
         let mut status = registered.status;
         for step in moves {
             let by = ActingOperator::CommandLine;
-            let application = change_status(tx, tx, by, registered.client_id, *step).await;
+            let application = change_status(tx, tx, by, registered.client_id, *step, None).await;
             status = application.map_err(Failure::refused_as)?.status;
         }
         Ok(ApplicationCredentials {

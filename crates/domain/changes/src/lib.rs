@@ -23,16 +23,22 @@ pub enum ChangeKind {
     OrderDelivered,
     /// A seller registered an application; it may need acceptance.
     ApplicationRegistered,
+    /// An owner asks for scopes that the marketplace has not granted to its application.
+    ApplicationScopesRequested,
+    /// An owner replaced the redirect URIs of its application.
+    ApplicationChanged,
 }
 
 impl ChangeKind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::OfferPriceChanged,
         Self::OfferStockChanged,
         Self::OfferStatusChanged,
         Self::OrderShipped,
         Self::OrderDelivered,
         Self::ApplicationRegistered,
+        Self::ApplicationScopesRequested,
+        Self::ApplicationChanged,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -43,6 +49,8 @@ impl ChangeKind {
             Self::OrderShipped => "order.shipped",
             Self::OrderDelivered => "order.delivered",
             Self::ApplicationRegistered => "application.registered",
+            Self::ApplicationScopesRequested => "application.scopes_requested",
+            Self::ApplicationChanged => "application.changed",
         }
     }
 
@@ -124,12 +132,17 @@ impl ChangeItem {
 
     /// The feed item of an application's event.
     pub fn of_application(owner: SellerId, event: &ApplicationEvent, at: DateTime<Utc>) -> Self {
-        let ApplicationEvent::Registered { client_id } = event;
-        let topic = Topic::Application(*client_id);
+        let (kind, client_id) = match event {
+            ApplicationEvent::Registered { client_id } => (ChangeKind::ApplicationRegistered, client_id),
+            ApplicationEvent::ScopesRequested { client_id } => {
+                (ChangeKind::ApplicationScopesRequested, client_id)
+            }
+            ApplicationEvent::Changed { client_id } => (ChangeKind::ApplicationChanged, client_id),
+        };
         Self {
-            kind: ChangeKind::ApplicationRegistered,
+            kind,
             seller: owner,
-            topic,
+            topic: Topic::Application(*client_id),
             detail: Detail::Nothing,
             at,
         }

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use kernel::{Change, SellerId};
 
 use crate::{
-    ApplicationStatus, ClientId, ClientSecret, ImpossibleTransition, Registration, ScopeSet, SecretHash,
-    Transition,
+    ApplicationStatus, ClientId, ClientSecret, Registration, ScopeSet, SecretHash, Transition,
+    TransitionRefusal,
 };
 
 /// The name that `/v1/me` shows for a personal token's application; it cannot be registered.
@@ -93,6 +93,10 @@ pub struct Application {
     pub redirect_uris: Vec<String>,
     /// The scopes it may request; removing some takes effect on existing tokens.
     pub scopes: ScopeSet,
+    /// The scopes of the marketplace's last decision; None before the first one. See [`Self::ceiling`].
+    pub granted: Option<ScopeSet>,
+    /// The scopes beyond the ceiling that its owner asks for; they have no effect until the marketplace accepts them.
+    pub requested: ScopeSet,
     pub status: ApplicationStatus,
     /// Requests a minute on `/v1`; None means the service's default.
     pub rate_limit: Option<NonZeroU32>,
@@ -138,6 +142,10 @@ pub enum ApplicationEvent {
         /// The new application.
         client_id: ClientId,
     },
+    /// Its owner asks for scopes beyond the ceiling.
+    ScopesRequested { client_id: ClientId },
+    /// Its owner replaced its redirect URIs.
+    Changed { client_id: ClientId },
 }
 
 impl Application {
@@ -160,6 +168,8 @@ impl Application {
             client_type: registration.client_type,
             redirect_uris: registration.redirect_uris,
             scopes: registration.scopes,
+            granted: None,
+            requested: ScopeSet::default(),
             status: registration.purpose.first_status(),
             rate_limit: None,
             built_in: false,
@@ -190,6 +200,8 @@ impl Application {
             client_type: ClientType::Public,
             redirect_uris: Vec::new(),
             scopes: ScopeSet::all(),
+            granted: None,
+            requested: ScopeSet::default(),
             status: ApplicationStatus::Active,
             rate_limit: None,
             built_in: true,
@@ -199,16 +211,59 @@ impl Application {
         Change::created(application, Vec::new())
     }
 
-    /// Applies one of the operator's transitions.
+    /// What the marketplace granted; the owner reaches nothing beyond it. None if there is no limit: before acceptance, and for
+    /// applications for own use until an operator sets their scopes.
+    ///
+    /// An application that was accepted by an older program has no stored grant: its scopes are the grant.
+    pub fn ceiling(&self) -> Option<ScopeSet> {
+        let is_accepted = self.purpose != Purpose::OwnUse && self.status != ApplicationStatus::Pending;
+        self.granted.or(is_accepted.then_some(self.scopes))
+    }
+
+    /// All scopes that its owner wants: those in effect and those asked for.
+    pub const fn wanted(&self) -> ScopeSet {
+        self.scopes.union(self.requested)
+    }
+
+    /// The scopes that an acceptance would add; all of them while it is pending.
+    pub fn request(&self) -> ScopeSet {
+        match self.status {
+            ApplicationStatus::Pending => self.wanted(),
+            ApplicationStatus::Active | ApplicationStatus::Suspended => self.requested,
+        }
+    }
+
+    /// Applies one of the operator's transitions. Acceptance grants what is asked for; with `expected`, only if that is what the
+    /// operator saw. One that repeats an earlier acceptance changes nothing.
     pub fn moved(
         self,
         transition: Transition,
-    ) -> Result<Change<Self, ApplicationEvent>, ImpossibleTransition> {
+        expected: Option<ScopeSet>,
+    ) -> Result<Change<Self, ApplicationEvent>, TransitionRefusal> {
         let status = self.status.after(transition)?;
-        Ok(Change::of_existing(Self { status, ..self }, Vec::new()))
+        let request = self.request();
+        if transition != Transition::Accept || request.is_empty() {
+            let granted = self.ceiling().unwrap_or(self.scopes);
+            return match expected {
+                Some(expected) if !expected.is_subset_of(granted) => Err(TransitionRefusal::Request(request)),
+                _ => Ok(Change::of_existing(Self { status, ..self }, Vec::new())),
+            };
+        }
+        if expected.is_some_and(|expected| expected != request) {
+            return Err(TransitionRefusal::Request(request));
+        }
+        let granted = self.ceiling().unwrap_or(self.scopes).union(self.requested);
+        let after = Self {
+            status,
+            scopes: self.wanted(),
+            granted: Some(granted),
+            requested: ScopeSet::default(),
+            ..self
+        };
+        Ok(Change::of_existing(after, Vec::new()))
     }
 
-    /// Sets the limit, the scopes, or both, on behalf of the operator.
+    /// Sets the limit, the scopes, or both, on behalf of the operator. Scopes become the ceiling, and decide the owner's request.
     #[must_use]
     pub fn adjusted(
         self,
@@ -218,6 +273,8 @@ impl Application {
         let after = Self {
             rate_limit: rate_limit.map_or(self.rate_limit, RateLimit::own),
             scopes: scopes.unwrap_or(self.scopes),
+            granted: scopes.or(self.granted),
+            requested: scopes.map_or(self.requested, |_| ScopeSet::default()),
             ..self
         };
         Change::of_existing(after, Vec::new())

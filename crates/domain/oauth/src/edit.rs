@@ -1,6 +1,8 @@
 //! An owner's changes to a registered application (contract: Application registration).
 
-use kernel::{Change, Violations};
+use std::{fmt, str::FromStr};
+
+use kernel::{Change, Fingerprint, Violations};
 
 use crate::registration::{description, redirect_uris, scopes};
 use crate::{Application, ApplicationEvent, ScopeSet};
@@ -43,70 +45,99 @@ impl RawEdit {
     }
 }
 
+/// What a form showed of an application: a digest of each part, to find out what has changed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown([u64; 3]);
+
+/// The names of the parts, in their order.
+const PARTS: [&str; 3] = ["description", "redirect_uris", "scopes"];
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [description, redirect_uris, scopes] = self.0;
+        write!(f, "{description:x}.{redirect_uris:x}.{scopes:x}")
+    }
+}
+
+impl FromStr for Shown {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.splitn(PARTS.len(), '.');
+        let mut part = || u64::from_str_radix(parts.next().unwrap_or_default(), 16);
+        Ok(Self([part()?, part()?, part()?]))
+    }
+}
+
+/// The application was changed after its form was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the application has been changed since the form was opened")]
+pub struct ChangedSince;
+
 impl Application {
-    /// Applies the owner's edit. Narrowed scopes take effect on existing tokens; removing a redirect URI revokes
-    /// nothing that was issued (D89).
-    #[must_use]
-    pub fn edited(self, edit: ApplicationEdit) -> Change<Self, ApplicationEvent> {
+    /// What a form shows now. The scopes' part includes the grant: another one changes what the form does.
+    pub fn shown(&self) -> Shown {
+        let digest = |parts: &[&[u8]]| {
+            let first = Fingerprint::of(parts).bytes().first_chunk().copied();
+            u64::from_be_bytes(first.unwrap_or_default())
+        };
+        let description = self.description.as_deref().unwrap_or_default();
+        let redirect_uris: Vec<_> = self.redirect_uris.iter().map(String::as_bytes).collect();
+        let scopes = [Some(self.scopes), Some(self.requested), self.ceiling()]
+            .map(|scopes| scopes.map_or(-1, ScopeSet::bits).to_be_bytes());
+        Shown([
+            digest(&[description.as_bytes()]),
+            digest(&redirect_uris),
+            digest(&scopes.each_ref().map(<[u8; 4]>::as_slice)),
+        ])
+    }
+
+    /// The fields that have changed since a form was opened.
+    pub fn changed_since(&self, shown: Shown) -> impl Iterator<Item = &'static str> {
+        let parts = PARTS.into_iter().zip(self.shown().0).zip(shown.0);
+        parts.filter_map(|((name, now), then)| (now != then).then_some(name))
+    }
+
+    /// Applies the owner's edit, made in a form that showed `shown`; what is already so may be sent again. Narrowed scopes take effect
+    /// on existing tokens; removing a redirect URI revokes nothing that was issued (D89). Scopes beyond the ceiling are only asked for (D138).
+    pub fn edited(
+        self,
+        edit: ApplicationEdit,
+        shown: Option<Shown>,
+    ) -> Result<Change<Self, ApplicationEvent>, ChangedSince> {
+        let before = self.clone();
         let ApplicationEdit {
             description,
             redirect_uris,
             scopes,
         } = edit;
-        Change::of_existing(
-            Self {
-                description,
-                redirect_uris,
-                scopes,
-                ..self
-            },
-            Vec::new(),
-        )
+        let granted = self.ceiling();
+        let (allowed, requested) = match granted {
+            Some(granted) => (scopes.intersection(granted), scopes.difference(granted)),
+            None => (scopes, ScopeSet::default()),
+        };
+        let after = Self {
+            description,
+            redirect_uris,
+            scopes: allowed,
+            granted,
+            requested,
+            ..self
+        };
+        if after != before && shown.is_some_and(|shown| shown != before.shown()) {
+            return Err(ChangedSince);
+        }
+        let client_id = after.client_id;
+        let mut events = Vec::new();
+        if !requested.is_empty() && requested != before.requested {
+            events.push(ApplicationEvent::ScopesRequested { client_id });
+        }
+        if after.redirect_uris != before.redirect_uris {
+            events.push(ApplicationEvent::Changed { client_id });
+        }
+        Ok(Change::of_existing(after, events))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use chrono::DateTime;
-    use uuid::Uuid;
-
-    use super::*;
-
-    fn application() -> Application {
-        Application {
-            description: Some("Keeps stock in step".to_owned()),
-            redirect_uris: vec!["https://app.example/cb".to_owned()],
-            ..Application::built_in(Uuid::nil().into(), Uuid::nil().into(), DateTime::UNIX_EPOCH).after
-        }
-    }
-
-    #[test]
-    fn an_edit_keeps_the_rules_of_registration() {
-        let fine = RawEdit {
-            description: Some(String::new()),
-            redirect_uris: Vec::new(),
-            scopes: vec!["messaging".into()],
-        };
-        let edit = fine.check().unwrap();
-        assert_eq!(edit.description, None);
-        let after = application().edited(edit).after;
-        assert_eq!(after.description, None);
-        assert_eq!(after.redirect_uris, [""; 0]);
-        assert_eq!(after.scopes.to_string(), "messaging");
-        let expected = Application {
-            description: after.description.clone(),
-            redirect_uris: after.redirect_uris.clone(),
-            scopes: after.scopes,
-            ..application()
-        };
-        assert_eq!(after, expected);
-        let wrong = RawEdit {
-            description: Some("x".repeat(2001)),
-            redirect_uris: vec!["http://a.example".into()],
-            scopes: Vec::new(),
-        };
-        let wrong = wrong.check().unwrap_err();
-        let paths: Vec<_> = wrong.iter().map(|(path, _)| path).collect();
-        assert_eq!(paths, ["description", "redirect_uris[0]", "scopes"]);
-    }
-}
+mod tests;

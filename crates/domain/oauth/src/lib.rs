@@ -28,7 +28,7 @@ pub use consent::{
     ConnectedApplication, Consent, ConsentId, ConsentRefusal, ConsentTicket, Decision, Denial, Viewer,
     granted,
 };
-pub use edit::{ApplicationEdit, RawEdit};
+pub use edit::{ApplicationEdit, ChangedSince, RawEdit, Shown};
 pub use exchange::{Code, CodeExchange, GrantRefusal, NewPair, Presented, RefreshToken, Verdict};
 pub use family::{
     FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, NewClientToken, NewToken, ScopeRefused,
@@ -48,7 +48,7 @@ pub use secret::{
     BearerToken, BrowserSecret, ClientSecret, Credential, CredentialKind, FamilyId, FamilySecret,
     FamilySecretKind, OperatorToken, Secret, SecretHash, SecretKind, TokenKey, TokenKind,
 };
-pub use status::{ApplicationStatus, ImpossibleTransition, Transition};
+pub use status::{ApplicationStatus, ImpossibleTransition, Transition, TransitionRefusal};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{

@@ -1,5 +1,7 @@
 //! The status of an application and the operator's transitions.
 
+use crate::ScopeSet;
+
 /// The status of an application (contract: Application status).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApplicationStatus {
@@ -38,6 +40,16 @@ pub struct ImpossibleTransition {
     /// The current status.
     pub status: ApplicationStatus,
     pub transition: Transition,
+}
+
+/// Why an operator's transition is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TransitionRefusal {
+    #[error(transparent)]
+    Impossible(#[from] ImpossibleTransition),
+    /// The operator accepts another request than this one.
+    #[error("the application's request is another one: {}", if .0.is_empty() { "none".to_owned() } else { .0.to_string() })]
+    Request(ScopeSet),
 }
 
 impl ApplicationStatus {

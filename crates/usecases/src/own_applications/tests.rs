@@ -61,7 +61,7 @@ impl World {
             ..RawEdit::default()
         };
         let change = change.check().unwrap();
-        edit(&self.tx, &self.tx, by(), application().client_id, change).await
+        edit(&self.tx, &self.tx, by(), application().client_id, change, None).await
     }
 
     async fn delete(&self) -> Result<(), Failure<Refusal>> {

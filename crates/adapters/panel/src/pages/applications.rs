@@ -1,8 +1,9 @@
 //! `/panel/applications` and the page of each application.
 
 use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use askama::Template;
-use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit};
+use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit, Shown};
 use usecases::own_applications::{self, Refusal as Refused, is_own};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
@@ -38,6 +39,8 @@ struct DetailsPage {
     frame: Frame,
     issues: Issues,
     number: Uuid,
+    /// What the form shows, to find out what has changed when it is sent.
+    shown: Shown,
     description: String,
     redirect_uris: String,
     scopes: [ScopeGroup; 2],
@@ -48,12 +51,17 @@ struct DetailsPage {
 /// GET: one application.
 pub(crate) async fn details(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let application = own_application(&request).await?;
-    let raw = RawEdit {
+    let (raw, shown) = (present(&application), application.shown());
+    render(&request, application, raw, shown, Issues::none()).await
+}
+
+/// The form with the present values.
+fn present(application: &Application) -> RawEdit {
+    RawEdit {
         description: application.description.clone(),
         redirect_uris: application.redirect_uris.clone(),
-        scopes: scope_names(application.scopes),
-    };
-    render(&request, application, raw, Issues::none()).await
+        scopes: scope_names(application.wanted()),
+    }
 }
 
 /// POST: saves the editable fields.
@@ -64,19 +72,48 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refus
         redirect_uris: request.fields.lines("redirect_uris"),
         scopes: request.fields.scopes(),
     };
+    let shown = request.fields.get("shown").parse().ok();
     let edit = match raw.clone().check() {
         Ok(edit) => edit,
         Err(violations) => {
             let issues = Issues::of(&violations, request.texts());
-            return render(&request, application, raw, issues).await;
+            let shown = shown.unwrap_or_else(|| application.shown());
+            return render(&request, application, raw, shown, issues).await;
         }
     };
     let id = application.client_id;
-    let saved = request.change((request.acting(), id, edit), |tx, _, (by, id, edit)| {
-        Box::pin(own_applications::edit(tx, tx, *by, *id, edit.clone()))
+    let input = (request.acting(), id, edit, shown);
+    let saved = request.change(input, |tx, _, (by, id, edit, shown)| {
+        Box::pin(own_applications::edit(tx, tx, *by, *id, edit.clone(), *shown))
     });
-    saved.await?.map_err(|_| Refusal::NotFound)?;
-    done("saved", &format!("{LIST}/{id}"))
+    match (saved.await?, shown) {
+        (Ok(()), _) => done("saved", &format!("{LIST}/{id}")),
+        (Err(Refused::Changed(_)), Some(shown)) => render_changed(&request, raw, shown).await,
+        _ => Err(Refusal::NotFound),
+    }
+}
+
+/// The form anew, after a refusal because the application was changed since it was opened: the present values of what was changed, and
+/// what the seller entered elsewhere.
+async fn render_changed(
+    request: &SignedInRequest,
+    mut entered: RawEdit,
+    shown: Shown,
+) -> Result<HttpResponse, Refusal> {
+    let application = own_application(request).await?;
+    let present = present(&application);
+    let mut issues = Issues::none();
+    for field in application.changed_since(shown) {
+        match field {
+            "description" => entered.description.clone_from(&present.description),
+            "redirect_uris" => entered.redirect_uris.clone_from(&present.redirect_uris),
+            _ => entered.scopes.clone_from(&present.scopes),
+        }
+        issues.add_labelled(field, request.texts().application.changed_since, request.texts());
+    }
+    issues.status = StatusCode::CONFLICT;
+    let shown = application.shown();
+    render(request, application, entered, shown, issues).await
 }
 
 /// POST: replaces the secret, and redirects to the page that shows the new one.
@@ -132,12 +169,14 @@ async fn render(
     request: &SignedInRequest,
     application: Application,
     raw: RawEdit,
+    shown: Shown,
     issues: Issues,
 ) -> Result<HttpResponse, Refusal> {
     let template = DetailsPage {
         frame: request.frame(application.name.clone()),
         issues,
         number: request.panel.randomness.uuid(),
+        shown,
         description: raw.description.unwrap_or_default(),
         redirect_uris: raw.redirect_uris.join("\n"),
         scopes: scope_options(&raw.scopes),

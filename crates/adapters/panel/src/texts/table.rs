@@ -162,8 +162,14 @@ texts! {
             "Aplikacja publiczna nie ma sekretu: potwierdza się samym PKCE.";
         settings => "Settings", "Ustawienia";
         narrowing =>
-            "Permissions that you take away are gone from existing tokens at once.",
-            "Odebrane uprawnienia znikają od razu także z wydanych tokenów.";
+            "Permissions that you take away are gone from existing tokens at once. Those beyond what the marketplace has granted to the \
+                          application count once it accepts them.",
+            "Odebrane uprawnienia znikają od razu także z wydanych tokenów. Te, których serwis nie przyznał aplikacji, zaczną \
+                          działać, gdy je zaakceptuje.";
+        requested => "Asked for, not granted yet", "Wnioskowane, jeszcze nieprzyznane";
+        changed_since =>
+            "This was changed after you opened the page, and nothing was saved. The form shows the present value: change it again if needed.",
+            "To zmieniono po otwarciu strony i niczego nie zapisano. Formularz pokazuje obecną wartość: w razie potrzeby zmień ją ponownie.";
         save => "Save", "Zapisz";
         delete_title => "Delete the application", "Usunięcie aplikacji";
         delete_text =>

@@ -26,7 +26,7 @@ use crate::{
 macro_rules! application_columns {
     () => {
         "a.client_id, a.owner_id, a.name, a.description, a.documentation_url, a.purpose, a.client_type, a.redirect_uris, \
-         a.scopes, a.status, a.rate_limit, a.built_in, a.secret_hash, a.created_at"
+         a.scopes, a.granted_scopes, a.requested_scopes, a.status, a.rate_limit, a.built_in, a.secret_hash, a.created_at"
     };
 }
 
@@ -41,6 +41,8 @@ row! {
         client_type: String,
         redirect_uris: Vec<String>,
         scopes: i32,
+        granted_scopes: Option<i32>,
+        requested_scopes: i32,
         status: String,
         rate_limit: Option<i32>,
         built_in: bool,
@@ -55,6 +57,7 @@ impl TryFrom<ApplicationRow> for Application {
     fn try_from(row: ApplicationRow) -> Result<Self, StoreError> {
         let client_id = ClientId::from(row.client_id);
         let corrupt = |reason: String| StoreError::corrupt("applications", client_id, reason);
+        let scopes = |bits| ScopeSet::from_bits(bits).map_err(|unknown| corrupt(unknown.to_string()));
         let word = |column: &str, word: &str| corrupt(format!("{column} {word:?}"));
         let rate_limit = row
             .rate_limit
@@ -73,7 +76,9 @@ impl TryFrom<ApplicationRow> for Application {
             client_type: ClientType::parse(&row.client_type)
                 .ok_or_else(|| word("client_type", &row.client_type))?,
             redirect_uris: row.redirect_uris,
-            scopes: ScopeSet::from_bits(row.scopes).map_err(|unknown| corrupt(unknown.to_string()))?,
+            scopes: scopes(row.scopes)?,
+            granted: row.granted_scopes.map(scopes).transpose()?,
+            requested: scopes(row.requested_scopes)?,
             status: ApplicationStatus::parse(&row.status).ok_or_else(|| word("status", &row.status))?,
             rate_limit: rate_limit.transpose()?,
             built_in: row.built_in,
@@ -239,21 +244,22 @@ impl ApplicationStore for Tx {
         let rate_limit = rate_limit.map_err(StoreError::unexpected)?;
         let (purpose, client_type) = (after.purpose.as_str(), after.client_type.as_str());
         let (scopes, status) = (after.scopes.bits(), after.status.as_str());
+        let (granted, requested) = (after.granted.map(ScopeSet::bits), after.requested.bits());
         let secret = after.secret.as_ref().map(|hash| hash.bytes().as_slice());
         let saved = match precondition {
             Precondition::MustNotExist => {
                 self.execute(sql!((): "insert into applications (client_id, owner_id, name, description, documentation_url, \
-                    purpose, client_type, redirect_uris, scopes, status, rate_limit, built_in, secret_hash, created_at, \
-                    updated_at) values (", client, ", ", after.owner.uuid(), ", ", after.name, ", ", after.description, ", ",
+                    purpose, client_type, redirect_uris, scopes, granted_scopes, requested_scopes, status, rate_limit, built_in, \
+                    secret_hash, created_at, updated_at) values (", client, ", ", after.owner.uuid(), ", ", after.name, ", ", after.description, ", ",
                     after.documentation_url, ", ", purpose, ", ", client_type, ", ", after.redirect_uris, ", ", scopes, ", ",
-                    status, ", ", rate_limit, ", ", after.built_in, ", ", secret, ", ", after.created_at, ", api_now())"))
+                    granted, ", ", requested, ", ", status, ", ", rate_limit, ", ", after.built_in, ", ", secret, ", ", after.created_at, ", api_now())"))
                     .await?
             }
             Precondition::Unchanged => {
                 self.execute(sql!((): "update applications set owner_id = ", after.owner.uuid(), ", name = ", after.name,
                     ", description = ", after.description, ", documentation_url = ", after.documentation_url,
                     ", purpose = ", purpose, ", client_type = ", client_type, ", redirect_uris = ", after.redirect_uris,
-                    ", scopes = ", scopes, ", status = ", status, ", rate_limit = ", rate_limit, ", built_in = ",
+                    ", scopes = ", scopes, ", granted_scopes = ", granted, ", requested_scopes = ", requested, ", status = ", status, ", rate_limit = ", rate_limit, ", built_in = ",
                     after.built_in, ", secret_hash = ", secret, ", created_at = ", after.created_at,
                     ", updated_at = api_now() where deleted_at is null and client_id = ", client, ""))
                     .await?

@@ -393,6 +393,8 @@ pub(crate) fn application(owner: SellerId) -> Application {
         client_type: ClientType::Confidential,
         redirect_uris: vec![REDIRECT.to_owned()],
         scopes: Scope::IN_USE.into_iter().collect(),
+        granted: None,
+        requested: ScopeSet::default(),
         status: ApplicationStatus::Active,
         rate_limit: None,
         built_in: false,

@@ -30,6 +30,8 @@ fn application() -> Application {
             "https://app.example/cb?x=1".to_owned(),
         ],
         scopes: [Scope::OffersRead, Scope::OrdersRead].into_iter().collect(),
+        granted: None,
+        requested: ScopeSet::default(),
         status: ApplicationStatus::Pending,
         rate_limit: None,
         built_in: false,

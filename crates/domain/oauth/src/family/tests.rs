@@ -51,7 +51,11 @@ fn purposes_decide_the_first_status() {
 fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
     use InvalidClient::{Credentials, SecretMissing, Suspended};
     let (confidential, secret) = application("confidential", &["offers:read"]);
-    let suspended = confidential.clone().moved(Transition::Suspend).unwrap().after;
+    let suspended = confidential
+        .clone()
+        .moved(Transition::Suspend, None)
+        .unwrap()
+        .after;
     let (public, _) = application("public", &["offers:read"]);
     assert_eq!(public.client_type, ClientType::Public);
     let new = ClientSecret::from_random(&[1; 32]);
