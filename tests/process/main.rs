@@ -19,6 +19,7 @@ mod deliveries;
 mod disk_full;
 mod exit_codes;
 mod failover;
+mod greedy_clients;
 mod hostile_receivers;
 mod import_command;
 mod import_memory;

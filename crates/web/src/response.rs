@@ -1,12 +1,12 @@
 //! Responses: JSON bytes, the common headers, the rate-limit headers.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
@@ -87,6 +87,65 @@ impl<P> MessageBody for WithPayload<P> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
         Pin::new(&mut self.body).poll_next(cx)
+    }
+}
+
+/// Bodies of more bytes leave in slices.
+const LARGE: u64 = 64 * 1024;
+const SLICE: usize = 32 * 1024;
+
+/// Bounds what of this response waits in the connection's write buffer while the client does not read.
+///
+/// actix-http copies each piece of a body into that buffer, and checks for room only before a piece. So a large body yields slices. An empty
+/// body yields nothing, but only when it is asked: otherwise redirects, pipelined by a client that does not read, would fill memory.
+pub(crate) fn in_slices(response: HttpResponse) -> HttpResponse {
+    let size = response.body().size();
+    if matches!(size, BodySize::Sized(1..=LARGE)) {
+        return response;
+    }
+    let mut response = response.map_body(|_, body| {
+        let unsent = Bytes::new();
+        BoxBody::new(Slices { body, unsent })
+    });
+    if size.is_eof() {
+        response.head_mut().no_chunking(true);
+        if !matches!(
+            response.status(),
+            StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
+        ) {
+            let zero = HeaderValue::from_static("0");
+            response.headers_mut().insert(CONTENT_LENGTH, zero);
+        }
+    }
+    response
+}
+
+/// A response body in slices that share its bytes.
+struct Slices {
+    body: BoxBody,
+    unsent: Bytes,
+}
+
+impl MessageBody for Slices {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        match self.body.size() {
+            // A body known to be empty is not asked.
+            size if size.is_eof() => BodySize::Stream,
+            size => size,
+        }
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        if self.unsent.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_next(cx)) {
+                Some(Ok(bytes)) => self.unsent = bytes,
+                ended => return Poll::Ready(ended),
+            }
+        }
+        let length = self.unsent.len().min(SLICE);
+        Poll::Ready(Some(Ok(self.unsent.split_to(length))))
     }
 }
 

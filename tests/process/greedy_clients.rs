@@ -1,0 +1,167 @@
+//! A client that takes what it can takes little from others.
+
+use std::time::{Duration, Instant};
+
+use blackbox::{Wire, World, request, resident_kib};
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpSocket, TcpStream},
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{me, world, world_with};
+
+/// How a client asks as much as it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// For what needs no wait, each time after the answer.
+    Singly,
+    /// For the same, without reading between.
+    Pipelined,
+    /// For searches in the documentation.
+    Searches,
+}
+
+impl Asks {
+    async fn endlessly(self, base: String) {
+        let address = base.strip_prefix("http://").unwrap();
+        let (mut answers, mut requests) = TcpStream::connect(address).await.unwrap().into_split();
+        let words = "order+offer+page+key+token+stock+event+price+".repeat(4);
+        let asked = match self {
+            // Refused for its missing `User-Agent`.
+            Self::Singly | Self::Pipelined => request("GET", "/v1/me", &[]),
+            Self::Searches => request("GET", &format!("/docs/search?q={words}"), &[]),
+        };
+        let mut read = vec![0; 1 << 16];
+        if self == Self::Singly {
+            loop {
+                requests.write_all(asked.as_bytes()).await.unwrap();
+                // The answer is one segment.
+                assert!(answers.read(&mut read).await.unwrap() > 0);
+            }
+        }
+        let many = asked.repeat(100);
+        let asking = async { while requests.write_all(many.as_bytes()).await.is_ok() {} };
+        let reading = async { while answers.read(&mut read).await.is_ok_and(|length| length > 0) {} };
+        tokio::join!(asking, reading);
+    }
+
+    /// How long each answer takes to another client, beside four such connections.
+    async fn beside(self, world: &World, token: &str, time: Duration) -> Vec<Duration> {
+        let mut greedy = JoinSet::new();
+        for _ in 0..4 {
+            greedy.spawn(self.endlessly(world.server.base_url.clone()));
+        }
+        let mut wire = Wire::connect(&world.server.base_url).await;
+        let (began, mut took) = (Instant::now(), Vec::new());
+        while began.elapsed() < time {
+            let sent = Instant::now();
+            wire.send(me(token)).await;
+            wire.answer().await.expect("an answer").expect(200);
+            took.push(sent.elapsed());
+        }
+        greedy.shutdown().await;
+        took
+    }
+}
+
+/// The time within which nine of ten answers came. A busy machine delays a few; a client that gets no turn waits for nearly all.
+fn usual(mut took: Vec<Duration>) -> Duration {
+    took.sort();
+    took[took.len() * 9 / 10]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pipelined_requests_and_searches_take_no_more_from_others_than_single_requests() {
+    let world = world_with(&[("SERVER__THREADS", "1")]).await;
+    let (_, token) = world.reader().await;
+    let own = world.read(&token, "/v1/me").await;
+    let client = own["app"]["client_id"].as_str().unwrap();
+    world
+        .adjust(client, &json!({"rate_limit": 100_000}))
+        .await
+        .expect(200);
+    world.visit("/docs/search?q=order").await.expect(200);
+    let kinds = [Asks::Singly, Asks::Pipelined, Asks::Searches];
+    let mut took = [const { Vec::new() }; 3];
+    // In turn, so that what else the machine does slows them alike.
+    for _ in 0..4 {
+        for (kind, took) in kinds.iter().zip(&mut took) {
+            took.extend(kind.beside(&world, &token, Duration::from_millis(400)).await);
+        }
+    }
+    let [single, pipelined, searches] = took.map(usual);
+    // It varies between one and two and a half, since single requests leave pauses. Without turns it is a thousand.
+    for (took, kind) in [(pipelined, Asks::Pipelined), (searches, Asks::Searches)] {
+        assert!(
+            took < 5 * single,
+            "{took:?} beside {kind:?}, {single:?} beside {:?}",
+            Asks::Singly
+        );
+    }
+}
+
+/// Connects with a small receive buffer, and asks.
+async fn asking(base: &str, bytes: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let address = base.strip_prefix("http://").unwrap().parse().unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    stream.write_all(bytes.as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn clients_that_do_not_read_large_answers_take_little_memory() {
+    let world = world().await;
+    let page = world.visit("/docs/reference").await.expect(200);
+    let page = String::from_utf8(page.bytes).unwrap();
+    let (_, script) = page.split_once("/docs/assets/scalar").unwrap();
+    let script = format!("/docs/assets/scalar{}", script.split('"').next().unwrap());
+    assert!(world.visit(&script).await.expect(200).bytes.len() > 3_000_000);
+    let ask = |path: &str, headers: &[(&str, &str)]| request("GET", path, headers);
+    let requests = [
+        ask(&script, &[]),
+        // Its body is never sent.
+        ask(&script, &[("content-length", "1")]),
+        ask(&script, &[]).repeat(3),
+        ask("/openapi.json", &[]).repeat(10),
+    ];
+    let before = resident_kib(world.server.id(), "VmRSS");
+    let mut streams = Vec::new();
+    for request in requests.iter().cycle().take(400) {
+        let mut stream = asking(&world.server.base_url, request).await;
+        // The beginning of the answer shows that the server has buffered what it does before the client reads.
+        let read = if streams.len() % 2 == 0 { 1 } else { 20 };
+        for _ in 0..read {
+            assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);
+        }
+        streams.push(stream);
+    }
+    let grown = resident_kib(world.server.id(), "VmRSS").saturating_sub(before);
+    assert!(grown < 50_000, "{} connections took {grown} KiB", streams.len());
+}
+
+#[tokio::test]
+async fn pipelined_answers_without_bodies_that_are_not_read_take_little_memory() {
+    let world = world().await;
+    let before = resident_kib(world.server.id(), "VmRSS");
+    // Redirects, and pages that the client has.
+    for (path, headers) in [("/", &[][..]), ("/docs", &[("if-none-match", "*")])] {
+        let many = request("GET", path, headers).repeat(10_000);
+        let mut stream = asking(&world.server.base_url, "").await;
+        for _ in 0..20 {
+            if timeout(Duration::from_secs(1), stream.write_all(many.as_bytes()))
+                .await
+                .is_err()
+            {
+                // The server takes no more.
+                break;
+            }
+        }
+        let grown = resident_kib(world.server.id(), "VmRSS").saturating_sub(before);
+        assert!(grown < 40_000, "{path}: {grown} KiB");
+    }
+}
