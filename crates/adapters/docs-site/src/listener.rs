@@ -5,13 +5,15 @@ use std::sync::{Arc, OnceLock};
 use actix_web::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, CROSS_ORIGIN_OPENER_POLICY,
     CROSS_ORIGIN_RESOURCE_POLICY, ETAG, EntityTag, Header as _, HeaderMap, HeaderValue, IF_NONE_MATCH,
-    IfNoneMatch, LOCATION, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+    IfNoneMatch, LOCATION, REFERRER_POLICY, RETRY_AFTER, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{ServiceConfig, scope};
 use actix_web::{HttpRequest, HttpResponse};
-use web::error::log_failure;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::task::spawn_blocking;
+use web::error::{Cause, log_failure};
 use web::form::Form;
 use web::front::Front;
 use web::openapi::ServedDocument;
@@ -27,6 +29,9 @@ const FIVE_MINUTES: &str = "public, max-age=300";
 /// The address of an asset has a hash of its content.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
+/// Searches that run or wait at a time. Each takes up to a few milliseconds.
+const MOST_SEARCHES: usize = 16;
+
 /// Pages load files of their own origin only. Scripts create markup only through the policy `highlight` of `assets/docs.js`.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                            form-action 'self'; frame-ancestors 'none'; base-uri 'none'; \
@@ -40,10 +45,13 @@ const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src
 #[derive(Clone)]
 pub struct Docs {
     /// `None` if it cannot be rendered: a second try would fail in the same way.
-    site: Arc<OnceLock<Option<Site>>>,
+    site: Arc<OnceLock<Option<Arc<Site>>>>,
     service: Arc<ServiceSettings>,
     readers: Audience,
     openapi: ServedDocument,
+    /// One search runs at a time, whatever the number of server threads.
+    turn: Arc<Mutex<()>>,
+    places: Arc<Semaphore>,
 }
 
 impl Docs {
@@ -53,17 +61,29 @@ impl Docs {
             service,
             readers,
             openapi,
+            turn: Arc::default(),
+            places: Arc::new(Semaphore::new(MOST_SEARCHES)),
         }
     }
 
-    /// The first call takes some 20 ms, for which other requests of its thread wait.
-    fn site(&self, trace_id: &TraceId) -> Option<&Site> {
-        let render = || {
-            let site = Site::new(&self.service, self.readers, &(self.openapi)());
-            site.map_err(|error| log_failure(trace_id, HOME, &error.into()))
-                .ok()
-        };
-        self.site.get_or_init(render).as_ref()
+    /// The first call takes some 20 ms, outside the server thread.
+    async fn site(&self, trace_id: &TraceId) -> Option<Arc<Site>> {
+        if self.site.get().is_none() {
+            let (docs, trace_id) = (self.clone(), *trace_id);
+            let rendering = spawn_blocking(move || {
+                docs.site.get_or_init(|| docs.render(&trace_id));
+            });
+            // After a panic, which is logged, there is no site.
+            let _ = rendering.await;
+        }
+        self.site.get()?.clone()
+    }
+
+    fn render(&self, trace_id: &TraceId) -> Option<Arc<Site>> {
+        let site = Site::new(&self.service, self.readers, &(self.openapi)());
+        site.map_err(|error| log_failure(trace_id, HOME, &error.into()))
+            .ok()
+            .map(Arc::new)
     }
 }
 
@@ -76,7 +96,7 @@ pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
             let front = Front::public("docs", docs.service.trusted_proxies.clone());
             front.route(move |request| {
                 let docs = docs.clone();
-                async move { docs.answer(request) }
+                async move { docs.answer(request).await }
             })
         };
         config.route("/", pages());
@@ -88,24 +108,58 @@ pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
 type Routed = (HttpResponse, &'static str);
 
 impl Docs {
-    fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> Answer {
         let is_too_large = head::check(request.http.head()).is_err();
-        let (mut response, route) = match self.site(&request.trace_id) {
+        let (mut response, route) = match self.site(&request.trace_id).await {
             None => (failure(&request.trace_id), "-"),
             Some(site) if is_too_large => page(StatusCode::BAD_REQUEST, site.too_large.clone(), "-"),
-            Some(site) => respond(site, &request.http),
+            Some(site) if is_read(&request.http) && request.path() == SEARCH_PAGE => {
+                self.search(site, &request).await
+            }
+            Some(site) => respond(&site, &request.http),
         };
         let headers = response.headers_mut();
         headers.insert(X_TRACE_ID, request.trace_id.to_header_value());
         secure(headers, request.path(), self.service.is_https());
         request.end(response, route, is_too_large)
     }
+
+    /// The page of search results. The search runs outside the server threads, after those that came before it.
+    async fn search(&self, site: Arc<Site>, request: &Request) -> Routed {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            let mut answer = page(StatusCode::SERVICE_UNAVAILABLE, site.busy.clone(), SEARCH_PAGE);
+            let headers = answer.0.headers_mut();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            return answer;
+        };
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let query = Form::parse(request.query().as_bytes()).unwrap_or_default();
+        let query = query.get("q").unwrap_or_default().to_owned();
+        let searching = spawn_blocking(move || {
+            // Held to the end of the search, which a client that disconnects does not end.
+            let _held = (place, turn);
+            site.search(&query)
+        });
+        let html = searching.await.map_err(Cause::from);
+        match html.and_then(|html| html.map_err(Cause::from)) {
+            Ok(html) => page(StatusCode::OK, html, SEARCH_PAGE),
+            Err(cause) => {
+                log_failure(&request.trace_id, SEARCH_PAGE, &cause);
+                (failure(&request.trace_id), SEARCH_PAGE)
+            }
+        }
+    }
 }
 
+fn is_read(request: &HttpRequest) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
+}
+
+/// The response to any request but a search.
 fn respond(site: &Site, request: &HttpRequest) -> Routed {
     let path = request.uri().path();
     let document = site.documents.get(path);
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+    if !is_read(request) {
         let mut answer = page(StatusCode::NOT_FOUND, site.missing.clone(), "-");
         if document.is_some() || path == SEARCH_PAGE {
             let headers = answer.0.headers_mut();
@@ -124,10 +178,6 @@ fn respond(site: &Site, request: &HttpRequest) -> Routed {
         response.insert_header((LOCATION, location.as_str()));
         let response = response.insert_header((CACHE_CONTROL, FIVE_MINUTES)).finish();
         (response, "/docs/{page}")
-    } else if path == SEARCH_PAGE {
-        let query = Form::parse(request.query_string().as_bytes()).unwrap_or_default();
-        let html = site.search(query.get("q").unwrap_or_default());
-        page(StatusCode::OK, html.unwrap_or_default(), SEARCH_PAGE)
     } else {
         page(StatusCode::NOT_FOUND, site.missing.clone(), "-")
     }

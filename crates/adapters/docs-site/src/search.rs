@@ -1,14 +1,20 @@
 //! The search: BM25 over every passage of the site. It runs on the server, so it needs no script.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::OnceLock;
 
-use bm25::{DefaultTokenizer, Document, Language, SearchEngine, SearchEngineBuilder, Tokenizer as _};
+use bm25::{
+    DefaultTokenizer, Embedder, EmbedderBuilder, Embedding, Language, ScoredDocument, Scorer,
+    TokenEmbedder as _, TokenEmbedding, Tokenizer as _,
+};
 
 use crate::sources::ASIDE;
 
 /// The longest query, in characters; the rest is ignored.
 pub(crate) const LONGEST_QUERY: usize = 200;
+/// The number of distinct words that are searched for; the rest is ignored.
+const MOST_WORDS: usize = 8;
 const MOST_FOUND: usize = 30;
 const ASIDE_WEIGHT: f32 = 0.4;
 /// The number of words in an excerpt, and how many of them precede the first match.
@@ -29,7 +35,13 @@ pub(crate) struct Passage {
 pub(crate) struct Index {
     passages: Vec<Passage>,
     /// Built at the first search, because it would take most of the start-up time.
-    engine: OnceLock<SearchEngine<usize>>,
+    engine: OnceLock<Engine>,
+}
+
+struct Engine {
+    tokenizer: DefaultTokenizer,
+    /// Knows the passages by their position.
+    scorer: Scorer<usize>,
 }
 
 /// The passages that match a query, best first.
@@ -53,40 +65,47 @@ impl Index {
         }
     }
 
-    fn build(&self) -> SearchEngine<usize> {
-        let documents = self.passages.iter().enumerate().map(|(id, passage)| {
+    fn build(&self) -> Engine {
+        let texts = self.passages.iter().map(|passage| {
             let name = with_parts(&format!("{} {}", passage.title, passage.heading));
             let text = parts(&passage.text);
             // A word of a title or a heading counts three times.
-            Document::new(id, format!("{name} {name} {name} {text}"))
+            format!("{name} {name} {name} {text}")
         });
-        SearchEngineBuilder::with_documents(Language::English, documents).build()
+        let texts: Vec<_> = texts.collect();
+        let corpus: Vec<_> = texts.iter().map(String::as_str).collect();
+        let embedder: Embedder = EmbedderBuilder::with_fit_to_corpus(Language::English, &corpus).build();
+        let mut scorer = Scorer::new();
+        for (id, text) in corpus.into_iter().enumerate() {
+            scorer.upsert(&id, embedder.embed(text));
+        }
+        Engine {
+            tokenizer: DefaultTokenizer::new(Language::English),
+            scorer,
+        }
     }
 
     /// The passages with all words of the query, or, if there are none, with any of them.
     pub(crate) fn search(&self, query: &str) -> SearchResults<'_> {
         let engine = self.engine.get_or_init(|| self.build());
-        let all = with_all_words(engine, query);
-        let has_all_words = !all.is_empty();
-        let query = with_parts(query);
-        let mut matches = engine.search(&query, None);
-        matches.retain(|found| !has_all_words || all.contains(&found.document.id));
-        let matches = matches.into_iter().filter_map(|found| {
-            let id = found.document.id;
+        let (scores, has_all_words) = engine.scores(query);
+        let matches = scores.into_iter().filter_map(|(id, score)| {
             let passage = self.passages.get(id)?;
             let weight = if ASIDE.contains(&passage.section) {
                 ASIDE_WEIGHT
             } else {
                 1.0
             };
-            Some((found.score * weight, id, passage))
+            Some((score * weight, id, passage))
         });
         let mut matches: Vec<_> = matches.collect();
         matches.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
         matches.truncate(MOST_FOUND);
+        let query = with_parts(query).to_lowercase();
+        let words = distinct(query.split_whitespace());
         let found = matches.into_iter().map(|(_, _, passage)| SearchResult {
             passage,
-            excerpt: excerpt(&passage.text, &query),
+            excerpt: excerpt(&passage.text, &words),
         });
         SearchResults {
             found: found.collect(),
@@ -95,20 +114,37 @@ impl Index {
     }
 }
 
-/// The ids of the passages that have every word of the query but those without a meaning of their own, such as "how".
-fn with_all_words(engine: &SearchEngine<usize>, query: &str) -> HashSet<usize> {
-    let tokenizer = DefaultTokenizer::new(Language::English);
-    let query = parts(query);
-    let words = query.split_whitespace();
-    let words = words.filter(|word| !tokenizer.tokenize(word).is_empty());
-    let having = |word: &str| {
-        let found = engine.search(word, None).into_iter();
-        found.map(|found| found.document.id).collect::<HashSet<_>>()
-    };
-    words
-        .map(having)
-        .reduce(|one, other| &one & &other)
-        .unwrap_or_default()
+impl Engine {
+    /// The score of each passage that has all words of the query but those without a meaning of their own, such as "how"; or of each that has
+    /// any, and false.
+    fn scores(&self, query: &str) -> (HashMap<usize, f32>, bool) {
+        let required = self.tokenizer.tokenize(&parts(query));
+        let whole = self.tokenizer.tokenize(query);
+        let words = distinct(required.iter().chain(&whole));
+        let is_required = |word: &&String| required.contains(word);
+        let wanted = words.iter().copied().filter(is_required).count();
+        // The score, and the number of required words.
+        let mut found = HashMap::<_, (f32, usize)>::new();
+        for word in words {
+            let index = u32::embed(word);
+            let query = Embedding(vec![TokenEmbedding { index, value: 1.0 }]);
+            for ScoredDocument { id, score } in self.scorer.matches(&query) {
+                let (sum, had) = found.entry(id).or_default();
+                *sum += score;
+                *had += usize::from(is_required(&word));
+            }
+        }
+        let has_all_words = found.values().any(|(_, had)| *had == wanted);
+        found.retain(|_, (_, had)| !has_all_words || *had == wanted);
+        let scores = found.into_iter().map(|(id, (score, _))| (id, score));
+        (scores.collect(), has_all_words)
+    }
+}
+
+/// The first distinct words.
+fn distinct<T: Copy + Eq + Hash>(words: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
+    words.filter(|word| seen.insert(*word)).take(MOST_WORDS).collect()
 }
 
 /// Names such as `order_unpaid` and `order.paid` can be found as a whole and by their parts.
@@ -120,13 +156,12 @@ fn parts(text: &str) -> String {
     text.replace(['_', '.', '/', '-'], " ")
 }
 
-/// An excerpt of the text around the first word of the query.
-fn excerpt(text: &str, query: &str) -> String {
-    let query = query.to_lowercase();
+/// An excerpt of the text around the first of these words of a query.
+fn excerpt(text: &str, query: &[&str]) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let is_match = |word: &&str| {
         let word = word.to_lowercase();
-        query.split_whitespace().any(|term| word.contains(term))
+        query.iter().any(|term| word.contains(term))
     };
     let start = words
         .iter()

@@ -56,6 +56,8 @@ pub(crate) struct Site {
     pub(crate) missing: String,
     /// The page for a request whose head is too large.
     pub(crate) too_large: String,
+    /// The page for a search while too many wait.
+    pub(crate) busy: String,
     navigation: Navigation,
     index: Index,
 }
@@ -185,6 +187,10 @@ impl Site {
         Ok(Self {
             missing: failure("Page not found", "There is no such page. Try the search.")?,
             too_large: failure("Too large a request", "The address or the headers are too large.")?,
+            busy: failure(
+                "Search is busy",
+                "Too many searches are waiting. Try again in a second.",
+            )?,
             documents,
             moved: moved(&pages, &operations),
             navigation,

@@ -11,6 +11,7 @@ use actix_web::App;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use atom_syndication::Feed;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use web::{ServiceSettings, TrustedProxies};
 
 use crate::markdown::{self, Rendered};
@@ -229,6 +230,53 @@ fn a_search_finds_passages_with_all_words_and_otherwise_says_that_they_are_the_n
     assert!(both.len() < one.len());
     let (is_nearest, some) = addresses("cursor xyzzy");
     assert!(is_nearest && !some.is_empty());
+}
+
+#[test]
+fn a_search_is_for_eight_distinct_words() {
+    let site = site();
+    let results = |query: &str| {
+        let html = site.search(query).unwrap();
+        html.split("role=\"status\"").nth(1).map(|rest| {
+            let (_, found) = rest.split_once('>').unwrap();
+            found.replace(query, "the query")
+        })
+    };
+    let eight = "cursor page order event key offer stock token";
+    assert_eq!(results(&format!("{eight} xyzzy carrier")), results(eight));
+    assert_ne!(
+        results("cursor page order event key offer stock xyzzy"),
+        results(eight)
+    );
+    assert_eq!(
+        results(&format!("cursor {}", "page ".repeat(30).trim())),
+        results("cursor page")
+    );
+}
+
+#[actix_web::test]
+async fn more_searches_than_may_wait_are_told_to_come_later() {
+    let openapi = Arc::new(|| Bytes::from_static(OPENAPI.as_bytes()));
+    let docs = Docs::new(Arc::new(service()), Audience::Integrators, openapi);
+    let app = init_service(App::new().configure(configure(docs))).await;
+    let search = || TestRequest::get().uri("/docs/search?q=order").to_request();
+    assert_eq!(call_service(&app, search()).await.status(), 200);
+    let answers = join_all((0..40).map(|_| call_service(&app, search()))).await;
+    let (mut found, mut busy) = (0, 0);
+    for answer in answers {
+        if answer.status() == 200 {
+            found += 1;
+            continue;
+        }
+        busy += 1;
+        assert_eq!(answer.status(), 503);
+        assert_eq!(answer.headers().get("retry-after").unwrap(), "1");
+        let html = String::from_utf8(read_body(answer).await.to_vec()).unwrap();
+        assert!(html.contains("<h1>Search is busy</h1>"), "{html}");
+    }
+    // While the later ones ask, the first may end.
+    assert!(found >= 16 && busy > 0, "{found} found, {busy} busy");
+    assert_eq!(call_service(&app, search()).await.status(), 200);
 }
 
 fn rendered(text: &str) -> Rendered {
