@@ -44,6 +44,7 @@ mod rolling;
 mod sandbox;
 mod sandbox_full;
 mod slow_clients;
+mod slow_lists;
 mod slow_network;
 mod smuggling;
 mod starts;

@@ -39,7 +39,7 @@ pub(crate) const FIELDS: Parameter = Parameter::new("fields", string);
 pub(crate) fn schema(name: &str, item: Node) -> Node {
     let next = string()
         .or_null()
-        .describe("What to send as `after` to read on; `null` at the end of the list.");
+        .describe("What to send as `after` to read on; `null` at the end of the list, and only there.");
     object(&[("items", array(item)), ("next", next)]).named(name)
 }
 

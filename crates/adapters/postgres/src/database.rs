@@ -21,6 +21,7 @@ use usecases::{Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
 use crate::{
+    ANSWER_TIMEOUT,
     accounts::{Sellers, StoredOperatorTokens, audit::Audit, panel::Panel, usage::Usage},
     backlog::{self, Queues, Workers},
     connection::{
@@ -50,6 +51,7 @@ use crate::{
     schema_state::{self, SchemaState},
     sealed::SealedValues,
     sealing::Sealing,
+    slow_reads::{self, SlowReads},
     sql::sql,
     unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows},
     webhooks::{AllDeliveries, StoredQueues, StoredSubscriptions},
@@ -94,6 +96,7 @@ pub struct Database {
     connector: Arc<Connector>,
     pooler: Arc<Pooler>,
     pool: Pool<AsyncPgConnection>,
+    slow: Arc<SlowReads>,
     statement_timeout: Duration,
     default_rate_limit: NonZeroU32,
     context: WriteContext,
@@ -118,39 +121,47 @@ impl Database {
         } = settings;
         let hosts = url::parse(&url)?;
         let connector = Arc::new(Connector::new(hosts, connect_timeout));
-        let opener = Arc::clone(&connector);
-        let mut manager = ManagerConfig::<AsyncPgConnection>::default();
-        // The other methods query the server at each checkout. This one only checks locally whether the connection is
-        // closed or in a transaction.
-        manager.recycling_method = RecyclingMethod::Fast;
-        manager.custom_setup = Box::new(move |_| {
-            let opener = Arc::clone(&opener);
-            async move { opener.open_for_pool().await }.boxed()
-        });
-        let manager = AsyncDieselConnectionManager::new_with_config(String::new(), manager);
-        let pool = Pool::builder(manager)
-            .max_size(pool_size.max(1))
-            .wait_timeout(Some(acquire_timeout))
-            .create_timeout(Some(connect_timeout))
-            .recycle_timeout(Some(connect_timeout))
-            .runtime(deadpool::Runtime::Tokio1)
-            .build();
+        let pool = |size| {
+            let opener = Arc::clone(&connector);
+            let mut manager = ManagerConfig::<AsyncPgConnection>::default();
+            // The other methods query the server at each checkout. This one only checks locally whether the connection is
+            // closed or in a transaction.
+            manager.recycling_method = RecyclingMethod::Fast;
+            manager.custom_setup = Box::new(move |_| {
+                let opener = Arc::clone(&opener);
+                async move { opener.open_for_pool().await }.boxed()
+            });
+            let manager = AsyncDieselConnectionManager::new_with_config(String::new(), manager);
+            let pool = Pool::builder(manager)
+                .max_size(size)
+                .wait_timeout(Some(acquire_timeout))
+                .create_timeout(Some(connect_timeout))
+                .recycle_timeout(Some(connect_timeout))
+                .runtime(deadpool::Runtime::Tokio1)
+                .build();
+            // Building the pool fails only if it has timeouts but no runtime.
+            pool.map_err(|_| DatabaseUrlError::Malformed)
+        };
+        let (pool, slow_pool) = (pool(pool_size.max(1))?, pool(slow_reads::CONNECTIONS)?);
+        let context = WriteContext {
+            layout: settings.layout,
+            sealing: Sealing::default(),
+            schedule: PollSchedule {
+                interval: POLL_INTERVAL,
+            },
+            queued: Arc::default(),
+            os_user: None,
+        };
+        let statement_timeout = settings.statement_timeout;
+        let slow = unit_of_work(slow_pool, statement_timeout.min(ANSWER_TIMEOUT), context.clone());
         Ok(Self {
             connector,
             pooler: Arc::default(),
-            // Building the pool fails only if it has timeouts but no runtime.
-            pool: pool.map_err(|_| DatabaseUrlError::Malformed)?,
-            statement_timeout: settings.statement_timeout,
+            pool,
+            slow: Arc::new(SlowReads::new(slow)),
+            statement_timeout,
             default_rate_limit: settings.default_rate_limit,
-            context: WriteContext {
-                layout: settings.layout,
-                sealing: Sealing::default(),
-                schedule: PollSchedule {
-                    interval: POLL_INTERVAL,
-                },
-                queued: Arc::default(),
-                os_user: None,
-            },
+            context,
         })
     }
 
@@ -192,7 +203,11 @@ impl Database {
 
     /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
-        Arc::new(OffersReader::new(&self.connector, self.context.layout))
+        Arc::new(OffersReader::new(
+            &self.connector,
+            &self.slow,
+            self.context.layout,
+        ))
     }
 
     /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement changes offers of several
@@ -206,7 +221,11 @@ impl Database {
 
     /// Creates a reader of a seller's orders; one per server thread, as with [`Self::gate`].
     pub fn order_reader(&self) -> Arc<dyn OrderReader> {
-        Arc::new(OrdersReader::new(&self.connector, self.context.layout))
+        Arc::new(OrdersReader::new(
+            &self.connector,
+            &self.slow,
+            self.context.layout,
+        ))
     }
 
     /// Reads whole orders, for the marketplace.
@@ -433,13 +452,21 @@ impl Database {
     }
 
     fn unit_of_work(&self) -> PgUnitOfWork {
-        PgUnitOfWork {
-            pool: self.pool.clone(),
-            statement_timeout: self.statement_timeout,
-            context: self.context.clone(),
-            waits: PoolWaits::new(),
-            times: TransactionTimes::new(),
-        }
+        unit_of_work(self.pool.clone(), self.statement_timeout, self.context.clone())
+    }
+}
+
+fn unit_of_work(
+    pool: Pool<AsyncPgConnection>,
+    statement_timeout: Duration,
+    context: WriteContext,
+) -> PgUnitOfWork {
+    PgUnitOfWork {
+        pool,
+        statement_timeout,
+        context,
+        waits: PoolWaits::new(),
+        times: TransactionTimes::new(),
     }
 }
 

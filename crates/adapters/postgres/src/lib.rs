@@ -1,10 +1,11 @@
 //! The ports over PostgreSQL: the unit of work, the stores and readers, the gate, and the migrations.
 //!
-//! The kinds of connection; the first two are opened on first use and reopened after they have died:
+//! The kinds of connection; the first three are opened on first use and reopened after they have died:
 //! - a **pool** for transactions, and for rare single statements;
 //! - a **shared** one in each server thread for the gate, each reader and each statement of the token endpoint: while one
 //!   statement is under way, further questions queue and then go out as one batch. A reader of offers or orders has a
-//!   second one for its lists: their pages are batched too, and statements with a filter by time are pipelined. Changes of offers have two for the whole process;
+//!   second one for its lists: their pages are batched too, and orders placed after an instant are pipelined. Changes of offers have two for the whole process;
+//! - a second, small **pool** for slow reads: lists by `updated_after`;
 //! - one for a **single task**: migrations, resealing, the outcome of a lost COMMIT, checks of a pooler and of the role.
 //!
 //! The database URL may name several servers. Each connection goes to the one that accepts writes; a connection is
@@ -37,6 +38,7 @@ mod retention;
 mod schema_state;
 mod sealed;
 mod sealing;
+mod slow_reads;
 mod sql;
 mod unit_of_work;
 mod webhooks;

@@ -8,11 +8,12 @@
 //! A list is sorted by creation and filtered by `updated_at`, which no single index serves. Nothing is updated before
 //! it is created, so the list has two consecutive parts:
 //! 1. rows *created* after the instant: all of them match, and the list's own index yields them without a miss;
-//! 2. older rows *updated* since. While at most [`FEW`] rows of the seller were updated after the instant, they are found
-//!    by the index on `updated_at` and sorted. A page then costs at most [`FEW`] index entries, whatever its depth and
-//!    the number of rows; clients that poll for changes are in this case. With more updates, the list's own index is
-//!    walked and unchanged rows are skipped: about `size × older ÷ changed` rows a page if changes are spread evenly; at
-//!    worst, if all changed rows are at the far end, one pass over the seller's older rows.
+//! 2. older rows *updated* since. While at most [`MOST_EXAMINED`] rows of the seller were updated after the instant, they are found
+//!    by the index on `updated_at` and sorted; clients that poll for changes are in this case. With more updates, the list's own index
+//!    is walked, past at most as many rows. A page that ends there may be short or empty, and the next one begins where it ended.
+//!
+//! One statement reads both parts, so that no commit comes between counting the updates and reading the page. Its cost is bounded
+//! whatever was updated, but not small: see [`SlowReads`].
 
 use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
@@ -22,7 +23,7 @@ use diesel::{
     QueryResult,
     pg::Pg,
     query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{Array, BigInt, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
 use futures_util::future::try_join_all;
@@ -31,14 +32,14 @@ use uuid::Uuid;
 
 use crate::{
     batch::{BatchQuery, Batcher},
-    connection::{Connector, shared::SharedConnection},
+    connection::Connector,
     layout::Layout,
+    slow_reads::SlowReads,
     sql::{Returns, Value, column},
 };
 
-/// At most this many updated rows are sorted.
-const FEW: i64 = 5_000;
-const FEW_AND_ONE: i64 = FEW + 1;
+/// At most this many updated rows are sorted, and at most this many rows of a list are walked past.
+const MOST_EXAMINED: i64 = 5_000;
 /// The largest page plus the row that shows whether more follow.
 const MAX_ROWS: u16 = MAX_PAGE_SIZE + 1;
 
@@ -83,17 +84,22 @@ where
     Pages<L>: BatchQuery,
 {
     pages: Batcher<Pages<L>>,
+    slow: Arc<SlowReads>,
     layout: Layout,
 }
 
 impl<L: Listed> List<L>
 where
     Slice<L>: for<'t, 'c> LoadQuery<'t, &'c AsyncPgConnection, L::Row>,
+    Updated<L>: for<'t> LoadQuery<'t, &'t AsyncPgConnection, (bool, bool, L::Row)>,
     Pages<L>: BatchQuery<Question = PageQuestion, Answer = Vec<L::Row>>,
 {
-    pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
-        let pages = Batcher::new(Pages(PhantomData), Arc::clone(connector));
-        Self { pages, layout }
+    pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
+        Self {
+            pages: Batcher::new(Pages(PhantomData), Arc::clone(connector)),
+            slow: Arc::clone(slow),
+            layout,
+        }
     }
 
     pub(crate) async fn read(
@@ -103,48 +109,52 @@ where
         after: Option<Keyset>,
         size: PageSize,
     ) -> Result<Page<L::Item>, StoreError> {
-        let Filter {
-            status,
-            newer_than,
-            updated_after: updated,
-        } = filter;
         let rows = i64::from(size.get()) + 1;
-        let connection = self.pages.connection();
+        let slice = Slice::<L> {
+            seller: seller.uuid(),
+            filter,
+            after: after.unwrap_or(NEWEST),
+            rows,
+            list: PhantomData,
+        };
         // On Citus a statement over several sellers would go to every shard.
-        let rows = if self.layout == Layout::Single && newer_than.is_none() && updated.is_none() {
+        let is_batched = self.layout == Layout::Single && filter.newer_than.is_none();
+        let matching = |row| (true, false, row);
+        let rows: Vec<_> = if filter.updated_after.is_some() {
+            self.slow.rows(seller, Updated(slice)).await?
+        } else if is_batched {
             let question = PageQuestion {
                 seller,
-                status,
-                after: after.unwrap_or(NEWEST),
+                status: filter.status,
+                after: slice.after,
                 rows,
             };
-            self.pages.ask(question).await?
+            let rows = self.pages.ask(question).await?;
+            rows.into_iter().map(matching).collect()
         } else {
-            let list = Slice::<L> {
-                seller: seller.uuid(),
-                status,
-                newer_than,
-                until: None,
-                updated_after: None,
-                few: false,
-                after,
-                rows,
-                list: PhantomData,
-            };
-            match updated {
-                None => connection.rows(list).await?,
-                Some(instant) => updated_after(connection, list, instant).await?,
-            }
+            let rows = self.pages.connection().rows(slice).await?;
+            rows.into_iter().map(matching).collect()
         };
-        let items = rows.into_iter().map(L::Item::try_from);
-        let items = items.collect::<Result<Vec<_>, _>>()?;
-        // The last safeguard between two sellers in one batch.
-        if items.iter().any(|item| L::key(item).0 != seller) {
-            return Err(StoreError::unexpected(
-                "a row came back for another seller than its own",
-            ));
+        let (mut items, mut walked_to) = (Vec::with_capacity(rows.len()), None);
+        for (matches, is_end, row) in rows {
+            let item = L::Item::try_from(row)?;
+            let (of, place) = L::key(&item);
+            // The last safeguard between two sellers in one batch.
+            if of != seller {
+                return Err(StoreError::unexpected(
+                    "a row came back for another seller than its own",
+                ));
+            }
+            if is_end {
+                walked_to = Some(place);
+            }
+            if matches {
+                items.push(item);
+            }
         }
-        Ok(Page::from_one_more(items, size, |item| L::key(item).1))
+        let mut page = Page::from_one_more(items, size, |item| L::key(item).1);
+        page.next = page.next.or(walked_to);
+        Ok(page)
     }
 }
 
@@ -271,56 +281,17 @@ impl<L: Listed> QueryFragment<Pg> for PagesOfStatus<L> {
     }
 }
 
-async fn updated_after<'t, L: Listed>(
-    connection: &'t SharedConnection,
-    list: Slice<L>,
-    instant: DateTime<Utc>,
-) -> Result<Vec<L::Row>, StoreError>
-where
-    Slice<L>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, L::Row>,
-{
-    let mut found = Vec::new();
-    if list.after.is_none_or(|after| after.at > instant) {
-        let newer = Slice {
-            newer_than: list.newer_than.max(Some(instant)),
-            ..list
-        };
-        found = connection.rows(newer).await?;
-    }
-    let missing = list.rows - i64::try_from(found.len()).unwrap_or(list.rows);
-    if missing > 0 && list.newer_than.is_none_or(|oldest| oldest < instant) {
-        let older = Slice {
-            until: Some(instant),
-            updated_after: Some(instant),
-            rows: missing,
-            ..list
-        };
-        let count: Vec<i64> = connection.rows(CountUpdated(older)).await?;
-        let few = count.iter().all(|count| *count <= FEW);
-        found.extend(connection.rows(Slice { few, ..older }).await?);
-    }
-    Ok(found)
-}
-
 /// A range of rows in a list's order.
 #[derive(Clone, Copy)]
 pub(crate) struct Slice<L> {
     seller: Uuid,
-    status: Option<&'static str>,
-    /// Only rows created later than this.
-    newer_than: Option<DateTime<Utc>>,
-    /// Only rows created up to this.
-    until: Option<DateTime<Utc>>,
-    /// Only rows updated later than this.
-    updated_after: Option<DateTime<Utc>>,
-    /// Few enough rows were updated later to find them by `updated_at`.
-    few: bool,
-    after: Option<Keyset>,
+    filter: Filter,
+    after: Keyset,
     rows: i64,
     list: PhantomData<L>,
 }
 
-/// The text differs with the filters, so the prepared statement is cached by its text.
+/// The text differs with the filter, so the prepared statement is cached by its text.
 impl<L> QueryId for Slice<L> {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
@@ -336,114 +307,85 @@ impl<L: Listed> Query for Slice<L> {
 
 impl<L: Listed> QueryFragment<Pg> for Slice<L> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        if self.few {
-            self.few_changed(&mut out)
-        } else {
-            self.walk(&mut out)
-        }
+        out.push_sql(&format!("select {} from {} where ", L::COLUMNS, L::TABLE));
+        self.newest(&mut out)
     }
 }
 
 impl<L: Listed> Slice<L> {
-    /// Walks the list's own index.
-    fn walk<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(&format!("select {} from {} where ", L::COLUMNS, L::TABLE));
-        self.of_seller(out)?;
-        self.between(out)?;
-        self.updated(out)?;
-        self.newest(out)
-    }
-
-    /// Sorts the keys that the index by `updated_at` yields, then fetches the rows of the page.
-    fn few_changed<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let (columns, table, name, at, id) = (L::COLUMNS, L::TABLE, L::NAME, L::AT, L::ID);
-        out.push_sql(&format!("select {columns} from (select {at}, {id} from ("));
-        self.changed(out)?;
-        out.push_sql(") updated where true");
-        self.between(out)?;
-        self.newest(out)?;
-        out.push_sql(&format!(
-            ") page join {table} using ({id}) where {name}.seller_id = "
-        ));
-        out.push_bind_param::<SqlUuid, _>(&self.seller)?;
-        out.push_sql(&format!(" order by {name}.{at} desc, {name}.{id} desc"));
-        Ok(())
-    }
-
-    /// The keys of updated rows. The otherwise useless sort order keeps the planner on the index by `updated_at`:
-    /// without it, it scans the table, where it expects frequent matches.
-    fn changed<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(&format!("select {}, {} from {} where ", L::AT, L::ID, L::TABLE));
-        self.of_seller(out)?;
-        self.updated(out)?;
-        out.push_sql(" order by updated_at limit ");
-        out.push_bind_param::<BigInt, _>(&FEW_AND_ONE)
-    }
-
-    fn of_seller<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+    /// The condition, order and limit of rows created after both instants of the filter. Binds seller, the two instants, `after` and,
+    /// if there is one, the status as `$1` to `$6`, then the limit.
+    fn newest<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        let (at, id) = (L::AT, L::ID);
         out.push_sql("seller_id = ");
         out.push_bind_param::<SqlUuid, _>(&self.seller)?;
-        if let Some(status) = &self.status {
+        out.push_sql(&format!(" and {at} > coalesce(greatest("));
+        out.push_bind_param::<Nullable<Timestamptz>, _>(&self.filter.updated_after)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Nullable<Timestamptz>, _>(&self.filter.newer_than)?;
+        out.push_sql(&format!("), '-infinity') and ({at}, {id}) < ("));
+        out.push_bind_param::<Timestamptz, _>(&self.after.at)?;
+        out.push_sql(", ");
+        out.push_bind_param::<SqlUuid, _>(&self.after.id)?;
+        out.push_sql(")");
+        if let Some(status) = &self.filter.status {
             out.push_sql(" and status = ");
             out.push_bind_param::<Text, _>(status)?;
         }
-        out.push_sql(L::ONLY);
-        Ok(())
-    }
-
-    fn updated<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        if let Some(instant) = &self.updated_after {
-            out.push_sql(" and updated_at > ");
-            out.push_bind_param::<Timestamptz, _>(instant)?;
-        }
-        Ok(())
-    }
-
-    fn between<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        for (comparison, instant) in [(">", &self.newer_than), ("<=", &self.until)] {
-            if let Some(instant) = instant {
-                out.push_sql(&format!(" and {} {comparison} ", L::AT));
-                out.push_bind_param::<Timestamptz, _>(instant)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn newest<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let (at, id) = (L::AT, L::ID);
-        if let Some(after) = &self.after {
-            out.push_sql(&format!(" and ({at}, {id}) < ("));
-            out.push_bind_param::<Timestamptz, _>(&after.at)?;
-            out.push_sql(", ");
-            out.push_bind_param::<SqlUuid, _>(&after.id)?;
-            out.push_sql(")");
-        }
-        out.push_sql(&format!(" order by {at} desc, {id} desc limit "));
+        out.push_sql(&format!("{} order by {at} desc, {id} desc limit ", L::ONLY));
         out.push_bind_param::<BigInt, _>(&self.rows)
     }
 }
 
-/// Counts rows updated after a timestamp, up to [`FEW`] plus one.
-struct CountUpdated<L>(Slice<L>);
+/// Rows updated after the filter's instant, in the list's order, each with whether it matches, and whether the walk ends with it.
+pub(crate) struct Updated<L>(Slice<L>);
 
-impl<L> QueryId for CountUpdated<L> {
+impl<L> QueryId for Updated<L> {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<L> Returns for CountUpdated<L> {
-    type Row = i64;
+impl<L: Listed> Returns for Updated<L> {
+    type Row = (bool, bool, L::Row);
 }
 
-impl<L: Listed> Query for CountUpdated<L> {
-    type SqlType = BigInt;
+impl<L: Listed> Query for Updated<L> {
+    type SqlType = (Bool, Bool, <L::Row as Value>::Sql);
 }
 
-impl<L: Listed> QueryFragment<Pg> for CountUpdated<L> {
+impl<L: Listed> QueryFragment<Pg> for Updated<L> {
+    /// The first part binds all values, and the others name them by their numbers. A part is executed only if the ones before have
+    /// left rows missing. Two conditions keep the planner on the intended indexes: the limit of `updated` comes before any filter, in the
+    /// order of the index on `updated_at`; and the constant limit at the end bounds the expected number of rows to fetch.
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("select count(*) from (");
-        self.0.changed(&mut out)?;
-        out.push_sql(") updated");
+        let (columns, table, name, only, at, id) = (L::COLUMNS, L::TABLE, L::NAME, L::ONLY, L::AT, L::ID);
+        let (status, rows) = if self.0.filter.status.is_some() {
+            (" and status = $6", "$7")
+        } else {
+            ("", "$6")
+        };
+        let older =
+            format!("{at} <= $2 and {at} > coalesce($3, '-infinity') and ({at}, {id}) < ($4, $5){status}");
+        let newest = format!("order by {at} desc, {id} desc");
+        out.push_sql(&format!(
+            "with newer as materialized (select {at}, {id} from {table} where "
+        ));
+        self.0.newest(&mut out)?;
+        out.push_sql(&format!(
+            "), updated as materialized (select {at}, {id}, status from {table} \
+               where seller_id = $1 and updated_at > $2{only} and (select count(*) < {rows} from newer) \
+               order by updated_at limit {MOST_EXAMINED} + 1), \
+             few as materialized (select count(*) <= {MOST_EXAMINED} as all_found from updated), \
+             walked as (select {at}, {id}, updated_at, row_number() over ({newest}) as n from {table} \
+               where seller_id = $1 and {older}{only} and not (select all_found from few) {newest} limit {MOST_EXAMINED}), \
+             found as (select {at}, {id}, true as matches, false as is_end from newer \
+               union all select {at}, {id}, true, false from updated where (select all_found from few) and {older} \
+               union all (select {at}, {id}, updated_at > $2, n = {MOST_EXAMINED} from walked \
+                 where updated_at > $2 or n = {MOST_EXAMINED} {newest} limit {rows})), \
+             page as (select * from (select * from found {newest} limit {rows}) newest limit {MAX_ROWS}) \
+             select page.matches, page.is_end, {columns} from page join {table} on {name}.seller_id = $1 and {name}.{id} = page.{id} \
+             order by {name}.{at} desc, {name}.{id} desc"
+        ));
         Ok(())
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     connection::{Connector, error::store_error},
     layout::Layout,
     listing::{Filter, List, Listed},
+    slow_reads::SlowReads,
     sql::{column, row, sql},
     unit_of_work::{Tx, Write, expect_rows},
 };
@@ -119,10 +120,10 @@ pub(crate) struct OffersReader {
 }
 
 impl OffersReader {
-    pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
+    pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
         Self {
             by_id: Batcher::new(ById(layout), Arc::clone(connector)),
-            list: List::new(connector, layout),
+            list: List::new(connector, slow, layout),
         }
     }
 }

@@ -27,6 +27,7 @@ use crate::{
     layout::Layout,
     listing::{Filter, List, Listed},
     parcels,
+    slow_reads::SlowReads,
     sql::sql,
     unit_of_work::{Tx, Write, changing, changing_any, expect_rows},
 };
@@ -40,10 +41,10 @@ pub(crate) struct OrdersReader {
 }
 
 impl OrdersReader {
-    pub(crate) fn new(connector: &Arc<Connector>, layout: Layout) -> Self {
+    pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
         Self {
             by_id: Batcher::new(ById(layout), Arc::clone(connector)),
-            list: List::new(connector, layout),
+            list: List::new(connector, slow, layout),
         }
     }
 }

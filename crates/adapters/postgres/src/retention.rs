@@ -98,7 +98,7 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
     Ok(Cleared::of(&counts))
 }
 
-async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
+async fn clear_panel(tx: &Tx) -> Result<[usize; 10], StoreError> {
     Ok([
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
         tx.execute(delete_older!("sessions", "hash", "seen_at", "9 hours")).await?,
@@ -121,6 +121,8 @@ async fn clear_panel(tx: &Tx) -> Result<[usize; 9], StoreError> {
             "delete from account_mails where id in (select id from account_mails where due_at is null \
                and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
             BATCH, " for update skip locked)")).await?,
+        tx.execute(delete_older!("application_usage", "client_id, hour, status", "hour", "35 days")).await?,
+        // What replicas of the previous version have counted.
         tx.execute(delete_older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?,
         // Ids rise with time: the first rows are examined, and no index by time is needed.
         tx.execute(sql!(():

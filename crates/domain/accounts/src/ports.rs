@@ -310,7 +310,8 @@ pub struct HourlyUsage {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UsageLog: Send + Sync {
-    /// Adds to the counters of the current hour, by the database's clock.
+    /// Adds to the application's counters of the current hour, and records when it was last used for each seller, to the minute;
+    /// both by the database's clock.
     async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError>;
 }
 

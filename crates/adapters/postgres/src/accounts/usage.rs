@@ -16,8 +16,8 @@ pub(crate) struct Usage(pub(crate) Autocommit);
 
 #[async_trait]
 impl UsageLog for Usage {
-    /// Adds to the counters of the current hour, each row once and in order, so that concurrent processes cannot
-    /// deadlock. The commit is asynchronous.
+    /// Counts by application, and records the last use by seller, to the minute. Each row is written once and in order, so that
+    /// concurrent processes cannot deadlock. The commit is asynchronous.
     async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError> {
         if counts.is_empty() {
             return Ok(());
@@ -31,14 +31,18 @@ impl UsageLog for Usage {
         let calls = column(&counts, |count| i64::from(count.calls));
         self.0.execute(sql!(():
             "with clock as materialized (select at, date_trunc('hour', at, 'UTC') as hour, mode \
-               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present) \
-             insert into api_usage as u (seller_id, client_id, hour, status, calls, last_at) \
-             select k.seller, k.client, clock.hour, k.status, sum(k.calls)::bigint, clock.at from clock cross join unnest(",
-            sellers, ", ", clients, ", ", statuses, ", ", calls,
-            ") as k (seller, client, status, calls) where k.calls > 0 group by k.seller, k.client, clock.hour, k.status, clock.at \
-             order by k.seller, k.client, k.status \
-             on conflict (seller_id, client_id, hour, status) do update set calls = u.calls + excluded.calls, \
-               last_at = greatest(u.last_at, excluded.last_at)")).await.map(drop)
+               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
+             counted as materialized (select * from unnest(", sellers, ", ", clients, ", ", statuses, ", ", calls,
+            ") as k (seller, client, status, calls) where k.calls > 0), \
+             used as (insert into last_uses as l (seller_id, client_id, used_at) \
+               select distinct k.seller, k.client, clock.at from clock cross join counted k \
+               where not exists (select from last_uses l where l.seller_id = k.seller and l.client_id = k.client \
+                 and l.used_at > clock.at - interval '1 minute') order by k.seller, k.client \
+               on conflict (seller_id, client_id) do update set used_at = greatest(l.used_at, excluded.used_at)) \
+             insert into application_usage as u (client_id, hour, calls, status) \
+             select k.client, clock.hour, sum(k.calls)::bigint, k.status from clock cross join counted k \
+             group by k.client, clock.hour, k.status order by k.client, k.status \
+             on conflict (client_id, hour, status) do update set calls = u.calls + excluded.calls")).await.map(drop)
     }
 }
 
@@ -50,20 +54,20 @@ row! {
     }
 }
 
-/// An application's hours over all sellers, in order, and the count of the current minute.
+/// An application's hours, in order, and the count of the current minute.
 pub(super) async fn read(
     statements: &Autocommit,
     client_id: ClientId,
     since: DateTime<Utc>,
 ) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
     let of = sql!(UsageRow:
-        "(select hour, status, sum(calls)::bigint from api_usage where client_id = ", client_id.uuid(),
-        " and hour > ", since, " - interval '1 hour' group by hour, status order by hour, status) \
+        "(select hour, status, calls from application_usage where client_id = ", client_id.uuid(),
+        " and hour > ", since, " - interval '1 hour' order by hour, status) \
          union all select null, null, used from rate_windows where window_start = date_trunc('minute', (select api_now()), 'UTC') \
            and kind = ", Limiter::Api.code(), " and subject = ", Subject::client(client_id).uuid(), "");
     let (mut hours, mut used) = (Vec::new(), 0);
     for row in statements.rows(of).await? {
-        let impossible = |reason: String| StoreError::corrupt("api_usage", client_id, reason);
+        let impossible = |reason: String| StoreError::corrupt("application_usage", client_id, reason);
         let calls = u64::try_from(row.calls).map_err(|_| impossible(format!("calls {}", row.calls)))?;
         match (row.hour, row.status) {
             (Some(hour), Some(status)) => hours.push(HourlyUsage {

@@ -148,7 +148,7 @@ impl GrantReader for Grants {
                  from subscriptions s where s.seller_id = c.seller_id and s.client_id = c.client_id and s.active and s.connection_generation = c.generation)) \
                group by c.client_id, c.seller_id) \
              select a.client_id, a.name, o.id, o.name, a.documentation_url, l.scopes & a.scopes, l.connected_at, \
-               (select max(u.last_at) from api_usage u where u.seller_id = ", seller.uuid(),
+               (select u.used_at from last_uses u where u.seller_id = ", seller.uuid(),
             " and u.client_id = a.client_id) \
              from valid l join applications a on a.client_id = l.client_id join sellers o on o.id = a.owner_id \
              where a.deleted_at is null order by lower(a.name)");

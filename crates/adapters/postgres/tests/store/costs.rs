@@ -1,7 +1,9 @@
 //! Calls that must stay cheap however large the tables are: the rows and pages that the server reads per call, with
 //! generic plans (which a prepared statement may get).
 
+use accounts::{UsageCount, UsageKey};
 use adapter_postgres::{Database, QUEUE_LIMIT};
+use chrono::TimeDelta;
 use futures_util::future::join_all;
 use kernel::{Keyset, PageSize, SellerId};
 use oauth::{ApplicationFilter, ApplicationStatus, NewClientToken};
@@ -89,8 +91,7 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         at: DEEP_AT.parse().unwrap(),
         id: deep,
     };
-    // All those created since then; 1 000 updated ones, few enough to be sorted; 10 000, of which the index walk meets
-    // one in 10.
+    // All those created since then; 1 000 updated ones, few enough to be sorted; 10 000, of which the walk meets one in 10.
     for (updated_after, most) in [
         (None, PAGE),
         (Some("2025-01-01T00:00:00Z"), PAGE),
@@ -146,6 +147,89 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         assert!(offer.unwrap().is_some() && order.is_some() && parts.len() == 2);
     };
     fixture.costs("one", 12, one).await;
+}
+
+/// 50 000 offers and orders of one seller, of which the oldest 20 000 were updated in June; the newest ten are rejected, or cancelled.
+const FAR_END: &str = "
+    insert into sellers (id, name, email, created_at) values ('00000000-0000-7000-8000-00000000a000', 's', 's@x', api_now());
+    create temporary table things as
+      select ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid as id, n, timestamptz '2026-01-01Z' + n * interval '1 s' as t,
+        case when n <= 20000 then '2026-06-01Z' else timestamptz '2026-01-01Z' + n * interval '1 s' end as updated
+      from generate_series(1, 50000) n;
+    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url)
+      select '00000000-0000-7000-8000-00000000a000', id, t, updated, case when n > 49990 then 'rejected' else 'draft' end, 't', 'h', 'u'
+      from things;
+    insert into seller_orders (seller_id, order_id, placed_at, updated_at, cancelled_at, is_test, several_sellers, status, number, items)
+      select '00000000-0000-7000-8000-00000000a000', id, t, updated, case when n > 49990 then t end, false, false,
+        case when n > 49990 then 'cancelled' else 'pending' end, 'N-' || n,
+        '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"quantity\":1}]' from things";
+
+/// The first page costs a bounded number of rows, and the pages lead to this many items, some over empty ones.
+async fn leads_to(
+    fixture: &Fixture,
+    items: usize,
+    what: &str,
+    page: impl AsyncFn(&Database, Option<Keyset>) -> (usize, Option<Keyset>),
+) {
+    const EXAMINED: i64 = 2 * 5_001 + 2 * PAGE;
+    let entries = "select sum(idx_tup_read)::bigint from pg_stat_user_indexes";
+    // The sessions before have reported what they read.
+    fixture.read().await;
+    let before = fixture.count(entries).await;
+    let first = async |database: &Database| assert_eq!(page(database, None).await.0, 0, "{what}");
+    fixture.costs(what, EXAMINED, first).await;
+    let read = fixture.count(entries).await - before;
+    assert!(read <= EXAMINED, "{what}: {read} index entries");
+    let (mut found, mut after) = (0, None);
+    loop {
+        let (here, next) = page(&fixture.database, after).await;
+        found += here;
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, items, "{what}");
+}
+
+#[tokio::test]
+async fn whatever_the_filter_a_page_examines_a_bounded_number_of_rows_and_leads_on() {
+    let fixture = Fixture::new().await;
+    fixture.filled(FAR_END).await;
+    let seller: SellerId = SELLER.parse().unwrap();
+    let (size, updated_after) = (
+        PageSize::clamped(200),
+        Some("2026-05-01T00:00:00Z".parse().unwrap()),
+    );
+    for (rare, items) in [(false, 20_000), (true, 0)] {
+        let filter = OfferFilter {
+            status: rare.then_some(OfferStatus::Rejected),
+            updated_after,
+        };
+        let page = async |database: &Database, after| {
+            let page = database
+                .offer_reader()
+                .offers(seller, filter, after, size)
+                .await
+                .unwrap();
+            (page.items.len(), page.next)
+        };
+        leads_to(&fixture, items, &format!("{filter:?}"), page).await;
+        let filter = OrderFilter {
+            status: rare.then_some(OrderStatus::Cancelled),
+            placed_after: Some("2025-01-01T00:00:00Z".parse().unwrap()),
+            updated_after,
+        };
+        let page = async |database: &Database, after| {
+            let page = database
+                .order_reader()
+                .orders(seller, filter, after, size)
+                .await
+                .unwrap();
+            (page.items.len(), page.next)
+        };
+        leads_to(&fixture, items, &format!("{filter:?}"), page).await;
+    }
 }
 
 /// 20 000 rows in each table, of the existing seller.
@@ -277,6 +361,56 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
             )
             .await;
     }
+}
+
+#[tokio::test]
+async fn the_panel_reads_the_rows_that_it_shows() {
+    let fixture = Fixture::new().await;
+    let parties = Parties::new(&fixture).await;
+    parties.pair(&fixture).await;
+    let (seller, client_id) = (parties.seller, parties.client_id());
+    let counted = (0..2_000_u128).flat_map(|n| {
+        [
+            (id().into(), 200),
+            (id().into(), 404),
+            (seller, 200 + u16::try_from(n % 300).unwrap()),
+        ]
+    });
+    let counted = counted.map(|(seller, status)| UsageCount {
+        key: UsageKey {
+            seller,
+            client_id,
+            status,
+        },
+        calls: 2,
+    });
+    let usage = fixture.database.usage();
+    usage.add_usage(counted.collect()).await.unwrap();
+    fixture.filled("").await;
+    let now = fixture.now().await;
+    let shown = async |database: &Database| {
+        let (hours, _) = database
+            .panel()
+            .usage(client_id, now - TimeDelta::days(1))
+            .await
+            .unwrap();
+        let calls = |status| {
+            hours
+                .iter()
+                .filter(|hour| hour.status == status)
+                .map(|hour| hour.calls)
+                .sum::<u64>()
+        };
+        assert_eq!((calls(201), calls(404), calls(200)), (14, 4_012, 4_014));
+    };
+    fixture
+        .costs("the usage of an application", 2 * 300 + 20, shown)
+        .await;
+    let shown = async |database: &Database| {
+        let connections = database.grants().connections(seller).await.unwrap();
+        assert!(connections.iter().all(|connection| connection.used_at.is_some()) && connections.len() == 1);
+    };
+    fixture.costs("the connections of a seller", 30, shown).await;
 }
 
 /// 20 000 tokens of the family that each begins with.

@@ -1,11 +1,14 @@
 //! Lists of offers and orders: combinations of filters compared with a plain query, page by page.
 
+use std::{pin::pin, time::Duration};
+
+use adapter_postgres::DatabaseSettings;
 use futures_util::{future::join_all, join};
 use kernel::{Keyset, Page, PageSize, SellerId};
 use offers::{Offer, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderStatus, SellerOrder};
 
-use crate::support::Fixture;
+use crate::support::{Fixture, handle, settings};
 
 /// Reads the ids of a whole list by following `next`.
 async fn all<T>(
@@ -113,6 +116,39 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let settings = DatabaseSettings {
+        statement_timeout: Duration::from_millis(500),
+        ..settings(fixture.test_database.url(), 1)
+    };
+    let (offers, filter) = (
+        handle(settings).offer_reader(),
+        OfferFilter {
+            updated_after: Some(fixture.now().await),
+            ..OfferFilter::default()
+        },
+    );
+    fixture
+        .tamper("begin; lock table offers in access exclusive mode")
+        .await;
+    {
+        let mut page = pin!(offers.offers(seller, filter, None, PageSize::clamped(1)));
+        tokio::select! {
+            page = &mut page => panic!("{page:?}"),
+            () = fixture.wait_for_blocked_session() => {}
+        }
+    }
+    // The caller has gone, and the table is still locked.
+    let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    while fixture.rows_of(waiting).await > 0 {
+        tokio::task::yield_now().await;
+    }
+    fixture.tamper("rollback").await;
 }
 
 #[tokio::test]

@@ -117,6 +117,8 @@ async fn expired_panel_data_are_cleared() {
           from sellers, (values (interval '1 hour 1 s'), (interval '59 min')) t (age);
         insert into api_usage select gen_random_uuid(), gen_random_uuid(), api_now() - age, api_now(), 1, 200
           from (values (interval '35 days 1 s'), (interval '34 days')) t (age);
+        insert into application_usage select gen_random_uuid(), api_now() - age, 1, 200
+          from (values (interval '35 days 1 s'), (interval '34 days')) t (age);
         insert into audit_log select ('00000000-0000-7000-8000-00000000000' || n)::uuid, api_now() - age, null, 'command_line',
             null, 'seller.closed', 'x'
           from (values (1, interval '400 days 1 s'), (2, interval '399 days')) t (n, age)";
@@ -124,7 +126,7 @@ async fn expired_panel_data_are_cleared() {
     fixture.seller().await;
     fixture.tamper(FILL).await;
     // Of the three flashes one is deleted, and another loses its unfetched content. An unsent mail is given up.
-    assert_eq!(clear(&fixture).await, 9);
+    assert_eq!(clear(&fixture).await, 10);
     assert_eq!(clear(&fixture).await, 0);
     for (table, left) in [
         ("sessions", 1),
@@ -136,6 +138,7 @@ async fn expired_panel_data_are_cleared() {
         ("account_mails where url is not null", 1),
         ("account_mails where dead_at is not null", 1),
         ("api_usage", 1),
+        ("application_usage", 1),
         ("audit_log", 1),
     ] {
         assert_eq!(fixture.rows_of(table).await, left, "{table}");

@@ -1,0 +1,44 @@
+//! Lists filtered by `updated_after` are slow at worst; no other request waits for one.
+
+use blackbox::World;
+use testkit::{Fault, Statement, StatementProxy};
+use tokio::task::JoinSet;
+
+use crate::PROGRAM;
+
+/// More requests than a process has connections for slow lists.
+const REQUESTS: usize = 6;
+
+#[tokio::test]
+async fn a_slow_list_delays_no_page_and_no_list_of_another_seller() {
+    let one_thread = |options: testkit::ServerOptions| {
+        let options = options.set("SELLER_API__SERVER__WORKERS", "none");
+        options.set("SELLER_API__SERVER__THREADS", 1)
+    };
+    let (world, link) = World::over_a_link(PROGRAM, one_thread).await;
+    let (slow, other) = (world.trader().await, world.trader().await);
+    for resource in ["/v1/offers", "/v1/orders"] {
+        let changed = format!("{resource}?updated_after=2026-01-01T00:00:00Z");
+        link.arm(&reading(&world, &link, &slow.token, &changed).await, Fault::Waits);
+        let slow_list = || world.at("GET", &changed).bearer(&slow.token).send();
+        let waiting: JoinSet<_> = (0..REQUESTS).map(|_| slow_list()).collect();
+        link.reached().await;
+        for path in ["/v1/offers", "/v1/orders", "/v1/offers?status=draft", &changed] {
+            world.get(&other.token, path).await.expect(200);
+        }
+        link.resume();
+        for answer in waiting.join_all().await {
+            answer.expect(200);
+        }
+    }
+}
+
+/// The statement that reads a filtered list, as the next one of its text.
+async fn reading(world: &World, link: &StatementProxy, token: &str, path: &str) -> Statement {
+    link.record();
+    world.get(token, path).await.expect(200);
+    let mut recorded = link.recorded().into_iter();
+    let statement = recorded.find(|statement| statement.sql.contains("updated_at > "));
+    link.record();
+    statement.unwrap()
+}
