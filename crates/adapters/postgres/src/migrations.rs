@@ -3,7 +3,8 @@
 use std::{sync::mpsc, thread};
 
 use diesel::{
-    migration::{Migration, MigrationSource},
+    connection::BoxableConnection,
+    migration::{self, Migration, MigrationMetadata, MigrationName, MigrationSource},
     pg::Pg,
 };
 use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
@@ -20,6 +21,37 @@ use crate::{
 };
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
+
+/// The migrations outside a transaction, by name, with their `up.sql`.
+const STATEMENT_BY_STATEMENT: [(&str, &str); 1] = [(
+    "0018_list_indexes",
+    include_str!("../../../../migrations/0018_list_indexes/up.sql"),
+)];
+
+/// Sends each statement of a migration alone: several in one message would be a transaction, in which no index is built concurrently.
+struct StatementByStatement<'m> {
+    migration: &'m dyn Migration<Pg>,
+    up: &'static str,
+}
+
+impl Migration<Pg> for StatementByStatement<'_> {
+    fn run(&self, connection: &mut dyn BoxableConnection<Pg>) -> migration::Result<()> {
+        let mut statements = self.up.split_inclusive(";\n");
+        Ok(statements.try_for_each(|statement| connection.batch_execute(statement))?)
+    }
+
+    fn revert(&self, connection: &mut dyn BoxableConnection<Pg>) -> migration::Result<()> {
+        self.migration.revert(connection)
+    }
+
+    fn metadata(&self) -> &dyn MigrationMetadata {
+        self.migration.metadata()
+    }
+
+    fn name(&self) -> &dyn MigrationName {
+        self.migration.name()
+    }
+}
 
 /// Every migration run takes this advisory lock first; the bytes of "sellerap".
 const LOCK: i64 = 0x7365_6c6c_6572_6170;
@@ -149,7 +181,12 @@ fn apply(
             number: n + 1,
             of,
         });
-        harness.run_migration(migration).map_err(|cause| {
+        let alone = STATEMENT_BY_STATEMENT.iter().find(|(of, _)| *of == name);
+        let done = match alone {
+            Some(&(_, up)) => harness.run_migration(&StatementByStatement { migration, up }),
+            None => harness.run_migration(migration),
+        };
+        done.map_err(|cause| {
             if is_permission_denied(cause.as_ref()) {
                 return MigrateError::Forbidden(cause);
             }

@@ -183,8 +183,8 @@ impl ApplicationDirectory for AllApplications {
         application(self.0.row(one).await?)
     }
 
-    /// Ids rise with time, so the primary key gives the order. An owner has few applications, which are found by owner:
-    /// under a generic plan, one statement for both cases would read those of all owners.
+    /// Ids rise with time, so they give the order. Without an owner, each status has a range of an index. An owner has few
+    /// applications, which are found by owner.
     async fn applications(
         &self,
         filter: ApplicationFilter,
@@ -201,8 +201,10 @@ impl ApplicationDirectory for AllApplications {
             self.0.rows(own).await?
         } else {
             let some = sql!(ApplicationRow: concat!("select ", application_columns!(),
-                " from applications a where a.deleted_at is null and not a.built_in and a.client_id < "), before,
-                " and a.status = coalesce(", status, ", a.status) order by a.client_id desc limit ", limit, "");
+                " from (values ('pending'), ('active'), ('suspended')) s (status) cross join lateral (select * from applications l \
+                   where l.status = s.status and l.deleted_at is null and not l.built_in and l.client_id < "), before,
+                " order by l.client_id desc limit ", limit, ") a where s.status = coalesce(", status,
+                ", s.status) order by a.client_id desc limit ", limit, "");
             self.0.rows(some).await?
         };
         applications(found)

@@ -139,7 +139,7 @@ impl GrantReader for Grants {
             "with clock as materialized (select api_now() as at), \
              valid as materialized (select c.client_id, c.connected_at, coalesce(bit_or(f.scopes), 0) as scopes \
                from connections c cross join clock left join families f on f.client_id = c.client_id and f.seller_id = c.seller_id \
-                 and f.generation = c.generation and f.revoked_at is null and (\
+                 and f.generation = c.generation and f.generation is not null and f.revoked_at is null and (\
                  exists (select from access_tokens t where t.family_id = f.id and t.revoked_at is null and t.expires_at > clock.at) \
                  or exists (select from refresh_tokens r where r.family_id = f.id and r.used_at is null and r.expires_at > clock.at) \
                  or exists (select from authorization_codes a where a.family_id = f.id and a.used_at is null \

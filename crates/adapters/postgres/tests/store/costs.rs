@@ -341,6 +341,7 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
     for (owner, status, expected, most) in [
         (None, None, 50, 60),
         (None, Some(ApplicationStatus::Active), 50, 60),
+        (None, Some(ApplicationStatus::Suspended), 0, 10),
         (Some(seller), None, 1, 10),
         (Some(seller), Some(ApplicationStatus::Active), 1, 10),
         (Some(seller), Some(ApplicationStatus::Suspended), 0, 10),
@@ -363,12 +364,22 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
     }
 }
 
+/// 20 000 tokens of the sellers' own applications.
+const OWN_USE: &str = "
+    insert into families (id, seller_id, client_id, kind, scopes)
+      select gen_random_uuid(), seller_id, client_id, kind, scopes from families, generate_series(1, 20000)
+      where kind = 'client_credentials';
+    insert into access_tokens (family_id, hash, expires_at)
+      select id, sha256(uuid_send(id)), api_now() + interval '1 day' from families where kind = 'client_credentials'
+      on conflict do nothing";
+
 #[tokio::test]
 async fn the_panel_reads_the_rows_that_it_shows() {
     let fixture = Fixture::new().await;
     let parties = Parties::new(&fixture).await;
     parties.pair(&fixture).await;
     let (seller, client_id) = (parties.seller, parties.client_id());
+    fixture.token(&fixture.application(seller).await).await;
     let counted = (0..2_000_u128).flat_map(|n| {
         [
             (id().into(), 200),
@@ -386,7 +397,7 @@ async fn the_panel_reads_the_rows_that_it_shows() {
     });
     let usage = fixture.database.usage();
     usage.add_usage(counted.collect()).await.unwrap();
-    fixture.filled("").await;
+    fixture.filled(OWN_USE).await;
     let now = fixture.now().await;
     let shown = async |database: &Database| {
         let (hours, _) = database
