@@ -132,7 +132,7 @@ impl Readiness {
                     _ => {}
                 }
                 self.ready.store(reason == Some(None), Ordering::Relaxed);
-                state.report();
+                state.report(&self.database);
                 last = reason;
             }
             sleep(INTERVAL).await;
@@ -228,7 +228,7 @@ impl State {
     }
 
     /// Logs the state, and updates the metrics and systemd's status.
-    fn report(&self) {
+    fn report(&self, database: &Database) {
         let reason = self.not_ready();
         set_ready(reason.is_none());
         let status = reason.as_ref().map(|reason| format!("waiting: {reason}"));
@@ -236,7 +236,7 @@ impl State {
         match (self, reason) {
             (_, None) => tracing::info!("ready"),
             (Self::Unreachable { cause, .. }, Some(reason)) => {
-                tracing::warn!(reason, cause, "not ready: waiting");
+                tracing::warn!(reason, hosts = database.hosts(), cause, "not ready: waiting");
             }
             (_, Some(reason)) => tracing::warn!(reason, "not ready: waiting"),
         }

@@ -10,8 +10,8 @@ pub(crate) mod url;
 use std::{
     fmt,
     sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -57,6 +57,8 @@ pub(crate) struct Connector {
     last: AtomicUsize,
     /// Advice about the last failure, if there is any; cleared once a connection was opened.
     advice: Mutex<Option<&'static str>>,
+    /// Set once the program needs its connections no longer.
+    is_done: Arc<AtomicBool>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +67,6 @@ pub(crate) enum ConnectError {
     NoHost(Vec<HostFailure>),
     #[error("the new connection could not be set up")]
     SetUp(#[source] ConnectionError),
-    #[error(transparent)]
-    TimedOut(AnswerTimeout),
 }
 
 /// Why a host was not used.
@@ -187,13 +187,25 @@ impl Drop for OpenConnection {
 }
 
 impl Connector {
-    pub(crate) const fn new(hosts: Vec<Host>, timeout: Duration) -> Self {
+    pub(crate) fn new(hosts: Vec<Host>, timeout: Duration) -> Self {
         Self {
             hosts,
             timeout,
             last: AtomicUsize::new(0),
             advice: Mutex::new(None),
+            is_done: Arc::default(),
         }
+    }
+
+    /// The names of all hosts.
+    pub(crate) fn hosts(&self) -> String {
+        let names = self.hosts.iter().map(|host| host.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// From now on a lost connection is expected.
+    pub(crate) fn expect_losses(&self) {
+        self.is_done.store(true, Ordering::Relaxed);
     }
 
     /// Advice for the operator if the last attempt to open a connection failed for a fixable reason.
@@ -206,30 +218,46 @@ impl Connector {
     }
 
     pub(crate) async fn open(&self) -> Result<OpenConnection, ConnectError> {
-        let open = async {
+        self.in_time(async {
             let (client, driver) = self.connect_to_any().await?;
-            let driver = tokio::spawn(drive(driver));
+            let driver = tokio::spawn(self.drive(driver));
             let connection = AsyncPgConnection::try_from(client).await;
             let connection = connection.map_err(ConnectError::SetUp)?;
             Ok(OpenConnection { connection, driver })
-        };
-        match tokio::time::timeout(self.timeout, open).await {
-            Ok(result) => result,
-            Err(_) => Err(ConnectError::TimedOut(AnswerTimeout(self.timeout))),
-        }
+        })
+        .await
     }
 
-    /// Opens a connection for the pool, which has its own timeouts. Its driver ends with it.
+    /// Opens a connection for the pool. Its driver ends with it.
     pub(crate) async fn open_for_pool(&self) -> Result<AsyncPgConnection, ConnectionError> {
+        let opened = self.in_time(async {
+            let client = self.open_bare().await?;
+            AsyncPgConnection::try_from(client)
+                .await
+                .map_err(ConnectError::SetUp)
+        });
         let refused = |error| ConnectionError::BadConnection(error_chain(&error));
-        let client = self.open_bare().await.map_err(refused)?;
-        AsyncPgConnection::try_from(client).await
+        opened.await.map_err(refused)
+    }
+
+    /// Bounds the whole of opening a connection. The error names the hosts, as all of them do.
+    async fn in_time<T>(
+        &self,
+        opening: impl Future<Output = Result<T, ConnectError>>,
+    ) -> Result<T, ConnectError> {
+        let opened = tokio::time::timeout(self.timeout, opening).await;
+        opened.unwrap_or_else(|_| {
+            Err(ConnectError::NoHost(vec![HostFailure {
+                host: self.hosts(),
+                error: Err(AnswerTimeout(self.timeout)),
+            }]))
+        })
     }
 
     /// Opens a connection as a bare `tokio_postgres` client. Its I/O task ends with it.
     pub(crate) async fn open_bare(&self) -> Result<Client, ConnectError> {
         let (client, driver) = self.connect_to_any().await?;
-        drop(tokio::spawn(drive(driver)));
+        drop(tokio::spawn(self.drive(driver)));
         Ok(client)
     }
 
@@ -272,27 +300,63 @@ impl Connector {
         self.advise(failures.iter().find_map(HostFailure::advice));
         Err(ConnectError::NoHost(failures))
     }
-}
 
-async fn drive(connection: Driver) {
-    match connection.await {
-        Ok(()) => {}
-        // The server announces its shutdown. The database's own monitoring reports what that means for the service.
-        Err(error) if error.code() == Some(&SqlState::ADMIN_SHUTDOWN) => {
-            tracing::info!("the database server is being stopped and closed a connection");
-        }
-        Err(error) => {
-            tracing::warn!(
-                error = error_chain(&error),
-                "a connection to the database was lost"
-            );
+    /// Performs a connection's I/O until it ends.
+    fn drive(&self, connection: Driver) -> impl Future<Output = ()> + use<> {
+        let is_done = Arc::clone(&self.is_done);
+        async move {
+            match connection.await {
+                Ok(()) => {}
+                Err(error) if is_done.load(Ordering::Relaxed) => {
+                    tracing::debug!(error = error_chain(&error), "an unused connection was lost");
+                }
+                // The server announces its shutdown. The database's own monitoring reports what that means for the service.
+                Err(error) if error.code() == Some(&SqlState::ADMIN_SHUTDOWN) => {
+                    tracing::info!("the database server is being stopped and closed a connection");
+                }
+                Err(error) => {
+                    tracing::warn!(
+                        error = error_chain(&error),
+                        "a connection to the database was lost"
+                    );
+                }
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_ends_while_the_program_stops_is_no_warning() {
+        let connector = Connector::new(Vec::new(), Duration::ZERO);
+        // Any error without a code, as of a connection that the server closed without a word.
+        let lost = || -> Driver { Box::pin(async { Err("port=lost".parse::<Config>().unwrap_err()) }) };
+        let (mut log, writer) = std::io::pipe().unwrap();
+        let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(writer));
+        let listening = tracing::subscriber::set_default(subscriber.finish());
+        connector.drive(lost()).await;
+        connector.expect_losses();
+        connector.drive(lost()).await;
+        drop(listening);
+        let mut lines = String::new();
+        log.read_to_string(&mut lines).unwrap();
+        assert!(lines.contains("WARN") && lines.lines().count() == 1, "{lines}");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_takes_too_long_is_an_error_that_names_the_hosts() {
+        let hosts = url::parse("postgres://one.example,two.example:1/shop").unwrap();
+        let connector = Connector::new(hosts, Duration::ZERO);
+        let silent = connector.in_time::<()>(std::future::pending()).await;
+        let error = error_chain(&silent.unwrap_err());
+        let names = ["one.example:5432", "two.example:1"];
+        assert!(names.iter().all(|name| error.contains(name)), "{error}");
+    }
 
     #[test]
     fn login_errors_have_advice() {

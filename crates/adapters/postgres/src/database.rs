@@ -135,7 +135,6 @@ impl Database {
             let pool = Pool::builder(manager)
                 .max_size(size)
                 .wait_timeout(Some(acquire_timeout))
-                .create_timeout(Some(connect_timeout))
                 .recycle_timeout(Some(connect_timeout))
                 .runtime(deadpool::Runtime::Tokio1)
                 .build();
@@ -368,6 +367,16 @@ impl Database {
     /// names the server.
     pub fn advice(&self) -> Option<&'static str> {
         self.connector.advice()
+    }
+
+    /// The names of the database's hosts, for the operator.
+    pub fn hosts(&self) -> String {
+        self.connector.hosts()
+    }
+
+    /// The program needs its connections no longer, so that none that is lost from now on is a warning in the log.
+    pub fn expect_losses(&self) {
+        self.connector.expect_losses();
     }
 
     /// Whether the database refuses new connections because of the role's name or password; None if that is not known.
