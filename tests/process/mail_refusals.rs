@@ -1,10 +1,12 @@
 //! Mail servers that refuse, disconnect or are down: no mail is lost, sent twice or delayed by another.
 
-use blackbox::{MachineNames, MailServer, World, line, parcel};
+use std::{collections::BTreeSet, time::Duration};
+
+use blackbox::{MachineNames, MailServer, World, line, parcel, until};
 use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{
-    SmtpAction::{self, Close, Reply},
+    SmtpAction::{self, After, Close, Reply},
     TestClock,
 };
 
@@ -13,6 +15,7 @@ use crate::{
     admin::{admin, admin_json, audit},
     metrics,
     name_servers::FAULTS,
+    set,
 };
 
 /// Temporary trouble, and where it occurs.
@@ -179,4 +182,37 @@ async fn a_mail_server_whose_name_fails_is_asked_later() {
         let mend = async || machine.server.knows(NAME, &[address]);
         passes(&world, &clock, &server, order, mend).await;
     }
+}
+
+/// A relay that takes eight seconds a mail, for sixty mails: here it and the mail's time are six times as fast or more.
+#[tokio::test]
+async fn a_slow_mail_server_gets_each_mail_once_and_no_attempt_is_lost() {
+    const MAILS: usize = 60;
+    let server = MailServer::start().await;
+    server.fails("CONTENT", After(Duration::from_millis(150)));
+    let settings = [("MAIL__TIMEOUT", "1s"), ("MAIL__MAX_CONNECTIONS", "2")];
+    let world = World::with(PROGRAM, |options| set(server.given_to(options), &settings)).await;
+    let queue = "insert into mails (id, order_id, order_number, recipient, carrier, tracking_number)
+        select gen_random_uuid(), gen_random_uuid(), 'SLOW-' || n, 'ewa@buyer.example', 'dpd', 'SLOW-' || n
+        from generate_series(1, 60) n";
+    world.database.connect().await.batch_execute(queue).await.unwrap();
+    until("the mails", async || {
+        let leased = "select count(*) from mails where fence is not null";
+        assert!(
+            world.count(leased, &[]).await <= 2,
+            "more are leased than can be sent"
+        );
+        server.taken("").len() >= MAILS
+    })
+    .await;
+    let sent = "select count(*) from mails where sent_at is not null and attempts = 1";
+    world
+        .until_count(sent, sent, &[], MAILS.try_into().unwrap())
+        .await;
+    let numbers: BTreeSet<_> = server
+        .taken("")
+        .iter()
+        .filter_map(|mail| Some(mail.split_once("SLOW-")?.1.split_whitespace().next()?.to_owned()))
+        .collect();
+    assert_eq!((numbers.len(), server.heard("").len()), (MAILS, MAILS));
 }

@@ -9,19 +9,19 @@ mod mails;
 mod parcels;
 mod routine;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::Arc;
 
 use accounts::AccountMail;
 use kernel::{MailQueue, Mailer, error_chain};
 use orders::ShipmentMail;
-use tokio::select;
+use tokio::{select, sync::Semaphore};
 
 use self::{
     deliveries::{Deliveries, Reconciliation},
     housekeeping::{Cleaning, Statistics, Usage},
-    mails::{Kind, Mails},
+    mails::{Kind, LoggedMailer, Mails},
     parcels::{Parcels, QuotaLimitedCarriers},
-    routine::{Routine, run_routine},
+    routine::{Routine, TaskSlots, run_routine},
 };
 use crate::{external_services::ExternalServices, wiring::Shared};
 
@@ -70,8 +70,9 @@ impl Shared {
             ..
         } = &self.external;
         if let Some(mailer) = mailer {
-            self.send_mails::<ShipmentMail>(self.database.mail_queue(), mailer.clone());
-            self.send_mails::<AccountMail>(self.database.account_mail_queue(), mailer.clone());
+            let slots = Arc::new(Semaphore::new(self.config.mail.max_connections.get().into()));
+            self.send_mails::<ShipmentMail>(self.database.mail_queue(), mailer.clone(), &slots);
+            self.send_mails::<AccountMail>(self.database.account_mail_queue(), mailer.clone(), &slots);
         } else {
             tracing::warn!("mails wait until a server is configured: `mail.host`");
         }
@@ -95,12 +96,18 @@ impl Shared {
         tracing::info!("workers started");
     }
 
-    fn send_mails<M: Kind>(&self, queue: Arc<dyn MailQueue<M>>, mailer: Arc<dyn Mailer<M>>) {
+    fn send_mails<M: Kind>(
+        &self,
+        queue: Arc<dyn MailQueue<M>>,
+        mailer: Arc<dyn Mailer<M>>,
+        slots: &Arc<Semaphore>,
+    ) {
         self.run_routine(Mails {
             queue,
-            mailer,
+            mailer: Arc::new(LoggedMailer::new(mailer)),
             randomness: self.randomness.clone(),
-            is_failing: AtomicBool::default(),
+            slots: TaskSlots::of(slots, &self.tasks),
+            tasks: self.tasks.clone(),
         });
     }
 

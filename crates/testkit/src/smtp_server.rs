@@ -4,6 +4,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use rustls::ServerConfig;
@@ -12,6 +13,7 @@ use tokio::{
     net::TcpListener,
     sync::mpsc,
     task::JoinHandle,
+    time::sleep,
 };
 use tokio_rustls::TlsAcceptor;
 
@@ -24,6 +26,15 @@ pub enum SmtpAction {
     Close,
     /// Sends nothing more and keeps the connection open.
     Silence,
+    /// Sends the default reply after this time.
+    After(Duration),
+}
+
+impl SmtpAction {
+    /// Whether the server accepts what it was sent.
+    const fn accepts(self) -> bool {
+        matches!(self, Self::After(_))
+    }
 }
 
 /// The server's behaviour. Points are verbs, and: `CONNECT` (the greeting), `BODY` (after the content's first line), `CONTENT`
@@ -87,6 +98,11 @@ impl SmtpScript {
 
     fn acts_at(&self, point: &str) -> bool {
         self.actions.iter().any(|action| action.0 == point)
+    }
+
+    fn refuses_at(&self, point: &str) -> bool {
+        let mut actions = self.actions.iter();
+        actions.any(|action| action.0 == point && !action.2.accepts())
     }
 
     fn next(&mut self, point: &str, line: &str) -> Option<SmtpAction> {
@@ -278,7 +294,7 @@ impl Dialogue {
             content.push_str("\r\n");
         }
         // Recorded before the reply, so that the client's next step can rely on it.
-        if !lock(&self.script).acts_at("CONTENT") {
+        if !lock(&self.script).refuses_at("CONTENT") {
             lock(&self.received).accepted.push(content.clone());
         }
         lock(&self.received).contents.push(content);
@@ -293,10 +309,14 @@ impl Dialogue {
             Some(SmtpAction::Reply(reply)) => reply.to_owned(),
             Some(SmtpAction::Close) => return Err(io::ErrorKind::ConnectionAborted.into()),
             Some(SmtpAction::Silence) => std::future::pending().await,
+            Some(SmtpAction::After(time)) => {
+                sleep(time).await;
+                lock(&self.script).default_reply(point)
+            }
             None => lock(&self.script).default_reply(point),
         };
         wire.write_all(format!("{reply}\r\n").as_bytes()).await?;
-        Ok(action.is_none())
+        Ok(action.is_none_or(SmtpAction::accepts))
     }
 }
 

@@ -2,41 +2,41 @@
 
 use accounts::{AccountStore, Action};
 use chrono::TimeDelta;
-use futures_util::future::join_all;
 use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, Randomness, StoreError};
 use orders::OrderStore;
 
 use crate::ActingOperator;
 
-/// How many mails are leased at a time.
-const BATCH: u16 = 20;
-/// How long a lease lasts: longer than one mail can take, since a batch is sent concurrently.
-const LEASE: TimeDelta = TimeDelta::minutes(5);
+/// How long a lease lasts: longer than one mail can take, its connection and the server's acceptance included.
+const LEASE: TimeDelta = TimeDelta::minutes(20);
 
-pub struct MailSending<'a, M> {
-    pub queue: &'a dyn MailQueue<M>,
-    pub mailer: &'a dyn Mailer<M>,
-    /// For the lease's fencing token.
-    pub randomness: &'a dyn Randomness,
+/// Leases the mail that has waited longest, to be sent at once: its attempt has begun.
+pub async fn lease_mail<M: Mail>(
+    queue: &dyn MailQueue<M>,
+    randomness: &dyn Randomness,
+) -> Result<Option<DueMail<M>>, StoreError> {
+    Ok(queue.lease_mails(randomness.uuid(), 1, LEASE).await?.pop())
 }
 
-/// The outcome of a mail, if it could be recorded.
-pub type Recorded = Result<(MailId, MailStep), StoreError>;
-
-/// Sends a batch concurrently, so that a slow server does not let leases expire. Returns the outcome of each mail.
-pub async fn send_mails<M: Mail>(sending: MailSending<'_, M>) -> Result<Vec<Recorded>, StoreError> {
-    let due = sending
-        .queue
-        .lease_mails(sending.randomness.uuid(), BATCH, LEASE)
-        .await?;
-    Ok(join_all(due.iter().map(|mail| send_one(&sending, mail))).await)
-}
-
-async fn send_one<M: Mail>(sending: &MailSending<'_, M>, due: &DueMail<M>) -> Recorded {
-    let outcome = sending.mailer.send(&due.mail).await;
-    let next = MailStep::after(due.attempt, &outcome);
-    sending.queue.record_step(due.mail.id(), due.fence, next).await?;
-    Ok((due.mail.id(), next))
+/// Sends a leased mail and records its step. A step that cannot be recorded is recorded again for as long as `pause` returns true: a mail
+/// that the server has accepted must not be sent again because the database is away.
+pub async fn send_mail<M: Mail, P: Future<Output = bool>>(
+    queue: &dyn MailQueue<M>,
+    mailer: &dyn Mailer<M>,
+    due: &DueMail<M>,
+    pause: impl Fn() -> P,
+) -> Result<MailStep, StoreError> {
+    let next = MailStep::after(due.attempt, &mailer.send(&due.mail).await);
+    loop {
+        match queue.record_step(due.mail.id(), due.fence, next).await {
+            Ok(()) => return Ok(next),
+            Err(error) => {
+                if !pause().await {
+                    return Err(error);
+                }
+            }
+        }
+    }
 }
 
 /// Queues a buyer's mail that was given up again; false if there is no such mail.
@@ -55,11 +55,12 @@ pub async fn send_again(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
     use kernel::{MockMailQueue, MockMailer, SendError};
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::chance;
 
     #[derive(Debug)]
     struct Note(u128);
@@ -70,44 +71,38 @@ mod tests {
         }
     }
 
-    fn due(id: u128) -> DueMail<Note> {
-        DueMail {
-            mail: Note(id),
-            attempt: 1,
-            fence: Uuid::nil(),
-        }
-    }
-
     #[tokio::test]
-    async fn a_failed_mail_or_record_does_not_hide_the_others() {
-        let (mut queue, mut mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
-        queue
-            .expect_lease_mails()
-            .once()
-            .returning(|_, _, _| Ok(vec![due(1), due(2), due(3)]));
-        queue
-            .expect_record_step()
-            .times(3)
-            .returning(|mail, _, _| match mail.uuid().as_u128() {
-                3 => Err(StoreError::Unavailable("away".into())),
-                _ => Ok(()),
-            });
-        mailer
-            .expect_send()
-            .returning(|mail| match mail.id().uuid().as_u128() {
-                1 => Err(SendError::Transient("busy".into())),
-                _ => Ok(()),
-            });
-        let sending = MailSending {
-            queue: &queue,
-            mailer: &mailer,
-            randomness: &chance(),
-        };
-        let steps = send_mails(sending).await.unwrap();
-        let id = |id| MailId::from(Uuid::from_u128(id));
+    async fn an_attempt_is_made_once_and_recorded_until_that_succeeds() {
         let retried = MailStep::Retry(TimeDelta::minutes(1));
-        let recorded: Vec<_> = steps.into_iter().map(Result::ok).collect();
-        let expected = [Some((id(1), retried)), Some((id(2), MailStep::Sent)), None];
-        assert_eq!(recorded, expected);
+        // The failures of the store before it records, and how many pauses the worker makes.
+        for (failures, patience, is_busy, recorded) in [
+            (0, 0, false, Some(MailStep::Sent)),
+            (0, 0, true, Some(retried)),
+            (3, 3, false, Some(MailStep::Sent)),
+            (3, 2, false, None),
+        ] {
+            let (mut queue, mut mailer) = (MockMailQueue::<Note>::new(), MockMailer::<Note>::new());
+            let (stored, paused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            queue.expect_record_step().returning(move |_, _, _| {
+                if stored.fetch_add(1, Relaxed) < failures {
+                    return Err(StoreError::Unavailable("away".into()));
+                }
+                Ok(())
+            });
+            mailer.expect_send().once().returning(move |_| {
+                if is_busy {
+                    return Err(SendError::Transient("busy".into()));
+                }
+                Ok(())
+            });
+            let due = DueMail {
+                mail: Note(1),
+                attempt: 1,
+                fence: Uuid::nil(),
+            };
+            let pause = async || paused.fetch_add(1, Relaxed) < patience;
+            let next = send_mail(&queue, &mailer, &due, pause).await;
+            assert_eq!(next.ok(), recorded, "{failures} {patience}");
+        }
     }
 }

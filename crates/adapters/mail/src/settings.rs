@@ -26,14 +26,17 @@ pub struct SmtpSettings {
     pub hello_name: Option<String>,
     /// Certificates (PEM) that are trusted besides the machine's.
     pub extra_roots: Option<String>,
-    /// Maximum number of concurrent connections. A mail's wait for one counts towards its `timeout`.
+    /// Maximum number of concurrent connections. A mail's time does not begin before it has one.
     pub max_connections: NonZeroU16,
     /// How long an idle connection may be reused. Must be shorter than the server's own timeout.
     pub idle_timeout: Duration,
     /// Per address of the server.
     pub connect_timeout: Duration,
-    /// For a whole mail, including the wait for a connection. A worker's lease on a mail must be longer.
+    /// For opening a connection that is ready for a mail, and for each mail up to its content. A worker's lease on a mail must be longer than
+    /// both and `acceptance_timeout`.
     pub timeout: Duration,
+    /// For the server's reply to the content.
+    pub acceptance_timeout: Duration,
 }
 
 impl SmtpSettings {
@@ -51,6 +54,7 @@ impl SmtpSettings {
             idle_timeout: Duration::from_mins(1),
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_mins(1),
+            acceptance_timeout: Duration::from_mins(10),
         }
     }
 }

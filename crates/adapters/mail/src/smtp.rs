@@ -7,7 +7,10 @@ mod starttls_guard;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use deadpool::managed::{Object, Pool, PoolError};
+use deadpool::{
+    Runtime,
+    managed::{Object, Pool, PoolError},
+};
 use kernel::{Clock, Mailer, SendError};
 use lettre::transport::smtp::{
     Error as SmtpError,
@@ -16,7 +19,7 @@ use lettre::transport::smtp::{
     extension::{Extension, MailBodyParameter, MailParameter},
     response::{Response, Severity},
 };
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 
 use self::{
     dialer::Dialer,
@@ -27,17 +30,19 @@ use crate::{
     message::{Content, Rendered, Renderer},
 };
 
-/// Time for `QUIT` after a refusal, in addition to the mail's timeout.
+/// Time for `QUIT` after a refusal, in addition to the mail's timeouts.
 const QUIT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Sends mails over a few pooled connections.
 ///
-/// Each mail ends within [`SmtpSettings::timeout`] plus a quarter of a second, whatever the server does. A connection is not reused
-/// after a failed or cancelled mail, so that a late answer is never taken for the answer to another mail.
+/// A mail's time begins with its connection: it waits for one as long as there are more mails than connections, and whoever must not wait
+/// sends no more at a time. Then it ends within [`SmtpSettings::timeout`] plus [`SmtpSettings::acceptance_timeout`], whatever the server
+/// does. A connection is not reused after a failed or cancelled mail, so that a late answer is never taken for the answer to another mail.
 pub struct SmtpMailer {
     renderer: Renderer,
     pool: Pool<Dialer>,
     timeout: Duration,
+    acceptance_timeout: Duration,
     /// The server's name, for the log.
     host: String,
 }
@@ -50,28 +55,28 @@ impl SmtpMailer {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SettingsError> {
         smtp.check()?;
-        let pool = Pool::builder(Dialer::new(smtp)?).max_size(smtp.max_connections.get().into());
+        let pool = Pool::builder(Dialer::new(smtp)?)
+            .max_size(smtp.max_connections.get().into())
+            .create_timeout(Some(smtp.timeout))
+            .runtime(Runtime::Tokio1);
         Ok(Self {
             renderer: Renderer::new(sender, clock)?,
-            // Fails only for timeouts without a runtime, and the pool has no timeouts.
+            // Fails only for timeouts without a runtime.
             pool: pool.build().map_err(|error| SettingsError::Tls(error.into()))?,
             timeout: smtp.timeout,
+            acceptance_timeout: smtp.acceptance_timeout,
             host: smtp.host.clone(),
         })
     }
 
     async fn deliver(&self, message: &Rendered) -> Result<(), SmtpFailure> {
-        let deadline = Instant::now() + self.timeout;
-        let mut session = match timeout_at(deadline, self.pool.get()).await {
-            Ok(Ok(session)) => session,
-            Ok(Err(PoolError::Backend(failure))) => return Err(failure),
-            Ok(Err(_)) | Err(_) => return Err(SmtpFailure::TimedOut(Stage::Connect)),
+        let mut session = match self.pool.get().await {
+            Ok(session) => session,
+            Err(PoolError::Backend(failure)) => return Err(failure),
+            Err(_) => return Err(SmtpFailure::TimedOut(Stage::Connect)),
         };
         session.is_reusable = false;
-        let mut stage = Stage::Sender;
-        let dialogue = dialogue(&mut session.connection, message, &mut stage);
-        let outcome = timeout_at(deadline, dialogue).await;
-        let outcome = outcome.unwrap_or(Err(SmtpFailure::TimedOut(stage)));
+        let outcome = self.hand_over(&mut session.connection, message).await;
         session.is_reusable = outcome.is_ok();
         if let Err(failure) = &outcome {
             let mut session = Object::take(session);
@@ -81,6 +86,21 @@ impl SmtpMailer {
             }
         }
         outcome
+    }
+
+    /// One mail transaction; `Ok` once the server has accepted the mail. The server has longer for that: to a client that leaves before the
+    /// reply it may have accepted the mail, which would be sent again (RFC 5321 §4.5.3.2.6).
+    async fn hand_over(
+        &self,
+        connection: &mut AsyncSmtpConnection,
+        message: &Rendered,
+    ) -> Result<(), SmtpFailure> {
+        let mut stage = Stage::Sender;
+        let announced = timeout(self.timeout, announce(connection, message, &mut stage)).await;
+        announced.unwrap_or(Err(SmtpFailure::TimedOut(stage)))?;
+        let answer = timeout(self.acceptance_timeout, connection.message(&message.bytes)).await;
+        let answer = answer.map_err(|_| SmtpFailure::TimedOut(Stage::Content))?;
+        expect(Stage::Content, answer, Severity::PositiveCompletion)
     }
 }
 
@@ -93,8 +113,8 @@ impl<M: Content> Mailer<M> for SmtpMailer {
     }
 }
 
-/// One mail transaction; `Ok` once the server has accepted the mail. `stage` is kept current, for the report of a timeout.
-async fn dialogue(
+/// A mail transaction up to its content. `stage` is kept current, for the report of a timeout.
+async fn announce(
     connection: &mut AsyncSmtpConnection,
     message: &Rendered,
     stage: &mut Stage,
@@ -109,9 +129,7 @@ async fn dialogue(
     expect(*stage, answer, Severity::PositiveCompletion)?;
     *stage = Stage::Content;
     let answer = connection.command(Data).await;
-    expect(*stage, answer, Severity::PositiveIntermediate)?;
-    let answer = connection.message(&message.bytes).await;
-    expect(*stage, answer, Severity::PositiveCompletion)
+    expect(*stage, answer, Severity::PositiveIntermediate)
 }
 
 /// Parameters of `MAIL FROM`. A message in ASCII needs none.

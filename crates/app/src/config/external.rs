@@ -53,7 +53,7 @@ pub struct MailConfig {
     pub hello_name: Option<String>,
     /// File of trusted root certificates (PEM) beside the machine's own.
     pub root_certificates: Option<PathBuf>,
-    /// Concurrent connections.
+    /// Concurrent connections. A process takes no more mails from the queue than these can send.
     #[schemars(extend("x-range" = "from 1 to 65535"))]
     #[default(SmtpSettings::new("").max_connections)]
     pub max_connections: NonZeroU16,
@@ -65,7 +65,7 @@ pub struct MailConfig {
     #[schemars(extend("x-range" = "from 100ms to 4m"))]
     #[default(Period(SmtpSettings::new("").connect_timeout))]
     pub connect_timeout: Period,
-    /// Time limit for sending one mail.
+    /// Time limit for opening a connection, and for each mail up to its content, which the server then has ten minutes to accept.
     #[schemars(extend("x-range" = "from 1s to 4m"))]
     #[default(Period(SmtpSettings::new("").timeout))]
     pub timeout: Period,

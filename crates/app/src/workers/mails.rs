@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -14,13 +14,21 @@ use kernel::{
     Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SPANS, SendError, TransactionError, error_chain,
 };
 use orders::ShipmentMail;
+use tokio::{
+    select,
+    time::{Instant, sleep},
+};
 use tracing::{Instrument, Span, field::Empty};
-use usecases::send_mails::{MailSending, send_mails};
+use usecases::send_mails::{lease_mail, send_mail};
+use web::Tasks;
 
-use super::routine::Routine;
+use super::routine::{Routine, TaskSlots};
 
 /// The interval between two polls of an empty queue.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The pause before a mail's step is recorded again, and for how long that goes on.
+const RECORD_PAUSE: Duration = Duration::from_millis(500);
+const RECORD_FOR: Duration = Duration::from_mins(5);
 
 /// The names of a kind of mail in logs and metrics.
 pub(super) trait Kind: Mail {
@@ -43,10 +51,11 @@ impl Kind for AccountMail {
 /// The worker. A mail that is interrupted by the end of the process is sent again when its lease expires.
 pub(super) struct Mails<M> {
     pub(super) queue: Arc<dyn MailQueue<M>>,
-    pub(super) mailer: Arc<dyn Mailer<M>>,
+    pub(super) mailer: Arc<LoggedMailer<M>>,
     pub(super) randomness: Arc<dyn Randomness>,
-    /// Whether the last mail could not be sent.
-    pub(super) is_failing: AtomicBool,
+    /// As many as there are connections to the mail server; all kinds share them.
+    pub(super) slots: TaskSlots,
+    pub(super) tasks: Tasks,
 }
 
 #[async_trait]
@@ -54,29 +63,35 @@ impl<M: Kind> Routine for Mails<M> {
     const NAME: &'static str = M::WORKER;
 
     async fn batch(&self) -> Result<Duration, TransactionError> {
-        let sending = MailSending {
-            queue: &*self.queue,
-            mailer: self,
-            randomness: &*self.randomness,
+        let Some(slot) = self.slots.free().await? else {
+            return Ok(POLL_INTERVAL);
         };
-        let recorded = send_mails(sending).await?;
-        let mut outcome = Ok(if recorded.is_empty() {
-            POLL_INTERVAL
-        } else {
-            Duration::ZERO
-        });
-        for mail in recorded {
-            match mail {
-                Ok((mail, next)) => {
-                    metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(next)).increment(1);
-                    if next == MailStep::Dead {
-                        tracing::error!(%mail, about = M::ABOUT, "a mail was given up");
-                    }
+        let Some(due) = lease_mail(&*self.queue, &*self.randomness).await? else {
+            return Ok(POLL_INTERVAL);
+        };
+        let (queue, mailer, tasks) = (
+            Arc::clone(&self.queue),
+            Arc::clone(&self.mailer),
+            self.tasks.clone(),
+        );
+        self.slots.begin(slot, async move {
+            let given_up = OnceLock::new();
+            let pause = || async {
+                let given_up = *given_up.get_or_init(|| Instant::now() + RECORD_FOR);
+                select! {
+                    biased;
+                    () = tasks.stopping() => false,
+                    () = sleep(RECORD_PAUSE) => Instant::now() < given_up,
                 }
-                Err(error) => outcome = Err(error.into()),
+            };
+            let next = send_mail(&*queue, &*mailer, &due, pause).await?;
+            metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(next)).increment(1);
+            if next == MailStep::Dead {
+                tracing::error!(mail = %due.mail.id(), about = M::ABOUT, "a mail was given up");
             }
-        }
-        outcome
+            Ok(())
+        });
+        Ok(Duration::ZERO)
     }
 }
 
@@ -89,8 +104,23 @@ const fn name(next: MailStep) -> &'static str {
 }
 
 /// Logs failures: each permanent refusal, and the first of temporary failures in a row.
+pub(super) struct LoggedMailer<M> {
+    mailer: Arc<dyn Mailer<M>>,
+    /// Whether the last mail could not be sent.
+    is_failing: AtomicBool,
+}
+
+impl<M> LoggedMailer<M> {
+    pub(super) fn new(mailer: Arc<dyn Mailer<M>>) -> Self {
+        Self {
+            mailer,
+            is_failing: AtomicBool::default(),
+        }
+    }
+}
+
 #[async_trait]
-impl<M: Kind> Mailer<M> for Mails<M> {
+impl<M: Kind> Mailer<M> for LoggedMailer<M> {
     async fn send(&self, mail: &M) -> Result<(), SendError> {
         let span = mail_span(M::ABOUT, mail.id());
         let outcome = self.mailer.send(mail).instrument(span.clone()).await;

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -10,7 +10,11 @@ use std::{
 
 use async_trait::async_trait;
 use kernel::{Randomness, StoreError, TransactionError, error_chain};
-use tokio::{select, time::sleep};
+use tokio::{
+    select,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::sleep,
+};
 use web::Tasks;
 
 /// The pause after a first failure; it doubles after each further one.
@@ -61,6 +65,52 @@ pub(super) async fn run_routine<R: Routine>(
 fn with_jitter(pause: Duration, randomness: &dyn Randomness) -> Duration {
     let [chance, ..] = randomness.secret();
     pause / 2 + pause * u32::from(chance) / 255
+}
+
+/// The slots of a routine whose batch begins a single item. Each item has a task of its own, so that a slow one delays no other, and none is
+/// leased before a slot is free for it.
+pub(super) struct TaskSlots {
+    free: Arc<Semaphore>,
+    tasks: Tasks,
+    /// An item's failure that no batch has returned yet.
+    failure: Arc<Mutex<Option<TransactionError>>>,
+}
+
+impl TaskSlots {
+    /// Slots that may be shared with other routines. Who waits longest gets the next one.
+    pub(super) fn of(free: &Arc<Semaphore>, tasks: &Tasks) -> Self {
+        Self {
+            free: Arc::clone(free),
+            tasks: tasks.clone(),
+            failure: Arc::default(),
+        }
+    }
+
+    /// Waits for a slot; `None` once the process stops. Returns the failure of an item that was begun before.
+    pub(super) async fn free(&self) -> Result<Option<OwnedSemaphorePermit>, TransactionError> {
+        let slot = select! {
+            biased;
+            () = self.tasks.stopping() => None,
+            slot = Arc::clone(&self.free).acquire_owned() => slot.ok(),
+        };
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.map_or(Ok(slot), Err)
+    }
+
+    /// Begins an item, which has its slot until it ends.
+    pub(super) fn begin(
+        &self,
+        slot: OwnedSemaphorePermit,
+        work: impl Future<Output = Result<(), TransactionError>> + Send + 'static,
+    ) {
+        let failure = Arc::clone(&self.failure);
+        drop(self.tasks.run(async move {
+            if let Err(error) = work.await {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+            drop(slot);
+        }));
+    }
 }
 
 /// Consecutive failures.
@@ -129,6 +179,25 @@ mod tests {
     use tokio::{runtime::Handle, sync::Notify, time::timeout};
 
     use super::*;
+
+    #[tokio::test]
+    async fn an_item_keeps_its_slot_and_the_next_batch_returns_its_failure() {
+        let tasks = Tasks::new(Handle::current());
+        let slots = TaskSlots::of(&Arc::new(Semaphore::new(1)), &tasks);
+        let ends = Arc::new(Notify::new());
+        let ended = Arc::clone(&ends);
+        let slot = slots.free().await.unwrap().unwrap();
+        slots.begin(slot, async move {
+            ended.notified().await;
+            Err(StoreError::Retryable("deadlock".into()).into())
+        });
+        assert!(timeout(Duration::ZERO, slots.free()).await.is_err());
+        ends.notify_one();
+        assert!(slots.free().await.is_err());
+        assert!(slots.free().await.unwrap().is_some());
+        tasks.stop();
+        assert!(slots.free().await.unwrap().is_none());
+    }
 
     /// Panics, then fails, then succeeds; signals its third batch.
     #[derive(Default)]

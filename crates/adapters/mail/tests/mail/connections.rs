@@ -1,15 +1,11 @@
 //! Connections: reused, shared, replaced, never out of step.
 
-use std::{
-    num::NonZeroU16,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{num::NonZeroU16, time::Duration};
 
 use adapter_mail::SmtpSettings;
+use futures_util::future::join_all;
 use kernel::Mailer as _;
 use testkit::{SmtpAction, SmtpScript, SmtpServer};
-use tokio::task::JoinSet;
 
 use crate::support::{another, mail, mailer, send_at_once, settings, short_timeout, transient};
 
@@ -34,25 +30,30 @@ async fn there_are_no_more_connections_than_configured() {
     assert_eq!(stub.connections(), 1);
 }
 
+/// A relay that takes eight seconds a mail, with time and relay a hundred times as fast.
 #[tokio::test]
-async fn waiting_for_a_connection_counts_as_time() {
-    let stub = SmtpServer::start(SmtpScript::default().at("CONTENT", SmtpAction::Silence)).await;
-    let mut settings = short_timeout(stub.port());
-    settings.max_connections = NonZeroU16::MIN;
-    let mailer = Arc::new(mailer(&settings));
-    let began = Instant::now();
-    let mut sendings = JoinSet::new();
-    for number in 1..=30 {
-        let mailer = Arc::clone(&mailer);
-        sendings.spawn(async move { mailer.send(&another(number)).await });
+async fn neither_the_wait_for_a_connection_nor_a_slow_acceptance_ends_a_mail() {
+    let slow = SmtpAction::After(Duration::from_millis(80));
+    let script = SmtpScript::default().at("RCPT", slow).at("CONTENT", slow);
+    let stub = SmtpServer::start(script).await;
+    let mailer = mailer(&SmtpSettings {
+        max_connections: NonZeroU16::MIN,
+        timeout: Duration::from_secs(1),
+        acceptance_timeout: Duration::from_secs(6),
+        ..settings(stub.port())
+    });
+    let mails: Vec<_> = (1..=12).map(another).collect();
+    for outcome in join_all(mails.iter().map(|mail| mailer.send(mail))).await {
+        outcome.unwrap();
     }
-    sendings
-        .join_all()
-        .await
-        .into_iter()
-        .for_each(|outcome| drop(transient(outcome)));
-    // If each mail had a separate timeout one after the other, this would take thirty times as long.
-    assert!(began.elapsed() < settings.timeout * 15);
+    let mut ids = arrived(&stub);
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=12).collect::<Vec<_>>());
+    // The relay takes longer than a mail's time to accept this one.
+    stub.script().clear();
+    let late = SmtpAction::After(Duration::from_millis(1_200));
+    stub.script().add("CONTENT", "", late);
+    mailer.send(&another(13)).await.unwrap();
 }
 
 #[tokio::test]
@@ -102,6 +103,7 @@ async fn a_late_answer_does_not_count_for_the_next_mail() {
     let mut settings = short_timeout(stub.port());
     // Long enough for the second mail, even on a busy machine.
     settings.timeout = Duration::from_secs(1);
+    settings.acceptance_timeout = settings.timeout;
     let mailer = mailer(&settings);
     transient(mailer.send(&another(1)).await);
     mailer.send(&another(2)).await.unwrap();

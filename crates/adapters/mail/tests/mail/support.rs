@@ -71,6 +71,7 @@ pub(crate) fn settings(port: u16) -> SmtpSettings {
 pub(crate) fn short_timeout(port: u16) -> SmtpSettings {
     SmtpSettings {
         timeout: Duration::from_millis(150),
+        acceptance_timeout: Duration::from_millis(150),
         ..settings(port)
     }
 }
