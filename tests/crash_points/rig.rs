@@ -160,6 +160,8 @@ fn settings(options: ServerOptions) -> ServerOptions {
         .set("SELLER_API__SERVER__WORKERS", "none")
         // The program starts once for each statement of a request: with one thread it starts faster.
         .set("SELLER_API__SERVER__THREADS", 1)
+        // Leases end by advancing the clock.
+        .set("SELLER_API__OAUTH__ACCESS_TOKEN_TTL", "30d")
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", 100_000)
         .set("SELLER_API__OAUTH__TOKEN_LIMIT_PER_CLIENT", 100_000)
 }

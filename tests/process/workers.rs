@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{World, parcel, run, until};
+use blackbox::{CarrierStub, World, parcel, run, until};
 use testkit::{Client, ServerOptions, TestDatabase, TestWorker};
 use tokio::{net::TcpListener, time::timeout};
 
-use crate::PROGRAM;
+use crate::{PROGRAM, world_with};
 
 #[tokio::test]
 async fn a_worker_waits_for_the_schema() {
@@ -65,4 +65,41 @@ async fn a_mail_server_that_never_answers_holds_up_neither_requests_nor_the_end_
         (Duration::from_millis(900)..Duration::from_secs(5)).contains(&took),
         "{took:?}"
     );
+}
+
+/// Two hundred parcels of each of two carriers, of which one takes fifteen times as long for an answer.
+#[tokio::test]
+async fn a_slow_carrier_holds_up_no_other() {
+    const QUICK: usize = 60;
+    let (slow, quick) = (CarrierStub::start().await, CarrierStub::start().await);
+    let settings = [
+        ("CARRIERS__INPOST__ENABLED", "true"),
+        ("CARRIERS__INPOST__BASE_URL", &slow.url),
+        ("CARRIERS__DHL__API_KEY", "a-key"),
+        ("CARRIERS__DHL__BASE_URL", &quick.url),
+        ("CARRIERS__DHL__DAILY_LIMIT", "1000000000"),
+        ("TRACKING__POLL_INTERVAL", "1m"),
+    ];
+    let world = world_with(&settings).await;
+    let trader = world.trader().await;
+    let order = world.paid_order(&trader).await;
+    let shipped = world.ship(&trader.token, &order.id, &parcel("FIRST")).await;
+    shipped.expect(201);
+    slow.takes(Duration::from_millis(1_500));
+    quick.takes(Duration::from_millis(100));
+    let database = world.database.connect().await;
+    let fill = "with copies as (insert into seller_orders
+            select (jsonb_populate_record(o, jsonb_build_object('order_id', gen_random_uuid(), 'number', 'COPY-' || n,
+                'carrier', (array['inpost', 'dhl'])[1 + n % 2], 'tracking_number', 'COPY-' || n))).*
+            from seller_orders o, generate_series(1, 400) n returning *)
+        insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number)
+        select seller_id, order_id, shipped_at, api_now(), carrier, tracking_number from copies";
+    database.batch_execute(fill).await.unwrap();
+    until("the look-ups of the quick one", async || {
+        quick.look_ups() >= QUICK
+    })
+    .await;
+    // With three look-ups at a time, thirty of the quick one take as long as two of the slow one.
+    let asked = slow.look_ups();
+    assert!((1..QUICK / 3).contains(&asked), "{asked} of the slow one");
 }

@@ -3,10 +3,12 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use serde_json::json;
 use testkit::{HttpServer, Received, response};
+use tokio::time::sleep;
 
 use crate::serving::lock;
 
@@ -34,6 +36,7 @@ pub struct CarrierStub {
 #[derive(Debug, Default)]
 struct State {
     known: HashMap<String, StubAnswer>,
+    delay: Duration,
     asked: Vec<Received>,
 }
 
@@ -49,6 +52,16 @@ impl CarrierStub {
     /// Sets the answer about a parcel.
     pub fn answers(&self, number: &str, answer: StubAnswer) {
         lock(&self.state).known.insert(number.to_owned(), answer);
+    }
+
+    /// From now on each answer takes this long.
+    pub fn takes(&self, time: Duration) {
+        lock(&self.state).delay = time;
+    }
+
+    /// The number of look-ups so far.
+    pub fn look_ups(&self) -> usize {
+        lock(&self.state).asked.len()
     }
 
     /// The number of look-ups of a parcel so far.
@@ -72,13 +85,18 @@ impl CarrierStub {
 
 async fn answer(state: Arc<Mutex<State>>, request: Received) -> Option<Vec<u8>> {
     let number = request.target().rsplit('/').next()?.split('?').next()?.to_owned();
-    let set = {
+    let (set, delay) = {
         let mut state = lock(&state);
         state.asked.push(request);
-        state.known.get(&number).cloned()
+        (state.known.get(&number).cloned(), state.delay)
     };
+    sleep(delay).await;
     let (status, body) = match set {
-        None => (404, json!({"status": 404, "error": "resource_not_found"})),
+        // In the words of InPost and of DHL.
+        None => (
+            404,
+            json!({"status": 404, "error": "resource_not_found", "title": "No result found"}),
+        ),
         Some(StubAnswer::Failure) => (500, json!({"error": "internal"})),
         Some(StubAnswer::State(state)) => (200, json!({"tracking_number": number, "status": state})),
         Some(StubAnswer::Delivered(at)) => {

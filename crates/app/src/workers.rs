@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use accounts::AccountMail;
 use kernel::{MailQueue, Mailer, error_chain};
-use orders::ShipmentMail;
+use orders::{Carrier, ShipmentMail};
 use tokio::{select, sync::Semaphore};
 
 use self::{
@@ -23,10 +23,10 @@ use self::{
     parcels::{Parcels, QuotaLimitedCarriers},
     routine::{Routine, TaskSlots, run_routine},
 };
-use crate::{external_services::ExternalServices, wiring::Shared};
-
-/// Concurrent batches of parcels, so that slow carriers delay few others.
-const PARCEL_WORKERS: usize = 3;
+use crate::{
+    external_services::ExternalServices,
+    wiring::{Shared, poll_schedule},
+};
 
 /// Starts all workers. They wait for the schema, and end when the tasks are stopped.
 pub(crate) fn start(shared: &Shared) {
@@ -83,10 +83,15 @@ impl Shared {
             let limit = |carrier| config.carriers.daily_limit(carrier);
             Arc::new(QuotaLimitedCarriers::new(Arc::clone(carriers), clock, limit))
         };
-        for _ in 0..PARCEL_WORKERS {
+        for carrier in Carrier::ALL.into_iter().filter(|one| *one != Carrier::Other) {
             self.run_routine(Parcels {
-                shared: self.clone(),
+                carrier,
                 carriers: Arc::clone(&carriers),
+                queue: self.database.tracking_queue(),
+                units: self.database.units(),
+                randomness: self.randomness.clone(),
+                schedule: poll_schedule(&self.config),
+                slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             });
         }
         self.run_routine(Deliveries(self.clone()));

@@ -2,40 +2,36 @@
 //! that begins after its carrier has answered.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use futures_util::future::join_all;
 use kernel::{Randomness, StoreError, TransactionError};
-use orders::{CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, TrackingQueue, TrackingReport};
+use orders::{
+    Carrier, CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, TrackingQueue, TrackingReport,
+};
 
 use crate::{Transaction, UnitOfWork, transact};
 
-/// How many parcels are leased at a time.
-const BATCH: u16 = 20;
-/// How long a lease lasts: longer than looking up a batch can take.
+/// How long a lease lasts: longer than a look-up and its record can take.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
+
+/// Leases the carrier's parcel that has waited longest, to be looked up at once.
+pub async fn lease_parcel(
+    queue: &dyn TrackingQueue,
+    carrier: Carrier,
+    randomness: &dyn Randomness,
+) -> Result<Option<DueParcel>, StoreError> {
+    let mut due = queue.lease_parcels(carrier, randomness.uuid(), 1, LEASE).await?;
+    Ok(due.pop())
+}
 
 #[derive(Clone, Copy)]
 pub struct Tracking<'a> {
     pub queue: &'a dyn TrackingQueue,
     pub carriers: &'a dyn CarrierLookup,
     pub units: &'a dyn UnitOfWork,
-    /// For the lease's fencing token.
-    pub randomness: &'a dyn Randomness,
     pub schedule: PollSchedule,
 }
 
-/// Looks up a batch of due parcels concurrently, so that one carrier never delays another, and returns their number. No
-/// database connection is held while a carrier is asked.
-pub async fn track_parcels(tracking: Tracking<'_>) -> Result<usize, TransactionError> {
-    let due = tracking
-        .queue
-        .lease_parcels(tracking.randomness.uuid(), BATCH, LEASE)
-        .await?;
-    let tracked = join_all(due.iter().map(|parcel| track_one(tracking, parcel))).await;
-    tracked.into_iter().collect::<Result<(), _>>()?;
-    Ok(due.len())
-}
-
-async fn track_one(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), TransactionError> {
+/// Looks up a leased parcel, and records the answer and when to ask again. No database connection is held while the carrier is asked.
+pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), TransactionError> {
     let tracking_report = match tracking
         .carriers
         .look_up(parcel.carrier, &parcel.tracking_number)
@@ -84,13 +80,13 @@ async fn record(
 #[cfg(test)]
 mod tests {
     use orders::{
-        Carrier, Cause, MockCarrierLookup, MockTrackingQueue, NewShipment, OrderStatus, SellerOrder,
-        TrackingNumber, TrackingStatus,
+        Cause, MockCarrierLookup, MockTrackingQueue, NewShipment, OrderStatus, SellerOrder, TrackingNumber,
+        TrackingStatus,
     };
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{chance, now, part};
+    use crate::test_support::{now, part};
     use crate::{MockTransaction, MockUnitOfWork};
 
     const INTERVAL: TimeDelta = TimeDelta::minutes(30);
@@ -120,16 +116,14 @@ mod tests {
 
     async fn track(lookup: Lookup, expected: Option<OrderStatus>, next_in: Option<TimeDelta>) {
         let mut queue = MockTrackingQueue::new();
-        queue.expect_lease_parcels().once().returning(|_, _, _| {
-            Ok(vec![DueParcel {
-                seller: Uuid::from_u128(1).into(),
-                order: Uuid::from_u128(9).into(),
-                carrier: Carrier::Dpd,
-                tracking_number: tracking_number(),
-                shipped_at: now(),
-                fence: Uuid::nil(),
-            }])
-        });
+        let parcel = DueParcel {
+            seller: Uuid::from_u128(1).into(),
+            order: Uuid::from_u128(9).into(),
+            carrier: Carrier::Dpd,
+            tracking_number: tracking_number(),
+            shipped_at: now(),
+            fence: Uuid::nil(),
+        };
         let schedule = queue.expect_schedule_parcel().once();
         schedule
             .withf(move |_, next| *next == next_in.map(|delay| now() + delay))
@@ -153,10 +147,9 @@ mod tests {
             queue: &queue,
             carriers: &carriers,
             units: &units,
-            randomness: &chance(),
             schedule: PollSchedule { interval: INTERVAL },
         };
-        assert_eq!(track_parcels(tracking).await.unwrap(), 1);
+        track_parcel(tracking, &parcel).await.unwrap();
     }
 
     #[tokio::test]

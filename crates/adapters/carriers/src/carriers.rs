@@ -119,4 +119,8 @@ impl CarrierLookup for Carriers {
             None => Lookup::Unavailable("not asked: the carrier is not configured".to_owned()),
         }
     }
+
+    fn is_paused(&self, carrier: Carrier) -> bool {
+        self.clients.get(&carrier).is_some_and(CarrierClient::is_paused)
+    }
 }

@@ -82,6 +82,11 @@ impl CarrierClient {
         lookup
     }
 
+    /// Whether the breaker is open.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.breaker.refusal().is_some()
+    }
+
     async fn limited(&self, number: &TrackingNumber) -> Lookup {
         let began = Instant::now();
         let deadline = began + self.http.deadline;

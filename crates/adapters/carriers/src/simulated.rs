@@ -75,6 +75,10 @@ impl CarrierLookup for SimulatedCarriers {
             Lookup::NotFound
         }
     }
+
+    fn is_paused(&self, _: Carrier) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

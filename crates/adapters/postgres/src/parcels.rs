@@ -67,33 +67,20 @@ pub(crate) struct ParcelQueue(pub(crate) Autocommit);
 
 #[async_trait]
 impl TrackingQueue for ParcelQueue {
-    /// Takes parcels from the carriers in turn: the longest waiting of each, then the next of each. One carrier's
-    /// backlog does not reduce the others' share of a batch.
-    ///
-    /// The order is computed without locks, over more parcels than the limit, so that it reaches past those that other
-    /// workers are leasing now. Locked rows are checked again.
     async fn lease_parcels(
         &self,
+        carrier: Carrier,
         fence: Uuid,
         limit: u16,
         lease: TimeDelta,
     ) -> Result<Vec<DueParcel>, StoreError> {
-        let carriers = Carrier::ALL
-            .into_iter()
-            .filter(|carrier| *carrier != Carrier::Other);
-        let carriers: Vec<_> = carriers.map(Carrier::as_str).collect();
         let lease = sql!(ParcelRow:
             "with clock as materialized (select api_now() as at), \
-             candidates as materialized (select p.* from unnest(", carriers,
-            ") as c (carrier) cross join lateral (select d.*, row_number() over (order by d.due_at) as turn \
-                 from (select seller_id, order_id, due_at from parcels \
-                   where carrier = c.carrier and due_at <= (select at from clock) order by due_at limit ",
-            4 * i64::from(limit), ") d) p), \
-             due as materialized (select p.seller_id, p.order_id from candidates c \
-               join parcels p on p.seller_id = c.seller_id and p.order_id = c.order_id where p.due_at <= (select at from clock) \
-               order by c.turn, c.due_at limit ", i64::from(limit), " for no key update of p skip locked) \
+             candidates as materialized (select seller_id, order_id from parcels \
+               where carrier = ", carrier.as_str(), " and due_at <= (select at from clock) order by due_at limit ",
+            i64::from(limit), " for no key update skip locked) \
              update parcels p set fence = ", fence, ", due_at = (select at from clock) + ", microseconds(lease),
-            " * interval '1 microsecond' from due d where p.seller_id = d.seller_id and p.order_id = d.order_id \
+            " * interval '1 microsecond' from candidates c where p.seller_id = c.seller_id and p.order_id = c.order_id \
              returning p.seller_id, p.order_id, p.carrier, p.tracking_number, p.shipped_at");
         let rows = self.0.rows(lease).await?;
         Ok(readable(rows.into_iter().map(|row| row.leased(fence))))

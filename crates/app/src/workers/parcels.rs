@@ -1,24 +1,37 @@
-//! Asks carriers about parcels that are due, within each carrier's daily limit. Sellers' requests also ask the carriers and have priority.
+//! Asks carriers about parcels that are due, within each carrier's daily limit. Each carrier has its own worker. Sellers' requests also ask
+//! the carriers and have priority.
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Clock, TransactionError};
-use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
-use tokio::sync::Semaphore;
-use usecases::track_parcels::{Tracking, track_parcels};
+use kernel::{Clock, Randomness, TransactionError};
+use orders::{Carrier, CarrierLookup, Lookup, PollSchedule, TrackingNumber, TrackingQueue};
+use usecases::{
+    UnitOfWork,
+    track_parcels::{Tracking, lease_parcel, track_parcel},
+};
 
-use super::routine::Routine;
-use crate::wiring::{Shared, poll_schedule};
+use super::routine::{Routine, TaskSlots};
 
+/// The worker's concurrent look-ups with one carrier: one less than the carrier's client allows.
+pub(super) const SLOTS: usize = 3;
+/// How long the worker leaves a carrier alone that cannot be asked now.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The worker of one carrier.
 pub(super) struct Parcels {
-    pub(super) shared: Shared,
+    pub(super) carrier: Carrier,
     pub(super) carriers: Arc<dyn CarrierLookup>,
+    pub(super) queue: Arc<dyn TrackingQueue>,
+    pub(super) units: Arc<dyn UnitOfWork>,
+    pub(super) randomness: Arc<dyn Randomness>,
+    pub(super) schedule: PollSchedule,
+    pub(super) slots: TaskSlots,
 }
 
 #[async_trait]
@@ -26,33 +39,38 @@ impl Routine for Parcels {
     const NAME: &'static str = "parcels";
 
     async fn batch(&self) -> Result<Duration, TransactionError> {
-        let Shared {
-            database,
-            randomness,
-            config,
-            ..
-        } = &self.shared;
-        let looked_up = track_parcels(Tracking {
-            queue: &*database.tracking_queue(),
-            carriers: &*self.carriers,
-            units: &*database.units(),
-            randomness: &**randomness,
-            schedule: poll_schedule(config),
-        })
-        .await?;
-        let count = u64::try_from(looked_up).unwrap_or_default();
-        metrics::counter!("parcels_followed_total").increment(count);
-        if looked_up > 0 {
-            return Ok(Duration::ZERO);
+        let Some(slot) = self.slots.free().await? else {
+            return Ok(PAUSE);
+        };
+        if self.carriers.is_paused(self.carrier) {
+            return Ok(PAUSE);
         }
-        // Short compared to the shortest time between two look-ups.
-        let shortest = config.tracking.poll_interval.0;
-        Ok((shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10)))
+        let Some(parcel) = lease_parcel(&*self.queue, self.carrier, &*self.randomness).await? else {
+            // Short compared to the shortest time between two look-ups.
+            let shortest = self.schedule.interval.to_std().unwrap_or_default();
+            return Ok((shortest / 4).clamp(Duration::from_millis(100), Duration::from_secs(10)));
+        };
+        let (queue, carriers, units) = (
+            Arc::clone(&self.queue),
+            Arc::clone(&self.carriers),
+            Arc::clone(&self.units),
+        );
+        let schedule = self.schedule;
+        self.slots.begin(slot, async move {
+            let tracking = Tracking {
+                queue: &*queue,
+                carriers: &*carriers,
+                units: &*units,
+                schedule,
+            };
+            track_parcel(tracking, &parcel).await?;
+            metrics::counter!("parcels_followed_total").increment(1);
+            Ok(())
+        });
+        Ok(Duration::ZERO)
     }
 }
 
-/// The worker's concurrent look-ups with one carrier: half of what the carrier's client allows.
-const MAX_IN_FLIGHT: usize = 2;
 /// DHL allows ten look-ups per parcel and day. One is left for the seller's request that reports the shipment.
 const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 
@@ -60,13 +78,8 @@ const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 pub(super) struct QuotaLimitedCarriers {
     carriers: Arc<dyn CarrierLookup>,
     clock: Arc<dyn Clock>,
-    budgets: BTreeMap<Carrier, CarrierBudget>,
-}
-
-/// The look-ups that the worker may still send to one carrier.
-struct CarrierBudget {
-    in_flight: Semaphore,
-    quota: Mutex<DailyQuota>,
+    /// The look-ups that the workers may still send.
+    quotas: BTreeMap<Carrier, Mutex<DailyQuota>>,
 }
 
 impl QuotaLimitedCarriers {
@@ -76,42 +89,46 @@ impl QuotaLimitedCarriers {
         clock: Arc<dyn Clock>,
         daily_limit: impl Fn(Carrier) -> Option<u32>,
     ) -> Self {
-        let budget = |carrier| {
+        let quota = |carrier| {
             let quota = DailyQuota {
                 share: daily_limit(carrier).map(EvenShare::new),
                 interval: (carrier == Carrier::Dhl).then_some(DHL_INTERVAL),
                 last_lookup: HashMap::new(),
             };
-            let budget = CarrierBudget {
-                in_flight: Semaphore::new(MAX_IN_FLIGHT),
-                quota: Mutex::new(quota),
-            };
-            (carrier, budget)
+            (carrier, Mutex::new(quota))
         };
         Self {
             carriers,
             clock,
-            budgets: Carrier::ALL.into_iter().map(budget).collect(),
+            quotas: Carrier::ALL.into_iter().map(quota).collect(),
         }
+    }
+
+    fn quota(&self, carrier: Carrier) -> Option<MutexGuard<'_, DailyQuota>> {
+        let quota = self.quotas.get(&carrier)?;
+        Some(quota.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 #[async_trait]
 impl CarrierLookup for QuotaLimitedCarriers {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
-        let Some(budget) = self.budgets.get(&carrier) else {
-            return Lookup::Unavailable("not asked: unknown carrier".to_owned());
-        };
-        // Fails only if the semaphore is closed, and nothing closes it.
-        let _slot = budget.in_flight.acquire().await;
-        let is_allowed = {
-            let mut quota = budget.quota.lock().unwrap_or_else(PoisonError::into_inner);
-            quota.take(number, self.clock.now())
-        };
-        if !is_allowed {
+        let now = self.clock.now();
+        if !self
+            .quota(carrier)
+            .is_some_and(|mut quota| quota.take(number, now))
+        {
             return Lookup::Unavailable("not asked: the carrier's daily limit is used up for now".to_owned());
         }
         self.carriers.look_up(carrier, number).await
+    }
+
+    fn is_paused(&self, carrier: Carrier) -> bool {
+        let now = self.clock.now();
+        let is_used_up = |mut quota: MutexGuard<'_, DailyQuota>| {
+            quota.share.as_mut().is_some_and(|share| share.is_used_up(now))
+        };
+        self.quota(carrier).is_some_and(is_used_up) || self.carriers.is_paused(carrier)
     }
 }
 
@@ -166,10 +183,15 @@ impl EvenShare {
         }
     }
 
-    fn take(&mut self, now: DateTime<Utc>) -> bool {
+    /// Whether look-ups have to wait. A limit of zero is never worth a wait.
+    fn is_used_up(&mut self, now: DateTime<Utc>) -> bool {
         // The upper bound keeps a clock that was set back from stopping all look-ups until it has caught up.
         self.next = self.next.clamp(now, now + self.burst + self.spacing);
-        let is_allowed = !self.is_zero && self.next <= now + self.burst;
+        !self.is_zero && self.next > now + self.burst
+    }
+
+    fn take(&mut self, now: DateTime<Utc>) -> bool {
+        let is_allowed = !self.is_zero && !self.is_used_up(now);
         if is_allowed {
             self.next += self.spacing;
         }
@@ -238,10 +260,13 @@ mod tests {
             .expect_look_up()
             .times(2)
             .returning(|_, _| Lookup::NotFound);
+        carriers.expect_is_paused().returning(|_| false);
         clock.expect_now().returning(|| at(0));
         let limit = |carrier| (carrier == Carrier::Gls).then_some(1);
         let carriers = QuotaLimitedCarriers::new(Arc::new(carriers), Arc::new(clock), limit);
+        assert!(!carriers.is_paused(Carrier::Gls));
         assert_eq!(carriers.look_up(Carrier::Gls, &number(1)).await, Lookup::NotFound);
+        assert!(carriers.is_paused(Carrier::Gls) && !carriers.is_paused(Carrier::Ups));
         let refused = carriers.look_up(Carrier::Gls, &number(1)).await;
         assert!(matches!(refused, Lookup::Unavailable(_)), "{refused:?}");
         assert_eq!(carriers.look_up(Carrier::Ups, &number(1)).await, Lookup::NotFound);

@@ -137,6 +137,9 @@ pub trait MailDirectory: Send + Sync {
 pub trait CarrierLookup: Send + Sync {
     /// The carrier's report about the parcel.
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup;
+
+    /// Whether a look-up would not be sent now but later, so that parcels rather wait.
+    fn is_paused(&self, carrier: Carrier) -> bool;
 }
 
 /// A mail to a buyer about a shipped parcel.

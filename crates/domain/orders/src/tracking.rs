@@ -88,13 +88,14 @@ pub struct DueParcel {
 /// The queue of parcels to look up. Each call is a transaction of its own.
 ///
 /// An adapter MUST lease a parcel to one worker at a time across all processes, so that none is looked up twice, and
-/// MUST never return test orders or parcels of [`Carrier::Other`].
+/// MUST never return test orders.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TrackingQueue: Send + Sync {
-    /// Leases up to `limit` due parcels for `lease`.
+    /// Leases up to `limit` due parcels of a carrier for `lease`, the longest waiting first, whoever sells them.
     async fn lease_parcels(
         &self,
+        carrier: Carrier,
         fence: Uuid,
         limit: u16,
         lease: TimeDelta,
