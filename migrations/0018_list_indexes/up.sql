@@ -7,5 +7,8 @@ create index concurrently applications_listed_idx on applications (status, clien
 -- What a seller has consented to: the families of a connection, and not those of the seller's own use.
 drop index concurrently if exists families_consented_idx;
 create index concurrently families_consented_idx on families (seller_id, client_id, generation) where generation is not null;
+-- Mails that were given up, as operators list them.
+drop index concurrently if exists mails_given_up_idx;
+create index concurrently mails_given_up_idx on mails (id) where dead_at is not null;
 
 insert into schema_facts values ('0018', '0.1.0');

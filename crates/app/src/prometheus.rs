@@ -138,6 +138,7 @@ impl Metrics {
             metric.describe();
             metric.start_at_zero();
         }
+        set_oldest_snapshot(None);
         metrics::gauge!("build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
         Ok(Self {
             recorder,
@@ -201,12 +202,19 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
             tracing::debug!(%error, "the queues cannot be measured");
         }
         set_queues(queues.ok().as_ref());
+        set_oldest_snapshot(database.oldest_snapshot().await.ok());
         if let Ok(Some(workers)) = database.workers().await {
             metrics::gauge!("database_workers_unreachable").set(f64::from(workers.unreachable));
             metrics::gauge!("database_transactions_in_doubt").set(f64::from(workers.in_doubt));
         }
         sleep(QUEUES_INTERVAL).await;
     }
+}
+
+/// NaN if it is unknown.
+fn set_oldest_snapshot(age: Option<Duration>) {
+    let seconds = age.map_or(f64::NAN, |age| age.as_secs_f64());
+    metrics::gauge!("database_oldest_snapshot_seconds").set(seconds);
 }
 
 fn set_queues(queues: Option<&Queues>) {

@@ -9,6 +9,7 @@ mod deliveries;
 mod figures;
 mod http;
 mod instructions;
+mod large;
 mod load;
 mod measure;
 mod options;
@@ -28,6 +29,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::compare::CompareOptions;
 use crate::instructions::InstructionsOptions;
+use crate::large::LargeOptions;
 use crate::options::Options;
 use crate::parts::Part;
 
@@ -64,6 +66,8 @@ enum Command {
     Compare(CompareOptions),
     /// Instructions of hot paths, counted by valgrind and compared with the recorded ones
     Instructions(InstructionsOptions),
+    /// Fills a database as large as a big marketplace's, and measures nothing
+    Large(LargeOptions),
 }
 
 fn main() -> ExitCode {
@@ -99,6 +103,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
     let (options, parts) = match command {
         Command::Compare(options) => return compare::run(options).await,
         Command::Instructions(options) => return instructions::run(&options).await,
+        Command::Large(options) => return large::run(&options).await,
         Command::All(options) => (options, &Part::ALL[..]),
         Command::Reads(options) => (options, &[Part::Reads][..]),
         Command::Writes(options) => (options, &[Part::Writes][..]),

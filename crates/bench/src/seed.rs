@@ -234,8 +234,8 @@ pub(crate) mod tests {
 
     pub(crate) const DATABASE: &str = "postgres";
 
-    /// A cluster with the product's tables, filled as for the bench.
-    pub(crate) async fn filled(catalogue: Catalogue) -> (Cluster, Seed) {
+    /// A cluster with the product's tables.
+    pub(crate) async fn migrated() -> Cluster {
         let cluster = Cluster::start(None).await.unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -245,6 +245,12 @@ pub(crate) mod tests {
             let sql = fs::read_to_string(step.join("up.sql")).unwrap();
             cluster.sql(DATABASE, &sql).await.unwrap();
         }
+        cluster
+    }
+
+    /// The same, filled as for the bench.
+    pub(crate) async fn filled(catalogue: Catalogue) -> (Cluster, Seed) {
+        let cluster = migrated().await;
         let seed = Seed::fill(&cluster, DATABASE, catalogue, 4, &ProgressBar::hidden())
             .await
             .unwrap();

@@ -62,6 +62,17 @@ pub(crate) async fn read_workers(statements: &Autocommit) -> Result<Workers, Sto
     })
 }
 
+/// The age of the oldest snapshot that a session or a prepared transaction holds. Sessions of other roles show theirs to members of
+/// `pg_read_all_stats` alone.
+pub(crate) async fn read_oldest_snapshot(statements: &Autocommit) -> Result<Duration, StoreError> {
+    let age = sql!(f64:
+        "select extract(epoch from (select api_now()) - least( \
+           (select min(xact_start) from pg_stat_activity where backend_xmin is not null), \
+           (select min(prepared) from pg_prepared_xacts), (select api_now())))::float8");
+    let age = statements.row(age).await?.unwrap_or_default();
+    Ok(Duration::try_from_secs_f64(age.max(0.0)).unwrap_or(Duration::MAX))
+}
+
 row! {
     struct BacklogRow {
         queue: String,

@@ -443,6 +443,11 @@ impl Database {
         backlog::read(&self.autocommit("queues")).await
     }
 
+    /// How old the oldest snapshot in the server is: what was deleted or changed since then stays in tables and indexes.
+    pub async fn oldest_snapshot(&self) -> Result<Duration, StoreError> {
+        backlog::read_oldest_snapshot(&self.autocommit("queues")).await
+    }
+
     /// The state of the workers of a Citus cluster; None in the other layout.
     pub async fn workers(&self) -> Result<Option<Workers>, StoreError> {
         match self.context.layout {

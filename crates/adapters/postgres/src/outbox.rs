@@ -117,6 +117,7 @@ impl Write for FanOut {
     /// - Its row is locked `for key share`, so fan-outs do not wait for each other. A transaction that puts a queue to
     ///   sleep locks the row `for update` and looks for work afterwards, so it finds this delivery or has not begun.
     ///   Only the queues of a suspended application sleep with work in them, until reinstatement wakes them.
+    /// - It wakes at the time of this statement, soon before the commit: workers look for queues from where they last saw one.
     /// - Whether to wake a queue is decided by its locked row. The statement's snapshot may be older, and a queue
     ///   judged by it could sleep forever with work in it.
     async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
@@ -145,8 +146,7 @@ impl Write for FanOut {
                join subscriptions s on s.seller_id = l.seller_id and s.id = l.id \
                where not l.leased and (l.wake_at is null or l.wake_at > ", latest,
             ") order by s.id for no key update of s) \
-             update subscriptions s set wake_at = ", latest,
-            " from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
+             update subscriptions s set wake_at = (select api_now()) from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
                and (w.wake_at is null or w.wake_at > ", latest, ")");
         // The number of woken queues says nothing about the number of deliveries: both may be zero.
         let queues = insert.execute(&mut connection).await.map_err(store_error)?;

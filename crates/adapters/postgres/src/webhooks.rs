@@ -46,6 +46,36 @@ macro_rules! queue_state {
 }
 use queue_state;
 
+/// The queues `$name (seller_id, subscription_id, value)` that have an entry in a partial index of deliveries on the two and `$value`, each with
+/// its first: one step in the index for each queue, whatever the other subscriptions have. Of the seller `asked.seller`, if there is one,
+/// and of another one at most.
+macro_rules! queues_with {
+    ($name:literal, $value:literal, $condition:literal) => {
+        concat!(
+            $name,
+            " (seller_id, subscription_id, value) as ((select seller_id, subscription_id, ",
+            $value,
+            " from deliveries where ",
+            $condition,
+            " and seller_id >= coalesce((select seller from asked), '00000000-0000-0000-0000-000000000000') \
+          order by seller_id, subscription_id, ",
+            $value,
+            " limit 1) \
+        union all select d.* from ",
+            $name,
+            " q cross join lateral (select seller_id, subscription_id, ",
+            $value,
+            " from deliveries where ",
+            $condition,
+            " and (seller_id, subscription_id) > (q.seller_id, q.subscription_id) \
+          order by seller_id, subscription_id, ",
+            $value,
+            " limit 1) d where q.seller_id = coalesce((select seller from asked), q.seller_id))"
+        )
+    };
+}
+use queues_with;
+
 /// The columns of [`SubscriptionRow`], from the table alias `s`.
 macro_rules! subscription_columns {
     () => {
@@ -306,14 +336,24 @@ impl DeliveryDirectory for AllDeliveries {
         let (before, limit) = (before.map_or(Uuid::max(), DeliveryId::uuid), i32::from(limit));
         let rows = match filter.why {
             Undelivered::Pending => self.0.rows(sql!((Uuid, Uuid, String, String, DeliveryRow):
-                concat!("select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from subscriptions s \
+                "with recursive asked as materialized (select ", seller,
+                concat!(" as seller), ", queues_with!("first", "due_at", "due_at is not null and attempt = 0"), ", ",
+                  queues_with!("repeated", "due_at", "due_at is not null and attempt > 0"),
+                  " select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from (\
+                   select seller_id, subscription_id from first union select seller_id, subscription_id from repeated) q \
+                   join subscriptions s on s.seller_id = q.seller_id and s.id = q.subscription_id \
                    join applications a on a.client_id = s.client_id cross join lateral (\
-                   select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
-                   and d.due_at is not null and d.id < "), before, " order by d.id desc limit ", limit,
-                ") d where s.active and s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(",
+                   (select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+                     and d.due_at is not null and d.attempt = 0 and d.id < "), before, " order by d.id desc limit ", limit,
+                ") union all (select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+                     and d.due_at is not null and d.attempt > 0 and d.id < ", before, " order by d.id desc limit ", limit,
+                ")) d where s.active and s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(",
                 subscription, ", s.id) order by d.id desc limit ", limit, "")).await?,
             Undelivered::Exhausted => self.0.rows(sql!((Uuid, Uuid, String, String, DeliveryRow):
-                concat!("select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from subscriptions s \
+                "with recursive asked as materialized (select ", seller,
+                concat!(" as seller), ", queues_with!("failed", "id", "attempt > 0 and delivered_at is null"),
+                  " select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from failed q \
+                   join subscriptions s on s.seller_id = q.seller_id and s.id = q.subscription_id \
                    join applications a on a.client_id = s.client_id cross join lateral (\
                    select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                    and d.attempt = 6 and d.delivered_at is null and d.id < "), before, " order by d.id desc limit ", limit,

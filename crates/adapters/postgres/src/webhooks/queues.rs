@@ -2,11 +2,12 @@
 //! transaction of its own over the pool.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -15,7 +16,7 @@ use webhooks::{
     Release, SubscriptionId, SubscriptionQueue, SubscriptionQueues,
 };
 
-use super::{queue_state, recording::Recording};
+use super::{queue_state, queues_with, recording::Recording};
 use crate::{
     connection::pool::Autocommit,
     sealing::Sealing,
@@ -24,20 +25,49 @@ use crate::{
 
 /// The minimum interval between log lines about unreadable queues.
 const LOG_EVERY: Duration = Duration::from_mins(1);
+/// The interval between claims that search the whole indexes.
+const SEARCH_EVERY: Duration = Duration::from_secs(5);
+
+/// The instant from which on the deliveries of a subscription `s` are read: the stored one, and half a minute ago at most, since a
+/// transaction may be as old as that, and clocks step back.
+macro_rules! due_from {
+    () => {
+        "least(coalesce(s.none_due_before, '-infinity'), (select at from clock) - interval '30 seconds')"
+    };
+}
+pub(super) use due_from;
+
+/// When the first delivery that waits for a subscription `s` is due.
+macro_rules! first_due {
+    () => {
+        concat!(
+            "(select min(w.due_at) from (\
+          (select due_at from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+             and d.due_at is not null and d.attempt = 0 and d.due_at >= ",
+            due_from!(),
+            " order by due_at limit 1) union all \
+          (select due_at from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+             and d.due_at is not null and d.attempt > 0 and d.due_at >= ",
+            due_from!(),
+            " order by due_at limit 1)) w)"
+        )
+    };
+}
+pub(super) use first_due;
 
 /// Up to `capacity` due deliveries of each queue `l`, except those `running`, ordered by `place`: three first attempts
 /// for each repeated one, beginning with a first one, and at most `repeats` repeated ones. Each index is read only that
-/// far, however much is waiting. The constant limits are for the planner, which cannot see the others.
+/// far, however much is waiting, and from `l.due_from` on. The constant limits are for the planner, which cannot see the others.
 macro_rules! due_in_queue {
     () => {
         "(select u.* from (\
       (select f.*, 2 * row_number() over (order by f.due_at) as place from (select d.id, d.event, d.body, d.attempt, d.lost, d.due_at \
         from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id and d.due_at is not null and d.attempt = 0 \
-          and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.capacity) \
+          and d.due_at >= l.due_from and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.capacity) \
       union all \
       (select f.*, 6 * row_number() over (order by f.due_at) - 3 as place from (select d.id, d.event, d.body, d.attempt, d.lost, d.due_at \
         from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id and d.due_at is not null and d.attempt > 0 \
-          and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.repeats)\
+          and d.due_at >= l.due_from and d.due_at <= (select at from clock) and d.id <> all(l.running) order by d.due_at limit 128) f limit l.repeats)\
     ) u order by u.place limit l.capacity)"
     };
 }
@@ -108,6 +138,7 @@ pub(crate) struct StoredQueues {
     statements: Autocommit,
     sealing: Sealing,
     unreadable: Unreadable,
+    searched: Mutex<Searched>,
 }
 
 #[async_trait]
@@ -126,7 +157,11 @@ impl SubscriptionQueues for StoredQueues {
     ///   attempt were not.
     /// - A lock shows the newest version of a row, but deliveries are read as they were when the statement began. A queue that another
     ///   worker has leased and released in between, which changes `wake_at`, is left to the next claim: its deliveries may be sent already.
+    /// - A locked row is found again by its place: its key leads past every version that an old snapshot keeps.
     /// - Queues that are not live are returned with their state, unchanged.
+    /// - Each index is read from its first queue at the last claim on, less a second for transactions that were under way. Every lease leaves
+    ///   dead entries before it, which stay and are read as long as any snapshot in the database is older. Every five seconds the
+    ///   whole indexes are read, for a queue that a slower transaction or a clock that stepped back has woken before that place.
     ///
     /// The commit is asynchronous: if a crash loses the claim, its fence is invalid and the queues are due again.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
@@ -134,21 +169,31 @@ impl SubscriptionQueues for StoredQueues {
         let (attempts, failing_attempts) =
             (i32::from(capacity.attempts), i32::from(capacity.failing_attempts));
         let under_way = &capacity.under_way;
-        let claim = sql!(QueueRow:
+        let (healthy, failing) = self.searched().next(Instant::now());
+        let claim = sql!((DateTime<Utc>, DateTime<Utc>, Option<QueueRow>):
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
+             searched as materialized (select least(", healthy, ", at) - interval '1 second' as healthy, least(", failing,
+            ", at) - interval '1 second' as failing from clock), \
+             firsts as materialized (select \
+               least((select wake_at from subscriptions where wake_at >= (select healthy from searched) and not failing \
+                 order by wake_at limit 1), at) as healthy, \
+               least((select wake_at from subscriptions where wake_at >= (select failing from searched) and failing \
+                 order by wake_at limit 1), at) as failing from clock), \
              healthy as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
-                 wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and not failing \
+                 wake_at, in_hand, none_due_before, url, secret, ctid as place from subscriptions where wake_at >= (select healthy from searched) \
+                 and wake_at <= (select at from clock) and not failing \
                  and client_id <> all(", full, ") order by wake_at limit 128 for no key update skip locked) s limit ",
             attempts,
             "), failing_queues as materialized (select * from (select seller_id, id, client_id, connection_generation, active, leased, failing, \
-                 wake_at, in_hand, url, secret from subscriptions where wake_at <= (select at from clock) and failing \
+                 wake_at, in_hand, none_due_before, url, secret, ctid as place from subscriptions where wake_at >= (select failing from searched) \
+                 and wake_at <= (select at from clock) and failing \
                  and client_id <> all(", full_of_failing,
             ") order by wake_at limit 128 for no key update skip locked) s limit least(", failing_attempts, ", ",
             attempts,
             ")), queues as materialized (select s.*, greatest(s.capacity - 1, 1) as repeats from (select s.*, '{}'::uuid[] as running, case when s.failing then ",
             i32::from(capacity.per_failing_queue), " else ", i32::from(capacity.per_queue),
-            concat!(" end as capacity, ", queue_state!(), " as state from (select * from healthy union all select * from failing_queues) s) s \
-               where exists (select from subscriptions o where o.seller_id = s.seller_id and o.id = s.id and o.wake_at = s.wake_at)), \
+            concat!(" end as capacity, ", due_from!(), " as due_from, ", queue_state!(), " as state from (select * from healthy union all select * from failing_queues) s) s \
+               where exists (select from subscriptions o where o.ctid = s.place and o.wake_at = s.wake_at)), \
              due as materialized (select l.failing, l.wake_at, l.client_id, l.seller_id, l.id as queue, w.* \
                from queues l cross join lateral ", due_in_queue!(), " w where l.state = 'live'), \
              within_failing_share as materialized (select d.*, coalesce(u.number, 0) as under_way from (\
@@ -171,18 +216,22 @@ impl SubscriptionQueues for StoredQueues {
                where l.state = 'live' and (d.queue is null or g.ids is not null)), \
              leased as (update subscriptions s set leased = true, fence = ", fence,
             ", wake_at = clock.at + interval '30 seconds', in_hand = coalesce(t.ids, '{}') from claimed t, clock \
-               where s.seller_id = t.seller_id and s.id = t.id), \
+               where s.ctid = t.place), \
              lost as (update deliveries d set lost = d.lost + 1 from claimed t where t.leased and d.seller_id = t.seller_id \
                  and d.subscription_id = t.id and d.id = any(t.in_hand) and d.due_at <= t.wake_at - interval '30 seconds' \
                returning d.seller_id, d.subscription_id, d.id, d.lost) \
-             select l.seller_id, l.id, l.client_id, l.state, (select count(*) from healthy) >= least(128, ", attempts,
+             select f.healthy, f.failing, l.seller_id, l.id, l.client_id, l.state, (select count(*) from healthy) >= least(128, ", attempts,
             ") or (select count(*) from failing_queues) >= greatest(1, least(128, ", failing_attempts, ", ", attempts,
             ")) or exists (select from due d where not exists (select from chosen g where g.seller_id = d.seller_id and g.queue = d.queue)), l.url, l.secret, l.failing, g.id, g.event, g.body, g.attempt, coalesce(x.lost, g.lost) \
-             from queues l left join claimed t on t.seller_id = l.seller_id and t.id = l.id \
+             from firsts f left join (queues l left join claimed t on t.seller_id = l.seller_id and t.id = l.id \
                left join chosen g on g.seller_id = l.seller_id and g.queue = l.id \
-               left join lost x on x.seller_id = l.seller_id and x.subscription_id = l.id and x.id = g.id \
-             where t.id is not null or l.state <> 'live' order by l.wake_at, l.seller_id, l.id, g.place");
+               left join lost x on x.seller_id = l.seller_id and x.subscription_id = l.id and x.id = g.id) \
+               on t.id is not null or l.state <> 'live' order by l.wake_at, l.seller_id, l.id, g.place");
         let rows = self.statements.rows(claim).await?;
+        if let Some((healthy, failing, _)) = rows.first() {
+            self.searched().from = (*healthy, *failing);
+        }
+        let rows = rows.into_iter().filter_map(|(_, _, row)| row).collect::<Vec<_>>();
         let more = rows.iter().any(|row| row.more);
         let (live, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.state == "live");
         let has_suspended = !others.is_empty() && self.suspend(&others).await;
@@ -202,19 +251,20 @@ impl SubscriptionQueues for StoredQueues {
             .collect();
         let extend = sql!((Uuid, Uuid, Uuid, Option<DueRow>):
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
-             valid as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.capacity, k.repeats, k.n \
-               from unnest(", column(queues, |queue| queue.lease.queue.seller.uuid()), ", ",
+             valid as materialized (select s.seller_id, s.id, s.fence, s.client_id, s.connection_generation, s.active, k.capacity, k.repeats, k.n, \
+                 s.none_due_before from unnest(", column(queues, |queue| queue.lease.queue.seller.uuid()), ", ",
             column(queues, |queue| queue.lease.queue.subscription.uuid()), ", ", column(queues, |queue| queue.lease.fence),
             ", ", column(queues, |queue| i32::from(queue.capacity)), ", ", column(queues, |queue| i32::from(queue.repeats)),
-            ") with ordinality k (seller_id, id, fence, capacity, repeats, n) \
+            concat!(") with ordinality k (seller_id, id, fence, capacity, repeats, n) \
                join subscriptions s on s.seller_id = k.seller_id and s.id = k.id where s.leased and s.fence = k.fence \
                order by s.seller_id, s.id for no key update of s), \
-             queues as materialized (select s.seller_id, s.id, s.fence, s.capacity, s.repeats, array(select r.id from unnest(",
+             queues as materialized (select s.seller_id, s.id, s.fence, s.capacity, s.repeats, ",
+            due_from!(), " as due_from, ", first_due!(), " as first_due, array(select r.id from unnest("),
             column(&running, |(n, _)| *n), ", ", column(&running, |(_, delivery)| *delivery),
             concat!(") r (n, id) where r.n = s.n) as running from valid s where ", queue_state!(), " = 'live'), \
              chosen as materialized (select l.seller_id, l.id as queue, w.* from queues l cross join lateral ", due_in_queue!(), " w), \
              leased as (update subscriptions s set wake_at = clock.at + interval '30 seconds', \
-                 in_hand = l.running || array(select g.id from chosen g where g.seller_id = l.seller_id and g.queue = l.id) \
+                 none_due_before = least(l.first_due, clock.at - interval '30 seconds'), in_hand = l.running || array(select g.id from chosen g where g.seller_id = l.seller_id and g.queue = l.id) \
                from queues l, clock where s.seller_id = l.seller_id and s.id = l.id) \
              select l.seller_id, l.id, l.fence, g.id, g.event, g.body, g.attempt, g.lost \
              from queues l left join chosen g on g.seller_id = l.seller_id and g.queue = l.id order by l.seller_id, l.id, g.place"));
@@ -247,15 +297,16 @@ impl SubscriptionQueues for StoredQueues {
     /// few seconds is not stuck: it is paused because its host had no capacity.
     async fn reconcile(&self) -> Result<usize, StoreError> {
         self.statements.execute(sql!(():
-            concat!("with clock as materialized (select api_now() as at), \
-             forgotten as materialized (select s.seller_id, s.id from subscriptions s, clock \
+            concat!("with recursive clock as materialized (select api_now() as at), asked as materialized (select null::uuid as seller), ",
+            queues_with!("first", "due_at", "due_at is not null and attempt = 0"), ", ",
+            queues_with!("repeated", "due_at", "due_at is not null and attempt > 0"),
+            ", due as materialized (select seller_id, subscription_id from first, clock where value <= at \
+               union select seller_id, subscription_id from repeated, clock where value <= at), \
+             forgotten as materialized (select s.seller_id, s.id from due d \
+               join subscriptions s on s.seller_id = d.seller_id and s.id = d.subscription_id cross join clock \
                where s.active and not s.leased and (s.wake_at is null or s.wake_at > clock.at + interval '5 seconds') \
-                 and (exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
-                     and d.due_at is not null and d.attempt = 0 and d.due_at <= clock.at) \
-                   or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
-                     and d.due_at is not null and d.attempt > 0 and d.due_at <= clock.at)) \
                  and ", queue_state!(), " <> 'suspended' order by s.seller_id, s.id for no key update of s skip locked) \
-             update subscriptions s set wake_at = clock.at from forgotten f, clock where s.seller_id = f.seller_id and s.id = f.id"))).await
+             update subscriptions s set wake_at = clock.at, none_due_before = null from forgotten f, clock where s.seller_id = f.seller_id and s.id = f.id"))).await
     }
 }
 
@@ -265,7 +316,12 @@ impl StoredQueues {
             statements,
             sealing,
             unreadable: Unreadable::default(),
+            searched: Mutex::default(),
         }
+    }
+
+    fn searched(&self) -> MutexGuard<'_, Searched> {
+        self.searched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts queues of suspended applications to sleep until reinstatement wakes them, and stops deliveries of ended subscriptions, a
@@ -356,6 +412,35 @@ fn lease(seller: Uuid, subscription: Uuid, fence: Uuid) -> Lease {
             subscription: SubscriptionId::from(subscription),
         },
         fence,
+    }
+}
+
+/// Where claims begin to read the index of healthy queues, and that of failing ones: at the `wake_at` of the first queue that the last claim
+/// saw there, or at the time of that claim if it is earlier.
+struct Searched {
+    from: (DateTime<Utc>, DateTime<Utc>),
+    /// When the whole indexes are read next.
+    whole_at: Option<Instant>,
+}
+
+impl Default for Searched {
+    /// The first claim reads the whole indexes. If it fails, the next one begins at its own time.
+    fn default() -> Self {
+        Self {
+            from: (DateTime::<Utc>::MAX_UTC, DateTime::<Utc>::MAX_UTC),
+            whole_at: None,
+        }
+    }
+}
+
+impl Searched {
+    /// Where a claim begins now.
+    fn next(&mut self, now: Instant) -> (DateTime<Utc>, DateTime<Utc>) {
+        if self.whole_at.is_some_and(|at| now < at) {
+            return self.from;
+        }
+        self.whole_at = Some(now + SEARCH_EVERY);
+        (DateTime::UNIX_EPOCH, DateTime::UNIX_EPOCH)
     }
 }
 

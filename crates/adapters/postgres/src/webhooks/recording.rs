@@ -9,6 +9,7 @@ use kernel::StoreError;
 use uuid::Uuid;
 use webhooks::{AttemptRecord, LOSSES_FORGIVEN, NextStep, Outcome, Release};
 
+use super::queues::{due_from, first_due};
 use crate::{
     sql::{column, microseconds, sql},
     unit_of_work::BEGIN,
@@ -99,7 +100,7 @@ impl Recording {
         };
         sql!((Uuid, Uuid):
             "with clock as materialized (select api_now() as at), \
-             valid as materialized (select s.seller_id, s.id from unnest(", column(leases, |lease| lease.0), ", ",
+             valid as materialized (select s.seller_id, s.id, s.ctid as place from unnest(", column(leases, |lease| lease.0), ", ",
             column(leases, |lease| lease.1), ", ", column(leases, |lease| lease.2),
             ") k (seller_id, id, fence) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
                where s.leased and s.fence = k.fence order by s.seller_id, s.id for no key update of s), \
@@ -123,7 +124,7 @@ impl Recording {
              select s.seller_id, s.id from unnest(", column(releases, |release| release.lease.queue.seller.uuid()), ", ",
             column(releases, |release| release.lease.queue.subscription.uuid()),
             ") r (seller_id, id) join valid h on h.seller_id = r.seller_id and h.id = r.id \
-               join subscriptions s on s.seller_id = h.seller_id and s.id = h.id for update of s skip locked")
+               join subscriptions s on s.ctid = h.place for update of s skip locked")
         .get_results(&mut connection)
         .await
     }
@@ -131,6 +132,11 @@ impl Recording {
     /// Releases queues: asleep if nothing waits, due with the next delivery, and at the back if one is due now; never
     /// before its pause is over. A queue with deliveries being queued stays awake and is examined again after a moment,
     /// since those transactions leave the waking of a leased queue to its lease holder.
+    ///
+    /// From then on no delivery that waits is due before the first one found, or before half a minute ago, since a transaction that is under way
+    /// may still queue one that is due since it began.
+    ///
+    /// A locked row is found again by its place: its key leads past every version that an old snapshot keeps.
     ///
     /// It must see everything committed before the rows were locked, so it is a separate statement.
     async fn release_queues(
@@ -146,21 +152,21 @@ impl Recording {
             )
         };
         sql!(():
-            "with clock as materialized (select api_now() as at) \
+            concat!("with clock as materialized (select api_now() as at) \
              update subscriptions s set leased = false, fence = null, in_hand = '{}', failing = coalesce(n.failing, s.failing), \
+               none_due_before = least(n.first_due, clock.at - interval '30 seconds'), \
                wake_at = case when n.uncontended then n.due_at \
                  else least(n.due_at, clock.at + interval '20 milliseconds') end \
-             from clock, (select r.*, (select min(greatest(w.due_at, c.at + r.rest * interval '1 microsecond')) from (\
-                   (select due_at from deliveries d where d.seller_id = r.seller_id and d.subscription_id = r.id \
-                      and d.due_at is not null and d.attempt = 0 order by due_at limit 1) union all \
-                   (select due_at from deliveries d where d.seller_id = r.seller_id and d.subscription_id = r.id \
-                      and d.due_at is not null and d.attempt > 0 order by due_at limit 1)) w) as due_at \
-                 from clock c, unnest(", column(releases, |release| queue(release).0), ", ",
+             from clock, (select q.*, case when q.first_due is not null \
+                 then greatest(q.first_due, c.at + q.rest * interval '1 microsecond') end as due_at \
+               from clock c, (select r.*, ", first_due!(), " as first_due, s.ctid as place from unnest("),
+            column(releases, |release| queue(release).0), ", ",
             column(releases, |release| queue(release).1), ", ", column(releases, |release| release.lease.fence), ", ",
             column(releases, |release| release.failing), ", ", column(releases, |release| microseconds(release.pause)),
             ", ", column(releases, |release| uncontended.contains(&queue(release))),
-            ") r (seller_id, id, fence, failing, rest, uncontended)) n \
-             where s.seller_id = n.seller_id and s.id = n.id and s.leased and s.fence = n.fence")
+            ") r (seller_id, id, fence, failing, rest, uncontended) \
+                 join subscriptions s on s.seller_id = r.seller_id and s.id = r.id) q) n \
+             where s.ctid = n.place and s.leased and s.fence = n.fence")
         .execute(&mut connection)
         .await
     }

@@ -10,7 +10,7 @@ use oauth::{ApplicationFilter, ApplicationStatus, NewClientToken};
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
 use usecases::transition_order::Transition;
-use webhooks::{Capacity, QueueKey, SubscriptionQueue};
+use webhooks::{Capacity, QueueKey, SubscriptionQueue, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::feed::follow;
 use crate::support::{
@@ -328,7 +328,7 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
                 family: id().into(),
                 grant: grant(&application),
                 hash: hash(),
-                lifetime: chrono::TimeDelta::hours(12),
+                lifetime: TimeDelta::hours(12),
             };
             let tokens: Vec<_> = (0..together).map(token).collect();
             for stored in join_all(tokens.iter().map(|token| issuing.issue(*token))).await {
@@ -455,8 +455,7 @@ async fn a_plan_made_for_few_rows_is_replaced_once_the_tables_have_grown() {
 }
 
 /// Claims, refills, records the ends, and releases the queues.
-async fn poll(database: &Database, capacity: Capacity, active: Option<QueueKey>) {
-    let queues = database.subscription_queues();
+async fn poll(queues: &dyn SubscriptionQueues, capacity: Capacity, active: Option<QueueKey>) {
     let claimed = queues.claim(id(), capacity).await.unwrap().queues;
     let mine = |queue: &SubscriptionQueue| Some(queue.lease.queue) == active;
     assert!(
@@ -498,7 +497,7 @@ async fn claims_do_not_read_the_backlog_of_other_queues() {
     let live = async |database: &Database| {
         for _ in 0..20 {
             enqueue(database, active).await;
-            poll(database, CAPACITY, Some(active)).await;
+            poll(&*database.subscription_queues(), CAPACITY, Some(active)).await;
         }
     };
     fixture.costs("claims", 20 * 250, live).await;
@@ -511,7 +510,7 @@ async fn claims_do_not_read_the_backlog_of_other_queues() {
     };
     let idle = async |database: &Database| {
         for _ in 0..20 {
-            poll(database, none.clone(), None).await;
+            poll(&*database.subscription_queues(), none.clone(), None).await;
         }
     };
     fixture
@@ -522,6 +521,94 @@ async fn claims_do_not_read_the_backlog_of_other_queues() {
     fixture
         .costs("the figures of the queues", QUEUE_LIMIT, look)
         .await;
+}
+
+#[tokio::test]
+async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let queue = fixture.queue().await;
+    fixture.filled("").await;
+    let old = fixture.test_database.connect().await;
+    old.batch_execute("begin isolation level repeatable read; select from sellers")
+        .await
+        .unwrap();
+    let deliver = async |number: usize| {
+        let database = fixture.another(1);
+        let queues = database.subscription_queues();
+        for _ in 0..number {
+            enqueue(&database, queue).await;
+            poll(&*queues, CAPACITY, Some(queue)).await;
+        }
+    };
+    let entries = async || {
+        fixture.wait_until_alone().await;
+        fixture.tamper("select pg_stat_force_next_flush()").await;
+        let read = "select sum(idx_tup_read)::bigint from pg_stat_user_indexes \
+            where indexrelname in ('subscriptions_lanes_idx', 'deliveries_first_idx')";
+        fixture.count(read).await
+    };
+    deliver(200).await;
+    clock.advance(TimeDelta::minutes(1)).await;
+    // This one still begins where the last one ended.
+    deliver(1).await;
+    let before = entries().await;
+    deliver(30).await;
+    let read = entries().await - before;
+    // A process reads the whole index with its first claim, and every five seconds; each of thirty would read 800 entries and more.
+    assert!(read < 10_000, "{read} entries");
+    drop(old);
+}
+
+/// 2 000 subscriptions like the first one, each with ten finished deliveries, and as many mails that were sent.
+const HISTORY: &str = "
+    insert into subscriptions select (jsonb_populate_record(null::subscriptions,
+        to_jsonb(s) || jsonb_build_object('id', gen_random_uuid(), 'wake_at', null))).*
+      from (select * from subscriptions limit 1) s, generate_series(1, 2000);
+    insert into deliveries (seller_id, subscription_id, id, created_at, delivered_at, attempt, response_status, event, body)
+      select seller_id, id, api_uuid(api_now()), api_now(), api_now(), 1, 204, 'order.paid', 'x'
+      from subscriptions, generate_series(1, 10) where wake_at is null;
+    insert into mails (id, order_id, sent_at, due_at, dead_at, order_number, recipient, carrier, tracking_number)
+      select gen_random_uuid(), gen_random_uuid(), case when n > 20 then api_now() end, null,
+        case when n <= 20 then api_now() end, 'N-1', 'a@b.example', 'dhl', 'ABCD1' from generate_series(1, 20000) n";
+
+#[tokio::test]
+async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() {
+    let fixture = Fixture::new().await;
+    let (first, repeated, exhausted) = (
+        fixture.queue().await,
+        fixture.queue().await,
+        fixture.queue().await,
+    );
+    fixture.fill(first, 20, 0).await;
+    fixture.fill(repeated, 20, 5).await;
+    fixture.fill(exhausted, 20, 5).await;
+    let give_up = format!(
+        "update deliveries set due_at = null, attempt = 6 where subscription_id = '{}'; \
+         update subscriptions set wake_at = null where id = '{}'",
+        exhausted.subscription, repeated.subscription
+    );
+    fixture.tamper(&give_up).await;
+    fixture.filled(HISTORY).await;
+    let list = async |database: &Database| {
+        for (why, seller, expected) in [
+            (Undelivered::Pending, None, 40),
+            (Undelivered::Pending, Some(first.seller), 20),
+            (Undelivered::Exhausted, None, 20),
+            (Undelivered::Exhausted, Some(first.seller), 0),
+        ] {
+            let filter = UndeliveredFilter {
+                why,
+                seller,
+                subscription: None,
+            };
+            let listed = database.delivery_directory().undelivered(filter, None, 50).await;
+            assert_eq!(listed.unwrap().len(), expected, "{filter:?}");
+        }
+        let mails = database.mail_directory().given_up(None, 50).await.unwrap();
+        assert_eq!(mails.len(), 20);
+        assert_eq!(database.subscription_queues().reconcile().await.unwrap(), 1);
+    };
+    fixture.costs("lists and reconciliation", 300, list).await;
 }
 
 #[tokio::test]
@@ -547,7 +634,7 @@ async fn finished_rows_are_not_read() {
     let end = async |database: &Database| {
         for _ in 0..10 {
             enqueue(database, queue).await;
-            poll(database, CAPACITY, Some(queue)).await;
+            poll(&*database.subscription_queues(), CAPACITY, Some(queue)).await;
         }
     };
     fixture.costs("ends of attempts", 10 * 150, end).await;

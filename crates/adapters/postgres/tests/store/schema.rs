@@ -349,6 +349,11 @@ fn incompatible_migrations_raise_the_oldest_program() {
     let mut newest: Vec<u32> = Vec::new();
     for folder in folders() {
         let (name, sql) = (name(&folder), fs::read_to_string(folder.join("up.sql")).unwrap());
+        // A statement that runs concurrently is alone, and the next migration records it.
+        if folder.join("metadata.toml").exists() {
+            assert_eq!(faults(&sql), [], "{name}");
+            continue;
+        }
         let fact = format!("insert into schema_facts values ('{}', '", &name[..4]);
         let oldest = sql
             .trim_end()

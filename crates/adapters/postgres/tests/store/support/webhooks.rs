@@ -77,7 +77,7 @@ impl Fixture {
         let fill = "insert into deliveries (seller_id, subscription_id, id, created_at, due_at, attempt, response_status, event, body) \
                select '{seller}', '{queue}', api_uuid(api_now()), api_now(), api_now() - interval '1 hour' + n * interval '1 ms', \
                  {attempt}, case when {attempt} > 0 then 500 end, 'order.paid', 'x' from generate_series(1, {number}) n; \
-             update subscriptions set wake_at = api_now() - interval '1 hour' where id = '{queue}'";
+             update subscriptions set wake_at = api_now() - interval '1 hour', none_due_before = null where id = '{queue}'";
         let fill = fill.replace("{seller}", &queue.seller.to_string());
         let fill = fill.replace("{queue}", &queue.subscription.to_string());
         let fill = fill.replace("{attempt}", &attempt.to_string());
