@@ -1,4 +1,3 @@
 delete from schema_facts where version = '0018';
 drop index mails_given_up_idx;
 drop index families_consented_idx;
-drop index applications_listed_idx;

@@ -1,9 +1,6 @@
 -- Builds each index without a lock that anybody waits for, a second for each million rows or so, and waits for transactions that are
 -- older. Each statement is sent alone, so a run that breaks off leaves an invalid index, which the next one drops.
 
--- Applications of a status, as the back office lists them.
-drop index concurrently if exists applications_listed_idx;
-create index concurrently applications_listed_idx on applications (status, client_id) where deleted_at is null and not built_in;
 -- What a seller has consented to: the families of a connection, and not those of the seller's own use.
 drop index concurrently if exists families_consented_idx;
 create index concurrently families_consented_idx on families (seller_id, client_id, generation) where generation is not null;

@@ -1,9 +1,13 @@
 //! Applications in the back office: registered by the panel's rules, changed, and moved by the operator.
 
-use blackbox::{Application, Expect, Seller, World, all_invalid_changes, entry, text};
+use blackbox::{
+    Application, Expect, Page, Seller, Visitor, World, all_invalid_changes, at_once, count_of, entry, text,
+};
+use chrono::TimeDelta;
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{world, world_of_consent};
+use crate::{form_numbers::registration, world, world_of_consent, world_with};
 
 // contract: 15.1, 15.6, 36.1, 36.3, 41.8, 41.9
 #[tokio::test]
@@ -94,21 +98,118 @@ async fn every_field_is_validated() {
 
 // contract: 41.2
 #[tokio::test]
-async fn an_applications_name_is_unique_ignoring_case_even_after_deletion() {
+async fn a_name_is_unique_ignoring_case_even_after_deletion_if_others_could_see_it() {
     let world = world().await;
     let (one, other) = (world.seller().await, world.seller().await);
-    let app = world.register(&one, json!({"name": "Stock Sync"})).await;
-    for deleted in [false, true] {
-        if deleted {
-            world.delete_application(&app).await;
+    let named = async |seller: &Seller, name: &str| {
+        let registration = world.registration(json!({"name": name, "purpose": "for_other_sellers"}));
+        world
+            .office_post(&format!("/sellers/{}/applications", seller.id), &registration)
+            .await
+    };
+    for (number, purpose, step, stays_taken) in [
+        (1, "own_use", None, false),
+        (2, "other", None, false),
+        (3, "own_use", Some("suspension"), false),
+        (4, "other", Some("acceptance"), true),
+        (5, "for_other_sellers", Some("acceptance"), true),
+    ] {
+        let name = format!("Stock Sync {number}a");
+        let app = world
+            .register(&one, json!({"name": name, "purpose": purpose}))
+            .await;
+        if let Some(step) = step {
+            world.moved(&app, step).await;
         }
-        for (seller, name) in [(&one, "Stock Sync"), (&one, "STOCK sync"), (&other, "stock sync")] {
-            let path = format!("/sellers/{}/applications", seller.id);
-            let registration = world.registration(json!({"name": name}));
-            let answer = world.office_post(&path, &registration).await;
-            answer.is_problem(409, &[entry("conflict", "name")]);
+        let names = [
+            (&one, name.clone()),
+            (&one, name.to_uppercase()),
+            (&other, name.to_lowercase()),
+        ];
+        for (seller, name) in &names {
+            named(seller, name)
+                .await
+                .is_problem(409, &[entry("conflict", "name")]);
         }
+        world.delete_application(&app).await;
+        let [_, (_, upper), (_, lower)] = &names;
+        let again = named(&other, lower).await;
+        assert_eq!(again.status, if stays_taken { 409 } else { 201 }, "{number}");
+        named(&one, upper)
+            .await
+            .is_problem(409, &[entry("conflict", "name")]);
     }
+}
+
+#[tokio::test]
+async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages() {
+    let world = world().await;
+    let mut member = world.member().await;
+    let path = format!("/sellers/{}/applications", member.seller.id);
+    let registrations: Vec<_> = (0..54).map(|_| world.registration(json!({}))).collect();
+    // All at once: the number is exact.
+    let posts = registrations
+        .iter()
+        .map(|body| world.office(Method::POST, &path).json(body));
+    let answers = at_once(posts).await;
+    assert_eq!((count_of(&answers, 201), count_of(&answers, 409)), (50, 4));
+    let form = registration(&mut member, "One Too Many").await;
+    let page = member.browser.submit(&form).await.expect(409);
+    page.shows("as many applications as allowed");
+    let names = |page: &Page| page.html.matches("<li class=\"card row\">").count();
+    let page = member.browser.page("/panel/applications").await;
+    assert_eq!(names(&page), 50);
+    page.hides("rel=\"next\"");
+    // One deleted makes room for one.
+    let made: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
+    let path_of = |n: usize| format!("/applications/{}", text(&made[n].json(), "client_id"));
+    world.office_delete(&path_of(0)).await.expect(204);
+    member.browser.submit(&form).await.expect(200);
+    world
+        .office_post(&path, &registrations[0])
+        .await
+        .refused(409, "conflict");
+}
+
+#[tokio::test]
+async fn a_seller_registers_10_applications_in_an_hour_over_all_processes_and_sees_all_pages() {
+    let limits = [
+        ("PANEL__APPLICATIONS_PER_SELLER", "200"),
+        ("PANEL__REGISTRATIONS_PER_HOUR", "3"),
+    ];
+    let world = world_with(&limits).await;
+    let clock = world.stop_clock("2040-01-01T12:40:00Z").await;
+    let mut member = world.member().await;
+    let second = world.another().await;
+    let mut elsewhere = Visitor::new(&world.client, &second.base_url);
+    elsewhere.cookies.clone_from(&member.browser.cookies);
+    let mut posts = Vec::new();
+    for n in 0..8 {
+        let form = registration(&mut member, &format!("Label Printer {n}")).await;
+        let browser = if n % 2 == 0 { &member.browser } else { &elsewhere };
+        posts.push(browser.posting(&form));
+    }
+    let answers = at_once(posts).await;
+    assert_eq!((count_of(&answers, 303), count_of(&answers, 429)), (3, 5));
+    let refused = answers.iter().find(|answer| answer.status == 429).unwrap();
+    assert_eq!(refused.header("retry-after"), Some("1200"));
+    // Not in the back office.
+    for _ in 0..98 {
+        world.application(&member.seller, &["offers:read"]).await;
+    }
+    clock.advance(TimeDelta::minutes(20)).await;
+    let form = registration(&mut member, "Another Hour").await;
+    member.browser.post(&form).await.expect(303);
+    let (mut path, mut seen) = ("/panel/applications".to_owned(), Vec::new());
+    loop {
+        let page = member.browser.page(&path).await;
+        seen.push(page.html.matches("<li class=\"card row\">").count());
+        let Some((before, _)) = page.html.split_once("\" rel=\"next\"") else {
+            break;
+        };
+        before.rsplit_once("href=\"").unwrap().1.clone_into(&mut path);
+    }
+    assert_eq!(seen, [50, 50, 2]);
 }
 
 // contract: 41.3, 52.26

@@ -291,7 +291,7 @@ impl Connections {
     async fn run(self, database: &Database) -> anyhow::Result<()> {
         let Self::List { seller, format } = self;
         let seller = find_seller(database, &seller).await?;
-        let connections = database.grants().connections(seller.id).await?;
+        let connections = database.grants().connections(seller.id, None, u16::MAX).await?;
         Ok(format.list(&connections)?)
     }
 }

@@ -421,6 +421,14 @@ pub struct PanelConfig {
     #[schemars(extend("x-range" = "from 0s to 30s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub sign_in_longest_delay: Period,
+    /// Applications that a seller may have, registered in the panel or through the back office.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[default(50)]
+    pub applications_per_seller: u32,
+    /// Applications that a seller may register in the panel in a clock hour, over all processes.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[default(10)]
+    pub registrations_per_hour: u32,
 }
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]

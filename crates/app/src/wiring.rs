@@ -21,6 +21,7 @@ use anyhow::{Context as _, anyhow};
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
+use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
 use web::{ServiceSettings, Tasks, TrustedProxies, openapi::ServedDocument};
 
@@ -243,6 +244,7 @@ impl Shared {
             orders: self.database.order_directory(),
             changes: self.database.change_reader(),
             applications: self.database.application_directory(),
+            applications_per_seller: self.config.panel.applications_per_seller,
             operators: Some(self.database.operator_tokens()),
             claims: self.database.claims(),
             carriers: Arc::clone(&self.external.carriers),
@@ -275,6 +277,10 @@ impl Shared {
             attempts: AttemptLimits {
                 per_address: panel.sign_in_limit_per_ip,
                 longest_delay: panel.sign_in_longest_delay.0,
+            },
+            applications: ApplicationLimits {
+                per_seller: panel.applications_per_seller,
+                registered_per_hour: panel.registrations_per_hour,
             },
         }
     }

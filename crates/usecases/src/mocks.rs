@@ -44,6 +44,7 @@ mock! {
     impl ApplicationStore for Transaction {
         async fn lock_application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
         async fn built_in_application(&self, seller: SellerId) -> Result<Option<Application>, StoreError>;
+        async fn count_applications(&self, owner: SellerId) -> Result<usize, StoreError>;
         async fn save_application(&self, change: Change<Application, ApplicationEvent>) -> Result<(), StoreError>;
         async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError>;
     }

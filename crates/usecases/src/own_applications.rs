@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use kernel::{Randomness, Sealer, SellerId, StoreError};
 use oauth::{
     Application, ApplicationEdit, ApplicationStatus, ApplicationStore, ChangedSince, ClientId, ClientSecret,
-    ClientType, Registrar, Registration, Shown,
+    ClientType, Limiter, Quota, Registrar, Registration, Shown, Subject,
 };
 
 use crate::sellers::{NotOpen, lock_open};
@@ -30,9 +30,23 @@ pub enum RegistrationRefusal {
     Account(#[from] NotOpen),
     #[error("another application has this name, or had it before it was deleted")]
     NameTaken,
+    #[error("the seller has as many applications as allowed: delete one first")]
+    TooMany,
+    /// The seller has registered as many in this hour as allowed.
+    #[error("no more applications can be registered in this hour")]
+    TooOften(Quota),
 }
 
-/// Registers an application of `owner`, on behalf of the owner or of the marketplace.
+/// How many applications a seller may have, and register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApplicationLimits {
+    /// Those that exist.
+    pub per_seller: u32,
+    /// Those that are registered in the panel in a clock hour.
+    pub registered_per_hour: u32,
+}
+
+/// Registers an application of `owner`, who has fewer than `most`, on behalf of the owner or of the marketplace.
 pub async fn register_application(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -40,9 +54,14 @@ pub async fn register_application(
     owner: SellerId,
     by: Registrar,
     registration: Registration,
+    most: u32,
     now: DateTime<Utc>,
 ) -> Result<Registered, Failure<RegistrationRefusal>> {
     lock_open::<RegistrationRefusal>(accounts, owner).await?;
+    let living = applications.count_applications(owner).await?;
+    if u32::try_from(living).is_ok_and(|living| living >= most) {
+        return refuse(RegistrationRefusal::TooMany);
+    }
     let secret = ClientSecret::from_random(&randomness.secret());
     let id = ClientId::from(randomness.uuid());
     let change = Application::register(registration, id, &secret, owner, by, now);
@@ -85,6 +104,7 @@ pub async fn register(
     form: SentForm,
     sealer: &dyn Sealer,
     registration: Registration,
+    limits: ApplicationLimits,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
     let predrawn = PredrawnRandomness::from(randomness);
@@ -94,9 +114,27 @@ pub async fn register(
     let shown = ShownSecret::Registered(client_id.uuid(), secret);
     form.store::<Refusal>(accounts, sealer, &shown).await?;
     let (owner, by) = (form.by.seller, Registrar::Seller);
-    register_application(applications, accounts, &predrawn, owner, by, registration, now)
-        .await
-        .map_err(Failure::refused_as)?;
+    let most = limits.per_seller;
+    register_application(
+        applications,
+        accounts,
+        &predrawn,
+        owner,
+        by,
+        registration,
+        most,
+        now,
+    )
+    .await
+    .map_err(Failure::refused_as)?;
+    // Counted after it: a refusal rolls back both.
+    let counted = accounts
+        .count_action(Limiter::Registrations, Subject::seller(owner))
+        .await?;
+    let quota = counted.against(limits.registered_per_hour);
+    if !quota.admits() {
+        return refuse(RegistrationRefusal::TooOften(quota).into());
+    }
     form.by
         .log(accounts, Action::ApplicationRegistered, client_id)
         .await?;

@@ -94,7 +94,8 @@ impl Write<BackOffice> for RegisterApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, registration) = (call.state.randomness.as_ref(), self.registration.clone());
         let (owner, by) = (self.owner, Registrar::Marketplace);
-        let registered = register_application(tx, tx, randomness, owner, by, registration, tx.now())
+        let most = call.state.applications_per_seller;
+        let registered = register_application(tx, tx, randomness, owner, by, registration, most, tx.now())
             .await
             .map_refusal(registration_problem)?;
         let action = Action::ApplicationRegistered;
@@ -149,9 +150,9 @@ fn raw_registration(fields: RegistrationFields) -> RawRegistration {
 fn registration_problem(refusal: RegistrationRefusal) -> Problem {
     match refusal {
         RegistrationRefusal::Account(NotOpen::NoSuchSeller) => Problem::not_found(),
-        RegistrationRefusal::Account(NotOpen::SellerClosed) => {
-            Problem::new(Code::Conflict, to_sentence(&refusal))
-        }
+        RegistrationRefusal::Account(NotOpen::SellerClosed)
+        | RegistrationRefusal::TooMany
+        | RegistrationRefusal::TooOften(_) => Problem::new(Code::Conflict, to_sentence(&refusal)),
         RegistrationRefusal::NameTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
             .at("name")
             .into(),

@@ -53,6 +53,8 @@ pub struct BackOffice {
     pub changes: Arc<dyn ChangeReader>,
     /// Reads applications.
     pub applications: Arc<dyn ApplicationDirectory>,
+    /// How many applications a seller may have.
+    pub applications_per_seller: u32,
     /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
     pub operators: Option<Arc<dyn OperatorTokens>>,
     /// Claims idempotency keys.

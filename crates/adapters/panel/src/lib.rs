@@ -27,6 +27,7 @@ use chrono::TimeDelta;
 use kernel::{Randomness, Sealer};
 use oauth::{ApplicationReader, GrantReader, RateCounter};
 use usecases::UnitOfWork;
+use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
 use web::front::Front;
 use web::{ServiceSettings, Tasks};
@@ -67,6 +68,8 @@ pub struct PanelSettings {
     pub code_ttl: TimeDelta,
     /// The limits of sign-in attempts.
     pub attempts: AttemptLimits,
+    /// The limits of registrations.
+    pub applications: ApplicationLimits,
 }
 
 /// Serves `/panel` and everything below it; call it once per server thread, before the listener that takes every remaining request.

@@ -66,6 +66,15 @@ impl PageRequest {
         self.parameter.parse().map_err(|_| Refusal::NotFound)
     }
 
+    /// The position in a list at which the page begins, if any.
+    pub(crate) fn position<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
+        let position = self.query.get(name).filter(|position| !position.is_empty());
+        position
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| Refusal::NotFound)
+    }
+
     /// Runs a use case in a transaction. The outer error is a failure of the store, the inner one the refusal of the use case.
     ///
     /// The work starts at once, even if the returned future is dropped.

@@ -20,6 +20,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use askama::Template;
 use oauth::{Scope, ScopeSet};
+use url::form_urlencoded::Serializer;
 
 use crate::next::Next;
 use crate::page_request::SignedInRequest;
@@ -55,6 +56,29 @@ pub(crate) fn see_other(location: &str) -> Result<HttpResponse, Refusal> {
 fn done(word: &str, path: &str) -> Result<HttpResponse, Refusal> {
     let mark = if path.contains('?') { '&' } else { '?' };
     see_other(&format!("{path}{mark}done={word}"))
+}
+
+/// Rows on a page of a list.
+const PAGE: u16 = 50;
+
+/// Leaves the rows of one page, and returns the address of the next one, which begins after the last row; empty for none.
+fn next_page<T>(
+    path: &str,
+    query: &[(&str, &str)],
+    name: &str,
+    rows: &mut Vec<T>,
+    position: impl FnOnce(&T) -> String,
+) -> String {
+    let is_last = rows.len() <= usize::from(PAGE);
+    rows.truncate(PAGE.into());
+    match rows.last().filter(|_| !is_last) {
+        None => String::new(),
+        Some(last) => {
+            let mut next = Serializer::new(String::new());
+            let next = next.extend_pairs(query).append_pair(name, &position(last));
+            format!("{path}?{}", next.finish())
+        }
+    }
 }
 
 /// A group of scopes: those in use, or those reserved for announced resources.

@@ -1,4 +1,4 @@
-//! Counts calls and actions in windows of one clock minute.
+//! Counts calls and actions in windows of one clock minute, or one clock hour.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,31 +17,39 @@ use crate::{
     unit_of_work::Tx,
 };
 
-/// The length of a window.
+/// The length of a window of calls.
 pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);
 
 /// A count's row: the subject's last place, the window's start, and the time.
 type Counted = (i64, DateTime<Utc>, DateTime<Utc>);
 
-fn count((used, window_start, counted_at): Counted) -> Result<Count, StoreError> {
+fn count((used, window_start, counted_at): Counted, window: TimeDelta) -> Result<Count, StoreError> {
     let place = u64::try_from(used).map_err(StoreError::unexpected)?;
     Ok(Count {
         place,
-        resets_at: window_start + WINDOW,
+        resets_at: window_start + window,
         counted_at,
     })
 }
 
 /// Counts one action in the action's transaction, so that both are stored or neither.
 pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {
+    let (unit, window) = if limiter.is_hourly() {
+        ("hour", TimeDelta::hours(1))
+    } else {
+        ("minute", WINDOW)
+    };
     let counted = sql!(Counted:
-        "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start from (select api_now() as at) present), \
+        "with clock as materialized (select at, date_trunc(", unit, ", at, 'UTC') as window_start from (select api_now() as at) present), \
          counted as (insert into rate_windows as w (window_start, kind, subject, used) \
            select window_start, ", limiter.code(), ", ", subject.uuid(),
         ", 1 from clock on conflict (window_start, kind, subject) do update set used = w.used + 1 returning used) \
          select counted.used, clock.window_start, clock.at from counted cross join clock");
     let counted = tx.row(counted).await?;
-    count(counted.ok_or_else(|| StoreError::unexpected("a count is missing"))?)
+    count(
+        counted.ok_or_else(|| StoreError::unexpected("a count is missing"))?,
+        window,
+    )
 }
 
 /// Counts calls of the OAuth endpoints and attempts to sign in: all in flight on one server thread in one statement.
@@ -121,5 +129,5 @@ fn next_place(places: &mut BTreeMap<Counter, Counted>, call: &Counter) -> Result
         .get_mut(call)
         .ok_or_else(|| StoreError::unexpected("a count is missing"))?;
     counted.0 += 1;
-    count(*counted)
+    count(*counted, WINDOW)
 }

@@ -61,7 +61,7 @@ macro_rules! delete_expired {
     };
 }
 
-/// Deletes one batch of credentials and panel data in the caller's transaction: windows of rate limits after ten minutes; tokens and codes an
+/// Deletes one batch of credentials and panel data in the caller's transaction: windows of rate limits after ten minutes, those of an hour (kinds from 10 on) with the hour; tokens and codes an
 /// hour after their end, families an hour after their revocation or with their last token or code; sessions, links, forms and consent screens soon after
 /// their end, mails about accounts after 30 days, usage after 35, the audit log after 400.
 pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
@@ -69,6 +69,7 @@ pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
         .execute(sql!(():
             "delete from rate_windows where (window_start, kind, subject) in (select window_start, kind, subject \
                from rate_windows where window_start < (select api_now()) - interval '10 minutes' \
+                 and (kind < 10 or window_start < (select api_now()) - interval '1 hour') \
                order by window_start, kind, subject limit ", BATCH, " for update skip locked)"))
         .await?;
     let credentials = [

@@ -254,14 +254,19 @@ impl SubscriptionReader for StoredSubscriptions {
     }
 
     /// Without those of deleted applications: one may have been stored while its application was being deleted.
-    async fn subscriptions_of_seller(&self, seller: SellerId) -> Result<Vec<SellerSubscription>, StoreError> {
-        let seller = seller.uuid();
+    async fn subscriptions_of_seller(
+        &self,
+        seller: SellerId,
+        from: Option<SubscriptionId>,
+        limit: u16,
+    ) -> Result<Vec<SellerSubscription>, StoreError> {
+        let (seller, from) = (seller.uuid(), from.map_or(Uuid::nil(), SubscriptionId::uuid));
         let rows = self
             .0
             .rows(sql!((SubscriptionRow, String):
                 concat!("select ", subscription_columns!(), ", a.name from subscriptions s \
                    join applications a on a.client_id = s.client_id and a.deleted_at is null where s.seller_id = "), seller,
-                " order by s.created_at, s.id"))
+                " and s.id >= ", from, " order by s.id limit ", i64::from(limit), ""))
             .await?;
         let listed = rows.into_iter().map(|(row, app_name)| {
             Ok(SellerSubscription {
@@ -276,22 +281,24 @@ impl SubscriptionReader for StoredSubscriptions {
         &self,
         seller: SellerId,
         filter: DeliveryFilter,
+        before: Option<DeliveryId>,
         limit: u16,
     ) -> Result<Vec<SellerDelivery>, StoreError> {
         let (seller, limit) = (seller.uuid(), i32::from(limit));
+        let before = before.map_or(Uuid::max(), DeliveryId::uuid);
         let subscription = filter.subscription.map(SubscriptionId::uuid);
         let rows = if filter.failed {
             self.0.rows(sql!((Uuid, DeliveryRow):
                 concat!("select s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (select * from deliveries d \
                    where d.seller_id = s.seller_id and d.subscription_id = s.id and d.attempt > 0 and d.delivered_at is null \
-                   order by d.id desc limit "), limit, ") d where s.seller_id = ", seller, " and s.id = coalesce(",
-                subscription, ", s.id) order by d.created_at desc, d.id desc limit ", limit, "")).await?
+                   and d.id < "), before, " order by d.id desc limit ", limit, ") d where s.seller_id = ", seller, " and s.id = coalesce(",
+                subscription, ", s.id) order by d.id desc limit ", limit, "")).await?
         } else {
             self.0.rows(sql!((Uuid, DeliveryRow):
                 concat!("select s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (select * from deliveries d \
-                   where d.seller_id = s.seller_id and d.subscription_id = s.id order by d.id desc limit "), limit,
+                   where d.seller_id = s.seller_id and d.subscription_id = s.id and d.id < "), before, " order by d.id desc limit ", limit,
                 ") d where s.seller_id = ", seller, " and s.id = coalesce(", subscription,
-                ", s.id) order by d.created_at desc, d.id desc limit ", limit, "")).await?
+                ", s.id) order by d.id desc limit ", limit, "")).await?
         };
         let listed = rows.into_iter().map(|(subscription, delivery)| {
             Ok(SellerDelivery {

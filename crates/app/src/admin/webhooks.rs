@@ -82,7 +82,9 @@ impl Command {
             Self::Subscriptions { seller, format } => {
                 let seller = find_seller(database, &seller).await?;
                 let subscriptions = database.subscriptions();
-                let rows = subscriptions.subscriptions_of_seller(seller.id).await?;
+                let rows = subscriptions
+                    .subscriptions_of_seller(seller.id, None, u16::MAX)
+                    .await?;
                 Ok(format.list(&rows)?)
             }
             Self::Pending(list) => list.run(database, Undelivered::Pending).await,

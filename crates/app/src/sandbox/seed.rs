@@ -210,9 +210,10 @@ impl Seeding<'_> {
         let registration = registration.check().map_err(invalid)?;
         let (name, redirect_uris) = (registration.name.clone(), registration.redirect_uris.clone());
         let (randomness, by) = (&self.randomness, Registrar::Seller);
-        let registered = register_application(tx, tx, randomness, owner, by, registration, tx.now())
-            .await
-            .map_err(Failure::refused_as)?;
+        let registered =
+            register_application(tx, tx, randomness, owner, by, registration, u32::MAX, tx.now())
+                .await
+                .map_err(Failure::refused_as)?;
         let moves: &[Transition] = match plan.status.as_deref() {
             Some("active") => &[Transition::Accept],
             Some("suspended") => &[Transition::Accept, Transition::Suspend],

@@ -37,8 +37,8 @@ pub use family::{
 pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationDirectory, ApplicationFilter, ApplicationReader, ApplicationStore, ClientTokens, Exchange,
-    Exchanges, Gate, GrantReader, GrantStore, NewConsent, RateCounter,
+    ApplicationDirectory, ApplicationReader, ApplicationStore, ClientTokens, Exchange, Exchanges, Gate,
+    GrantReader, GrantStore, NewConsent, RateCounter,
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};

@@ -7,9 +7,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Change, SellerId, StoreError, TransactionError};
 
 use crate::{
-    Admission, Application, ApplicationEvent, ApplicationStatus, ClientId, Code, CodeChallenge,
-    ConnectedApplication, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId, Limiter, NewClientToken,
-    NewPair, NewToken, Presented, RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
+    Admission, Application, ApplicationEvent, ClientId, Code, CodeChallenge, ConnectedApplication, Consent,
+    ConsentId, Count, FamiliesOf, Family, FamilyId, Limiter, NewClientToken, NewPair, NewToken, Presented,
+    RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -92,8 +92,14 @@ pub trait ApplicationReader: Send + Sync {
     /// The application for client authentication; None if it is unknown or deleted, or its owner's account is closed.
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
 
-    /// The applications that a seller has registered, newest first, without the built-in one.
-    async fn applications_of(&self, owner: SellerId) -> Result<Vec<Application>, StoreError>;
+    /// Up to `limit` applications that a seller has registered before the one with the id `before`, newest first, without the
+    /// built-in one.
+    async fn applications_of(
+        &self,
+        owner: SellerId,
+        before: Option<ClientId>,
+        limit: u16,
+    ) -> Result<Vec<Application>, StoreError>;
 }
 
 /// Changes applications within a transaction.
@@ -105,21 +111,17 @@ pub trait ApplicationStore: Send + Sync {
     /// The application that carries the seller's personal tokens.
     async fn built_in_application(&self, seller: SellerId) -> Result<Option<Application>, StoreError>;
 
-    /// Saves a change with its events. A name in use, ignoring case and including those of deleted applications, is a
-    /// conflict on `applications_name_key`.
+    /// The number of applications of a seller, without the built-in one. The caller has locked the account's row, so the number is
+    /// valid until the transaction ends.
+    async fn count_applications(&self, owner: SellerId) -> Result<usize, StoreError>;
+
+    /// Saves a change with its events. A name in use, ignoring case, is a conflict on `applications_name_key`. So is the name of a
+    /// deleted application that other sellers could see: one that was accepted, and not for own use.
     async fn save_application(&self, change: Change<Application, ApplicationEvent>)
     -> Result<(), StoreError>;
 
-    /// Deletes an application permanently; false if there is none. Its tokens are rejected from the commit on, and its
-    /// name stays taken.
+    /// Deletes an application permanently; false if there is none. Its tokens are rejected from the commit on.
     async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError>;
-}
-
-/// A filter of applications.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ApplicationFilter {
-    pub status: Option<ApplicationStatus>,
-    pub owner: Option<SellerId>,
 }
 
 /// Looks up applications of all owners, outside a transaction. Deleted ones are never returned.
@@ -131,14 +133,6 @@ pub trait ApplicationDirectory: Send + Sync {
 
     /// The application with this name, ignoring case; never a built-in one.
     async fn application_named(&self, name: &str) -> Result<Option<Application>, StoreError>;
-
-    /// Up to `limit` applications created before the one with the id `before`, newest first, without built-in ones.
-    async fn applications(
-        &self,
-        filter: ApplicationFilter,
-        before: Option<ClientId>,
-        limit: u16,
-    ) -> Result<Vec<Application>, StoreError>;
 }
 
 /// A consent: a family without tokens yet, and the code that is exchanged for its first pair.
@@ -225,7 +219,12 @@ pub trait GrantReader: Send + Sync {
     /// The client that a code or refresh token was issued to, if it can still be used.
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError>;
 
-    /// The seller's connected applications, by name: those with a live code or token, or an active subscription. `client_credentials`
-    /// tokens are no connection.
-    async fn connections(&self, seller: SellerId) -> Result<Vec<ConnectedApplication>, StoreError>;
+    /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a live code or token, or an
+    /// active subscription. `client_credentials` tokens are no connection.
+    async fn connections(
+        &self,
+        seller: SellerId,
+        after: Option<&str>,
+        limit: u16,
+    ) -> Result<Vec<ConnectedApplication>, StoreError>;
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{ClientId, SecretHash};
 
-/// A limiter. Each counts separately, in windows of one clock minute of the database.
+/// A limiter. Each counts separately, in windows of one clock minute of the database, or one clock hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limiter {
     /// An application's requests to `/v1`.
@@ -27,6 +27,10 @@ pub enum Limiter {
     TestEvents,
     /// A seller's manual redeliveries to a subscription.
     Redeliveries,
+    /// Pages and forms of the panel of a signed-in account.
+    PanelPages,
+    /// Applications that a seller registers in the panel, in an hour.
+    Registrations,
 }
 
 impl Limiter {
@@ -41,7 +45,14 @@ impl Limiter {
             Self::SignInByAccount => 6,
             Self::TestEvents => 7,
             Self::Redeliveries => 8,
+            Self::PanelPages => 9,
+            Self::Registrations => 10,
         }
+    }
+
+    /// Whether its windows are clock hours. Such a limiter counts in the transaction of what it counts.
+    pub const fn is_hourly(self) -> bool {
+        matches!(self, Self::Registrations)
     }
 }
 
@@ -69,6 +80,10 @@ impl Subject {
     /// An account by the given e-mail address, whether or not it exists. Case does not matter, as in the comparison of accounts' addresses.
     pub fn account(email: &str) -> Self {
         Self::hashed(&email.to_ascii_lowercase())
+    }
+
+    pub const fn seller(seller: SellerId) -> Self {
+        Self(seller.uuid())
     }
 
     /// Something that a seller names by id, whether or not it belongs to the seller: no seller can use up another one's limit.
@@ -99,7 +114,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// The place compared with a limit of calls a minute.
+    /// The place compared with a limit of calls in a window.
     pub fn against(self, limit: u32) -> crate::Quota {
         crate::Quota {
             limit,
@@ -137,8 +152,10 @@ mod tests {
             Limiter::SignInByAccount,
             Limiter::TestEvents,
             Limiter::Redeliveries,
+            Limiter::PanelPages,
+            Limiter::Registrations,
         ];
-        assert_eq!(limiters.map(Limiter::code), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(limiters.map(Limiter::code), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 
     #[test]

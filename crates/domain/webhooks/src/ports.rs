@@ -162,14 +162,20 @@ pub trait SubscriptionReader: Send + Sync {
         subscription: SubscriptionId,
     ) -> Result<Option<Vec<Delivery>>, StoreError>;
 
-    /// Every subscription at a seller, oldest first.
-    async fn subscriptions_of_seller(&self, seller: SellerId) -> Result<Vec<SellerSubscription>, StoreError>;
+    /// Up to `limit` subscriptions at a seller from this one on, oldest first.
+    async fn subscriptions_of_seller(
+        &self,
+        seller: SellerId,
+        from: Option<SubscriptionId>,
+        limit: u16,
+    ) -> Result<Vec<SellerSubscription>, StoreError>;
 
-    /// A seller's deliveries, newest first, at most `limit`.
+    /// Up to `limit` of a seller's deliveries before this one, newest first.
     async fn deliveries_of_seller(
         &self,
         seller: SellerId,
         filter: DeliveryFilter,
+        before: Option<DeliveryId>,
         limit: u16,
     ) -> Result<Vec<SellerDelivery>, StoreError>;
 }

@@ -1,6 +1,6 @@
 //! Changes to a seller's applications, over mocks.
 
-use oauth::{RawEdit, SecretHash};
+use oauth::{Count, RawEdit, SecretHash};
 use uuid::Uuid;
 
 use super::*;
@@ -9,6 +9,25 @@ use crate::test_support::{
     Recorded, application, by, chance, knowing_sellers, now, recording_sealer, refusal, registration,
     sent_form,
 };
+
+const LIMITS: ApplicationLimits = ApplicationLimits {
+    per_seller: 5,
+    registered_per_hour: 1,
+};
+
+/// The next registration has this place in its hour.
+fn counting(tx: &mut MockTransaction, place: u64) {
+    let count = Count {
+        place,
+        resets_at: now(),
+        counted_at: now(),
+    };
+    tx.expect_count_action()
+        .withf(|limiter, subject| {
+            *limiter == Limiter::Registrations && *subject == Subject::seller(by().seller)
+        })
+        .returning(move |_, _| Ok(count));
+}
 
 /// A transaction that finds the application, and records what is saved, sealed and logged.
 struct World {
@@ -28,6 +47,9 @@ impl World {
         tx.expect_save_application()
             .returning(move |change| record.add(change.after));
         tx.expect_delete_application().returning(|_| Ok(true));
+        tx.expect_count_applications()
+            .returning(|_| Ok(LIMITS.per_seller as usize - 1));
+        counting(&mut tx, 1);
         tx.expect_store_flash().returning(move |_, _, _| Ok(form_is_new));
         let record = logged.clone();
         tx.expect_log_action()
@@ -45,7 +67,17 @@ impl World {
     async fn register(&self, client_type: &str) -> Result<(), Failure<Refusal>> {
         let registration = registration(client_type);
         let (tx, sealer) = (&self.tx, &self.sealer);
-        register(tx, tx, &chance(), sent_form(), sealer, registration, now()).await
+        register(
+            tx,
+            tx,
+            &chance(),
+            sent_form(),
+            sealer,
+            registration,
+            LIMITS,
+            now(),
+        )
+        .await
     }
 
     async fn rotate_secret(&self) -> Result<(), Failure<Refusal>> {
@@ -85,7 +117,16 @@ async fn only_a_confidential_client_gets_a_secret_and_a_closed_account_nothing()
         let tx = World::new(None, true).tx;
         let (chance, registration) = (chance(), registration(client_type));
         let (owner, by) = (by().seller, Registrar::Seller);
-        let registered = register_application(&tx, &tx, &chance, owner, by, registration, now());
+        let registered = register_application(
+            &tx,
+            &tx,
+            &chance,
+            owner,
+            by,
+            registration,
+            LIMITS.per_seller,
+            now(),
+        );
         let registered = registered.await.unwrap();
         assert_eq!(registered.client_secret.is_some(), secret);
         assert_eq!(registered.status, ApplicationStatus::Pending);
@@ -108,6 +149,7 @@ async fn only_a_confidential_client_gets_a_secret_and_a_closed_account_nothing()
         owner,
         Registrar::Seller,
         registration,
+        LIMITS.per_seller,
         now(),
     );
     let refused = refused.await;
@@ -165,5 +207,27 @@ async fn another_sellers_and_the_built_in_application_are_not_found() {
             assert_eq!(refusal(refused), Refusal::NoSuchApplication);
         }
         assert!(world.changed_nothing());
+    }
+}
+
+#[tokio::test]
+async fn one_application_too_many_is_refused_and_one_registration_too_many_in_an_hour() {
+    let tx = |living, place| {
+        let mut tx = knowing_sellers(MockTransaction::new(), false);
+        tx.expect_store_flash().returning(|_, _, _| Ok(true));
+        tx.expect_count_applications().returning(move |_| Ok(living));
+        tx.expect_save_application().returning(|_| Ok(()));
+        counting(&mut tx, place);
+        tx
+    };
+    for (living, place, too_often) in [(5, 1, false), (6, 1, false), (4, 2, true)] {
+        let (tx, (sealer, _)) = (tx(living, place), recording_sealer());
+        let (form, registration) = (sent_form(), registration("public"));
+        let refused = register(&tx, &tx, &chance(), form, &sealer, registration, LIMITS, now()).await;
+        let Refusal::Registration(refused) = refusal(refused) else {
+            panic!("{living}")
+        };
+        assert_eq!(matches!(refused, RegistrationRefusal::TooOften(_)), too_often);
+        assert_eq!(refused == RegistrationRefusal::TooMany, !too_often);
     }
 }

@@ -9,7 +9,7 @@ use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::usage::Usage;
-use super::{ScopeGroup, done, ok, once, page as html, scope_names, scope_options};
+use super::{PAGE, ScopeGroup, done, next_page, ok, once, page as html, scope_names, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::page_request::SignedInRequest;
@@ -22,14 +22,21 @@ const LIST: &str = "/panel/applications";
 struct ListPage {
     frame: Frame,
     applications: Vec<Application>,
+    /// The address of the next page; empty for none.
+    next: String,
 }
 
 /// GET: the seller's applications.
 pub(crate) async fn list(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let applications = &request.panel.applications;
+    let (owner, before) = (request.seller().id, request.position("before")?);
+    let mut applications = applications.applications_of(owner, before, PAGE + 1).await?;
     ok(&ListPage {
         frame: request.frame(request.texts().applications.title),
-        applications: applications.applications_of(request.seller().id).await?,
+        next: next_page(LIST, &[], "before", &mut applications, |last| {
+            last.client_id.to_string()
+        }),
+        applications,
     })
 }
 

@@ -5,22 +5,29 @@ use askama::Template;
 use oauth::{ClientId, ConnectedApplication};
 use usecases::consent;
 
-use super::{done, ok};
+use super::{PAGE, done, next_page, ok};
 use crate::frame::Frame;
 use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
+
+const LIST: &str = "/panel/connections";
 
 #[derive(Template)]
 #[template(path = "connections.html")]
 struct Page {
     frame: Frame,
     connections: Vec<ConnectedApplication>,
+    /// The address of the next page; empty for none.
+    next: String,
 }
 
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let (grants, after) = (&request.panel.grants, request.query.get("after"));
+    let mut connections = grants.connections(request.seller().id, after, PAGE + 1).await?;
     ok(&Page {
         frame: request.frame(request.texts().connections.title),
-        connections: request.panel.grants.connections(request.seller().id).await?,
+        next: next_page(LIST, &[], "after", &mut connections, |last| last.name.clone()),
+        connections,
     })
 }
 
@@ -30,5 +37,5 @@ pub(crate) async fn disconnect(request: SignedInRequest) -> Result<HttpResponse,
         Box::pin(consent::disconnect(tx, tx, *by, *id))
     });
     ended.await?.map_err(|_| Refusal::NotFound)?;
-    done("disconnected", "/panel/connections")
+    done("disconnected", LIST)
 }

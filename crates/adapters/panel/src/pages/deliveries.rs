@@ -11,14 +11,12 @@ use webhooks::{
     SellerSubscription, SubscriptionId,
 };
 
-use super::{done, ok};
+use super::{PAGE as ROWS, done, next_page, ok};
 use crate::frame::Frame;
 use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
 
 const PAGE: &str = "/panel/deliveries";
-/// The most deliveries on the page.
-const MAX_DELIVERIES: u16 = 100;
 /// The value of a ticked checkbox.
 const CHECKED: &str = "1";
 
@@ -29,6 +27,8 @@ struct Page {
     frame: Frame,
     receivers: Vec<(Uuid, SellerSubscription)>,
     deliveries: Vec<(Uuid, SellerDelivery)>,
+    /// The address of the next page of subscriptions, and of deliveries; empty for none.
+    next: [String; 2],
     /// The id of the subscription whose deliveries are shown; empty for all.
     chosen: String,
     failed: bool,
@@ -39,20 +39,42 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     let query = |name| request.query.get(name).unwrap_or_default();
     let filter = filter(query("subscription"), query("failed"))?;
     let (seller, subscriptions) = (request.seller().id, &request.panel.subscriptions);
-    let receivers = subscriptions.subscriptions_of_seller(seller).await?;
-    let own = |id| receivers.iter().any(|own| own.subscription.id == id);
-    if !filter.subscription.is_none_or(own) {
-        return Err(Refusal::NotFound);
-    }
-    let deliveries = subscriptions
-        .deliveries_of_seller(seller, filter, MAX_DELIVERIES)
+    // The list begins with the first one, but where the chosen one is on another page with that.
+    let from = request.position("from")?;
+    let mut receivers = subscriptions
+        .subscriptions_of_seller(seller, from, ROWS + 1)
         .await?;
+    let has = |rows: &[SellerSubscription], id| rows.iter().any(|own| own.subscription.id == id);
+    if let Some(chosen) = filter.subscription.filter(|chosen| !has(&receivers, *chosen)) {
+        receivers = subscriptions
+            .subscriptions_of_seller(seller, Some(chosen), ROWS + 1)
+            .await?;
+        if !has(&receivers, chosen) {
+            return Err(Refusal::NotFound);
+        }
+    }
+    let before = request.position("before")?;
+    let mut deliveries = subscriptions
+        .deliveries_of_seller(seller, filter, before, ROWS + 1)
+        .await?;
+    let chosen = filter.subscription.map_or_else(String::new, |id| id.to_string());
+    let failed = if filter.failed { CHECKED } else { "" };
+    let query = [("subscription", chosen.as_str()), ("failed", failed)];
+    let next = [
+        next_page(PAGE, &[], "from", &mut receivers, |last| {
+            last.subscription.id.to_string()
+        }),
+        next_page(PAGE, &query, "before", &mut deliveries, |last| {
+            last.delivery.id.to_string()
+        }),
+    ];
     let number = || request.panel.randomness.uuid();
     ok(&Page {
         frame: request.frame(request.texts().deliveries.title),
         receivers: receivers.into_iter().map(|found| (number(), found)).collect(),
         deliveries: deliveries.into_iter().map(|found| (number(), found)).collect(),
-        chosen: filter.subscription.map_or_else(String::new, |id| id.to_string()),
+        next,
+        chosen,
         failed: filter.failed,
     })
 }

@@ -59,6 +59,7 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Ref
             *form,
             panel.sealer.as_ref(),
             registration.clone(),
+            panel.settings.applications,
             tx.now(),
         ))
     });
@@ -69,6 +70,11 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Ref
             let issues = Issues::conflict("name", t.form.name_taken);
             render(&request, raw, form.number, issues)
         }
+        Err(Refused::Registration(RegistrationRefusal::TooMany)) => {
+            let issues = Issues::conflict("name", t.form.too_many);
+            render(&request, raw, form.number, issues)
+        }
+        Err(Refused::Registration(RegistrationRefusal::TooOften(quota))) => Err(Refusal::TooMany(quota)),
         Err(_) => Err(Refusal::NotFound),
     }
 }

@@ -19,6 +19,7 @@ texts! {
         summary => "Some fields need another look", "Popraw zaznaczone pola";
         optional => "optional", "opcjonalnie";
         back => "Back", "Wróć";
+        more => "Next page", "Następna strona";
     }
     /// Signing in.
     sign_in: SignIn {
@@ -173,17 +174,17 @@ texts! {
         save => "Save", "Zapisz";
         delete_title => "Delete the application", "Usunięcie aplikacji";
         delete_text =>
-            "All its tokens stop working at every seller, for good. The name stays taken.",
-            "Wszystkie jej tokeny przestaną działać u każdego sprzedawcy, na stałe. Nazwa pozostanie zajęta.";
+            "All its tokens stop working at every seller, for good. A name that other sellers could see stays taken.",
+            "Wszystkie jej tokeny przestaną działać u każdego sprzedawcy, na stałe. Nazwa, którą mogli widzieć inni sprzedawcy, pozostanie zajęta.";
         delete => "Delete", "Usuń";
         confirm_title: fn(&str) -> String =>
             |name| format!("Delete {name}?"),
             |name| format!("Usunąć {name}?");
         confirm_text =>
             "All its tokens stop working at every seller, and its webhook subscriptions are deleted. This cannot \
-                           be undone, and nobody can use the name again.",
+                           be undone, and nobody can use the name again if other sellers could see it.",
             "Wszystkie tokeny aplikacji przestaną działać u każdego sprzedawcy, a jej powiadomienia (webhooki) zostaną \
-                           usunięte. Tego nie można cofnąć i nikt nie będzie mógł ponownie użyć tej nazwy.";
+                           usunięte. Tego nie można cofnąć, a nazwy, którą mogli widzieć inni sprzedawcy, nikt już nie użyje.";
         cancel => "Keep it", "Zostaw";
     }
     /// The form for an application.
@@ -201,6 +202,9 @@ texts! {
         name_taken =>
             "Another application has this name, or had it before it was deleted.",
             "Inna aplikacja ma tę nazwę albo miała ją przed usunięciem.";
+        too_many =>
+            "You have as many applications as allowed: delete one first.",
+            "Masz już tyle aplikacji, ile wolno: najpierw usuń którąś z nich.";
         description => "Description", "Opis";
         description_hint => "Only you see it.", "Widoczny tylko dla Ciebie.";
         documentation_url => "Documentation link", "Link do dokumentacji";
@@ -344,9 +348,6 @@ texts! {
         show => "Show", "Pokaż";
         none => "Nothing has been sent yet.", "Niczego jeszcze nie wysłano.";
         none_such => "There are no such deliveries.", "Nie ma takich dostaw.";
-        latest: fn(u16) -> String =>
-            |most| format!("At most the latest {most} are shown."),
-            |most| format!("Pokazujemy najwyżej {most} ostatnich.");
         queued_at => "Queued", "W kolejce od";
         attempts => "Attempts", "Próby";
         attempts_text: fn(u8, u8) -> String =>
@@ -437,10 +438,10 @@ texts! {
                 "Nic nie zostało wykonane. Otwórz stronę ponownie i powtórz czynność.",
             );
         too_many: fn(u64) -> (&'static str, String) =>
-            |seconds| ("Too many attempts", format!("Wait {seconds} s, then try again.")),
+            |seconds| ("Too many requests", format!("Wait {seconds} s, then try again.")),
             |seconds| {
                 (
-                    "Zbyt wiele prób",
+                    "Zbyt wiele żądań",
                     format!("Odczekaj {seconds} s i spróbuj ponownie."),
                 )
             };

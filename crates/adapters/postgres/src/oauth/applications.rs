@@ -8,8 +8,8 @@ use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Precondition, SellerId, StoreError};
 use oauth::{
-    Application, ApplicationDirectory, ApplicationEvent, ApplicationFilter, ApplicationReader,
-    ApplicationStatus, ApplicationStore, ClientId, ClientType, Purpose, ScopeSet, SecretHash,
+    Application, ApplicationDirectory, ApplicationEvent, ApplicationReader, ApplicationStatus,
+    ApplicationStore, ClientId, ClientType, Purpose, ScopeSet, SecretHash,
 };
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
@@ -121,10 +121,17 @@ impl ApplicationReader for Applications {
         self.clients.ask(client_id).await
     }
 
-    async fn applications_of(&self, owner: SellerId) -> Result<Vec<Application>, StoreError> {
-        let own = sql!(ApplicationRow: concat!("select ", application_columns!(),
-            " from applications a where a.deleted_at is null and not a.built_in and a.owner_id = "), owner.uuid(),
-            " order by a.created_at desc, a.client_id desc");
+    /// Ids rise with time. The owner's rows are found by owner: a plan that walks the primary key would read those of all owners.
+    async fn applications_of(
+        &self,
+        owner: SellerId,
+        before: Option<ClientId>,
+        limit: u16,
+    ) -> Result<Vec<Application>, StoreError> {
+        let before = before.map_or(Uuid::max(), ClientId::uuid);
+        let own = sql!(ApplicationRow: concat!("with own as materialized (select * from applications where owner_id = "), owner.uuid(),
+            concat!(" and deleted_at is null and not built_in) select ", application_columns!(), " from own a where a.client_id < "),
+            before, " order by a.client_id desc limit ", i64::from(limit), "");
         applications(self.statements.rows(own).await?)
     }
 }
@@ -182,33 +189,6 @@ impl ApplicationDirectory for AllApplications {
             " from applications a where a.deleted_at is null and not a.built_in and lower(a.name) = lower("), name, ")");
         application(self.0.row(one).await?)
     }
-
-    /// Ids rise with time, so they give the order. Without an owner, each status has a range of an index. An owner has few
-    /// applications, which are found by owner.
-    async fn applications(
-        &self,
-        filter: ApplicationFilter,
-        before: Option<ClientId>,
-        limit: u16,
-    ) -> Result<Vec<Application>, StoreError> {
-        let before = before.map_or(Uuid::max(), ClientId::uuid);
-        let (status, limit) = (filter.status.map(ApplicationStatus::as_str), i64::from(limit));
-        let found = if let Some(owner) = filter.owner {
-            let own = sql!(ApplicationRow: concat!("select ", application_columns!(),
-                " from applications a where a.deleted_at is null and not a.built_in and a.owner_id = "), owner.uuid(),
-                " and a.client_id < ", before, " and a.status = coalesce(", status,
-                ", a.status) order by a.client_id desc limit ", limit, "");
-            self.0.rows(own).await?
-        } else {
-            let some = sql!(ApplicationRow: concat!("select ", application_columns!(),
-                " from (values ('pending'), ('active'), ('suspended')) s (status) cross join lateral (select * from applications l \
-                   where l.status = s.status and l.deleted_at is null and not l.built_in and l.client_id < "), before,
-                " order by l.client_id desc limit ", limit, ") a where s.status = coalesce(", status,
-                ", s.status) order by a.client_id desc limit ", limit, "");
-            self.0.rows(some).await?
-        };
-        applications(found)
-    }
 }
 
 #[async_trait]
@@ -223,6 +203,14 @@ impl ApplicationStore for Tx {
         let built_in = sql!(ApplicationRow: concat!("select ", application_columns!(),
             " from applications a where a.built_in and a.owner_id = "), seller.uuid(), "");
         application(self.row(built_in).await?)
+    }
+
+    async fn count_applications(&self, owner: SellerId) -> Result<usize, StoreError> {
+        let count = self.row(
+            sql!(i64: "select count(*) from applications where deleted_at is null and not built_in \
+            and owner_id = ", owner.uuid(), ""),
+        );
+        usize::try_from(count.await?.unwrap_or_default()).map_err(StoreError::unexpected)
     }
 
     async fn save_application(
@@ -250,6 +238,11 @@ impl ApplicationStore for Tx {
         let secret = after.secret.as_ref().map(|hash| hash.bytes().as_slice());
         let saved = match precondition {
             Precondition::MustNotExist => {
+                // The name of a deleted application that no other seller saw is free: that row takes its id for a name.
+                self.execute(sql!((): "update applications set name = 'psa_' || replace(client_id::text, '-', '') \
+                    where lower(name) = lower(", after.name.as_str(), ") and not built_in and deleted_at is not null \
+                      and (purpose = 'own_use' or status = 'pending')"))
+                    .await?;
                 self.execute(sql!((): "insert into applications (client_id, owner_id, name, description, documentation_url, \
                     purpose, client_type, redirect_uris, scopes, granted_scopes, requested_scopes, status, rate_limit, built_in, \
                     secret_hash, created_at, updated_at) values (", client, ", ", after.owner.uuid(), ", ", after.name, ", ", after.description, ", ",

@@ -134,24 +134,31 @@ impl GrantReader for Grants {
 
     /// The applications with a grant that can still be used, and the union of the scopes of their consents; and those that have lost
     /// every grant, but still receive events.
-    async fn connections(&self, seller: SellerId) -> Result<Vec<ConnectedApplication>, StoreError> {
+    async fn connections(
+        &self,
+        seller: SellerId,
+        after: Option<&str>,
+        limit: u16,
+    ) -> Result<Vec<ConnectedApplication>, StoreError> {
+        // Sorted first, so that grants are looked up for the connections of this page alone.
         let connections = sql!(ConnectionRow:
             "with clock as materialized (select api_now() as at), \
-             valid as materialized (select c.client_id, c.connected_at, coalesce(bit_or(f.scopes), 0) as scopes \
-               from connections c cross join clock left join families f on f.client_id = c.client_id and f.seller_id = c.seller_id \
-                 and f.generation = c.generation and f.generation is not null and f.revoked_at is null and (\
+             named as (select c.seller_id, c.client_id, c.generation, c.connected_at, a.name, a.owner_id, a.documentation_url, a.scopes \
+               from connections c join applications a on a.client_id = c.client_id \
+               where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and a.deleted_at is null and lower(a.name) > lower(",
+            after.unwrap_or_default(), ") order by lower(a.name) offset 0) \
+             select n.client_id, n.name, o.id, o.name, n.documentation_url, coalesce(g.scopes, 0) & n.scopes, n.connected_at, \
+               (select u.used_at from last_uses u where u.seller_id = n.seller_id and u.client_id = n.client_id) \
+             from named n cross join lateral (select bit_or(f.scopes) as scopes from clock cross join families f \
+               where f.client_id = n.client_id and f.seller_id = n.seller_id and f.generation = n.generation \
+                 and f.generation is not null and f.revoked_at is null and (\
                  exists (select from access_tokens t where t.family_id = f.id and t.revoked_at is null and t.expires_at > clock.at) \
                  or exists (select from refresh_tokens r where r.family_id = f.id and r.used_at is null and r.expires_at > clock.at) \
                  or exists (select from authorization_codes a where a.family_id = f.id and a.used_at is null \
-                   and a.expires_at > clock.at)) \
-               where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and (f.id is not null or exists (select \
-                 from subscriptions s where s.seller_id = c.seller_id and s.client_id = c.client_id and s.active and s.connection_generation = c.generation)) \
-               group by c.client_id, c.seller_id) \
-             select a.client_id, a.name, o.id, o.name, a.documentation_url, l.scopes & a.scopes, l.connected_at, \
-               (select u.used_at from last_uses u where u.seller_id = ", seller.uuid(),
-            " and u.client_id = a.client_id) \
-             from valid l join applications a on a.client_id = l.client_id join sellers o on o.id = a.owner_id \
-             where a.deleted_at is null order by lower(a.name)");
+                   and a.expires_at > clock.at))) g join sellers o on o.id = n.owner_id \
+             where g.scopes is not null or exists (select from subscriptions s where s.seller_id = n.seller_id \
+               and s.client_id = n.client_id and s.active and s.connection_generation = n.generation) \
+             order by lower(n.name) limit ", i64::from(limit), "");
         let rows = self.0.rows(connections).await?;
         rows.into_iter().map(ConnectedApplication::try_from).collect()
     }

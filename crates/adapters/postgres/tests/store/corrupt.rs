@@ -146,7 +146,11 @@ async fn corrupt_grants_and_applications_are_named() {
     fixture.tamper("update families set scopes = 1 << 20").await;
     let locked = fixture.begin().await.lock_family(code.family).await;
     assert_eq!(row(locked), ("families", family(code)));
-    let connections = fixture.database.grants().connections(parties.seller).await;
+    let connections = fixture
+        .database
+        .grants()
+        .connections(parties.seller, None, 50)
+        .await;
     assert_eq!(row(connections), ("connections", client_id));
 }
 

@@ -218,7 +218,7 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
     let (seller, application) = (parties.seller, &parties.application);
     fixture.token(&fixture.application(seller).await).await;
     let grants = fixture.database.grants();
-    let connections = async || grants.connections(seller).await.unwrap();
+    let connections = async || grants.connections(seller, None, 50).await.unwrap();
     assert_eq!(connections().await, [], "an own token is no connection");
     let scopes = |all: [Scope; 2]| all.into_iter().collect();
     for scopes in [
@@ -284,7 +284,13 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
     fixture.subscribe(seller, application.client_id).await;
     assert!(is_connected().await, "it still receives events");
     let subscriptions = fixture.database.subscriptions();
-    let listed = async || subscriptions.subscriptions_of_seller(seller).await.unwrap().len();
+    let listed = async || {
+        subscriptions
+            .subscriptions_of_seller(seller, None, 50)
+            .await
+            .unwrap()
+            .len()
+    };
     assert_eq!(listed().await, 1);
     // As if the deletion had not seen the subscription.
     fixture.tamper("update applications set deleted_at = now()").await;
