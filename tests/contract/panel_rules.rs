@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{PASSWORD, Page, Receiver, Visitor, at_once, eventually, sign_in_form, text};
+use blackbox::{PASSWORD, Page, Receiver, Visitor, at_once, count_of, eventually, sign_in_form, text};
+use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;
 
@@ -187,6 +188,35 @@ async fn a_sign_in_is_503_while_the_queue_of_password_hashes_is_full() {
         statuses.insert(answer.status);
     }
     assert_eq!(statuses, [422, 503].into());
+}
+
+#[tokio::test]
+async fn an_account_has_120_pages_a_minute_in_all_sessions_and_processes_together() {
+    let world = world().await;
+    let clock = world.stop_clock("2040-01-01T12:00:20Z").await;
+    let (member, other) = (world.member().await, world.member().await);
+    let again = world.browser_of(&member.seller).await;
+    let second = world.another().await;
+    let mut elsewhere = Visitor::new(&world.client, &second.base_url);
+    elsewhere.cookies.clone_from(&again.cookies);
+    // Signing in has led to a page.
+    clock.advance(TimeDelta::minutes(1)).await;
+    let browsers = [&member.browser, &again, &elsewhere];
+    let open = |n: usize| browsers[n % 3].request(Method::GET, ["/panel/tokens", "/panel/once/x"][n % 2]);
+    let answers = at_once((0..130).map(open)).await;
+    assert_eq!(count_of(&answers, 429), 10, "{answers:?}");
+    let refused = answers.iter().find(|answer| answer.status == 429).unwrap();
+    assert_eq!(refused.header("retry-after"), Some("40"));
+    let html = String::from_utf8_lossy(&refused.bytes);
+    assert!(
+        html.contains("Too many requests") && html.contains("Wait 40 s"),
+        "{html}"
+    );
+    let mut theirs = other.browser;
+    theirs.page("/panel/tokens").await;
+    clock.advance(TimeDelta::seconds(40)).await;
+    let mut mine = member.browser;
+    mine.page("/panel/tokens").await;
 }
 
 /// Maximum size of a form in bytes.

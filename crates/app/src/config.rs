@@ -421,6 +421,10 @@ pub struct PanelConfig {
     #[schemars(extend("x-range" = "from 0s to 30s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub sign_in_longest_delay: Period,
+    /// Pages and forms of the panel a minute of one account, all its sessions and all processes together.
+    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[default(120)]
+    pub pages_per_minute: u32,
     /// Applications that a seller may have, registered in the panel or through the back office.
     #[schemars(extend("x-range" = "from 1 to 1000000"))]
     #[default(50)]

@@ -278,6 +278,7 @@ impl Shared {
                 per_address: panel.sign_in_limit_per_ip,
                 longest_delay: panel.sign_in_longest_delay.0,
             },
+            pages_per_minute: panel.pages_per_minute,
             applications: ApplicationLimits {
                 per_seller: panel.applications_per_seller,
                 registered_per_hour: panel.registrations_per_hour,

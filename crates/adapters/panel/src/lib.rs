@@ -48,7 +48,7 @@ pub struct Panel {
     pub applications: Arc<dyn ApplicationReader>,
     /// Reads accounts.
     pub sellers: Arc<dyn SellerReader>,
-    /// Counts sign-in attempts.
+    /// Counts sign-in attempts, and the pages of each account.
     pub rates: Arc<dyn RateCounter>,
     /// Hashes and compares passwords.
     pub passwords: Arc<dyn PasswordHasher>,
@@ -68,6 +68,8 @@ pub struct PanelSettings {
     pub code_ttl: TimeDelta,
     /// The limits of sign-in attempts.
     pub attempts: AttemptLimits,
+    /// Pages and forms a minute of a signed-in account, all its sessions together.
+    pub pages_per_minute: u32,
     /// The limits of registrations.
     pub applications: ApplicationLimits,
 }

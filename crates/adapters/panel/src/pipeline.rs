@@ -1,16 +1,18 @@
-//! The path of a request through the panel, in order: head, page, body and CSRF token, session, then the page itself.
+//! The path of a request through the panel, in order: head, page, body and CSRF token, session, the account's limit, then the page itself.
 
 use std::sync::Arc;
 
 use actix_web::http::Method;
 use actix_web::http::header::SET_COOKIE;
 use actix_web::{HttpRequest, HttpResponse};
-use oauth::BrowserSecret;
+use kernel::SellerId;
+use oauth::{BrowserSecret, Limiter, Subject};
 use web::body::BodyLimits;
 use web::error::catch_panic;
 use web::form::Form;
 use web::head;
 use web::media_type::MediaType;
+use web::meters;
 use web::request::{Answer, Request};
 
 use crate::browser::{self, Cookies};
@@ -102,6 +104,7 @@ async fn check_and_respond(
             };
             match signed_in {
                 Some(signed_in) => {
+                    limit_pages(panel, signed_in.seller.id).await?;
                     page(SignedInRequest {
                         request: page_request,
                         signed_in,
@@ -114,6 +117,22 @@ async fn check_and_respond(
                 })),
             }
         }
+    }
+}
+
+/// Counts a page or form of an account.
+async fn limit_pages(panel: &Panel, seller: SellerId) -> Result<(), Refusal> {
+    let counted = panel
+        .rates
+        .count(Limiter::PanelPages, Subject::seller(seller))
+        .await?;
+    let quota = counted.against(panel.settings.pages_per_minute);
+    let admits = quota.admits();
+    meters::count_decision("panel_pages", if admits { "admitted" } else { "refused" });
+    if admits {
+        Ok(())
+    } else {
+        Err(Refusal::TooMany(quota))
     }
 }
 

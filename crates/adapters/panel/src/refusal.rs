@@ -32,7 +32,7 @@ pub(crate) enum Refusal {
     Malformed,
     /// As `Malformed`, but the client may still be sending: the connection is closed.
     Unreadable,
-    /// Too many attempts from this address.
+    /// Too many attempts from this address, pages of this account, or registrations.
     TooMany(Quota),
     /// The consent request cannot be shown or decided.
     Consent(ConsentRefusal),
