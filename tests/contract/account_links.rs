@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use blackbox::{Expect, Member, PASSWORD, Page, Visitor, World, encoded, eventually, offer_id, text};
+use blackbox::{
+    Expect, Member, PASSWORD, Page, Visitor, World, at_once, encoded, eventually, offer_id, text,
+};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::{set, world, world_with};
+use crate::{world, world_with};
 
 /// The links of the mails in a folder, oldest mail first.
 pub(crate) fn links(folder: &Path) -> Vec<String> {
@@ -73,23 +75,70 @@ async fn an_invitation_is_mailed_and_sets_the_first_password_once() {
 }
 
 #[tokio::test]
-async fn a_replaced_invitation_is_not_sent() {
-    let world = world().await;
+async fn an_invitation_is_sent_again_after_five_minutes_and_ends_with_the_use_of_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = with_mail(folder.path()).await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let seller = registered(&world, "late@shop.example").await;
     let path = format!("/sellers/{seller}/invitations");
-    let again = world.office_post(&path, &json!({})).await.expect(202).json();
-    assert!(again["expires_at"].is_string(), "{again}");
-    assert_eq!(again.as_object().unwrap().len(), 1, "{again}");
-    let folder = tempfile::tempdir().unwrap();
-    let options = set(world.options.clone(), &into(&folder.path().display().to_string()));
-    let _sending = world.serving(&options).await;
-    let waiting = "select count(*) from account_mails where due_at is not null";
-    world.until_count("the end of the queue", waiting, &[], 0).await;
-    let sent = links(folder.path());
-    assert_eq!(sent.len(), 1, "{sent:?}");
+    let invite = async || world.office_post(&path, &json!({})).await.expect(202).json();
+    let same = json!({"expires_at": "2040-01-08T12:00:00.000000Z"});
+    assert_eq!([invite().await, invite().await], [same.clone(), same]);
+    clock.advance(TimeDelta::minutes(5)).await;
+    assert_eq!(
+        invite().await,
+        json!({"expires_at": "2040-01-08T12:05:00.000000Z"})
+    );
+    let sent = || Some(links(folder.path())).filter(|links| links.len() == 2);
+    let sent = eventually("both invitations", async || sent()).await;
     used(&mut world.visitor(), &sent[0], Some(PASSWORD)).await;
+    is_dead(&world, &sent[1]).await;
     let refused = world.office_post(&path, &json!({})).await;
     refused.refused(409, "conflict");
+}
+
+#[tokio::test]
+async fn nobody_floods_a_seller_with_mails_or_ends_the_links_of_earlier_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder_name = folder.path().display().to_string();
+    let undelayed = [
+        ("PANEL__SIGN_IN_LONGEST_DELAY", "0s"),
+        ("PANEL__SIGN_IN_LIMIT_PER_IP", "1000"),
+    ];
+    let world = world_with(&[into(&folder_name).as_slice(), &undelayed].concat()).await;
+    let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
+    let member = world.member().await;
+    let mut visitor = world.visitor();
+    let form = visitor
+        .filled("/panel/forgotten-password", "email", &member.seller.email)
+        .await;
+    let unknown = form.clone().with("email", "nobody@shop.example");
+    let expected = visitor.submit(&unknown).await.expect(200).html;
+    // How many mails each wave of requests leads to: a wave begins when the mails of the one before have arrived.
+    let mut all = 0;
+    for (minutes, mails) in [(0, 1), (5, 1), (5, 1), (5, 1), (5, 1), (5, 0), (30, 0), (5, 1)] {
+        clock.advance(TimeDelta::minutes(minutes)).await;
+        for answer in at_once((0..8).map(|_| visitor.posting(&form))).await {
+            let html = String::from_utf8(answer.expect(200).bytes).unwrap();
+            assert_eq!(html, expected);
+        }
+        all += mails;
+        let count = "select count(*) from account_mails where sent_at is not null";
+        world.until_count("the mails of a wave", count, &[], all).await;
+    }
+    let sent = links(folder.path());
+    assert_eq!(sent.len(), 6, "{sent:?}");
+    let [.., fifth, sixth] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    // Those of the last hour work until one is used.
+    is_dead(&world, &sent[0]).await;
+    for link in [fifth, sixth] {
+        world.visitor().form(link).await;
+    }
+    used(&mut world.visitor(), fifth, Some(NEW)).await;
+    is_dead(&world, sixth).await;
+    world.sign_in(&member.seller.email, NEW, 200).await;
 }
 
 #[tokio::test]

@@ -245,6 +245,7 @@ impl Shared {
             changes: self.database.change_reader(),
             applications: self.database.application_directory(),
             applications_per_seller: self.config.panel.applications_per_seller,
+            link_interval: self.config.panel.link_interval.time_delta(),
             operators: Some(self.database.operator_tokens()),
             claims: self.database.claims(),
             carriers: Arc::clone(&self.external.carriers),
@@ -279,6 +280,7 @@ impl Shared {
                 longest_delay: panel.sign_in_longest_delay.0,
             },
             pages_per_minute: panel.pages_per_minute,
+            link_interval: panel.link_interval.time_delta(),
             applications: ApplicationLimits {
                 per_seller: panel.applications_per_seller,
                 registered_per_hour: panel.registrations_per_hour,

@@ -2,9 +2,9 @@
 //! elsewhere), and changing the password. The marketplace can create links for its sellers, too.
 
 use accounts::{AccountMail, AccountStore, Action, Link, LinkKind, LinkSecret, PasswordHash, Seller};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId, StoreError};
-use oauth::SecretHash;
+use oauth::{Limiter, SecretHash, Subject};
 
 use crate::{
     ActingOperator, ActingSeller, Failure, failure::refuse, sellers::NotOpen, sellers::lock_open,
@@ -32,7 +32,7 @@ pub fn link_url(public_url: &str, kind: LinkKind, secret: &LinkSecret) -> String
     format!("{public_url}/panel/{}/{}", kind.as_str(), secret.reveal())
 }
 
-/// Creates a link for an account and invalidates all earlier ones of its kind.
+/// Creates a link for an account.
 pub async fn create_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -51,15 +51,41 @@ pub async fn create_link(
     Ok((secret, link))
 }
 
-/// Creates a link and queues the mail that carries it. Returns the link without its secret.
+/// The most mails with links to one account in a clock hour.
+const MAX_MAILS_PER_HOUR: u32 = 5;
+
+/// A link by mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MailedLink {
+    pub expires_at: DateTime<Utc>,
+    /// Whether it was mailed now; else an earlier mail has it.
+    pub is_new: bool,
+}
+
+/// Creates a link and queues the mail that carries it, unless the newest one of its kind is younger than `interval` or the account has had
+/// enough mails in this hour: so nobody can flood a mailbox. Without an interval both bounds are off.
 pub async fn send_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     seller: &Seller,
     kind: LinkKind,
     public_url: &str,
+    interval: TimeDelta,
     now: DateTime<Utc>,
-) -> Result<Link, StoreError> {
+) -> Result<MailedLink, StoreError> {
+    if interval > TimeDelta::zero() {
+        let newest = accounts
+            .newest_link(seller.id, kind)
+            .await?
+            .filter(|end| *end > now);
+        let is_young = newest.is_some_and(|end| now < end - kind.lifetime() + interval);
+        if is_young || !has_mails_left(accounts, seller.id).await? {
+            return Ok(MailedLink {
+                expires_at: newest.unwrap_or(now),
+                is_new: false,
+            });
+        }
+    }
     let (secret, link) = create_link(accounts, randomness, seller.id, kind, now).await?;
     let mail = AccountMail {
         id: randomness.uuid().into(),
@@ -71,21 +97,35 @@ pub async fn send_link(
         expires_at: link.expires_at,
     };
     accounts.queue_account_mail(mail).await?;
-    Ok(link)
+    Ok(MailedLink {
+        expires_at: link.expires_at,
+        is_new: true,
+    })
 }
 
-/// Sends a password reset link to a seller who forgot the password.
+/// Counts a mail to an account.
+async fn has_mails_left(accounts: &dyn AccountStore, seller: SellerId) -> Result<bool, StoreError> {
+    let counted = accounts
+        .count_action(Limiter::LinkMails, Subject::seller(seller))
+        .await?;
+    Ok(counted.against(MAX_MAILS_PER_HOUR).admits())
+}
+
+/// Sends a password reset link to a seller who forgot the password, as [`send_link`] does.
 pub async fn send_reset(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     by: ActingSeller,
     public_url: &str,
+    interval: TimeDelta,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
     let seller = lock_open(accounts, by.seller).await?;
     let kind = LinkKind::PasswordReset;
-    send_link(accounts, randomness, &seller, kind, public_url, now).await?;
-    by.log(accounts, Action::ResetRequested, by.seller).await?;
+    let link = send_link(accounts, randomness, &seller, kind, public_url, interval, now).await?;
+    if link.is_new {
+        by.log(accounts, Action::ResetRequested, by.seller).await?;
+    }
     Ok(())
 }
 
@@ -177,22 +217,25 @@ pub enum NotInvited {
     HasPassword,
 }
 
-/// Sends an invitation again to a seller without a password, and invalidates the previous one.
+/// Sends an invitation again to a seller without a password, as [`send_link`] does.
 pub async fn invite(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     by: ActingOperator,
     seller: SellerId,
     public_url: &str,
+    interval: TimeDelta,
     now: DateTime<Utc>,
-) -> Result<Link, Failure<NotInvited>> {
+) -> Result<MailedLink, Failure<NotInvited>> {
     let seller = lock_open(accounts, seller).await?;
     if accounts.password_hash(seller.id).await?.is_some() {
         return refuse(NotInvited::HasPassword);
     }
     let kind = LinkKind::Invitation;
-    let link = send_link(accounts, randomness, &seller, kind, public_url, now).await?;
-    by.log(accounts, Action::InvitationSent, seller.id).await?;
+    let link = send_link(accounts, randomness, &seller, kind, public_url, interval, now).await?;
+    if link.is_new {
+        by.log(accounts, Action::InvitationSent, seller.id).await?;
+    }
     Ok(link)
 }
 

@@ -1,7 +1,7 @@
 //! The marketplace registers sellers and closes their accounts.
 
 use accounts::{AccountStore, Action, LinkKind, NewSeller, Seller};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{Application, ApplicationStore, ClientId};
 
@@ -21,6 +21,7 @@ pub async fn register_seller(
     by: ActingOperator,
     new: NewSeller,
     public_url: &str,
+    link_interval: TimeDelta,
 ) -> Result<Seller, Failure<EmailTaken>> {
     let (now, is_invited) = (new.created_at, new.password.is_none());
     let seller = accounts.add_seller(new).await.map_err(email_taken)?;
@@ -30,7 +31,16 @@ pub async fn register_seller(
         .await?;
     if is_invited {
         let kind = LinkKind::Invitation;
-        send_link(accounts, randomness, &seller, kind, public_url, now).await?;
+        send_link(
+            accounts,
+            randomness,
+            &seller,
+            kind,
+            public_url,
+            link_interval,
+            now,
+        )
+        .await?;
     }
     by.log(accounts, Action::SellerRegistered, seller.id).await?;
     Ok(seller)
@@ -111,7 +121,16 @@ mod tests {
             password: password.map(|hash| PasswordHash::new(hash.to_owned())),
             created_at: now(),
         };
-        register_seller(&tx, &tx, &chance(), OPERATOR, new, "https://api.example").await
+        register_seller(
+            &tx,
+            &tx,
+            &chance(),
+            OPERATOR,
+            new,
+            "https://api.example",
+            TimeDelta::zero(),
+        )
+        .await
     }
 
     #[tokio::test]
@@ -143,7 +162,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_account_is_closed_and_logged_once() {
-        let earlier = now() - chrono::TimeDelta::days(1);
+        let earlier = now() - TimeDelta::days(1);
         for (closed_at, times) in [(None, 1), (Some(earlier), 0)] {
             let mut tx = logging(times, Action::SellerClosed);
             tx.expect_lock_seller().returning(move |id| {

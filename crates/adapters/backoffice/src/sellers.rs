@@ -94,7 +94,8 @@ impl Write<BackOffice> for CreateSeller {
             created_at: tx.now(),
         };
         let (by, public_url) = (operator(call)?, &call.state.service.public_url);
-        let registered = register_seller(tx, tx, randomness, by, new, public_url).await;
+        let registered =
+            register_seller(tx, tx, randomness, by, new, public_url, call.state.link_interval).await;
         let seller = registered.map_refusal(|refusal| {
             Entry::new(Code::Conflict, to_sentence(&refusal))
                 .at("email")
@@ -271,12 +272,20 @@ impl Write<BackOffice> for InviteSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let by = operator(call)?;
         let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
-        let link = invite(tx, randomness, by, self.seller, public_url, tx.now())
-            .await
-            .map_refusal(|refusal| match refusal {
-                NotInvited::Account(refusal) => link_problem(refusal),
-                NotInvited::HasPassword => Problem::new(Code::Conflict, to_sentence(&refusal)),
-            })?;
+        let link = invite(
+            tx,
+            randomness,
+            by,
+            self.seller,
+            public_url,
+            call.state.link_interval,
+            tx.now(),
+        )
+        .await
+        .map_refusal(|refusal| match refusal {
+            NotInvited::Account(refusal) => link_problem(refusal),
+            NotInvited::HasPassword => Problem::new(Code::Conflict, to_sentence(&refusal)),
+        })?;
         let body = json!({ "expires_at": Timestamp::new(link.expires_at) });
         Reply::json(StatusCode::ACCEPTED, &body, 64)
     }

@@ -70,6 +70,8 @@ pub struct PanelSettings {
     pub attempts: AttemptLimits,
     /// Pages and forms a minute of a signed-in account, all its sessions together.
     pub pages_per_minute: u32,
+    /// Within which an account gets no second mail with a link; zero for no limit.
+    pub link_interval: TimeDelta,
     /// The limits of registrations.
     pub applications: ApplicationLimits,
 }

@@ -55,6 +55,15 @@ impl TryFrom<SellerRow> for Seller {
     }
 }
 
+/// All links: the newest of each kind, and earlier ones that came by mail.
+macro_rules! all_links {
+    () => {
+        "(select hash, seller_id, kind, expires_at from links union all \
+          select hash, seller_id, kind, expires_at from earlier_links)"
+    };
+}
+pub(crate) use all_links;
+
 /// Reads sellers outside a transaction.
 pub(crate) struct Sellers(pub(crate) Autocommit);
 
@@ -172,8 +181,11 @@ impl AccountStore for Tx {
     async fn end_sessions(&self, seller: SellerId, except: Option<SecretHash>) -> Result<(), StoreError> {
         let spared = except.as_ref().map_or(&[][..], |hash| hash.bytes().as_slice());
         // Links first: this waits for a transaction that is using one, so that the session it opened is visible below.
-        self.execute(sql!((): "delete from links where seller_id = ", seller.uuid(), ""))
-            .await?;
+        self.execute(
+            sql!((): "with earlier as (delete from earlier_links where seller_id = ", seller.uuid(),
+            ") delete from links where seller_id = ", seller.uuid(), ""),
+        )
+        .await?;
         let end =
             sql!((): "delete from sessions where seller_id = ", seller.uuid(), " and hash <> ", spared, "");
         self.execute(end).await.map(drop)
@@ -196,25 +208,41 @@ impl AccountStore for Tx {
         expect_rows("sellers", self.execute(set).await?, 1)
     }
 
-    /// Replaces the previous link of the same kind and account.
+    /// The previous link of the same kind and account moves to the earlier ones, unless it is for signing in.
     async fn add_link(&self, link: Link) -> Result<(), StoreError> {
         let add = sql!(():
-            "insert into links (hash, seller_id, kind, expires_at) values (", link.hash.bytes().as_slice(), ", ",
+            "with earlier as (insert into earlier_links (hash, seller_id, kind, expires_at) \
+               select hash, seller_id, kind, expires_at from links where seller_id = ", link.seller.uuid(), " and kind = ",
+            link.kind.as_str(), " and kind <> 'sign-in' and expires_at > (select api_now())) \
+             insert into links (hash, seller_id, kind, expires_at) values (", link.hash.bytes().as_slice(), ", ",
             link.seller.uuid(), ", ", link.kind.as_str(), ", ", link.expires_at,
             ") on conflict (seller_id, kind) do update set hash = excluded.hash, expires_at = excluded.expires_at");
         expect_rows("links", self.execute(add).await?, 1)
+    }
+
+    async fn newest_link(
+        &self,
+        seller: SellerId,
+        kind: LinkKind,
+    ) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let newest = sql!(DateTime<Utc>: "select expires_at from links where seller_id = ", seller.uuid(), " and kind = ",
+            kind.as_str(), "");
+        self.row(newest).await
     }
 
     /// Locks the account first. Of two concurrent uses, only one finds the link.
     async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError> {
         let used = sql!(SellerRow:
             "with given as materialized (select ", hash.bytes().as_slice(), "::bytea as hash, ", kind.as_str(),
-            "::text as kind), \
+            concat!("::text as kind), \
              owner as materialized (select s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at \
-               from given join links l on l.hash = given.hash and l.kind = given.kind and l.expires_at > (select api_now()) \
-                 join sellers s on s.id = l.seller_id where s.closed_at is null for no key update of s) \
-             delete from links l using given, owner where l.hash = given.hash and l.seller_id = owner.id \
-             returning owner.id, owner.seller_no, owner.name, owner.email, owner.created_at, owner.closed_at");
+               from given join ", all_links!(), " l on l.hash = given.hash and l.kind = given.kind and l.expires_at > (select api_now()) \
+                 join sellers s on s.id = l.seller_id where s.closed_at is null for no key update of s), \
+             newest as (delete from links l using given, owner where l.hash = given.hash and l.seller_id = owner.id returning l.hash), \
+             earlier as (delete from earlier_links l using given, owner where l.hash = given.hash and l.seller_id = owner.id \
+               returning l.hash) \
+             select o.id, o.seller_no, o.name, o.email, o.created_at, o.closed_at from owner o \
+               where exists (select from newest) or exists (select from earlier)"));
         self.row(used).await?.map(Seller::try_from).transpose()
     }
 

@@ -180,8 +180,8 @@ pub(crate) struct AccountMails {
 
 #[async_trait]
 impl MailQueue<AccountMail> for AccountMails {
-    /// The longest waiting first. Mails whose link is no longer valid are given up: it expired, was used, or was
-    /// replaced by another one, which has a different expiry. Twenty of those are passed at a time.
+    /// The longest waiting first. Mails whose link is no longer valid are given up: it expired, was used, or ended with the use of
+    /// another one. Twenty of those are passed at a time.
     async fn lease_mails(
         &self,
         fence: Uuid,
@@ -192,14 +192,14 @@ impl MailQueue<AccountMail> for AccountMails {
             "with clock as materialized (select api_now() as at), \
              due as materialized (select m.id, m.seller_id, m.kind, m.expires_at, m.due_at from account_mails m \
                where m.due_at <= (select at from clock) order by m.due_at limit ", 20 + i64::from(limit),
-            " for no key update skip locked), \
-             judged as materialized (select d.id, d.due_at, exists (select from links l join sellers s on s.id = l.seller_id \
+            concat!(" for no key update skip locked), \
+             judged as materialized (select d.id, d.due_at, exists (select from ", all_links!(), " l join sellers s on s.id = l.seller_id \
                  where l.seller_id = d.seller_id and l.kind = d.kind and l.expires_at = d.expires_at \
                    and l.expires_at > (select at from clock) and s.closed_at is null) as is_worth_sending from due d), \
              chosen as (select id, is_worth_sending, row_number() over (partition by is_worth_sending order by due_at) as turn \
                from judged) \
              update account_mails m set attempts = attempts + j.is_worth_sending::integer, \
-               fence = case when j.is_worth_sending then ", fence,
+               fence = case when j.is_worth_sending then "), fence,
             " end, due_at = case when j.is_worth_sending then (select at from clock) + ", microseconds(lease),
             " * interval '1 microsecond' end, dead_at = case when not j.is_worth_sending then (select at from clock) end, \
                url = case when j.is_worth_sending then m.url end from chosen j \

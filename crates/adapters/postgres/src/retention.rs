@@ -104,6 +104,7 @@ async fn clear_panel(tx: &Tx) -> Result<[usize; 10], StoreError> {
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
         tx.execute(delete_older!("sessions", "hash", "seen_at", "9 hours")).await?,
         tx.execute(delete_older!("links", "hash", "expires_at", "1 hour")).await?,
+        tx.execute(delete_older!("earlier_links", "hash", "expires_at", "1 hour")).await?,
         tx.execute(delete_older!("consents", "id", "expires_at", "1 hour")).await?,
         // No form is older than its session.
         tx.execute(delete_older!("flashes", "session_hash, form", "created_at", "8 days")).await?,

@@ -164,7 +164,7 @@ impl Seeding<'_> {
         };
         let by = ActingOperator::CommandLine;
         // No invitations are sent: every seller has a password.
-        let seller = register_seller(tx, tx, &self.randomness, by, new, "")
+        let seller = register_seller(tx, tx, &self.randomness, by, new, "", TimeDelta::zero())
             .await
             .map_err(Failure::refused_as)?;
         let mut applications = Vec::new();

@@ -138,8 +138,15 @@ pub trait AccountStore: Send + Sync {
 
     async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
 
-    /// Stores a one-time link, and invalidates all earlier ones of its kind and account.
+    /// Stores a one-time link. An earlier one for signing in ends; earlier ones by mail stay, until [`Self::end_sessions`] ends all.
     async fn add_link(&self, link: Link) -> Result<(), StoreError>;
+
+    /// When the newest link of this kind expires; None if there is none, or it was used.
+    async fn newest_link(
+        &self,
+        seller: SellerId,
+        kind: LinkKind,
+    ) -> Result<Option<DateTime<Utc>>, StoreError>;
 
     /// Consumes a link: returns the account, or None if the link is unknown, expired, used or of another kind, or its
     /// account is closed. Locks the account first, as [`Self::lock_seller`] does, so that this runs entirely before or

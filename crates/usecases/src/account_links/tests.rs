@@ -1,12 +1,27 @@
 //! Links and passwords, over mocks.
 
-use chrono::TimeDelta;
+use oauth::Count;
 
 use super::*;
 use crate::MockTransaction;
 use crate::test_support::{HOME, OPERATOR, by, chance, knowing_sellers, logging, now, refusal, seller};
 
 const URL: &str = "https://api.example";
+const INTERVAL: TimeDelta = TimeDelta::minutes(5);
+
+/// The account's newest link of any kind was made this long ago, and the next mail has this place in the hour.
+fn mailed_before(tx: &mut MockTransaction, ago: Option<TimeDelta>, place: u64) {
+    tx.expect_newest_link()
+        .returning(move |_, kind| Ok(ago.map(|ago| now() - ago + kind.lifetime())));
+    let count = Count {
+        place,
+        resets_at: now(),
+        counted_at: now(),
+    };
+    tx.expect_count_action()
+        .withf(|limiter, subject| *limiter == Limiter::LinkMails && *subject == Subject::seller(by().seller))
+        .returning(move |_, _| Ok(count));
+}
 
 fn hash(text: &str) -> PasswordHash {
     PasswordHash::new(text.to_owned())
@@ -27,6 +42,7 @@ fn session() -> SecretHash {
 /// Stores one link of this kind, and logs this action. A mail carries the link, if any is expected.
 fn storing(kind: LinkKind, lifetime: TimeDelta, mails: usize, action: Action) -> MockTransaction {
     let mut tx = knowing_sellers(logging(1, action), false);
+    mailed_before(&mut tx, None, 1);
     let link = Link {
         hash: secret().hash(),
         kind,
@@ -51,12 +67,14 @@ fn storing(kind: LinkKind, lifetime: TimeDelta, mails: usize, action: Action) ->
 async fn a_created_link_is_stored_and_mailed_or_returned() {
     use LinkKind::{Invitation, PasswordReset, SignIn};
     let tx = storing(PasswordReset, TimeDelta::hours(1), 1, Action::ResetRequested);
-    send_reset(&tx, &chance(), by(), URL, now()).await.unwrap();
+    send_reset(&tx, &chance(), by(), URL, INTERVAL, now())
+        .await
+        .unwrap();
 
     let seller = by().seller;
     let mut tx = storing(Invitation, TimeDelta::days(7), 1, Action::InvitationSent);
     tx.expect_password_hash().returning(|_| Ok(None));
-    let link = invite(&tx, &chance(), OPERATOR, seller, URL, now())
+    let link = invite(&tx, &chance(), OPERATOR, seller, URL, INTERVAL, now())
         .await
         .unwrap();
     assert_eq!(link.expires_at, now() + TimeDelta::days(7));
@@ -72,7 +90,7 @@ async fn a_created_link_is_stored_and_mailed_or_returned() {
 async fn a_seller_with_a_password_is_not_invited() {
     let mut tx = knowing_sellers(MockTransaction::new(), false);
     tx.expect_password_hash().returning(|_| Ok(Some(hash("set"))));
-    let invited = invite(&tx, &chance(), OPERATOR, by().seller, URL, now()).await;
+    let invited = invite(&tx, &chance(), OPERATOR, by().seller, URL, INTERVAL, now()).await;
     assert_eq!(refusal(invited), NotInvited::HasPassword);
 }
 
@@ -85,9 +103,9 @@ async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
         let seller = by().seller;
         let link = create_sign_in_link(&tx, &chance(), OPERATOR, seller, now()).await;
         assert_eq!(refusal(link), expected);
-        let invited = invite(&tx, &chance(), OPERATOR, seller, "", now()).await;
+        let invited = invite(&tx, &chance(), OPERATOR, seller, "", INTERVAL, now()).await;
         assert_eq!(refusal(invited), NotInvited::Account(expected));
-        let refused = send_reset(&tx, &chance(), by(), URL, now()).await;
+        let refused = send_reset(&tx, &chance(), by(), URL, INTERVAL, now()).await;
         assert_eq!(refusal(refused), Refusal::Account(expected));
         let (old, new) = passwords();
         let refused = change_password(&tx, by(), session(), &old, new).await;
@@ -164,4 +182,41 @@ async fn a_changed_password_ends_every_other_session_unless_something_changed_me
             Some(expected) => assert_eq!(refusal(changed), expected),
         }
     }
+}
+
+#[tokio::test]
+async fn an_account_gets_a_mail_in_five_minutes_and_five_in_an_hour() {
+    let minutes = TimeDelta::minutes;
+    for (ago, place, interval, mails) in [
+        (None, 5, INTERVAL, 1),
+        (None, 6, INTERVAL, 0),
+        (Some(minutes(5)), 5, INTERVAL, 1),
+        (Some(minutes(5)), 6, INTERVAL, 0),
+        (Some(minutes(5) - TimeDelta::seconds(1)), 1, INTERVAL, 0),
+        // Expired, or without bounds.
+        (Some(minutes(60)), 1, minutes(61), 1),
+        (Some(minutes(1)), 6, TimeDelta::zero(), 1),
+    ] {
+        let mut tx = knowing_sellers(logging(mails, Action::ResetRequested), false);
+        mailed_before(&mut tx, ago, place);
+        tx.expect_add_link().times(mails).returning(|_| Ok(()));
+        tx.expect_queue_account_mail().times(mails).returning(|_| Ok(()));
+        send_reset(&tx, &chance(), by(), URL, interval, now())
+            .await
+            .unwrap();
+    }
+    let mut tx = knowing_sellers(MockTransaction::new(), false);
+    mailed_before(&mut tx, Some(minutes(1)), 1);
+    tx.expect_password_hash().returning(|_| Ok(None));
+    let link = invite(&tx, &chance(), OPERATOR, by().seller, URL, INTERVAL, now())
+        .await
+        .unwrap();
+    let expires_at = now() - minutes(1) + LinkKind::Invitation.lifetime();
+    assert_eq!(
+        link,
+        MailedLink {
+            expires_at,
+            is_new: false
+        }
+    );
 }

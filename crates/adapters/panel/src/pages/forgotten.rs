@@ -57,7 +57,8 @@ async fn send(request: &PageRequest, email: &str) -> Result<(), Refusal> {
     let by = request.acting_for(account.seller.id);
     let queued = request.change(by, |tx, panel, by| {
         let (randomness, public_url) = (panel.randomness.as_ref(), &panel.service.public_url);
-        Box::pin(send_reset(tx, randomness, *by, public_url, tx.now()))
+        let interval = panel.settings.link_interval;
+        Box::pin(send_reset(tx, randomness, *by, public_url, interval, tx.now()))
     });
     queued.await.map(drop)
 }

@@ -10,7 +10,7 @@ use kernel::{SellerId, StoreError};
 use oauth::{ClientId, FamilyId, ScopeSet, SecretHash};
 use uuid::Uuid;
 
-use super::{SellerRow, usage};
+use super::{SellerRow, all_links, usage};
 use crate::{
     connection::pool::Autocommit,
     sql::{microseconds, row, sql},
@@ -114,8 +114,8 @@ impl PanelReader for Panel {
     /// A link that is still usable.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError> {
         let read = sql!((String, DateTime<Utc>, SellerRow):
-            "select l.kind, l.expires_at, s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at \
-             from links l join sellers s on s.id = l.seller_id where l.hash = ", hash.bytes().as_slice(),
+            concat!("select l.kind, l.expires_at, s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at from ", all_links!(),
+            " l join sellers s on s.id = l.seller_id where l.hash = "), hash.bytes().as_slice(),
             " and l.expires_at > (select api_now()) and s.closed_at is null");
         let Some((kind, expires_at, seller)) = self.0.row(read).await? else {
             return Ok(None);

@@ -138,6 +138,46 @@ async fn a_link_works_once_and_the_later_of_two_concurrent_ones_replaces_the_oth
     assert!(panel.link(later).await.unwrap().is_some());
 }
 
+#[tokio::test]
+async fn a_newer_link_by_mail_leaves_the_older_ones_and_each_works_once() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let (seller, kind) = (fixture.seller().await, LinkKind::PasswordReset);
+    let mut links = Vec::new();
+    for _ in 0..3 {
+        links.push(stored_link(&fixture, seller, kind).await);
+    }
+    let panel = fixture.database.panel();
+    for link in &links {
+        assert!(panel.link(*link).await.unwrap().is_some());
+    }
+    for (n, commits) in [(0, false), (0, true), (2, true)] {
+        let (first, second) = (fixture.begin().await, fixture.begin().await);
+        assert!(
+            first
+                .use_link(links[n], LinkKind::Invitation)
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(first.use_link(links[n], kind).await.unwrap().is_some());
+        let (used, ()) = join!(
+            second.use_link(links[n], kind),
+            fixture.end_once_it_blocks_another(first, commits)
+        );
+        assert_eq!(used.unwrap().is_some(), !commits);
+    }
+    assert!(panel.link(links[1]).await.unwrap().is_some());
+    fixture
+        .tx(async |tx| tx.end_sessions(seller, None).await.unwrap())
+        .await;
+    assert!(panel.link(links[1]).await.unwrap().is_none());
+    // An expired one is not kept.
+    stored_link(&fixture, seller, kind).await;
+    clock.advance(kind.lifetime()).await;
+    stored_link(&fixture, seller, kind).await;
+    assert_eq!(fixture.rows_of("earlier_links").await, 0);
+}
+
 /// The account is locked before its links, here too: with the link alone, the change would wait for the link and the reset for the account.
 #[tokio::test]
 async fn a_reset_takes_precedence_over_a_change_that_was_compared_before() {
