@@ -124,7 +124,7 @@ async fn nobody_floods_a_seller_with_mails_or_ends_the_links_of_earlier_ones() {
         }
         all += mails;
         let count = "select count(*) from account_mails where sent_at is not null";
-        world.until_count("the mails of a wave", count, &[], all).await;
+        world.until_count(&format!("{all} mails"), count, &[], all).await;
     }
     let sent = links(folder.path());
     assert_eq!(sent.len(), 6, "{sent:?}");

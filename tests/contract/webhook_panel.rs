@@ -160,7 +160,7 @@ async fn press_until(member: &mut Member, action: &str, words: [&str; 2], most: 
 
 #[tokio::test]
 async fn test_events_and_repeated_deliveries_are_limited_by_the_minute() {
-    let world = world_of_hooks(&[]).await;
+    let world = world_of_hooks(&[("PANEL__PAGES_PER_MINUTE", "1000")]).await;
     let (mut member, own) = looking(&world).await;
     let receiver = Receiver::start().await;
     let Hook { id: hook, secret } = world.hook(&own.token, &receiver).await;

@@ -47,6 +47,7 @@ pub struct ApplicationLimits {
 }
 
 /// Registers an application of `owner`, who has fewer than `most`, on behalf of the owner or of the marketplace.
+#[expect(clippy::too_many_arguments, reason = "two stores")]
 pub async fn register_application(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -97,6 +98,7 @@ pub enum Refusal {
 }
 
 /// Registers an application; its secret is stored to be shown once.
+#[expect(clippy::too_many_arguments, reason = "two stores")]
 pub async fn register(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,

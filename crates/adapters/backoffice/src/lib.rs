@@ -25,6 +25,7 @@ use ::orders::{CarrierLookup, OrderDirectory};
 use accounts::{OperatorTokens, PasswordHasher, SellerReader};
 use actix_web::web::ServiceConfig;
 use async_trait::async_trait;
+use chrono::TimeDelta;
 use kernel::{IdempotencyClaims, Randomness};
 use oauth::ApplicationDirectory;
 use thiserror::Error;

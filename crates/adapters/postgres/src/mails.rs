@@ -8,6 +8,7 @@ use orders::{GivenUpMail, MailDirectory, ShipmentMail};
 use uuid::Uuid;
 
 use crate::{
+    accounts::all_links,
     connection::pool::Autocommit,
     orders::{order_number, parse_carrier, parse_tracking_number},
     sealing::Sealing,

@@ -224,7 +224,7 @@ pub trait GrantReader: Send + Sync {
     async fn connections(
         &self,
         seller: SellerId,
-        after: Option<&str>,
+        after: Option<String>,
         limit: u16,
     ) -> Result<Vec<ConnectedApplication>, StoreError>;
 }

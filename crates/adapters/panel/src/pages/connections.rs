@@ -22,7 +22,10 @@ struct Page {
 }
 
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    let (grants, after) = (&request.panel.grants, request.query.get("after"));
+    let (grants, after) = (
+        &request.panel.grants,
+        request.query.get("after").map(str::to_owned),
+    );
     let mut connections = grants.connections(request.seller().id, after, PAGE + 1).await?;
     ok(&Page {
         frame: request.frame(request.texts().connections.title),

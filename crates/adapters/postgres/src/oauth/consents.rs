@@ -137,7 +137,7 @@ impl GrantReader for Grants {
     async fn connections(
         &self,
         seller: SellerId,
-        after: Option<&str>,
+        after: Option<String>,
         limit: u16,
     ) -> Result<Vec<ConnectedApplication>, StoreError> {
         // Sorted first, so that grants are looked up for the connections of this page alone.
