@@ -1,5 +1,7 @@
 //! The HTTP servers: their sockets, and the configuration of actix-web.
 
+mod turns;
+
 use std::{
     io,
     net::{SocketAddr, TcpListener},
@@ -10,21 +12,34 @@ use std::{
     time::Duration,
 };
 
+use actix_http::{HttpServiceBuilder, error::DispatchError};
+use actix_service::{ServiceFactoryExt as _, map_config};
+use actix_tls::accept::{
+    TlsError, max_concurrent_tls_connect,
+    rustls_0_23::{Acceptor, TlsStream},
+};
 use actix_web::{
-    App, HttpMessage as _, HttpServer,
-    dev::{Server, Service as _, ServiceResponse},
+    App, HttpMessage as _,
+    dev::{AppConfig, Extensions, Server, Service as _, ServiceFactory, ServiceResponse, fn_service},
     http::{ConnectionType, Method, header::UPGRADE},
     web::ServiceConfig,
 };
 use anyhow::{Context as _, anyhow};
 use rustix::net::sockopt::set_tcp_user_timeout;
-use tokio::net::TcpSocket;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpSocket, TcpStream},
+};
 use web::response;
 
 use crate::config::ServerConfig;
+use turns::{Turn, Turns};
 
 /// Connections that wait to be accepted; the kernel has its own limit (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
+
+/// How long a connection that is closing is read, so that its client receives the last response.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How one listener differs from the others.
 pub(crate) struct ListenerOptions {
@@ -45,7 +60,7 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
 ) -> anyhow::Result<Server> {
     let (header_timeout, keep_alive) = (settings.header_timeout.0, settings.keep_alive.0);
     let max_connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
-    // actix-web has no time limit for writes. Accepted sockets inherit this one: the kernel resets a connection whose client does not read
+    // actix-http has no time limit for writes. Accepted sockets inherit this one: the kernel resets a connection whose client does not read
     // its response.
     let unacknowledged = keep_alive.saturating_add(header_timeout);
     set_tcp_user_timeout(
@@ -53,15 +68,77 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
         u32::try_from(unacknowledged.as_millis()).unwrap_or(u32::MAX),
     )
     .context("cannot set TCP_USER_TIMEOUT")?;
-    let server = HttpServer::new(move || {
-        let draining = Arc::clone(&draining);
-        App::new()
+    // Handshakes count as connections, so this rate is set too high to limit them separately.
+    max_concurrent_tls_connect(max_connections);
+    let server = Server::build()
+        .workers(options.threads)
+        .max_concurrent_connections(max_connections.div_ceil(options.threads))
+        .shutdown_timeout(whole_seconds(settings.shutdown_timeout.0))
+        .disable_signals();
+    let stop = server.graceful_shutdown_signal();
+    let http = Http {
+        header_timeout,
+        keep_alive,
+        half_closed: options.half_closed,
+        draining,
+        stopping: move || {
+            let stop = stop.clone();
+            async move { stop.notified().await }
+        },
+    };
+    let server = match options.tls {
+        None => server.listen("http", listener, move || {
+            fn_service(async |tcp: TcpStream| Ok(accepted(tcp, |tcp| tcp)))
+                .and_then(http.clone().service(configure()))
+        }),
+        Some(mut tls) => {
+            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+            server.listen("https", listener, move || {
+                let mut acceptor = Acceptor::new(tls.clone());
+                acceptor.set_handshake_timeout(header_timeout);
+                let http = http.clone().service(configure());
+                acceptor
+                    .map_err(TlsError::into_service_error)
+                    .map(|tls: TlsStream<TcpStream>| accepted(tls, |tls| tls.get_ref().0))
+                    .and_then(http.map_err(TlsError::Service))
+            })
+        }
+    };
+    Ok(server.context("cannot serve")?.run())
+}
+
+/// How HTTP is spoken on a connection.
+#[derive(Clone)]
+struct Http<S> {
+    header_timeout: Duration,
+    keep_alive: Duration,
+    half_closed: bool,
+    draining: Arc<AtomicBool>,
+    /// Resolves when the server is stopped.
+    stopping: S,
+}
+
+impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
+    fn service<T: AsyncRead + AsyncWrite + Unpin + 'static>(
+        self,
+        configure: impl FnOnce(&mut ServiceConfig),
+    ) -> impl ServiceFactory<Accepted<T>, Config = (), Response = (), Error = DispatchError, InitError = ()>
+    {
+        let draining = self.draining;
+        let app = App::new()
             .wrap_fn(move |mut request, app| {
+                let turn = Turn::of(&request);
                 // Without a body, actix-web reads the payload of `Upgrade: websocket` and `CONNECT` to the end of the connection.
                 let upgrades = request.head().upgrade()
                     || request.headers().contains_key(UPGRADE)
                     || request.method() == Method::CONNECT;
-                let unread = upgrades.then(|| request.take_payload());
+                let payload = turn.reading(request.take_payload());
+                let unread = if upgrades {
+                    Some(payload)
+                } else {
+                    request.set_payload(payload);
+                    None
+                };
                 let draining = Arc::clone(&draining);
                 let answering = app.call(request);
                 async move {
@@ -71,27 +148,35 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
                     } else if draining.load(Ordering::Acquire) {
                         response.head_mut().set_connection_type(ConnectionType::Close);
                     }
-                    Ok(ServiceResponse::new(request, response))
+                    Ok(ServiceResponse::new(
+                        request,
+                        response.map_body(|_, body| turn.until_sent(body)),
+                    ))
                 }
             })
-            .configure(configure())
-    })
-    .workers(options.threads)
-    .max_connections(max_connections.div_ceil(options.threads))
-    // Handshakes count as connections, so this rate is set too high to limit them separately.
-    .max_connection_rate(max_connections)
-    .client_request_timeout(header_timeout)
-    .tls_handshake_timeout(header_timeout)
-    .keep_alive(keep_alive)
-    .h1_allow_half_closed(options.half_closed)
-    .tcp_nodelay(true)
-    .shutdown_timeout(whole_seconds(settings.shutdown_timeout.0))
-    .disable_signals();
-    let server = match options.tls {
-        Some(tls) => server.listen_rustls_0_23(listener, tls),
-        None => server.listen(listener),
-    };
-    Ok(server.context("cannot serve")?.run())
+            .configure(configure);
+        HttpServiceBuilder::default()
+            .graceful_shutdown_signal(self.stopping)
+            .keep_alive(self.keep_alive)
+            .client_request_timeout(self.header_timeout)
+            .client_disconnect_timeout(DISCONNECT_TIMEOUT)
+            .h1_allow_half_closed(self.half_closed)
+            .on_connect_ext(|connection: &Turns<T>, data: &mut Extensions| {
+                data.insert(connection.gate());
+            })
+            .h1(map_config(app, |()| AppConfig::default()).map_err(|error| error.error_response()))
+    }
+}
+
+/// A connection and its client's address.
+type Accepted<T> = (Turns<T>, Option<SocketAddr>);
+
+fn accepted<T>(connection: T, tcp: impl Fn(&T) -> &TcpStream) -> Accepted<T> {
+    let tcp = tcp(&connection);
+    // Answers would only come later.
+    drop(tcp.set_nodelay(true));
+    let client = tcp.peer_addr().ok();
+    (Turns::new(connection), client)
 }
 
 fn whole_seconds(duration: Duration) -> u64 {

@@ -160,8 +160,8 @@ impl Front {
 /// Waits until the thread has run the tasks of other connections that are ready, and has looked for what arrived there.
 ///
 /// actix-http answers pipelined requests one after another, and returns to the runtime only where an answer waits: without this wait, a
-/// connection whose answers need no other would keep the thread. `yield_now` alone ends when it is polled again, which actix-http does at
-/// once, again and again, while a connection's read buffer is full. So this ends only when the runtime wakes it.
+/// connection whose answers need no other would keep the thread. `yield_now` alone ends when the connection is polled again, which happens
+/// at once where more of it has arrived. So this ends only when the runtime wakes it.
 async fn others_first() {
     let mut yielding = pin!(yield_now());
     let mut turn: Option<Arc<Turn>> = None;
