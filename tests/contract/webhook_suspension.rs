@@ -154,7 +154,6 @@ async fn a_disconnection_ends_deliveries_and_a_new_consent_does_not_resume_them(
     test.world.execute(revoke).await;
     test.ends("connection").await;
     let world = &test.world;
-    assert_eq!(world.waiting(&test.hook.id).await, 0);
     let (app, scope) = (&test.own.application, HOOK_SCOPES.join(" "));
     let again = world.pair(&mut test.browser, app, &scope).await.access;
     world.any_order(&test.own.seller).await;

@@ -153,6 +153,8 @@ async fn two_roles_and_the_database_are_all_that_the_first_start_needs() {
         "select string_agg(distinct tableowner::text, ' ') from pg_tables where schemaname = 'public'";
     let owner = within.query_one(asked, &[]).await.unwrap();
     assert_eq!(owner.get::<_, String>(0), "seller_api_owner");
+    let asked = "select has_function_privilege('seller_api', oid, 'execute') from pg_proc where proname = 'analyze_grown_tables'";
+    assert!(within.query_one(asked, &[]).await.unwrap().get::<_, bool>(0));
     drop((administrator, within));
     tokio::task::spawn_blocking(move || cluster.stop())
         .await

@@ -311,13 +311,13 @@ async fn all_tokens_of_an_application_or_a_seller_are_revoked() {
 
     admin(&world, "tokens revoke --application First").await.ended(2);
     let done = admin_json(&world, "tokens revoke --application First --yes").await;
-    assert_eq!(done, [json!({"of": first.client_id, "grants_ended": 2})]);
+    assert_eq!(done, [json!({"of": first.client_id, "revoked": true})]);
     assert!(!world.works(&tokens[0]).await && !world.works(&tokens[1]).await);
     assert!(world.works(&others).await);
     is_audited(&world, &first.client_id, "tokens.revoked").await;
 
     let done = admin_json(&world, "tokens revoke --seller 1 --yes").await;
-    assert_eq!(done, [json!({"of": one.id, "grants_ended": 2})]);
+    assert_eq!(done, [json!({"of": one.id, "revoked": true})]);
     assert!(!world.works(&others).await && !world.works(&personal).await);
     assert!(world.works(&foreign).await);
     is_audited(&world, &one.id, "tokens.revoked").await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use blackbox::{CarrierStub, World, parcel, run, until};
+use blackbox::{CarrierStub, World, events, parcel, run, until};
 use testkit::{Client, ServerOptions, TestDatabase, TestWorker};
 use tokio::{net::TcpListener, time::timeout};
 
@@ -25,6 +25,36 @@ async fn a_worker_waits_for_the_schema() {
     assert_eq!((status("/metrics").await, status("/v1/me").await), (200, 404));
     worker.terminate();
     assert_eq!(worker.exit_code().await, Some(0));
+}
+
+/// A statement that always times out while the database is well is no outage: the log names the step, and the other steps go on.
+#[tokio::test]
+async fn a_step_of_cleaning_that_fails_is_in_the_log_and_stops_no_other() {
+    let world = World::start(PROGRAM).await;
+    let _held = world
+        .open_transaction("lock table links in access exclusive mode")
+        .await;
+    let old = "insert into changes (seller_id, at, kind, offer_id, stock) \
+        select gen_random_uuid(), api_now() - interval '31 days', 'offer.stock_changed', gen_random_uuid(), 1";
+    let client = world.database.connect().await;
+    client.batch_execute(old).await.unwrap();
+    let worker = TestWorker::start(&ServerOptions::new(PROGRAM), &world.database);
+    let is_logged = |event: &serde_json::Value| {
+        event["level"] == "WARN"
+            && event["fields"]["worker"] == "cleaning"
+            && event["fields"]["step"] == "Delete(Links)"
+    };
+    until("the warning", async || {
+        events(&worker.log()).iter().any(is_logged)
+    })
+    .await;
+    let warnings = events(&worker.log());
+    assert_eq!(warnings.iter().filter(|event| is_logged(event)).count(), 1);
+    let left = "select count(*) from changes where at < api_now() - interval '30 days'";
+    until("the deletion of others", async || {
+        client.query_one(left, &[]).await.unwrap().get::<_, i64>(0) == 0
+    })
+    .await;
 }
 
 #[tokio::test]

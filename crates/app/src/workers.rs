@@ -12,13 +12,14 @@ mod routine;
 use std::sync::Arc;
 
 use accounts::AccountMail;
+use adapter_postgres::Expired;
 use kernel::{MailQueue, Mailer, error_chain};
 use orders::{Carrier, ShipmentMail};
 use tokio::{select, sync::Semaphore};
 
 use self::{
     deliveries::{Deliveries, Reconciliation},
-    housekeeping::{Cleaning, Statistics, Usage},
+    housekeeping::{Cleaning, FollowUps, Statistics, Step, Usage},
     mails::{Kind, LoggedMailer, Mails},
     parcels::{Parcels, QuotaLimitedCarriers},
     routine::{Routine, TaskSlots, run_routine},
@@ -96,8 +97,21 @@ impl Shared {
         }
         self.run_routine(Deliveries(self.clone()));
         self.run_routine(Reconciliation(self.clone()));
-        self.run_routine(Cleaning(self.clone()));
-        self.run_routine(Statistics(self.clone()));
+        let buyers = self.config.retention.buyer_data;
+        let buyers = buyers.map(|age| Step::EraseBuyers(age.time_delta()));
+        let turn = Arc::default();
+        for step in Expired::ALL.map(Step::Delete).into_iter().chain(buyers) {
+            self.run_routine(Cleaning {
+                shared: self.clone(),
+                step,
+                turn: Arc::clone(&turn),
+            });
+        }
+        self.run_routine(FollowUps(self.clone()));
+        self.run_routine(Statistics {
+            shared: self.clone(),
+            lacks_right: AtomicBool::default(),
+        });
         tracing::info!("workers started");
     }
 

@@ -60,7 +60,7 @@ mock! {
         async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
         async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError>;
         async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
-        async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError>;
+        async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError>;
         async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
         async fn lock_consent(&self, id: ConsentId, viewer: Viewer, expires_at: DateTime<Utc>) -> Result<Consent, StoreError>;
         async fn save_consent(&self, consent: Consent) -> Result<(), StoreError>;

@@ -18,11 +18,11 @@ use uuid::Uuid;
 
 use crate::{
     connection::pool::Autocommit,
+    follow_ups::FollowUp,
     mails::account_mail,
     rate_limits,
     sql::{microseconds, row, sql},
     unit_of_work::{Tx, expect_rows},
-    webhooks::{SubscriptionsOf, end_subscriptions},
 };
 
 row! {
@@ -162,14 +162,15 @@ impl AccountStore for Tx {
         let close = sql!((): "update sellers set closed_at = coalesce(closed_at, ", at, ") where id = ", id.uuid(), "");
         let closed = self.execute(close).await? == 1;
         if closed {
-            end_subscriptions(self, SubscriptionsOf::Seller(id)).await?;
+            FollowUp::Seller(id).queue(self);
         }
         Ok(closed)
     }
 
     async fn open_session(&self, session: Session) -> Result<(), StoreError> {
-        let insert = sql!((): "insert into sessions (hash, seller_id, created_at, seen_at) values (",
-            session.hash.bytes().as_slice(), ", ", session.seller.uuid(), ", ", session.created_at, ", ", session.seen_at, ")");
+        let insert = sql!((): "insert into sessions (hash, created_at, seen_at, seller_id, generation) select ",
+            session.hash.bytes().as_slice(), ", ", session.created_at, ", ", session.seen_at,
+            ", id, session_generation from sellers where id = ", session.seller.uuid(), "");
         expect_rows("sessions", self.execute(insert).await?, 1)
     }
 
@@ -178,22 +179,24 @@ impl AccountStore for Tx {
         self.execute(end).await.map(drop)
     }
 
+    /// Raises the generation that all of them were opened under. That waits for a transaction that is using a link, which has locked the
+    /// account, so the session that it opens ends too.
     async fn end_sessions(&self, seller: SellerId, except: Option<SecretHash>) -> Result<(), StoreError> {
         let spared = except.as_ref().map_or(&[][..], |hash| hash.bytes().as_slice());
-        // Links first: this waits for a transaction that is using one, so that the session it opened is visible below.
-        self.execute(
-            sql!((): "with earlier as (delete from earlier_links where seller_id = ", seller.uuid(),
-            ") delete from links where seller_id = ", seller.uuid(), ""),
-        )
-        .await?;
-        let end =
-            sql!((): "delete from sessions where seller_id = ", seller.uuid(), " and hash <> ", spared, "");
-        self.execute(end).await.map(drop)
+        let end = sql!(():
+            "with raised as (update sellers set session_generation = session_generation + 1 where id = ", seller.uuid(),
+            " returning id, session_generation) \
+             update sessions e set generation = r.session_generation from raised r where e.seller_id = r.id and e.hash = ",
+            spared, "");
+        self.execute(end).await?;
+        let links = sql!((): "with earlier as (delete from earlier_links where seller_id = ", seller.uuid(),
+            ") delete from links where seller_id = ", seller.uuid(), "");
+        self.execute(links).await.map(drop)
     }
 
     async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError> {
-        let has =
-            sql!(bool: "select exists (select from sessions where hash = ", session.bytes().as_slice(), ")");
+        let has = sql!(bool: "select exists (select from sessions e join sellers s on s.id = e.seller_id \
+            and s.session_generation = e.generation where e.hash = ", session.bytes().as_slice(), ")");
         Ok(self.row(has).await?.unwrap_or_default())
     }
 
@@ -306,8 +309,9 @@ impl AccountStore for Tx {
 
     async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError> {
         let count = self.row(sql!(i64: "select count(*) from personal_tokens p join families f on f.id = p.id \
-            join access_tokens t on t.family_id = p.id where p.seller_id = ", seller.uuid(),
-            " and f.revoked_at is null and t.revoked_at is null and (t.expires_at is null or t.expires_at > ", now, ")"));
+            join access_tokens t on t.family_id = p.id join sellers s on s.id = f.seller_id and s.token_generation = f.seller_generation \
+            join applications a on a.client_id = f.client_id and a.token_generation = f.application_generation where p.seller_id = ",
+            seller.uuid(), " and f.revoked_at is null and t.revoked_at is null and (t.expires_at is null or t.expires_at > ", now, ")"));
         usize::try_from(count.await?.unwrap_or_default()).map_err(StoreError::unexpected)
     }
 

@@ -26,12 +26,13 @@ use crate::{
     backlog::{self, Queues, Workers},
     connection::{
         Connector,
-        error::SchemaOutdated,
+        error::{SchemaOutdated, is_permission_denied},
         pool::{Autocommit, PoolState},
         pooler::Pooler,
         url::{self, DatabaseUrlError},
     },
     feed::Feed,
+    follow_ups,
     gate::TokenGate,
     idempotency::StoredClaims,
     layout::Layout,
@@ -47,7 +48,7 @@ use crate::{
     orders::{OrdersReader, WholeOrders},
     parcels::ParcelQueue,
     rate_limits::Rates,
-    retention::{self, Cleared},
+    retention::{self, Cleared, Expired},
     schema_state::{self, SchemaState},
     sealed::SealedValues,
     sealing::Sealing,
@@ -384,18 +385,23 @@ impl Database {
         self.connector.refuses_role().await
     }
 
-    /// Deletes one small batch of expired credentials and panel data, and reports whether more is left.
-    pub async fn clear_expired(&self) -> Result<Cleared, StoreError> {
+    /// Deletes one small batch of expired rows, and reports whether more is left.
+    pub async fn clear(&self, expired: Expired) -> Result<Cleared, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
-        let cleared = retention::clear(&tx).await?;
+        let cleared = retention::clear(&tx, expired).await?;
         finish(tx, cleared).await
     }
 
-    /// Deletes one small batch of expired claims, changes, mails and deliveries, and reports whether more is left.
-    pub async fn clear_records(&self) -> Result<Cleared, StoreError> {
+    /// Does one small batch of the follow-up that has been due longest; false if none is due.
+    pub async fn follow_up(&self) -> Result<bool, StoreError> {
         let tx = self.unit_of_work().open_transaction().await?;
-        let cleared = retention::clear_records(&tx).await?;
-        finish(tx, cleared).await
+        let taken = follow_ups::take(&tx).await?;
+        let Some(taken) = finish(tx, taken).await? else {
+            return Ok(false);
+        };
+        let tx = self.unit_of_work().open_transaction().await?;
+        follow_ups::run(&tx, taken).await?;
+        finish(tx, true).await
     }
 
     /// Erases the buyers of one small batch of orders placed more than `age` ago, and the mails about them; reports
@@ -406,11 +412,19 @@ impl Database {
         finish(tx, erased).await
     }
 
-    /// Refreshes the statistics of small tables that have grown, and with them every plan that was made for a few rows.
-    pub async fn analyze_grown_tables(&self) -> Result<(), StoreError> {
-        let analyze = sql!((): "select analyze_grown_tables()");
-        self.autocommit("statistics").execute(analyze).await?;
-        Ok(())
+    /// Refreshes the statistics of small tables that have grown, and with them every plan that was made for a few rows. If the role may
+    /// not do that, returns the statement by which the tables' owner allows it.
+    pub async fn analyze_grown_tables(&self) -> Result<Option<String>, StoreError> {
+        let statements = self.autocommit("statistics");
+        match statements.execute(sql!((): "select analyze_grown_tables()")).await {
+            Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
+                statements
+                    .row(sql!(String:
+                        "select format('GRANT EXECUTE ON FUNCTION %s TO %I', 'analyze_grown_tables()'::regprocedure, current_user)"))
+                    .await
+            }
+            analyzed => analyzed.map(|_| None),
+        }
     }
 
     /// True if the database has no table at all, ours or not, apart from those of extensions.

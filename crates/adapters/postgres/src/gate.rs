@@ -46,11 +46,13 @@ macro_rules! live_columns {
 }
 
 /// Whether a token is live at the instant `clock.at`: its row, its family, its application and account must all be
-/// valid, and so must the connection of a family that came from a consent. An application ends with its owner's
-/// account. The condition lists the valid states, so that a state added later is rejected by default.
+/// valid, and so must the connection of a family that came from a consent. The family must have their present generations: raising
+/// one revokes all tokens of an application, an account or a connection. An application ends with its owner's account. The
+/// condition lists the valid states, so that a state added later is rejected by default.
 macro_rules! live_condition {
     () => {
         "t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.at) and f.revoked_at is null \
+         and f.application_generation = a.token_generation and f.seller_generation = s.token_generation \
          and a.deleted_at is null and a.status in ('pending', 'active') and s.closed_at is null \
          and (a.owner_id = f.seller_id or exists (select from sellers o where o.id = a.owner_id and o.closed_at is null)) \
          and (f.generation is null or exists (select from connections c where c.client_id = f.client_id \

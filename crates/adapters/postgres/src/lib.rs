@@ -21,6 +21,7 @@ mod batch;
 mod connection;
 mod database;
 mod feed;
+mod follow_ups;
 mod gate;
 mod idempotency;
 mod layout;
@@ -51,7 +52,7 @@ pub use connection::{
 pub use database::{Database, DatabaseSettings};
 pub use layout::{Layout, distribute};
 pub use migrations::{MigrateError, MigrationStep, migrate};
-pub use retention::Cleared;
+pub use retention::{Cleared, Expired};
 pub use schema_state::SchemaState;
 pub use sealed::{Resealed, SealedValues, WEBHOOK_SECRETS};
 

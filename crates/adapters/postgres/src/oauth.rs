@@ -19,6 +19,7 @@ use oauth::{
 use uuid::Uuid;
 
 use crate::{
+    follow_ups::FollowUp,
     sql::{row, sql},
     unit_of_work::{Tx, expect_rows},
 };
@@ -34,8 +35,9 @@ row! {
 }
 
 row! {
-    /// The states that a family depends on.
+    /// The states that a family depends on. `revoked` along with all tokens of its application or account.
     struct StateRow {
+        revoked: bool,
         closed_at: Option<DateTime<Utc>>,
         status: Option<String>,
         application_scopes: Option<i32>,
@@ -60,7 +62,7 @@ fn family(id: FamilyId, row: &FamilyRow, state: StateRow) -> Result<Family, Stor
         client_id,
         scopes,
         status: FamilyStatus {
-            revoked: row.revoked_at.is_some(),
+            revoked: row.revoked_at.is_some() || state.revoked,
             disconnected: row.disconnected,
             closed: state.closed_at.is_some(),
             application,
@@ -84,7 +86,8 @@ async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<(FamilyRow, StateRow)
            f.generation is not null and not exists (select from connection c where c.generation = f.generation) \
          from family f");
     let read = sql!(StateRow:
-        "select s.closed_at, a.status, a.scopes from families f join sellers s on s.id = f.seller_id \
+        "select f.seller_generation <> s.token_generation or coalesce(f.application_generation <> a.token_generation, false), \
+           s.closed_at, a.status, a.scopes from families f join sellers s on s.id = f.seller_id \
            left join applications a on a.client_id = f.client_id and a.deleted_at is null where f.id = ",
         id.uuid(), "");
     let locked = async {
@@ -146,10 +149,11 @@ impl GrantStore for Tx {
             return Err(StoreError::unexpected("only a personal token may never expire"));
         }
         let issue = sql!(():
-            "with family as (insert into families (id, seller_id, client_id, kind, scopes) values (",
-            token.family.uuid(), ", ", token.grant.seller.uuid(), ", ", token.grant.client_id.uuid(), ", ",
-            token.kind.as_str(), ", ", token.grant.scopes.bits(),
-            ") returning id) insert into access_tokens (family_id, hash, expires_at) select id, ",
+            "with family as (insert into families (id, kind, scopes, seller_id, client_id, seller_generation, application_generation) \
+               select ", token.family.uuid(), ", ", token.kind.as_str(), ", ", token.grant.scopes.bits(),
+            ", s.id, a.client_id, s.token_generation, a.token_generation from sellers s cross join applications a where s.id = ",
+            token.grant.seller.uuid(), " and a.client_id = ", token.grant.client_id.uuid(),
+            " returning id) insert into access_tokens (family_id, hash, expires_at) select id, ",
             token.hash.bytes().as_slice(), ", ", token.expires_at, " from family");
         expect_rows("access_tokens", self.execute(issue).await?, 1)
     }
@@ -250,21 +254,25 @@ impl GrantStore for Tx {
         expect_rows("families", self.execute(revoke).await?, 1)
     }
 
-    async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError> {
-        match of {
+    /// Raises the generation that all of them were made under. Families in the making die too: they store what they read.
+    async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError> {
+        let (table, raised, follow_up) = match of {
             FamiliesOf::Application(id) => {
-                self.execute(sql!(():
-                    "update families set revoked_at = clock.at from (select api_now() as at) clock where client_id = ",
-                    id.uuid(), " and revoked_at is null"))
-                    .await
+                let raise = sql!((): "update applications set token_generation = token_generation + 1 where client_id = ", id.uuid(), "");
+                (
+                    "applications",
+                    self.execute(raise).await?,
+                    FollowUp::Application(id),
+                )
             }
             FamiliesOf::Seller(id) => {
-                self.execute(sql!(():
-                    "update families set revoked_at = clock.at from (select api_now() as at) clock where seller_id = ",
-                    id.uuid(), " and revoked_at is null"))
-                    .await
+                let raise = sql!((): "update sellers set token_generation = token_generation + 1 where id = ", id.uuid(), "");
+                ("sellers", self.execute(raise).await?, FollowUp::Seller(id))
             }
-        }
+        };
+        expect_rows(table, raised, 1)?;
+        follow_up.queue(self);
+        Ok(())
     }
 
     async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError> {

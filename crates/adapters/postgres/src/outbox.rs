@@ -21,6 +21,7 @@ use crate::{
     connection::error::store_error,
     sql::{column, sql},
     unit_of_work::{Write, expect_rows},
+    webhooks::queue_state,
 };
 
 /// Announcements by seller. Delivery queues are locked in this order of sellers.
@@ -113,7 +114,8 @@ struct FanOut {
 impl Write for FanOut {
     /// Queues one delivery per event and subscription, and wakes sleeping delivery queues.
     ///
-    /// - A subscription receives the event if it is active and its application is neither suspended nor deleted.
+    /// - A subscription receives the event if its queue is live: application, accounts and connection are checked, since the rows of those
+    ///   that have ended follow in batches.
     /// - Its row is locked `for key share`, so fan-outs do not wait for each other. A transaction that puts a queue to
     ///   sleep locks the row `for update` and looks for work afterwards, so it finds this delivery or has not begun.
     ///   Only the queues of a suspended application sleep with work in them, until reinstatement wakes them.
@@ -134,13 +136,12 @@ impl Write for FanOut {
         let at = column(&self.events, |(_, at)| *at);
         let insert = sql!(():
             "with live as materialized (select s.seller_id, s.id, s.events, s.leased, s.wake_at from subscriptions s \
-               join applications a on a.client_id = s.client_id where s.seller_id = ", self.seller.uuid(),
-            " and s.active and s.events && ", names.as_slice(),
-            " and a.deleted_at is null and a.status in ('pending', 'active') order by s.id for key share of s), \
+               where s.seller_id = ", self.seller.uuid(), " and s.active and s.events && ", names.as_slice(),
+            concat!(" and ", queue_state!(), " = 'live' order by s.id for key share of s), \
              queued as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
                select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event, d.before || convert_to(d.id::text, 'UTF8') || d.after \
                from (select l.seller_id, l.id as subscription_id, api_uuid(e.at) as id, e.event, e.before, e.after, e.at \
-                 from live l join unnest(", names.as_slice(), ", ", before, ", ", after, ", ", at,
+                 from live l join unnest("), names.as_slice(), ", ", before, ", ", after, ", ", at,
             ") with ordinality as e (event, before, after, at, n) on l.events @> array[e.event] order by l.id, e.n) d), \
              asleep as materialized (select s.seller_id, s.id, s.leased, s.wake_at from live l \
                join subscriptions s on s.seller_id = l.seller_id and s.id = l.id \

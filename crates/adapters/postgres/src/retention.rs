@@ -21,6 +21,10 @@ const ORDERS: i64 = 100;
 const QUEUES: i32 = 200;
 /// The installation mark that stores where the deletion of deliveries continues.
 const POSITION_KEY: &str = "deliveries_cleared_to";
+/// Items of the change feed examined per batch beyond the first ones, and the mark that stores where that continues.
+const EXAMINED: i64 = 10_000;
+const FEED_POSITION: &str = "changes_examined_to";
+const FEED_START: &str = "0 0";
 
 /// What one batch has deleted, or erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,105 +65,228 @@ macro_rules! delete_expired {
     };
 }
 
-/// Deletes one batch of credentials and panel data in the caller's transaction: windows of rate limits after ten minutes, those of an hour (kinds from 10 on) with the hour; tokens and codes an
-/// hour after their end, families an hour after their revocation or with their last token or code; sessions, links, forms and consent screens soon after
-/// their end, mails about accounts after 30 days, usage after 35, the audit log after 400.
-pub(crate) async fn clear(tx: &Tx) -> Result<Cleared, StoreError> {
-    let rate_windows = tx
-        .execute(sql!(():
-            "delete from rate_windows where (window_start, kind, subject) in (select window_start, kind, subject \
-               from rate_windows where window_start < (select api_now()) - interval '10 minutes' \
-                 and (kind < 10 or window_start < (select api_now()) - interval '1 hour') \
-               order by window_start, kind, subject limit ", BATCH, " for update skip locked)"))
-        .await?;
-    let credentials = [
-        tx.rows(delete_expired!("access_tokens")).await?,
-        tx.rows(delete_expired!("refresh_tokens")).await?,
-        tx.rows(delete_expired!("authorization_codes")).await?,
+/// Deletes a batch of a credential table's rows of these families.
+macro_rules! delete_of {
+    ($table:literal, $families:expr) => {
+        sql!((): concat!("delete from ", $table, " where (family_id, hash) in (select t.family_id, t.hash from unnest("), $families,
+            concat!(") f (id) cross join lateral (select family_id, hash from ", $table, " where family_id = f.id limit 1000 \
+               for update skip locked) t limit "), BATCH, ")")
+    };
+}
+
+/// A kind of rows that expire. Each is deleted by itself: where one cannot be, the others still are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expired {
+    /// Windows of rate limits, after ten minutes; those of an hour, whose kinds begin with 10, with the hour.
+    RateWindows,
+    /// Tokens and codes, an hour after their end; with the last one of a family the family.
+    AccessTokens,
+    RefreshTokens,
+    Codes,
+    /// Families an hour after their revocation, their tokens and codes first.
+    RevokedFamilies,
+    Sessions,
+    Links,
+    Consents,
+    /// Forms of the panel, which no session outlives.
+    Forms,
+    /// Secrets that were to be shown once, and that nobody fetched.
+    Secrets,
+    /// Mails with a link that expired before they could be sent: the link need not be stored any longer.
+    UnsentAccountMails,
+    /// 30 days after they were sent or given up.
+    AccountMails,
+    /// After 35 days.
+    Usage,
+    /// After 400 days.
+    AuditLog,
+    /// Claims made more than 25 hours ago that ended more than an hour ago.
+    Claims,
+    /// Items of the change feed, after 30 days.
+    Changes,
+    /// 30 days after they were sent or given up.
+    Mails,
+    /// Finished deliveries after 30 days unless they are among the last 100 of their subscription, and those of deleted subscriptions.
+    Deliveries,
+}
+
+impl Expired {
+    pub const ALL: [Self; 18] = [
+        Self::RateWindows,
+        Self::AccessTokens,
+        Self::RefreshTokens,
+        Self::Codes,
+        Self::RevokedFamilies,
+        Self::Sessions,
+        Self::Links,
+        Self::Consents,
+        Self::Forms,
+        Self::Secrets,
+        Self::UnsentAccountMails,
+        Self::AccountMails,
+        Self::Usage,
+        Self::AuditLog,
+        Self::Claims,
+        Self::Changes,
+        Self::Mails,
+        Self::Deliveries,
     ];
-    let tokens = credentials.each_ref().map(Vec::len);
-    let mut emptied = credentials.concat();
-    emptied.sort_unstable();
-    emptied.dedup();
-    // Families whose last token or code was deleted, and some of the revoked ones, with their `personal_tokens` rows. A
-    // family without either never gets another one, so nothing can be inserted concurrently.
+}
+
+/// Deletes one batch in the caller's transaction.
+pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreError> {
+    let rows = match expired {
+        Expired::RateWindows => {
+            tx.execute(sql!(():
+                "delete from rate_windows where (window_start, kind, subject) in (select window_start, kind, subject \
+                   from rate_windows where window_start < (select api_now()) - interval '10 minutes' \
+                     and (kind < 10 or window_start < (select api_now()) - interval '1 hour') \
+                   order by window_start, kind, subject limit ", BATCH, " for update skip locked)")).await?
+        }
+        Expired::AccessTokens => {
+            let of = tx.rows(delete_expired!("access_tokens")).await?;
+            return clear_families(tx, &[of.len()], of).await;
+        }
+        Expired::RefreshTokens => {
+            let of = tx.rows(delete_expired!("refresh_tokens")).await?;
+            return clear_families(tx, &[of.len()], of).await;
+        }
+        Expired::Codes => {
+            let of = tx.rows(delete_expired!("authorization_codes")).await?;
+            return clear_families(tx, &[of.len()], of).await;
+        }
+        Expired::RevokedFamilies => return clear_revoked_families(tx).await,
+        // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
+        Expired::Sessions => tx.execute(delete_older!("sessions", "hash", "seen_at", "9 hours")).await?,
+        Expired::Links => {
+            let links = tx.execute(delete_older!("links", "hash", "expires_at", "1 hour")).await?;
+            let earlier = tx.execute(delete_older!("earlier_links", "hash", "expires_at", "1 hour")).await?;
+            return Ok(Cleared::of(&[links, earlier]));
+        }
+        Expired::Consents => tx.execute(delete_older!("consents", "id", "expires_at", "1 hour")).await?,
+        Expired::Forms => tx.execute(delete_older!("flashes", "session_hash, form", "created_at", "8 days")).await?,
+        Expired::Secrets => {
+            tx.execute(sql!(():
+                "update flashes set sealed = null where (session_hash, form) in (select session_hash, form from flashes \
+                   where sealed is not null and created_at < (select api_now()) - interval '1 hour' order by created_at limit ",
+                BATCH, " for update skip locked)")).await?
+        }
+        Expired::UnsentAccountMails => {
+            tx.execute(sql!(():
+                "update account_mails set due_at = null, dead_at = api_now(), url = null, fence = null where id in (select id \
+                   from account_mails where due_at < (select api_now()) - interval '1 hour' \
+                     and expires_at < (select api_now()) - interval '1 hour' order by due_at limit ", BATCH,
+                " for update skip locked)")).await?
+        }
+        Expired::AccountMails => {
+            tx.execute(sql!(():
+                "delete from account_mails where id in (select id from account_mails where due_at is null \
+                   and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
+                BATCH, " for update skip locked)")).await?
+        }
+        Expired::Usage => {
+            let counts = tx.execute(delete_older!("application_usage", "client_id, hour, status", "hour", "35 days")).await?;
+            // What replicas of the previous version have counted.
+            let earlier = tx.execute(delete_older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?;
+            return Ok(Cleared::of(&[counts, earlier]));
+        }
+        // Ids rise with time: the first rows are examined, and no index by time is needed.
+        Expired::AuditLog => {
+            tx.execute(sql!(():
+                "delete from audit_log where id in (select id from (select id, at from audit_log order by id limit ",
+                BATCH, ") oldest where at < (select api_now()) - interval '400 days')")).await?
+        }
+        // Found by their start, since their end moves. A completed claim ends 24 hours after its completion; the extra hour allows for
+        // clock differences and late requests.
+        Expired::Claims => {
+            tx.execute(sql!(():
+                "delete from idempotency where (seller_id, key) in (select seller_id, key from idempotency \
+                   where created_at < (select api_now()) - interval '25 hours' and expires_at < (select api_now()) - interval '1 hour' \
+                   order by created_at limit ", BATCH, " for update skip locked)")).await?
+        }
+        Expired::Changes => return clear_changes(tx).await,
+        Expired::Mails => {
+            tx.execute(sql!(():
+                "delete from mails where id in (select id from mails where due_at is null \
+                   and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
+                BATCH, " for update skip locked)")).await?
+        }
+        Expired::Deliveries => return clear_deliveries(tx).await,
+    };
+    Ok(Cleared::of(&[rows]))
+}
+
+/// Deletes a batch of the tokens and codes of families that were revoked, and then the families left without any.
+async fn clear_revoked_families(tx: &Tx) -> Result<Cleared, StoreError> {
+    let revoked = tx
+        .rows(sql!(Uuid:
+            "select id from families where revoked_at < (select api_now()) - interval '1 hour' order by revoked_at limit ",
+            BATCH, ""))
+        .await?;
+    let access = tx.execute(delete_of!("access_tokens", &*revoked)).await?;
+    let refresh = tx.execute(delete_of!("refresh_tokens", &*revoked)).await?;
+    let codes = tx.execute(delete_of!("authorization_codes", &*revoked)).await?;
+    clear_families(tx, &[access, refresh, codes], revoked).await
+}
+
+/// Deletes those families that have no token and no code, with their `personal_tokens` rows, after `tokens` of theirs. A family without
+/// either never gets another one, so nothing can be inserted concurrently, and nothing is left to cascade to.
+async fn clear_families(tx: &Tx, tokens: &[usize], mut of: Vec<Uuid>) -> Result<Cleared, StoreError> {
+    of.sort_unstable();
+    of.dedup();
     let families = tx.row(sql!(i64:
-        "with revoked as (select id from families where revoked_at < (select api_now()) - interval '1 hour' \
-           order by revoked_at limit ", BATCH, " for update skip locked), \
-         expired as (select id from revoked union select f.id from families f where f.id = any(", emptied,
+        "with deleted as (delete from families f where f.id = any(", of,
         ") and not exists (select from access_tokens t where t.family_id = f.id) \
              and not exists (select from refresh_tokens t where t.family_id = f.id) \
-             and not exists (select from authorization_codes c where c.family_id = f.id)), \
-         deleted as (delete from families f using expired where f.id = expired.id returning f.seller_id, f.id), \
+             and not exists (select from authorization_codes c where c.family_id = f.id) returning f.seller_id, f.id), \
          personal as (delete from personal_tokens p using deleted where p.seller_id = deleted.seller_id and p.id = deleted.id) \
          select count(*) from deleted")).await?.unwrap_or_default();
     let families = usize::try_from(families).map_err(StoreError::unexpected)?;
-    let panel = clear_panel(tx).await?;
-    let counts = [tokens.as_slice(), &panel, &[rate_windows, families]].concat();
-    Ok(Cleared::of(&counts))
+    Ok(Cleared::of(&[tokens, &[families]].concat()))
 }
 
-async fn clear_panel(tx: &Tx) -> Result<[usize; 10], StoreError> {
-    Ok([
-        // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
-        tx.execute(delete_older!("sessions", "hash", "seen_at", "9 hours")).await?,
-        tx.execute(delete_older!("links", "hash", "expires_at", "1 hour")).await?,
-        tx.execute(delete_older!("earlier_links", "hash", "expires_at", "1 hour")).await?,
-        tx.execute(delete_older!("consents", "id", "expires_at", "1 hour")).await?,
-        // No form is older than its session.
-        tx.execute(delete_older!("flashes", "session_hash, form", "created_at", "8 days")).await?,
-        // A secret that no one fetched: it was to be shown immediately.
-        tx.execute(sql!(():
-            "update flashes set sealed = null where (session_hash, form) in (select session_hash, form from flashes \
-               where sealed is not null and created_at < (select api_now()) - interval '1 hour' order by created_at limit ",
-            BATCH, " for update skip locked)")).await?,
-        // Mails whose link expired before they could be sent: the link need not be stored any longer.
-        tx.execute(sql!(():
-            "update account_mails set due_at = null, dead_at = api_now(), url = null, fence = null where id in (select id \
-               from account_mails where due_at < (select api_now()) - interval '1 hour' \
-                 and expires_at < (select api_now()) - interval '1 hour' order by due_at limit ", BATCH,
-            " for update skip locked)")).await?,
-        tx.execute(sql!(():
-            "delete from account_mails where id in (select id from account_mails where due_at is null \
-               and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
-            BATCH, " for update skip locked)")).await?,
-        tx.execute(delete_older!("application_usage", "client_id, hour, status", "hour", "35 days")).await?,
-        // What replicas of the previous version have counted.
-        tx.execute(delete_older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?,
-        // Ids rise with time: the first rows are examined, and no index by time is needed.
-        tx.execute(sql!(():
-            "delete from audit_log where id in (select id from (select id, at from audit_log order by id limit ",
-            BATCH, ") oldest where at < (select api_now()) - interval '400 days')")).await?,
-    ])
+/// Deletes old items of the change feed. Its order is that of time, apart from long transactions and clocks that ran ahead, and no index by
+/// time is needed: each batch examines the first items, and further ones from where the last batch ended, so none is left out for long.
+async fn clear_changes(tx: &Tx) -> Result<Cleared, StoreError> {
+    let stored = stored_position(tx, FEED_POSITION).await?;
+    let position = stored.as_deref().unwrap_or(FEED_START);
+    let cleared = tx.row(sql!((i64, Option<String>):
+        "with further as materialized (select seller_id, xid, id, at from changes \
+           where (xid, id) > (split_part(", position, ", ' ', 1)::bigint, split_part(", position, ", ' ', 2)::bigint) \
+           order by xid, id limit ", EXAMINED, "), \
+         expired as materialized (select seller_id, id from (\
+             select * from (select seller_id, xid, id, at from changes order by xid, id limit ", BATCH, ") first \
+             union select * from further) examined \
+           where at < (select api_now()) - interval '30 days' order by xid, id limit ", BATCH,
+        "), deleted as (delete from changes c using expired e where c.seller_id = e.seller_id and c.id = e.id) \
+         select (select count(*) from expired), (select xid || ' ' || id from further order by further.xid, further.id offset ",
+        EXAMINED - 1, " limit 1)")).await?;
+    let (rows, next) = cleared.unwrap_or_default();
+    let cleared = Cleared::of(&[usize::try_from(rows).map_err(StoreError::unexpected)?]);
+    if !cleared.more {
+        let next = next.unwrap_or_else(|| FEED_START.to_owned());
+        store_position(tx, FEED_POSITION, stored, next).await?;
+    }
+    Ok(cleared)
 }
 
-/// Deletes one batch of records in the caller's transaction: claims made more than 25 hours ago that ended more than an hour ago; items of the change feed, and mails that were sent or
-/// given up, after 30 days; finished deliveries after 30 days unless they are among the last 100 of their subscription, and those of deleted subscriptions.
-pub(crate) async fn clear_records(tx: &Tx) -> Result<Cleared, StoreError> {
-    // Claims are found by their start, since their end moves. A completed claim ends 24 hours after its completion; the
-    // extra hour allows for clock differences and late requests.
-    let claims = tx.execute(sql!(():
-        "delete from idempotency where (seller_id, key) in (select seller_id, key from idempotency \
-           where created_at < (select api_now()) - interval '25 hours' and expires_at < (select api_now()) - interval '1 hour' \
-           order by created_at limit ", BATCH, " for update skip locked)")).await?;
-    // The feed's order is the order of time, apart from long transactions: the first rows are examined, and no index by
-    // time is needed.
-    let changes = tx
-        .execute(sql!(():
-            "delete from changes where (seller_id, id) in (select seller_id, id from \
-               (select seller_id, id, at from changes order by xid, id limit ", BATCH,
-            ") oldest where at < (select api_now()) - interval '30 days')"))
-        .await?;
-    let mails = tx.execute(sql!(():
-        "delete from mails where id in (select id from mails where due_at is null \
-           and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
-        BATCH, " for update skip locked)")).await?;
-    let (deliveries, more_deliveries) = clear_deliveries(tx).await?;
-    let cleared = Cleared::of(&[claims, changes, mails]);
-    Ok(Cleared {
-        rows: cleared.rows.saturating_add(deliveries),
-        more: cleared.more || more_deliveries,
-    })
+async fn stored_position(tx: &Tx, key: &'static str) -> Result<Option<String>, StoreError> {
+    tx.row(sql!(String: "select value from instance where key = ", key, ""))
+        .await
+}
+
+async fn store_position(
+    tx: &Tx,
+    key: &'static str,
+    before: Option<String>,
+    value: String,
+) -> Result<(), StoreError> {
+    if before.as_ref() == Some(&value) {
+        return Ok(());
+    }
+    let store = sql!((): "insert into instance (key, value) values (", key, ", ", value,
+        ") on conflict (key) do update set value = excluded.value, set_at = api_now()");
+    tx.execute(store).await.map(drop)
 }
 
 row! {
@@ -195,17 +322,14 @@ impl Position {
 }
 
 /// Deletes old, finished deliveries, except the last hundred of each subscription, and all deliveries whose
-/// subscription was deleted. Returns the number of deleted rows and whether there is more to examine.
+/// subscription was deleted. There is more until the last queue was examined.
 ///
 /// It walks the queues by the primary key, in which ids rise with time, and stores its position: the last queue if the
 /// batch was full, else the one after the last examined, and none at the end. So it reads only what it deletes plus the
 /// hundred it keeps, and needs no index of its own. The id of thirty days ago is that timestamp with all random bits
 /// zero.
-async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
-    let stored = tx
-        .row(sql!(String:
-            "select value from instance where key = ", POSITION_KEY, ""))
-        .await?;
+async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
+    let stored = stored_position(tx, POSITION_KEY).await?;
     let position = stored.as_deref().and_then(Position::parse).unwrap_or_default();
     let clear = sql!(ClearedRow:
         "with recursive age as materialized (select (lpad(to_hex(floor(extract(epoch from (select api_now()) - interval '30 days') \
@@ -236,15 +360,11 @@ async fn clear_deliveries(tx: &Tx) -> Result<(usize, bool), StoreError> {
         cleared.ok_or_else(|| StoreError::unexpected("the deletion of deliveries returned no row"))?;
     let next = cleared.seller.zip(cleared.subscription);
     let next = next.map(|(seller, subscription)| Position { seller, subscription });
-    let value = next.unwrap_or_default().to_string();
-    if stored.as_ref() != Some(&value) {
-        tx.execute(sql!(():
-            "insert into instance (key, value) values (", POSITION_KEY, ", ", value.as_str(),
-            ") on conflict (key) do update set value = excluded.value, set_at = api_now()"))
-            .await?;
-    }
-    let rows = usize::try_from(cleared.rows).map_err(StoreError::unexpected)?;
-    Ok((rows, cleared.full || next.is_some()))
+    store_position(tx, POSITION_KEY, stored, next.unwrap_or_default().to_string()).await?;
+    Ok(Cleared {
+        rows: usize::try_from(cleared.rows).map_err(StoreError::unexpected)?,
+        more: cleared.full || next.is_some(),
+    })
 }
 
 /// Erases the buyers of one batch of orders in the caller's transaction. Skips orders that another transaction is erasing.

@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    ending::{SubscriptionsOf, end_subscriptions, remove_subscriptions, wake_queues},
+    ending::{delete_subscriptions, end_subscriptions, wake_queues},
     queues::StoredQueues,
 };
 
@@ -44,7 +44,7 @@ macro_rules! queue_state {
     where a.client_id = s.client_id), 'ended') end"
     };
 }
-use queue_state;
+pub(crate) use queue_state;
 
 /// The queues `$name (seller_id, subscription_id, value)` that have an entry in a partial index of deliveries on the two and `$value`, each with
 /// its first: one step in the index for each queue, whatever the other subscriptions have. Of the seller `asked.seller`, if there is one,
@@ -76,10 +76,15 @@ macro_rules! queues_with {
 }
 use queues_with;
 
-/// The columns of [`SubscriptionRow`], from the table alias `s`.
+/// The columns of [`SubscriptionRow`], from the table alias `s`. A subscription that has ended is inactive, even if its row is not yet:
+/// those of one application or seller are many, and follow its end in batches.
 macro_rules! subscription_columns {
     () => {
-        "s.id, s.client_id, s.url, s.events, s.active, s.created_at"
+        concat!(
+            "s.id, s.client_id, s.url, s.events, ",
+            queue_state!(),
+            " <> 'ended', s.created_at"
+        )
     };
 }
 
@@ -149,8 +154,11 @@ pub(crate) fn secret_binding(seller: Uuid, subscription: Uuid) -> Vec<u8> {
 /// subscription, even if the row still has one: its pending deliveries are stopped gradually.
 macro_rules! delivery_columns {
     () => {
-        "d.id, d.event, d.created_at, d.attempt, case when s.active then d.due_at end, d.delivered_at, d.response_status, \
-         d.failure, d.duration_ms"
+        concat!(
+            "d.id, d.event, d.created_at, d.attempt, case when ",
+            queue_state!(),
+            " <> 'ended' then d.due_at end, d.delivered_at, d.response_status, d.failure, d.duration_ms"
+        )
     };
 }
 
@@ -253,7 +261,7 @@ impl SubscriptionReader for StoredSubscriptions {
         deliveries.collect::<Result<_, _>>().map(Some)
     }
 
-    /// Without those of deleted applications: one may have been stored while its application was being deleted.
+    /// Without those of deleted applications, which are deleted in batches.
     async fn subscriptions_of_seller(
         &self,
         seller: SellerId,
@@ -291,13 +299,15 @@ impl SubscriptionReader for StoredSubscriptions {
             self.0.rows(sql!((Uuid, DeliveryRow):
                 concat!("select s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (select * from deliveries d \
                    where d.seller_id = s.seller_id and d.subscription_id = s.id and d.attempt > 0 and d.delivered_at is null \
-                   and d.id < "), before, " order by d.id desc limit ", limit, ") d where s.seller_id = ", seller, " and s.id = coalesce(",
+                   and d.id < "), before, " order by d.id desc limit ", limit, ") d where exists (select from applications a \
+                   where a.client_id = s.client_id and a.deleted_at is null) and s.seller_id = ", seller, " and s.id = coalesce(",
                 subscription, ", s.id) order by d.id desc limit ", limit, "")).await?
         } else {
             self.0.rows(sql!((Uuid, DeliveryRow):
                 concat!("select s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (select * from deliveries d \
                    where d.seller_id = s.seller_id and d.subscription_id = s.id and d.id < "), before, " order by d.id desc limit ", limit,
-                ") d where s.seller_id = ", seller, " and s.id = coalesce(", subscription,
+                ") d where exists (select from applications a where a.client_id = s.client_id and a.deleted_at is null) \
+                   and s.seller_id = ", seller, " and s.id = coalesce(", subscription,
                 ", s.id) order by d.id desc limit ", limit, "")).await?
         };
         let listed = rows.into_iter().map(|(subscription, delivery)| {

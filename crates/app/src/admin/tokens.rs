@@ -77,12 +77,9 @@ impl Command {
             let by = ActingOperator::CommandLine;
             Box::pin(async move { Ok::<_, TransactionError>(revoke_all(tx, tx, by, of).await?) })
         });
-        let ended = revoked.await?;
-        let object = json!({ "of": of.to_string(), "grants_ended": ended });
-        Ok(format.changed(
-            &object,
-            format_args!("revoked all tokens of {whose}; {ended} grants ended"),
-        )?)
+        revoked.await?;
+        let object = json!({ "of": of.to_string(), "revoked": true });
+        Ok(format.changed(&object, format_args!("revoked all tokens of {whose}"))?)
     }
 }
 

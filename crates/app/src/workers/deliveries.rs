@@ -45,7 +45,7 @@ impl Routine for Deliveries {
             signal: &QueueSignal(&notify),
             observer: &DeliveryObserver {
                 clock: &*external.clock,
-                streak: Mutex::new(FailureStreak::new(self.0.readiness.ready_flag())),
+                streak: Mutex::new(FailureStreak::new(None, self.0.readiness.ready_flag())),
             },
             schedule: config.retry_schedule(),
             slots: config.slots(),

@@ -1,11 +1,20 @@
 //! Database maintenance: deletes expired rows, refreshes statistics, and stores the counts of calls.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use accounts::UsageLog;
 use adapter_http::UsageMeter;
+use adapter_postgres::Expired;
 use async_trait::async_trait;
+use chrono::TimeDelta;
 use kernel::{StoreError, TransactionError};
+use tokio::{select, sync::Mutex};
 
 use super::routine::Routine;
 use crate::wiring::Shared;
@@ -15,41 +24,92 @@ const PAUSE: Duration = Duration::from_mins(1);
 /// The pause between two batches, to give way to other work.
 const BATCH_PAUSE: Duration = Duration::from_millis(50);
 
-/// Deletes expired rows in small batches, and erases the buyers of old orders.
-pub(super) struct Cleaning(pub(super) Shared);
+/// What a routine of cleaning does.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step {
+    /// Deletes expired rows of a kind.
+    Delete(Expired),
+    /// Erases the buyers of orders of this age.
+    EraseBuyers(TimeDelta),
+}
+
+/// Cleans in small batches. Each step is a routine of its own, so that one that fails delays no other; `turn` has them take turns.
+pub(super) struct Cleaning {
+    pub(super) shared: Shared,
+    pub(super) step: Step,
+    pub(super) turn: Arc<Mutex<()>>,
+}
 
 #[async_trait]
 impl Routine for Cleaning {
     const NAME: &'static str = "cleaning";
 
+    fn step(&self) -> Option<String> {
+        Some(format!("{:?}", self.step))
+    }
+
     async fn batch(&self) -> Result<Duration, TransactionError> {
-        let database = &self.0.database;
-        let mut more = database.clear_expired().await?.more;
-        more |= database.clear_records().await?.more;
-        if let Some(age) = self.0.config.retention.buyer_data {
-            let erased = database.erase_buyers(age.time_delta()).await?;
-            if erased.rows > 0 {
-                tracing::info!(orders = erased.rows, "buyers of old orders were erased");
+        let _turn = select! {
+            biased;
+            () = self.shared.tasks.stopping() => return Ok(PAUSE),
+            turn = self.turn.lock() => turn,
+        };
+        let database = &self.shared.database;
+        let cleared = match self.step {
+            Step::Delete(expired) => database.clear(expired).await?,
+            Step::EraseBuyers(age) => {
+                let erased = database.erase_buyers(age).await?;
+                if erased.rows > 0 {
+                    tracing::info!(orders = erased.rows, "buyers of old orders were erased");
+                }
+                erased
             }
-            more |= erased.more;
-        }
-        Ok(if more { BATCH_PAUSE } else { PAUSE })
+        };
+        Ok(if cleared.more { BATCH_PAUSE } else { PAUSE })
+    }
+}
+
+/// How soon a decision is followed up.
+const FOLLOW_UP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Does what is left to do after the end of an application, an account or a connection, a revocation or a reinstatement.
+pub(super) struct FollowUps(pub(super) Shared);
+
+#[async_trait]
+impl Routine for FollowUps {
+    const NAME: &'static str = "follow_ups";
+
+    async fn batch(&self) -> Result<Duration, TransactionError> {
+        let was_due = self.0.database.follow_up().await?;
+        Ok(if was_due { BATCH_PAUSE } else { FOLLOW_UP_INTERVAL })
     }
 }
 
 /// How often tables may be analyzed: each step of a new marketplace's growth takes longer.
 const GROWTH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Refreshes the planner's statistics of tables that have grown.
-pub(super) struct Statistics(pub(super) Shared);
+/// Refreshes the planner's statistics of tables that have grown. Logs once that the role may not.
+pub(super) struct Statistics {
+    pub(super) shared: Shared,
+    pub(super) lacks_right: AtomicBool,
+}
 
 #[async_trait]
 impl Routine for Statistics {
     const NAME: &'static str = "statistics";
 
     async fn batch(&self) -> Result<Duration, TransactionError> {
-        self.0.database.analyze_grown_tables().await?;
-        Ok(GROWTH_INTERVAL)
+        let Some(grant) = self.shared.database.analyze_grown_tables().await? else {
+            self.lacks_right.store(false, Ordering::Relaxed);
+            return Ok(GROWTH_INTERVAL);
+        };
+        if !self.lacks_right.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                grant,
+                "the role may not refresh statistics, so a new marketplace's queries become slow: run this as the tables' owner"
+            );
+        }
+        Ok(PAUSE)
     }
 }
 

@@ -27,6 +27,11 @@ pub(super) trait Routine: Send + Sync + 'static {
     /// The name in the log.
     const NAME: &'static str;
 
+    /// For the log, which of several routines of this name it is.
+    fn step(&self) -> Option<String> {
+        None
+    }
+
     /// Runs a batch, and returns how long to wait before the next one.
     async fn batch(&self) -> Result<Duration, TransactionError>;
 }
@@ -39,7 +44,7 @@ pub(super) async fn run_routine<R: Routine>(
     randomness: Arc<dyn Randomness>,
     ready: Arc<AtomicBool>,
 ) {
-    let mut streak = FailureStreak::new(ready);
+    let mut streak = FailureStreak::new(routine.step(), ready);
     loop {
         let batch = {
             let routine = Arc::clone(&routine);
@@ -115,6 +120,7 @@ impl TaskSlots {
 
 /// Consecutive failures.
 pub(super) struct FailureStreak {
+    step: Option<String>,
     failures: u32,
     is_logged: bool,
     /// Whether the process is ready.
@@ -122,8 +128,9 @@ pub(super) struct FailureStreak {
 }
 
 impl FailureStreak {
-    pub(super) fn new(ready: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(step: Option<String>, ready: Arc<AtomicBool>) -> Self {
         Self {
+            step,
             failures: 0,
             is_logged: false,
             ready,
@@ -132,25 +139,23 @@ impl FailureStreak {
 
     /// Logs a failure unless the previous batch failed too, and returns the pause after it.
     pub(super) fn log_failure(&mut self, worker: &'static str, error: &TransactionError) -> Duration {
-        let cause = error_chain(error);
-        match error {
-            // The readiness check logs database outages.
-            TransactionError::Store(StoreError::Unavailable(_)) => {
-                tracing::debug!(worker, cause, "a worker waits for the database");
-            }
-            _ if self.is_logged => tracing::debug!(worker, cause, "a worker fails again"),
-            _ => {
-                tracing::warn!(worker, cause, "a worker fails and tries again");
-                self.is_logged = true;
-            }
+        let (cause, step) = (error_chain(error), self.step.as_deref());
+        if !self.counts(error) {
+            tracing::debug!(worker, step, cause, "a worker waits for the database");
+            return self.next_pause();
         }
-        if self.counts(error) {
-            metrics::counter!("worker_failures_total", "worker" => worker).increment(1);
+        metrics::counter!("worker_failures_total", "worker" => worker).increment(1);
+        if self.is_logged {
+            tracing::debug!(worker, step, cause, "a worker fails again");
+        } else {
+            tracing::warn!(worker, step, cause, "a worker fails and tries again");
+            self.is_logged = true;
         }
         self.next_pause()
     }
 
-    /// Failures during an outage do not count: `/readyz` and its alert report it. A worker's first one may precede the process's own check.
+    /// Failures during an outage do not count: the readiness check logs it, and `/readyz` and its alert report it. A worker's first one may
+    /// precede that check. A statement that always times out counts: the process is ready.
     fn counts(&self, error: &TransactionError) -> bool {
         let is_outage = matches!(error, TransactionError::Store(StoreError::Unavailable(_)));
         !is_outage || self.failures > 0 && self.ready.load(Ordering::Relaxed)
@@ -165,7 +170,7 @@ impl FailureStreak {
     pub(super) fn log_recovery(&mut self, worker: &'static str) {
         self.failures = 0;
         if std::mem::take(&mut self.is_logged) {
-            tracing::info!(worker, "a worker works again");
+            tracing::info!(worker, step = self.step, "a worker works again");
         }
     }
 }
@@ -237,7 +242,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_bound_until_a_success_and_have_jitter() {
-        let mut streak = FailureStreak::new(Arc::default());
+        let mut streak = FailureStreak::new(None, Arc::default());
         let pauses = [(); 7].map(|()| streak.next_pause().as_secs());
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
         streak.log_recovery("failing");
@@ -253,7 +258,7 @@ mod tests {
     #[test]
     fn failures_of_an_outage_do_not_count_unless_the_process_is_ready() {
         let ready = Arc::new(AtomicBool::new(true));
-        let mut streak = FailureStreak::new(Arc::clone(&ready));
+        let mut streak = FailureStreak::new(None, Arc::clone(&ready));
         let away = TransactionError::Store(StoreError::Unavailable("away".into()));
         let other = TransactionError::Store(StoreError::unexpected("failing"));
         assert!(!streak.counts(&away) && streak.counts(&other));

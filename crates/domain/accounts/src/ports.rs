@@ -118,7 +118,8 @@ pub trait AccountStore: Send + Sync {
 
     async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
 
-    /// Closes an account; a closed one keeps its first `closed_at`. False if there is no such account.
+    /// Closes an account; a closed one keeps its first `closed_at`. False if there is no such account. Its tokens, sessions, applications and
+    /// subscriptions are rejected from the commit on, by the account's row alone: however many there are, it takes a short time.
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
 
     async fn open_session(&self, session: Session) -> Result<(), StoreError>;
@@ -126,11 +127,11 @@ pub trait AccountStore: Send + Sync {
     /// Ends a session; does nothing if there is none.
     async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
 
-    /// Ends every session of an account except the given one, and deletes all its one-time links, so that no access
-    /// that another person has obtained survives a new password.
+    /// Ends every session of an account except the given one, however many there are, and deletes all its one-time links, so that no
+    /// access that another person has obtained survives a new password.
     async fn end_sessions(&self, seller: SellerId, except: Option<SecretHash>) -> Result<(), StoreError>;
 
-    /// Whether the session exists, expired or not.
+    /// Whether the session exists and was not ended, expired or not.
     async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError>;
 
     /// The current password of an account, which the caller has locked.

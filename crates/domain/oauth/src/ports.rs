@@ -120,7 +120,8 @@ pub trait ApplicationStore: Send + Sync {
     async fn save_application(&self, change: Change<Application, ApplicationEvent>)
     -> Result<(), StoreError>;
 
-    /// Deletes an application permanently; false if there is none. Its tokens are rejected from the commit on.
+    /// Deletes an application permanently; false if there is none. Its tokens are rejected from the commit on. Subscriptions follow in
+    /// batches, and nothing is delivered to them meanwhile.
     async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError>;
 }
 
@@ -188,8 +189,9 @@ pub trait GrantStore: Send + Sync {
     /// Revokes the locked family with all its tokens.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
 
-    /// Revokes all live families of an application or a seller with all their tokens; returns the number of families.
-    async fn revoke_families(&self, of: FamiliesOf) -> Result<usize, StoreError>;
+    /// Revokes all families of an application or a seller with all their tokens, however many there are, by changing one row. An
+    /// adapter MUST reject them from the commit on, those in the making too.
+    async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError>;
 
     /// Revokes one access token of the locked family. False if there is none, or it was revoked before.
     async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;
@@ -207,8 +209,8 @@ pub trait GrantStore: Send + Sync {
     /// Releases a screen that its viewer has not decided, so that another account can use it; false if there is none.
     async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError>;
 
-    /// Ends a connection: its generation is incremented, which invalidates all its tokens, and its subscriptions and their
-    /// pending deliveries stop. False if the seller has no such connection.
+    /// Ends a connection: its generation is incremented, which invalidates all its tokens and subscriptions. Pending
+    /// deliveries follow in batches. False if the seller has no such connection.
     async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
 }
 

@@ -89,7 +89,7 @@ impl PanelReader for Panel {
                from clock cross join sessions e join sellers s on s.id = e.seller_id where e.hash = ",
             session.bytes().as_slice(), " and e.seen_at > clock.at - ", microseconds(SESSION_IDLE),
             " * interval '1 microsecond' and e.created_at > clock.at - ", microseconds(SESSION_LIFETIME),
-            " * interval '1 microsecond' and s.closed_at is null), \
+            " * interval '1 microsecond' and s.closed_at is null and s.session_generation = e.generation), \
              touched as (update sessions e set seen_at = clock.at from clock cross join valid l \
                where e.hash = l.hash and e.seen_at <= clock.at - interval '1 minute' returning e.seen_at) \
              select l.id, l.seller_no, l.name, l.email, l.registered_at, l.closed_at, l.created_at, \
@@ -131,11 +131,13 @@ impl PanelReader for Panel {
         Ok(Some((link, seller)))
     }
 
-    /// The tokens that the gate would accept, judged by the tokens alone.
+    /// The tokens that the gate would accept while account and application are open.
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError> {
         let rows = self.0.rows(sql!(TokenRow:
             "with clock as materialized (select api_now() as at) select p.id, p.name, f.scopes, p.created_at, t.expires_at \
              from clock cross join personal_tokens p join families f on f.id = p.id join access_tokens t on t.family_id = f.id \
+               join sellers s on s.id = f.seller_id and s.token_generation = f.seller_generation \
+               join applications a on a.client_id = f.client_id and a.token_generation = f.application_generation \
              where p.seller_id = ", seller.uuid(),
             " and f.revoked_at is null and t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.at) \
              order by p.created_at desc, p.id desc")).await?;

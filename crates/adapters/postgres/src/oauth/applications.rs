@@ -17,9 +17,9 @@ use uuid::Uuid;
 use crate::{
     batch::{BatchQuery, Batcher},
     connection::{Connector, error::SharedFailure, pool::Autocommit},
+    follow_ups::{FollowUp, queue_reinstatement},
     sql::{row, sql},
     unit_of_work::{Tx, expect_rows},
-    webhooks::{remove_subscriptions, wake_queues},
 };
 
 /// The columns of [`ApplicationRow`], from the table alias `a`.
@@ -236,6 +236,9 @@ impl ApplicationStore for Tx {
         let (scopes, status) = (after.scopes.bits(), after.status.as_str());
         let (granted, requested) = (after.granted.map(ScopeSet::bits), after.requested.bits());
         let secret = after.secret.as_ref().map(|hash| hash.bytes().as_slice());
+        if after.status != ApplicationStatus::Suspended {
+            queue_reinstatement(self, after.client_id);
+        }
         let saved = match precondition {
             Precondition::MustNotExist => {
                 // The name of a deleted application that no other seller saw is free: that row takes its id for a name.
@@ -260,11 +263,7 @@ impl ApplicationStore for Tx {
                     .await?
             }
         };
-        expect_rows("applications", saved, 1)?;
-        if after.status != ApplicationStatus::Suspended && precondition == Precondition::Unchanged {
-            wake_queues(self, after.client_id).await?;
-        }
-        Ok(())
+        expect_rows("applications", saved, 1)
     }
 
     async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError> {
@@ -272,7 +271,7 @@ impl ApplicationStore for Tx {
             where deleted_at is null and client_id = ", client_id.uuid(), "");
         let deleted = self.execute(delete).await? == 1;
         if deleted {
-            remove_subscriptions(self, client_id).await?;
+            FollowUp::Application(client_id).queue(self);
         }
         Ok(deleted)
     }

@@ -32,14 +32,16 @@ use crate::{
 macro_rules! lock_valid {
     () => {
         "), setting as materialized (select set_config('lock_timeout', '100ms', true) as lock_timeout), \
-         application as materialized (select a.client_id, a.owner_id, a.scopes from setting cross join applications a \
+         application as materialized (select a.client_id, a.owner_id, a.scopes, a.token_generation from setting cross join applications a \
            where setting.lock_timeout <> '' and a.client_id in (select client from given) and a.status <> 'suspended' \
              and a.deleted_at is null order by a.client_id for share of a), \
-         owner as materialized (select s.id from sellers s where s.id = any(array(select owner_id from application)) \
+         owner as materialized (select s.id, s.token_generation from sellers s where s.id = any(array(select owner_id from application)) \
            and s.closed_at is null order by s.id for share of s), \
-         valid as materialized (select g.* from given g join application a on a.client_id = g.client \
+         valid as materialized (select g.*, a.token_generation as application_generation, owner.token_generation as seller_generation \
+           from given g join application a on a.client_id = g.client \
              and a.owner_id = g.seller and g.scopes & ~a.scopes = 0 join owner on owner.id = g.seller), \
-         family as (insert into families (id, seller_id, client_id, kind, scopes) select family, seller, client, "
+         family as (insert into families (id, seller_id, client_id, application_generation, seller_generation, kind, scopes) \
+           select family, seller, client, application_generation, seller_generation, "
     };
 }
 

@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::{
     connection::pool::Autocommit,
+    follow_ups::FollowUp,
     sql::{row, sql},
     unit_of_work::{Tx, expect_rows},
-    webhooks::{SubscriptionsOf, end_subscriptions},
 };
 
 /// Opens the connection, unless it is open, and stores a family under its generation, with the code.
@@ -24,9 +24,10 @@ pub(super) async fn add(tx: &Tx, consent: &NewConsent) -> Result<(), StoreError>
         ", (select api_now())) on conflict (client_id, seller_id) do update set disconnected_at = null, \
            connected_at = case when c.disconnected_at is null then c.connected_at else excluded.connected_at end \
            returning client_id, seller_id, generation), \
-         family as (insert into families (id, seller_id, client_id, kind, scopes, generation) select ",
-        consent.family.uuid(), ", seller_id, client_id, ", FamilyKind::AuthorizationCode.as_str(), ", ",
-        consent.scopes.bits(), ", generation from connection returning id) \
+         family as (insert into families (id, kind, scopes, seller_id, client_id, generation, seller_generation, application_generation) \
+           select ", consent.family.uuid(), ", ", FamilyKind::AuthorizationCode.as_str(), ", ", consent.scopes.bits(),
+        ", c.seller_id, c.client_id, c.generation, s.token_generation, a.token_generation \
+           from connection c join sellers s on s.id = c.seller_id join applications a on a.client_id = c.client_id returning id) \
          insert into authorization_codes (family_id, hash, expires_at, redirect_uri, code_challenge) select id, ",
         consent.code.bytes().as_slice(), ", ", consent.expires_at, ", ", consent.redirect_uri.as_str(), ", ",
         consent.challenge.as_str(), " from family");
@@ -79,7 +80,7 @@ pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -
     if tx.execute(end).await? == 0 {
         return Ok(false);
     }
-    end_subscriptions(tx, SubscriptionsOf::Connection(seller, client_id)).await?;
+    FollowUp::Connection(seller, client_id).queue(tx);
     Ok(true)
 }
 
@@ -124,7 +125,9 @@ impl GrantReader for Grants {
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
         let holder = sql!(Uuid:
             "select f.client_id from families f join connections c on c.client_id = f.client_id and c.seller_id = f.seller_id \
-               and c.generation = f.generation and c.disconnected_at is null where f.id = ", key.family.uuid(),
+               and c.generation = f.generation and c.disconnected_at is null \
+               join applications a on a.client_id = f.client_id and a.token_generation = f.application_generation \
+               join sellers s on s.id = f.seller_id and s.token_generation = f.seller_generation where f.id = ", key.family.uuid(),
             " and f.revoked_at is null and (exists (select from refresh_tokens r where r.family_id = f.id and r.hash = ",
             key.hash.bytes().as_slice(), " and r.used_at is null and r.expires_at > (select api_now())\
             ) or exists (select from authorization_codes a where a.family_id = f.id and a.hash = ",
@@ -143,21 +146,23 @@ impl GrantReader for Grants {
         // Sorted first, so that grants are looked up for the connections of this page alone.
         let connections = sql!(ConnectionRow:
             "with clock as materialized (select api_now() as at), \
-             named as (select c.seller_id, c.client_id, c.generation, c.connected_at, a.name, a.owner_id, a.documentation_url, a.scopes \
-               from connections c join applications a on a.client_id = c.client_id \
+             named as (select c.seller_id, c.client_id, c.generation, c.connected_at, a.name, a.owner_id, a.documentation_url, a.scopes, \
+                 a.token_generation as application_generation, s.token_generation as seller_generation \
+               from connections c join applications a on a.client_id = c.client_id join sellers s on s.id = c.seller_id \
                where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and a.deleted_at is null and lower(a.name) > lower(",
             after.unwrap_or_default(), ") order by lower(a.name) offset 0) \
              select n.client_id, n.name, o.id, o.name, n.documentation_url, coalesce(g.scopes, 0) & n.scopes, n.connected_at, \
                (select u.used_at from last_uses u where u.seller_id = n.seller_id and u.client_id = n.client_id) \
              from named n cross join lateral (select bit_or(f.scopes) as scopes from clock cross join families f \
                where f.client_id = n.client_id and f.seller_id = n.seller_id and f.generation = n.generation \
-                 and f.generation is not null and f.revoked_at is null and (\
+                 and f.generation is not null and f.application_generation = n.application_generation \
+                 and f.seller_generation = n.seller_generation and f.revoked_at is null and (\
                  exists (select from access_tokens t where t.family_id = f.id and t.revoked_at is null and t.expires_at > clock.at) \
                  or exists (select from refresh_tokens r where r.family_id = f.id and r.used_at is null and r.expires_at > clock.at) \
                  or exists (select from authorization_codes a where a.family_id = f.id and a.used_at is null \
                    and a.expires_at > clock.at))) g join sellers o on o.id = n.owner_id \
-             where g.scopes is not null or exists (select from subscriptions s where s.seller_id = n.seller_id \
-               and s.client_id = n.client_id and s.active and s.connection_generation = n.generation) \
+             where o.closed_at is null and (g.scopes is not null or exists (select from subscriptions s where s.seller_id = n.seller_id \
+               and s.client_id = n.client_id and s.active and s.connection_generation = n.generation)) \
              order by lower(n.name) limit ", i64::from(limit), "");
         let rows = self.0.rows(connections).await?;
         rows.into_iter().map(ConnectedApplication::try_from).collect()

@@ -57,16 +57,17 @@ macro_rules! exchange {
             "::timestamptz[])) as k (n, family, hash, client, redirect_uri, challenge, access, access_lifetime, refresh, \
                refresh_lifetime, asked_at) where clock.at < k.asked_at + ", FRESH,
             concat!("::text::interval), \
-             family as materialized (select g.n, f.seller_id, f.client_id, f.generation, f.scopes \
+             family as materialized (select g.n, f.seller_id, f.client_id, f.generation, f.scopes, f.application_generation, f.seller_generation \
                from given g join families f on f.id = g.family where f.client_id = g.client and f.revoked_at is null \
                order by f.id for no key update of f skip locked), \
-             connection as materialized (select f.n, f.scopes, c.seller_id from family f join connections c \
+             connection as materialized (select f.n, f.scopes, f.application_generation, f.seller_generation, c.seller_id from family f join connections c \
                on c.client_id = f.client_id and c.seller_id = f.seller_id where c.generation = f.generation \
                order by c.client_id, c.seller_id for share of c skip locked), \
              used as (update ", $table, " t set used_at = g.at, expires_at = g.at + interval '90 days' \
                from connection c join given g on g.n = c.n \
                  join applications a on a.client_id = g.client and a.status <> 'suspended' and a.deleted_at is null \
-                 join sellers s on s.id = c.seller_id and s.closed_at is null \
+                   and a.token_generation = c.application_generation \
+                 join sellers s on s.id = c.seller_id and s.closed_at is null and s.token_generation = c.seller_generation \
                where t.family_id = g.family and t.hash = g.hash and t.used_at is null and t.expires_at > g.at", $presented,
              " and ", $scopes, " & a.scopes <> 0 and ", $scopes, " & a.scopes & ~"), ScopeSet::all().bits(),
             concat!("::integer = 0 returning g.n, ", $scopes, " & a.scopes as scopes), \

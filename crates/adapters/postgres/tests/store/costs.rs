@@ -4,18 +4,18 @@
 use accounts::{UsageCount, UsageKey};
 use adapter_postgres::{Database, QUEUE_LIMIT};
 use chrono::TimeDelta;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use kernel::{Keyset, PageSize, SellerId};
-use oauth::NewClientToken;
+use oauth::{ApplicationStatus, FamiliesOf, NewClientToken, SecretHash, TokenKey};
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
-use usecases::transition_order::Transition;
+use usecases::{Transaction, transition_order::Transition};
 use webhooks::{Capacity, QueueKey, SubscriptionQueue, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::feed::follow;
 use crate::support::{
     CAPACITY, Fixture, LEASE, Parties, PlaceOrder, ReportShipment, SetStock, TransitionOrder, again,
-    all_ended, answer, claim, grant, hash, id, ids, more, queue_one, release, request, transact,
+    all_ended, answer, claim, grant, hash, id, ids, more, queue_one, release, request, set_status, transact,
 };
 
 impl Fixture {
@@ -432,6 +432,89 @@ async fn a_plan_made_for_few_rows_is_replaced_once_the_tables_have_grown() {
     let read = "select sum(seq_tup_read)::bigint from pg_stat_user_tables where relname in ('families', 'access_tokens')";
     let read = fixture.count(read).await;
     assert!(read < 50_000, "{read} rows");
+}
+
+/// An application that 20 000 sellers have connected, each with a token, a subscription and a pending delivery; and the owner's sessions.
+const LARGEST: &str = "
+    set session_replication_role = replica;
+    create temporary table n as select n, md5('s' || n)::uuid as seller, md5('f' || n)::uuid as family, md5('q' || n)::uuid as queue
+      from generate_series(1, 20000) n;
+    insert into sellers (id, name, email, created_at) select seller, 's', 's' || n || '@x', api_now() from n;
+    insert into connections (client_id, seller_id, connected_at) select '{app}', seller, api_now() from n;
+    insert into families (id, seller_id, client_id, kind, scopes, generation)
+      select family, seller, '{app}', 'authorization_code', 1, 1 from n;
+    insert into access_tokens (family_id, hash, expires_at) select family, sha256(('t' || n)::bytea), api_now() + interval '1 hour' from n;
+    insert into subscription_quota select seller, '{app}', 1 from n;
+    insert into subscriptions (seller_id, id, client_id, created_at, connection_generation, active, url, events, secret)
+      select seller, queue, '{app}', api_now(), 1, true, 'https://a.example/', '{order.paid}', '' from n;
+    insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
+      select seller, queue, api_uuid(api_now()), api_now(), api_now(), 'order.paid', 'x' from n;
+    insert into sessions (hash, seller_id, created_at, seen_at) select sha256(('s' || n)::bytea), '{owner}', api_now(), api_now() from n;
+    reset session_replication_role";
+
+/// A decision about the largest is one row; what hangs on it follows in batches.
+#[tokio::test]
+async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_them() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.seller().await;
+    let app = fixture.client_of(owner).await;
+    let fill = LARGEST.replace("{app}", &app.uuid().to_string());
+    fixture.filled(&fill.replace("{owner}", &owner.to_string())).await;
+    let sellers = fixture.rows_of("sellers").await;
+    assert_eq!(sellers, 20_001);
+    let token = TokenKey {
+        family: fixture.texts("select md5('f1')::uuid::text").await[0]
+            .parse()
+            .unwrap(),
+        hash: SecretHash::of("t1"),
+    };
+    let decide = async |what: &str, decision: &dyn for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, ()>| {
+        let work = async |database: &Database| {
+            let tx = database.units().begin().await.unwrap();
+            decision(&*tx).await;
+            tx.commit().await.unwrap();
+        };
+        fixture.costs(what, 20, work).await;
+    };
+    let follow = async |what: &str, changed: &str, rows: i64| {
+        let mut batches = 0;
+        while fixture.database.follow_up().await.unwrap() {
+            batches += 1;
+        }
+        assert!(batches <= 100, "{what}: {batches} batches");
+        assert_eq!(fixture.rows_of(changed).await, rows, "{what}");
+    };
+    assert!(fixture.admits(token).await);
+    decide("revocation", &|tx| {
+        Box::pin(async move { tx.revoke_families(FamiliesOf::Application(app)).await.unwrap() })
+    })
+    .await;
+    assert!(!fixture.admits(token).await);
+    follow("revocation", "families where revoked_at is not null", 20_000).await;
+    for status in [ApplicationStatus::Suspended, ApplicationStatus::Active] {
+        fixture.tamper("update subscriptions set wake_at = null").await;
+        decide("status", &move |tx| Box::pin(set_status(tx, app, status))).await;
+    }
+    follow("reinstatement", "subscriptions where wake_at is not null", 20_000).await;
+    decide("end of sessions", &|tx| {
+        Box::pin(async move { tx.end_sessions(owner, None).await.unwrap() })
+    })
+    .await;
+    let session = fixture.database.panel().signed_in(SecretHash::of("s1")).await;
+    assert_eq!(session.unwrap(), None);
+    decide("closure", &|tx| {
+        Box::pin(async move { assert!(tx.close_seller(owner, tx.now()).await.unwrap()) })
+    })
+    .await;
+    assert!(fixture.claim().await.is_empty());
+    follow("closure", "deliveries where due_at is not null", 0).await;
+    assert_eq!(fixture.rows_of("subscriptions where active").await, 0);
+    decide("deletion", &|tx| {
+        Box::pin(async move { assert!(tx.delete_application(app).await.unwrap()) })
+    })
+    .await;
+    follow("deletion", "subscriptions", 0).await;
+    assert_eq!(fixture.rows_of("subscription_quota").await, 0);
 }
 
 /// Claims, refills, records the ends, and releases the queues.

@@ -1,5 +1,6 @@
 //! Subscriptions that end: deleted, disconnected, their application deleted, the seller's account closed.
 
+use adapter_postgres::Expired;
 use kernel::SellerId;
 use oauth::ClientId;
 use usecases::Transaction;
@@ -53,6 +54,20 @@ async fn each_end_stops_its_own_subscriptions_and_no_others() {
             _ => assert!(tx.delete_application(own).await.unwrap()),
         };
         fixture.tx(ending).await;
+        // The lists tell the end before the rows follow.
+        let reader = fixture.database.subscriptions();
+        for (n, (of, application)) in [(seller, own), (seller, guest), (other, own), (other, guest)]
+            .into_iter()
+            .enumerate()
+        {
+            let listed = reader.subscriptions(of, application).await.unwrap();
+            assert!(
+                listed.iter().all(|one| one.active == active.contains(&n)),
+                "{end}: {n}"
+            );
+        }
+        fixture.follow_up().await;
+        fixture.database.clear(Expired::Deliveries).await.unwrap();
         // Running attempts are recorded if their deliveries still exist; what was pending is not given out.
         for queue in &leased {
             fixture.end_all(queue, 200).await;
@@ -123,12 +138,13 @@ async fn a_running_attempt_that_fails_after_the_end_is_recorded_and_not_repeated
         history.iter().filter(is).count()
     };
     assert_eq!((stopped(1), stopped(0)), (16, 1), "{history:?}");
+    fixture.follow_up().await;
     assert_eq!(fixture.sleeps(queue).await, None);
     assert!(fixture.claim().await.is_empty());
 }
 
 #[tokio::test]
-async fn claims_stop_the_deliveries_that_the_ending_transaction_left() {
+async fn claims_stop_the_deliveries_of_an_ended_subscription_too() {
     let fixture = Fixture::new().await;
     let pair = subscribed_guest(&fixture).await;
     let (_, application, queue) = pair;

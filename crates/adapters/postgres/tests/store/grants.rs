@@ -2,11 +2,13 @@
 
 use chrono::TimeDelta;
 use futures_util::join;
-use oauth::{Application, Consent, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, Viewer};
+use oauth::{
+    Application, Consent, FamiliesOf, FamilyKind, GrantRefusal, NewConsent, Scope, ScopeSet, Viewer,
+};
 use usecases::Transaction;
 
 use crate::support::{
-    Fixture, Parties, changed, hash, id, instant, is_unexpected, new_pair, new_token, only,
+    Fixture, Parties, changed, hash, id, instant, is_unexpected, key_of, new_pair, new_token, only,
 };
 
 #[tokio::test]
@@ -109,16 +111,81 @@ async fn a_disconnection_stops_deliveries_of_a_concurrent_fan_out() {
         insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
           select seller_id, id, gen_random_uuid(), api_now(), api_now(), 'order.paid', '' from subscriptions";
     fan_out.batch_execute(queue).await.unwrap();
-    let tx = fixture.begin().await;
-    join!(parties.disconnect(&*tx), async {
+    // The decision waits for no fan-out.
+    fixture.tx(async |tx| parties.disconnect(tx).await).await;
+    join!(fixture.follow_up(), async {
         fixture.wait_for_blocked_session().await;
         fan_out.batch_execute("commit").await.unwrap();
     });
-    tx.commit().await.unwrap();
     assert_eq!(
         (fixture.rows_of("deliveries").await, fixture.waiting().await),
         (1, 0)
     );
+}
+
+/// Nothing is revoked by a sweep: what is being issued meanwhile dies too, and what is issued afterwards lives.
+#[tokio::test]
+async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_the_making() {
+    let fixture = Fixture::new().await;
+    for (of_seller, rotates) in [(false, false), (false, true), (true, false), (true, true)] {
+        let parties = Parties::new(&fixture).await;
+        let of = if of_seller {
+            FamiliesOf::Seller(parties.seller)
+        } else {
+            FamiliesOf::Application(parties.client_id())
+        };
+        let [personal] = fixture.personal_tokens(parties.seller, [None]).await;
+        let (old, rotated) = (parties.pair(&fixture).await, parties.pair(&fixture).await);
+        let code = parties.code(&fixture).await;
+        let issuing = fixture.begin().await;
+        let (consented, pair) = if rotates {
+            let pair = parties.rotate(&*issuing, rotated.refresh).await.unwrap();
+            (code, pair.unwrap())
+        } else {
+            (parties.add_consent(&*issuing).await, rotated)
+        };
+        fixture.tx(async |tx| tx.revoke_families(of).await.unwrap()).await;
+        issuing.commit().await.unwrap();
+        for swept in [false, true] {
+            for key in [old.access, pair.access] {
+                assert!(!fixture.admits(key).await);
+            }
+            let holder = fixture.database.grants().holder(old.refresh).await.unwrap();
+            assert_eq!(holder, None);
+            let personal = key_of(&personal);
+            let listed = fixture.database.panel().personal_tokens(parties.seller).await;
+            let alive = usize::from(!of_seller);
+            assert_eq!(
+                (fixture.admits(personal).await, listed.unwrap().len()),
+                (!of_seller, alive)
+            );
+            let tx = fixture.begin().await;
+            for code in [code, consented] {
+                let refused = parties.exchange(&*tx, code).await.unwrap();
+                assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Ended));
+            }
+            let refused = parties.rotate(&*tx, pair.refresh).await.unwrap();
+            assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Ended));
+            let counted = tx.count_personal_tokens(parties.seller, tx.now()).await.unwrap();
+            assert_eq!(counted, alive);
+            drop(tx);
+            let ended = fixture
+                .database
+                .grants()
+                .connections(parties.seller)
+                .await
+                .unwrap();
+            assert!(ended.is_empty(), "{ended:?}");
+            if !swept {
+                fixture.follow_up().await;
+            }
+        }
+        let revoked = fixture.rows_of("families where revoked_at is not null").await;
+        assert!(revoked >= 3, "the families of {of}: {revoked}");
+        fixture.tamper("update families set revoked_at = null").await;
+        let new = parties.pair(&fixture).await;
+        assert!(fixture.admits(new.access).await);
+    }
 }
 
 fn viewer() -> Viewer {

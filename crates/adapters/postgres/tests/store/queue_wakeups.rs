@@ -223,6 +223,7 @@ async fn a_suspension_puts_queues_to_sleep_and_its_end_wakes_them() {
     set_status(&*tx, application, ApplicationStatus::Active).await;
     assert!(fixture.claim().await.is_empty());
     tx.commit().await.unwrap();
+    fixture.follow_up().await;
     assert_eq!(fixture.claim_keys().await, queues);
     assert_eq!(fixture.sleeps(idle).await, None);
 }
@@ -250,6 +251,7 @@ async fn few_claims_meet_a_suspended_application_however_many_queues_it_has() {
         .await;
     assert_eq!(rows, 0);
     fixture.set_status(application, ApplicationStatus::Active).await;
+    fixture.follow_up().await;
     assert_eq!(
         fixture.claim_one().await.lease.queue,
         queue,

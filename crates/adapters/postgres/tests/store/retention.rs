@@ -1,6 +1,8 @@
 //! Expired data are deleted, and nothing else: credentials, panel data, records, and buyers' data.
 
-use adapter_postgres::Cleared;
+use std::time::Duration;
+
+use adapter_postgres::{Cleared, Database, DatabaseSettings, Expired};
 use chrono::TimeDelta;
 use kernel::{Change, MailStep};
 use oauth::FamilyKind;
@@ -8,14 +10,18 @@ use orders::{OrderRef, SellerOrder};
 
 use crate::{
     orders::parts_of_every_state,
-    support::{Fixture, Parties, SetStock, id, instant, key_of, mail, new_token, part},
+    support::{Fixture, Parties, SetStock, handle, id, instant, key_of, mail, new_token, part, settings},
 };
 
-/// Deletes a batch and returns the number of deleted rows.
+/// Deletes a batch of each kind and returns the number of deleted rows.
 async fn clear(fixture: &Fixture) -> usize {
-    let cleared = fixture.database.clear_expired().await.unwrap();
-    assert!(!cleared.more);
-    cleared.rows
+    let mut rows = 0;
+    for expired in Expired::ALL {
+        let cleared = fixture.database.clear(expired).await.unwrap();
+        assert!(!cleared.more, "{expired:?}");
+        rows += cleared.rows;
+    }
+    rows
 }
 
 #[tokio::test]
@@ -39,7 +45,7 @@ async fn tokens_are_cleared_an_hour_after_their_end() {
     clock.advance(TimeDelta::minutes(60)).await;
     assert_eq!(clear(&fixture).await, 1, "the window of a rate limit");
     clock.advance(TimeDelta::minutes(61)).await;
-    assert_eq!(clear(&fixture).await, 3, "a token and two families");
+    assert_eq!(clear(&fixture).await, 4, "two tokens with their families");
     for (table, left) in [("families", 2), ("access_tokens", 2), ("personal_tokens", 1)] {
         assert_eq!(fixture.rows_of(table).await, left, "{table}");
     }
@@ -85,7 +91,7 @@ async fn a_family_is_cleared_with_the_last_of_its_codes_and_tokens() {
     clock.advance(TimeDelta::minutes(60)).await;
     assert_eq!(clear(&fixture).await, 0);
     clock.advance(TimeDelta::seconds(1)).await;
-    assert_eq!(clear(&fixture).await, 1);
+    assert_eq!(clear(&fixture).await, 4);
     for table in [
         "families",
         "authorization_codes",
@@ -166,11 +172,10 @@ async fn old_changes_mails_and_claims_are_cleared() {
         queue.record_step(due.mail.id, fence, next).await.unwrap();
     }
     clock.freeze(instant() + TimeDelta::days(30)).await;
-    let clear = async || fixture.database.clear_records().await.unwrap();
-    assert_eq!(clear().await, Cleared::default());
+    assert_eq!(clear(&fixture).await, 0);
     fixture.tamper(CLAIMS).await;
     clock.advance(TimeDelta::milliseconds(1)).await;
-    assert_eq!(clear().await.rows, 4);
+    assert_eq!(clear(&fixture).await, 4);
     for (table, left) in [("idempotency", 1), ("changes", 0)] {
         assert_eq!(fixture.rows_of(table).await, left, "{table}");
     }
@@ -188,14 +193,87 @@ async fn a_batch_is_limited_and_reports_that_more_is_left() {
             gen_random_uuid(), 1 from generate_series(-1500, 0) n";
     fixture.tamper(fill).await;
     for batch in [(1000, true), (1000, true), (500, false)] {
-        let cleared = fixture.database.clear_expired().await.unwrap();
+        let cleared = fixture.database.clear(Expired::RateWindows).await.unwrap();
         assert_eq!((cleared.rows, cleared.more), batch);
     }
     for batch in [(1000, true), (500, false)] {
-        let cleared = fixture.database.clear_records().await.unwrap();
+        let cleared = fixture.database.clear(Expired::Changes).await.unwrap();
         assert_eq!((cleared.rows, cleared.more), batch);
     }
     assert_eq!(fixture.rows_of("changes").await, 1);
+}
+
+#[tokio::test]
+async fn items_of_the_feed_behind_those_of_a_clock_that_ran_ahead_are_cleared() {
+    let fixture = Fixture::new().await;
+    let fill = "
+        insert into changes (seller_id, at, kind, offer_id, stock)
+          select gen_random_uuid(), api_now() + age, 'offer.stock_changed', gen_random_uuid(), 1
+          from (values (1, interval '1 year', 6000), (2, '0', 6000), (3, '-31 days', 1500), (4, '0', 1)) t (part, age, rows),
+            generate_series(1, rows) order by part";
+    fixture.tamper(fill).await;
+    let mut cleared = 0;
+    for _ in 0..4 {
+        cleared += fixture.database.clear(Expired::Changes).await.unwrap().rows;
+    }
+    assert_eq!((cleared, fixture.rows_of("changes").await), (1_500, 12_001));
+}
+
+/// Deletes of each kind with the timeout that `serve` has; returns those of which more is left.
+async fn more(database: &Database) -> Vec<Expired> {
+    let mut left = Vec::new();
+    for expired in Expired::ALL {
+        let cleared = database.clear(expired).await;
+        let cleared = cleared.unwrap_or_else(|error| panic!("{expired:?}: {error:?}"));
+        assert!(cleared.rows <= 1_002, "{expired:?}: {cleared:?}");
+        left.extend(cleared.more.then_some(expired));
+    }
+    left
+}
+
+#[tokio::test]
+async fn a_million_used_tokens_of_a_revoked_family_are_cleared_by_and_by_and_delay_nothing() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let parties = Parties::new(&fixture).await;
+    let family = parties.pair(&fixture).await.refresh.family;
+    // Without triggers, so without a look at the family for each.
+    let fill = format!(
+        "set session_replication_role = replica; \
+         insert into refresh_tokens (family_id, hash, scopes, expires_at, used_at) \
+           select '{family}', sha256(int4send(n)), 1, api_now() + interval '90 days', api_now() from generate_series(1, 1000000) n; \
+         reset session_replication_role"
+    );
+    fixture.tamper(&fill).await;
+    fixture
+        .tx(async |tx| tx.revoke_family(family).await.unwrap())
+        .await;
+    clock.advance(TimeDelta::minutes(61)).await;
+    let others = "insert into rate_windows values (api_now() - interval '1 day', 1, gen_random_uuid(), 1);
+        insert into changes (seller_id, at, kind, offer_id, stock)
+          values (gen_random_uuid(), api_now() - interval '31 days', 'offer.stock_changed', gen_random_uuid(), 1)";
+    fixture.tamper(others).await;
+    let database = handle(DatabaseSettings {
+        statement_timeout: Duration::from_secs(2),
+        ..settings(fixture.test_database.url(), 1)
+    });
+    for _ in 0..3 {
+        assert_eq!(more(&database).await, [Expired::RevokedFamilies]);
+    }
+    for (table, left) in [
+        ("rate_windows", 0),
+        ("changes", 0),
+        ("families", 1),
+        ("refresh_tokens", 1_000_001 - 3_000),
+    ] {
+        assert_eq!(fixture.rows_of(table).await, left, "{table}");
+    }
+    let most = "delete from refresh_tokens where hash < (select hash from refresh_tokens order by hash desc offset 1500 limit 1)";
+    fixture.tamper(most).await;
+    // As autovacuum does.
+    fixture.tamper("vacuum refresh_tokens").await;
+    assert_eq!(more(&database).await, [Expired::RevokedFamilies]);
+    assert_eq!(more(&database).await, []);
+    assert_eq!(fixture.rows_of("families").await, 0);
 }
 
 #[tokio::test]

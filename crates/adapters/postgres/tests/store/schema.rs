@@ -11,7 +11,7 @@ use adapter_postgres::{Database, MigrateError, SchemaState, migrate};
 use testkit::TestDatabase;
 use tokio_postgres::Client;
 
-use crate::support::{Fixture, settings};
+use crate::support::{Fixture, id, settings};
 
 async fn migrated(url: &str) -> (Result<Vec<String>, MigrateError>, Vec<String>) {
     let url = url.to_owned();
@@ -139,7 +139,7 @@ const CATALOG: &str = "
     union all select 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
       from pg_constraint where connamespace = 'public'::regnamespace
     union all select 'index ' || indexdef from pg_indexes where schemaname = 'public'
-    union all select 'function ' || pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
+    union all select 'function ' || pg_get_functiondef(oid) || coalesce(proacl::text, '') from pg_proc where pronamespace = 'public'::regnamespace
     union all select 'table ' || relname || ' ' || coalesce(array_to_string(reloptions, ','), '')
       from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'";
 
@@ -182,6 +182,79 @@ async fn down_restores_the_schema_before_up() {
         run(folder, "down.sql").await;
     }
     assert_eq!(texts(&client, &catalog).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn no_function_runs_as_its_owner_with_a_path_that_its_caller_can_fill() {
+    let fixture = Fixture::new().await;
+    let open = "select proname::text from pg_proc where pronamespace = 'public'::regnamespace and prosecdef \
+        and not coalesce(proconfig, '{}') @> array['search_path=pg_catalog, pg_temp']";
+    assert_eq!(fixture.texts(open).await, Vec::<String>::new());
+    let public = "select proname::text from pg_proc where pronamespace = 'public'::regnamespace and prosecdef \
+        and has_function_privilege('public', oid, 'execute')";
+    assert_eq!(fixture.texts(public).await, Vec::<String>::new());
+}
+
+/// A login without any right has the owner plant an operator's token: its own `pg_class` stands before the system's.
+const ATTACK: &str = "
+    create function pg_temp.plant() returns oid language plpgsql as $$ begin
+        insert into public.operator_tokens (id, name, hash) values (gen_random_uuid(), 'planted', sha256('x')) on conflict do nothing;
+        return 1259;
+    end $$;
+    create temporary view pg_class as select pg_temp.plant() as oid, 'r'::\"char\" as relkind, 0 as relpages,
+        (select proowner from pg_proc where proname = 'analyze_grown_tables') as relowner,
+        (select pronamespace from pg_proc where proname = 'analyze_grown_tables') as relnamespace;
+    select public.analyze_grown_tables()";
+
+#[tokio::test]
+async fn a_login_without_rights_cannot_act_as_the_owner() {
+    let fixture = Fixture::new().await;
+    let (stranger, shop) = (
+        format!("stranger_{}", id().simple()),
+        format!("shop_{}", id().simple()),
+    );
+    let roles = format!("create role {stranger}; create role {shop}; grant insert on offers to {shop}");
+    fixture.tamper(&roles).await;
+    let attack = async || {
+        let client = fixture.test_database.connect().await;
+        let as_stranger = format!("set session authorization {stranger}");
+        client.batch_execute(&as_stranger).await.unwrap();
+        let error = client.batch_execute(ATTACK).await.err();
+        let planted = fixture.rows_of("operator_tokens").await;
+        fixture.tamper("delete from operator_tokens").await;
+        (
+            planted,
+            error.map(|error| format!("{error:?}")).unwrap_or_default(),
+        )
+    };
+    let folder = folders()
+        .into_iter()
+        .find(|folder| name(folder).starts_with("0019"))
+        .unwrap();
+    let migration = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
+    fixture.tamper(&migration("down.sql")).await;
+    assert_eq!(attack().await.0, 1, "the attack works on the function as it was");
+    fixture.tamper(&migration("up.sql")).await;
+    let (planted, error) = attack().await;
+    assert!(
+        planted == 0 && error.contains("permission denied for function"),
+        "{error}"
+    );
+
+    // The role that fills tables got the right. With it, the attack has no effect.
+    fixture.set("role", &shop).await;
+    let analyzed = fixture.another(1).analyze_grown_tables().await;
+    assert_eq!(analyzed.unwrap(), None);
+    fixture.set("role", &stranger).await;
+    let grant = fixture.another(1).analyze_grown_tables().await.unwrap().unwrap();
+    assert_eq!(
+        grant,
+        format!("GRANT EXECUTE ON FUNCTION analyze_grown_tables() TO {stranger}")
+    );
+    fixture.tamper(&grant).await;
+    assert_eq!(fixture.another(1).analyze_grown_tables().await.unwrap(), None);
+    fixture.set("role", "none").await;
+    assert_eq!(attack().await, (0, String::new()));
 }
 
 /// Table → (class, key), as listed in the README.
@@ -301,10 +374,14 @@ fn faults(sql: &str) -> Vec<(String, Fault)> {
     let fault = |statement: &String| {
         let starts = |lead: &str| statement.starts_with(lead);
         let on_created = |lead| table(statement, lead).is_some_and(|table| created.contains(&table));
+        // A block grants rights, and does nothing else.
         let harmless = [
             "set local ",
             "create table ",
             "create function ",
+            "create or replace function analyze_grown_tables()",
+            "revoke execute on function analyze_grown_tables() from public",
+            "do",
             "insert into ",
             "comment on ",
             "drop index ",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use adapter_postgres::Expired;
 use chrono::{DateTime, TimeDelta, Utc};
 use orders::Carrier;
 use webhooks::{QueueKey, WebhookEvent};
@@ -75,7 +76,7 @@ async fn fill(fixture: &Fixture, queue: QueueKey, number: i32, at: DateTime<Utc>
 async fn clear(fixture: &Fixture) -> usize {
     let mut cleared = 0;
     for _ in 0..1_000 {
-        let batch = fixture.database.clear_records().await.unwrap();
+        let batch = fixture.database.clear(Expired::Deliveries).await.unwrap();
         assert!(batch.rows <= 1_000);
         cleared += batch.rows;
         if !batch.more {
@@ -118,7 +119,7 @@ async fn old_finished_deliveries_are_cleared_except_the_last_hundred() {
           select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), api_now(), null, 'order.paid', 'x' \
           from generate_series(1, 650)";
     fixture.tamper(lost).await;
-    let first = fixture.database.clear_records().await.unwrap();
+    let first = fixture.database.clear(Expired::Deliveries).await.unwrap();
     assert_eq!((first.rows, first.more), (200, true));
     assert_eq!(clear(&fixture).await, 450);
 }

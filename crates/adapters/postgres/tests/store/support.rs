@@ -248,6 +248,11 @@ impl Fixture {
         self.account().await.id
     }
 
+    /// Does all follow-ups.
+    pub(crate) async fn follow_up(&self) {
+        while self.database.follow_up().await.unwrap() {}
+    }
+
     pub(crate) async fn close(&self, seller: SellerId) {
         assert!(
             self.tx(async |tx| tx.close_seller(seller, tx.now()).await.unwrap())
