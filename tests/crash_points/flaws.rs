@@ -123,10 +123,7 @@ async fn a_flaw_of_deliveries_or_of_the_feed_is_detected() {
         ),
         says("and s.leased", "and s.leased and s.fence = n.fence"),
     ];
-    let asleep = says(
-        "case when n.uncontended or true then",
-        "case when n.uncontended then",
-    );
+    let asleep = says("for key share of s skip locked", "for update of s skip locked");
     let asleep = async {
         let mut rig = Rig::with(&[asleep], blackbox::local_receivers).await;
         // It shows only if the worker releases while the payment waits.

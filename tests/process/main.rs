@@ -9,6 +9,7 @@
 
 mod admin;
 mod any_bytes;
+mod busy_offer;
 mod citus;
 mod clock_steps;
 mod configuration;

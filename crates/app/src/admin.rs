@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use oauth::{Application, ClientId, ConnectedApplication, Scope};
 use serde_json::{Value, json};
 use usecases::{
-    Repeatable, Transaction,
+    LockSet, Repeatable, Transaction,
     operator_tokens::{create_operator_token, revoke_operator_token},
     transact,
 };
@@ -411,5 +411,11 @@ async fn in_transaction<T: Send, E: Repeatable + Send>(
     database: &Database,
     use_case: impl for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, Result<T, E>> + Send + Sync,
 ) -> Result<T, E> {
-    transact(&*database.units(), &use_case, |tx, use_case| use_case(tx)).await
+    transact(
+        &*database.units(),
+        &LockSet::default(),
+        &use_case,
+        |tx, use_case| use_case(tx),
+    )
+    .await
 }

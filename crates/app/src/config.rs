@@ -302,7 +302,7 @@ pub struct DatabaseConfig {
         extend("x-kind" = "`single`: On one PostgreSQL server. `citus`: Distributed by seller over the workers of a Citus cluster.")
     )]
     pub layout: Layout,
-    /// Connections for transactions. Each server thread has nine more, for reads and for the token endpoint, and a process ten, for lists by `updated_after`, changes of offers and the back office.
+    /// Connections for transactions, of which those of one seller take a quarter at most. Each server thread has nine more, for reads and for the token endpoint, a process eleven, for lists by `updated_after`, changes of offers, outcomes of lost commits and the back office, and its workers up to eight.
     #[schemars(extend("x-range" = "from 1 to 1000"))]
     #[default(16)]
     pub pool_size: usize,

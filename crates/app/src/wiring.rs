@@ -13,11 +13,12 @@ use actix_web::{
 };
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
-use adapter_http::{HttpSettings, OptimisticChanges, Public, UsageMeter};
+use adapter_http::{HttpSettings, Public, UsageMeter};
 use adapter_panel::{Panel, PanelSettings};
 use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
+use offers::OfferChanges;
 use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
@@ -47,7 +48,7 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     service: Arc<ServiceSettings>,
     pub(crate) database: Database,
-    offer_changes: Option<Arc<OptimisticChanges>>,
+    offer_changes: Option<Arc<dyn OfferChanges>>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
@@ -114,9 +115,7 @@ impl Shared {
             metrics,
             config: Arc::new(config.clone()),
             external,
-            offer_changes: database
-                .offer_changes()
-                .map(|changes| Arc::new(OptimisticChanges::new(changes))),
+            offer_changes: database.offer_changes(),
             database,
         })
     }

@@ -31,7 +31,8 @@ use crate::{
 
 /// Starts all workers. They wait for the schema, and end when the tasks are stopped.
 pub(crate) fn start(shared: &Shared) {
-    let workers = shared.clone();
+    let mut workers = shared.clone();
+    workers.database = shared.database.for_workers();
     drop(shared.tasks.run(async move {
         select! {
             biased;

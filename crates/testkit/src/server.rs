@@ -5,7 +5,7 @@ use std::{future::ready, ops::Deref, path::Path, process::Command, time::Duratio
 use accounts::NewOperatorToken;
 use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{KeyRing, SystemRandomness};
-use usecases::{operator_tokens::create_operator_token, transact};
+use usecases::{LockSet, operator_tokens::create_operator_token, transact};
 
 use crate::{
     Client, Process, TestDatabase,
@@ -239,7 +239,8 @@ async fn operator_token(database: &TestDatabase) -> String {
     };
     let units = Database::new(settings).expect("the URL is fine").units();
     let new = NewOperatorToken::named("tests");
-    let created = transact(&*units, &new, |tx, new| {
+    let locks = LockSet::default();
+    let created = transact(&*units, &locks, &new, |tx, new| {
         Box::pin(async move { create_operator_token(tx, &SystemRandomness::new(), new.clone()).await })
     });
     let (_, token) = created.await.expect("the operator token is stored");

@@ -35,7 +35,9 @@ mod unit_of_work;
 pub use acting::{ActingOperator, ActingSeller};
 pub use announcement::Announcement;
 pub use failure::Failure;
-pub use unit_of_work::{MAX_RETRIES, Repeatable, Transaction, UnitOfWork, repeat, transact};
+pub use unit_of_work::{
+    LockSet, MAX_RETRIES, Repeatable, Row, Transaction, Turn, UnitOfWork, repeat, transact,
+};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use mocks::MockTransaction;

@@ -6,10 +6,11 @@ use chrono::{DateTime, Utc};
 use kernel::{Change, Invalid, Money, OfferId, Randomness, SellerId, StoreError, Violations};
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{
-    Buyer, OrderEvent, OrderId, OrderItem, OrderNumber, OrderState, OrderStore, SellerOrder, ShippingAddress,
+    Buyer, OrderEvent, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, OrderStore, SellerOrder,
+    ShippingAddress,
 };
 
-use crate::{Failure, failure::refuse};
+use crate::{Failure, LockSet, Row, failure::refuse};
 
 /// An order as the marketplace submits it.
 #[derive(Debug, Clone)]
@@ -24,6 +25,17 @@ pub struct NewOrder {
     pub shipping_address: Option<ShippingAddress>,
     /// At least one; each offer of a seller at most once.
     pub items: Vec<Line>,
+}
+
+impl NewOrder {
+    /// Two orders with one number wait for each other too.
+    pub fn locks(&self) -> LockSet {
+        let offers = LockSet::of_offers(self.items.iter().map(|line| (line.seller, line.offer)));
+        match &self.number {
+            Some(number) => offers.and(Row::Order(OrderRef::Number(number.clone()))),
+            None => offers,
+        }
+    }
 }
 
 /// One line of an order.

@@ -8,7 +8,7 @@ use oauth::{
     TokenKind,
 };
 
-use crate::{ActingOperator, Failure, failure::refuse};
+use crate::{ActingOperator, Failure, LockSet, Row, failure::refuse};
 
 /// A presented token by its type. Its prefix tells the type, so that no hint is needed (RFC 7009 §2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,11 @@ impl PresentedToken {
             TokenKind::Access => Self::Access(token.key()),
             TokenKind::Personal => Self::Personal(token.key()),
         })
+    }
+
+    pub fn locks(self) -> LockSet {
+        let (Self::Access(key) | Self::Personal(key) | Self::Refresh(key)) = self;
+        LockSet::of_row(Row::Family(key.family))
     }
 }
 

@@ -7,7 +7,7 @@ use orders::{
     Carrier, CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, TrackingQueue, TrackingReport,
 };
 
-use crate::{Transaction, UnitOfWork, transact};
+use crate::{LockSet, Row, Transaction, UnitOfWork, transact};
 
 /// How long a lease lasts: longer than a look-up and its record can take.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
@@ -41,8 +41,10 @@ pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<
         Lookup::NotFound | Lookup::Unavailable(_) => None,
     };
     let input = (parcel, tracking_report, tracking.schedule);
+    let locks = LockSet::of_row(Row::Order(OrderRef::Id(parcel.order)));
     let next = transact(
         tracking.units,
+        &locks,
         &input,
         |tx, (parcel, tracking_report, schedule)| {
             Box::pin(record(tx, parcel, tracking_report.as_ref(), *schedule))
@@ -132,7 +134,7 @@ mod tests {
         let expected_call = carriers.expect_look_up().once();
         expected_call.returning(move |_, _| lookup.clone());
         let mut units = MockUnitOfWork::new();
-        units.expect_begin().once().returning(move || {
+        units.expect_begin().once().returning(move |_| {
             let mut tx = MockTransaction::new();
             tx.expect_now().returning(now);
             tx.expect_lock_part().returning(|_, _| Ok(Some(shipped())));

@@ -7,7 +7,7 @@ use kernel::{Change, OfferId, SellerId, StoreError};
 use offers::OfferStore;
 use orders::{OrderEvent, OrderRef, OrderStore, SellerOrder};
 
-use crate::{Failure, failure::refuse};
+use crate::{Failure, LockSet, Row, failure::refuse};
 
 /// A transition of every part of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,16 @@ pub enum Refusal {
     /// A part does not allow it, so no part changes.
     #[error(transparent)]
     Impossible(#[from] orders::Refusal),
+}
+
+/// What the transition locks. `parts` are those of an order that is cancelled: their stock is returned.
+pub fn locks(order: &OrderRef, parts: &[SellerOrder]) -> LockSet {
+    let items = |part: &SellerOrder| {
+        let seller = part.seller;
+        let offers = part.items.iter().map(move |item| (seller, item.offer));
+        offers.collect::<Vec<_>>()
+    };
+    LockSet::of_offers(parts.iter().flat_map(items)).and(Row::Order(order.clone()))
 }
 
 /// Applies the transition to every part, or to none. Idempotent.

@@ -1,26 +1,95 @@
 //! The unit of work: everything that a request or a worker changes in one transaction.
 
+use std::any::Any;
+use std::collections::HashSet;
+
 use accounts::AccountStore;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
-use kernel::{Claim, StoreError, StoredResponse, TransactionError};
-use oauth::{ApplicationStore, GrantStore};
+use kernel::{Claim, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
+use oauth::{ApplicationStore, FamilyId, GrantStore};
 use offers::OfferStore;
-use orders::OrderStore;
+use orders::{OrderRef, OrderStore};
 use webhooks::SubscriptionStore;
 
 /// Attempts in addition to the first one for a transaction that lost against another one.
 pub const MAX_RETRIES: usize = 3;
 
+/// A row that much work may want to lock at the same time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Row {
+    Offer(SellerId, OfferId),
+    /// By id or by number, whichever the work has. So an order has two queues, and at most one transaction waits for another one.
+    Order(OrderRef),
+    Family(FamilyId),
+}
+
+/// What work will lock, named before its transaction begins, so that it waits without a connection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LockSet {
+    pub rows: HashSet<Row>,
+    /// The sellers in whose share of the connections the transaction runs. None: it is the marketplace's or the operator's.
+    pub sellers: HashSet<SellerId>,
+}
+
+impl LockSet {
+    /// A transaction of one seller.
+    pub fn of_seller(seller: SellerId) -> Self {
+        let sellers = HashSet::from([seller]);
+        Self {
+            sellers,
+            ..Self::default()
+        }
+    }
+
+    pub fn of_row(row: Row) -> Self {
+        let rows = HashSet::from([row]);
+        Self {
+            rows,
+            ..Self::default()
+        }
+    }
+
+    /// Offers, and their sellers.
+    pub fn of_offers(offers: impl IntoIterator<Item = (SellerId, OfferId)>) -> Self {
+        let mut locks = Self::default();
+        for (seller, offer) in offers {
+            locks.sellers.insert(seller);
+            locks.rows.insert(Row::Offer(seller, offer));
+        }
+        locks
+    }
+
+    #[must_use]
+    pub fn and(mut self, row: Row) -> Self {
+        self.rows.insert(row);
+        self
+    }
+}
+
+/// The right to lock rows before others of this process; ends when it is dropped.
+pub struct Turn(#[expect(dead_code, reason = "it is held until the drop")] Box<dyn Any + Send + Sync>);
+
+impl Turn {
+    pub fn new(held: impl Any + Send + Sync) -> Self {
+        Self(Box::new(held))
+    }
+}
+
 /// Opens transactions.
 ///
-/// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most).
+/// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most). Work that waits for its turn MUST NOT
+/// hold a connection, and one seller's transactions MUST NOT use up the connections of the others.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnitOfWork: Send + Sync {
-    /// Begins a transaction.
-    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError>;
+    /// Waits for a turn at everything that the work will lock, then begins a transaction. The turn ends with the transaction. Fails at once if
+    /// too many wait for one of the rows.
+    async fn begin(&self, locks: &LockSet) -> Result<Box<dyn Transaction>, StoreError>;
+
+    /// Waits for a turn at rows that change without a transaction.
+    async fn turn(&self, locks: &LockSet) -> Result<Turn, StoreError>;
 }
 
 /// An open transaction: one store port per kind of state. A use case takes the stores that it needs, never this trait.
@@ -47,18 +116,19 @@ pub trait Repeatable: From<TransactionError> {
     fn is_repeatable(&self) -> bool;
 }
 
-/// Runs `work` in a transaction and commits it. Work that lost against another transaction before the commit is
+/// Runs `work` in a transaction that takes these locks, and commits it. Work that lost against another transaction before the commit is
 /// repeated from its start, at most three times, so it must not have effects outside of the transaction.
 ///
 /// The future is boxed, and borrows its input through an argument: the compiler cannot prove that the future of an async
 /// closure over `&dyn Transaction` is `Send`, and a spawned task requires `Send`.
 pub async fn transact<I: ?Sized, T, E: Repeatable>(
     units: &dyn UnitOfWork,
+    locks: &LockSet,
     input: &I,
     work: impl for<'t> Fn(&'t dyn Transaction, &'t I) -> BoxFuture<'t, Result<T, E>> + Sync,
 ) -> Result<T, E> {
     repeat(|| async {
-        let transaction = units.begin().await.map_err(TransactionError::from)?;
+        let transaction = units.begin(locks).await.map_err(TransactionError::from)?;
         let value = work(transaction.as_ref(), input).await?;
         transaction.commit().await?;
         Ok(value)

@@ -8,7 +8,7 @@ use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
 use bytes::Bytes;
 use kernel::{Claim, Claimed};
-use usecases::Transaction;
+use usecases::{LockSet, Transaction, Turn};
 
 use crate::deadline::Deadline;
 use crate::decode::{self, Shape};
@@ -61,6 +61,12 @@ pub trait Write<L: Listener>: Operation<L> {
         async { Ok(()) }
     }
 
+    /// The rows that [`Self::apply`] will lock; asked after [`Self::prepare`]. They may be rows that are not there.
+    fn locks(&self, call: &Call<L>) -> LockSet {
+        let _ = call;
+        LockSet::default()
+    }
+
     /// Tries to execute a request without a claim on its key and without a lock: key, change and answer are stored in one statement, which may
     /// be shared with other requests. Changes nothing if it fails, unless the outcome is unknown.
     fn try_unclaimed(
@@ -69,7 +75,7 @@ pub trait Write<L: Listener>: Operation<L> {
         claim: &Claim,
     ) -> impl Future<Output = Result<Unclaimed, Error>> + Send {
         let _ = (call, claim);
-        async { Ok(Unclaimed::NeedsClaim) }
+        async { Ok(Unclaimed::NeedsClaim(None)) }
     }
 
     /// Makes the change and returns the answer, which is stored in the same transaction. It may be retried from its start, and must change
@@ -87,8 +93,8 @@ pub enum Unclaimed {
     /// The key was used before.
     KeyUsed(Claimed),
     /// Nothing was changed, and the request has to be executed under a claim: another one was faster or holds a lock, or the operation
-    /// always takes one.
-    NeedsClaim,
+    /// always takes one. Its turn at [`Write::locks`], if it has waited for it.
+    NeedsClaim(Option<Turn>),
 }
 
 /// An operation that reads its body itself, in chunks. It takes no idempotency key, because a key could not be bound to the body.

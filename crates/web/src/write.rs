@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kernel::{Claim, Claimed, StoreError, TransactionError};
+use kernel::{Claim, Claimed, KeySpace, StoreError, TransactionError};
 use tokio::time::{Instant, sleep, timeout_at};
-use usecases::{MAX_RETRIES, Transaction, UnitOfWork, repeat};
+use usecases::{LockSet, MAX_RETRIES, Transaction, Turn, UnitOfWork, repeat};
 
 use crate::deadline::Deadline;
 use crate::error::{Error, catch_panic};
@@ -33,7 +33,7 @@ pub(crate) async fn write<L: Listener, W: Write<L>>(
 ) -> Result<Reply, Error> {
     let trace_id = call.trace_id;
     let outcome = match claim {
-        None => execute(operation, call, None).await,
+        None => execute(operation, call, None, None).await,
         Some(claim) => run_keyed(operation, call, &claim).await,
     };
     outcome.map_err(|error| error.logged(&trace_id, W::PATH))
@@ -46,11 +46,11 @@ async fn run_keyed<L: Listener, W: Write<L>>(
     claim: &Claim,
 ) -> Result<Reply, Error> {
     let Some(operation) = operation else {
-        return run_claimed::<L, W>(None, call, claim).await;
+        return run_claimed::<L, W>(None, call, claim, None).await;
     };
     let attempt = catch_panic(&call.trace_id, operation.try_unclaimed(&call, claim)).await;
     let error = match attempt.unwrap_or_else(|panicked| Err(panicked.into())) {
-        Ok(Unclaimed::NeedsClaim) => return run_claimed(Some(operation), call, claim).await,
+        Ok(Unclaimed::NeedsClaim(turn)) => return run_claimed(Some(operation), call, claim, turn).await,
         Ok(Unclaimed::Saved(reply)) => {
             idempotency::count(L::NAME, "run");
             return Ok(reply);
@@ -73,6 +73,7 @@ async fn run_claimed<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
     claim: &Claim,
+    turn: Option<Turn>,
 ) -> Result<Reply, Error> {
     let (state, deadline) = (Arc::clone(&call.state), call.deadline);
     let (claims, lease) = (state.ports().claims, state.ports().service.idempotency_lease);
@@ -91,7 +92,7 @@ async fn run_claimed<L: Listener, W: Write<L>>(
         }
     }
 
-    let error = match execute(operation, call, Some(claim)).await {
+    let error = match execute(operation, call, Some(claim), turn).await {
         // The transaction has completed the claim.
         Ok(reply) => return Ok(reply),
         Err(error) => error,
@@ -139,12 +140,13 @@ async fn recover<L: Listener>(
     Err(error)
 }
 
-/// Prepares, then applies the operation and stores the answer in one transaction; retries if it lost to another one. A panic becomes an
-/// error, and the claim is settled as after any other error.
+/// Prepares, then applies the operation and stores the answer in one transaction; retries if it lost to another one. Work that has its turn
+/// already keeps it. A panic becomes an error, and the claim is settled as after any other error.
 async fn execute<L: Listener, W: Write<L>>(
     operation: Option<W>,
     mut call: Call<L>,
     claim: Option<&Claim>,
+    turn: Option<Turn>,
 ) -> Result<Reply, Error> {
     let mut operation = operation.ok_or_else(Problem::not_found)?;
     let trace_id = call.trace_id;
@@ -153,7 +155,14 @@ async fn execute<L: Listener, W: Write<L>>(
         .extended_by(L::WRITE_TIMEOUT.saturating_sub(Deadline::REQUEST_TIMEOUT));
     let executing = async {
         operation.prepare(&mut call).await?;
-        repeat(|| attempt(&operation, &call, claim)).await
+        let mut locks = operation.locks(&call);
+        if turn.is_some() {
+            locks.rows.clear();
+        }
+        if let KeySpace::Seller(seller) = call.state.key_space(&call.caller) {
+            locks.sellers.insert(seller);
+        }
+        repeat(|| attempt(&operation, &call, claim, &locks)).await
     };
     catch_panic(&trace_id, executing).await?
 }
@@ -194,7 +203,7 @@ pub async fn commit_or_resolve<W: Recoverable>(
             Err(TransactionError::Unknown(cause)) => {
                 let until = *until.get_or_insert_with(|| Instant::now() + RESOLVE_TIMEOUT);
                 let look = || async {
-                    let transaction = units.begin().await?;
+                    let transaction = units.begin(&LockSet::default()).await?;
                     work.was_committed(transaction.as_ref(), &done).await
                 };
                 match resolve(until, look).await {
@@ -232,9 +241,10 @@ async fn attempt<L: Listener, W: Write<L>>(
     operation: &W,
     call: &Call<L>,
     claim: Option<&Claim>,
+    locks: &LockSet,
 ) -> Result<Reply, Error> {
     let deadline = call.deadline;
-    let transaction = deadline.run(call.state.ports().units.begin()).await??;
+    let transaction = deadline.run(call.state.ports().units.begin(locks)).await??;
     let reply = deadline
         .run(operation.apply(call, transaction.as_ref()))
         .await??;

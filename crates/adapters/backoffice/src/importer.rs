@@ -14,7 +14,7 @@ use kernel::{SellerId, TransactionError};
 use offers::OfferInput;
 use thiserror::Error;
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
-use usecases::{UnitOfWork, transact};
+use usecases::{LockSet, UnitOfWork, transact};
 use web::{Entry, TaskPanicked, Tasks, decode};
 
 pub use report::{ImportReport, RejectedLine};
@@ -98,8 +98,10 @@ impl Importer {
         let chunk = std::mem::take(&mut self.chunk);
         if !chunk.feeds.is_empty() {
             let (units, input) = (Arc::clone(&self.units), (self.seller, chunk.feeds));
+            let offers = input.1.iter().map(|feed| (self.seller, feed.id));
+            let locks = LockSet::of_offers(offers);
             let writing = self.tasks.run(async move {
-                transact(units.as_ref(), &input, |tx, (seller, feeds)| {
+                transact(units.as_ref(), &locks, &input, |tx, (seller, feeds)| {
                     Box::pin(async move { Ok(import_offers(tx, *seller, feeds, tx.now()).await?) })
                 })
                 .await

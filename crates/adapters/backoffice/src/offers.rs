@@ -6,9 +6,9 @@ use offers::{
     AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferInput, OfferStatus, PriceSource, Stock,
 };
 use serde::Serialize;
-use usecases::Transaction;
 use usecases::change_offer::{Refusal, moderate_offer, price_offer};
 use usecases::feed_offers::feed_offer;
+use usecases::{LockSet, Transaction};
 use web::decode::{Field, FieldSet, Place, Shape, integer, nullable, object, one_of, required, text};
 use web::json::Object;
 use web::operation::{Call, Incoming, Operation, Read, Write};
@@ -46,6 +46,10 @@ impl Write<BackOffice> for PutOffer {
     /// Accounts are never deleted, so the seller still exists in the transaction.
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
         existing(self.seller, call).await.map(drop)
+    }
+
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        LockSet::of_offers([(self.seller, self.feed.id)])
     }
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
@@ -109,6 +113,10 @@ impl Operation<BackOffice> for ModerateOffer {
 }
 
 impl Write<BackOffice> for ModerateOffer {
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        LockSet::of_offers([(self.seller, self.offer)])
+    }
+
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let moderated = moderate_offer(tx, self.seller, self.offer, self.decision, tx.now()).await;
         Reply::ok(&OfferView::from(&moderated.map_refusal(problem)?))
@@ -143,6 +151,10 @@ impl Operation<BackOffice> for PriceOffer {
 }
 
 impl Write<BackOffice> for PriceOffer {
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        LockSet::of_offers([(self.seller, self.offer)])
+    }
+
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let priced = price_offer(tx, self.seller, self.offer, self.price, tx.now()).await;
         Reply::ok(&OfferView::from(&priced.map_refusal(problem)?))

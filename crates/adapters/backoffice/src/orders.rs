@@ -12,13 +12,13 @@ use orders::{
     Buyer, Carrier, OrderNumber, OrderRef, Reason, ShippingAddress, TrackingNumber, TrackingReport,
 };
 use serde_json::json;
-use usecases::Transaction;
 use usecases::erase_buyer::{NoSuchOrder, erase_buyer};
 use usecases::place_order::{self, Line, NewOrder, place_order};
 use usecases::ship_order::{
     self, MarketplaceShipment, ask_carrier, check_marketplace_shipment, record_marketplace_shipment,
 };
 use usecases::transition_order::{self, Transition, transition_order};
+use usecases::{LockSet, Row, Transaction};
 use web::decode::{
     FieldSet, Shape, Text, boolean, integer, list, nullable, object, one_of, optional, required, text,
 };
@@ -54,6 +54,10 @@ impl Operation<BackOffice> for PlaceOrder {
 }
 
 impl Write<BackOffice> for PlaceOrder {
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        self.order.locks()
+    }
+
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let randomness = call.state.randomness.as_ref();
         let placed = place_order(tx, tx, randomness, &self.order, tx.now())
@@ -200,6 +204,7 @@ impl Read<BackOffice> for ReadOrder {
 /// Applies a transition to every part of an order.
 pub(crate) struct TransitionOrder<S> {
     order: OrderRef,
+    locks: LockSet,
     step: PhantomData<S>,
 }
 
@@ -239,11 +244,26 @@ impl<S: Step> Operation<BackOffice> for TransitionOrder<S> {
         validation::empty(incoming)?;
         let step = PhantomData;
         let order = incoming.id(0);
-        Ok(order.map(|order| Self { order, step }))
+        let locks = LockSet::default();
+        Ok(order.map(|order| Self { order, locks, step }))
     }
 }
 
 impl<S: Step> Write<BackOffice> for TransitionOrder<S> {
+    async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
+        let parts = if S::TRANSITION == Transition::Cancel {
+            call.deadline.run(call.state.orders.parts(&self.order)).await??
+        } else {
+            Vec::new()
+        };
+        self.locks = transition_order::locks(&self.order, &parts);
+        Ok(())
+    }
+
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        self.locks.clone()
+    }
+
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let parts = transition_order(tx, tx, &self.order, S::TRANSITION, tx.now())
             .await
@@ -295,6 +315,10 @@ impl Write<BackOffice> for ShipOrder {
         Ok(())
     }
 
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        LockSet::of_row(Row::Order(self.shipment.order.clone()))
+    }
+
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let (randomness, tracking_report) = (call.state.randomness.as_ref(), self.tracking_report.as_ref());
         let parts = record_marketplace_shipment(tx, randomness, &self.shipment, tracking_report, tx.now())
@@ -338,6 +362,10 @@ impl Operation<BackOffice> for EraseBuyer {
 }
 
 impl Write<BackOffice> for EraseBuyer {
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        LockSet::of_row(Row::Order(self.order.clone()))
+    }
+
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let erased = erase_buyer(tx, tx, operator(call)?, &self.order, tx.now()).await;
         let parts = erased.map_refusal(|NoSuchOrder| Problem::not_found())?;

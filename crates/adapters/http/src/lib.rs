@@ -18,7 +18,7 @@ mod webhooks;
 
 use std::sync::Arc;
 
-use ::offers::OfferReader;
+use ::offers::{OfferChanges, OfferReader};
 use ::orders::{CarrierLookup, OrderReader};
 use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
@@ -34,7 +34,6 @@ use web::route::is_under;
 use web::{ServiceSettings, Tasks, pipeline};
 
 pub use authorization_server::endpoints;
-pub use offers::OptimisticChanges;
 pub use openapi::openapi;
 pub use routes::TABLE;
 pub use usage::UsageMeter;
@@ -48,7 +47,7 @@ pub struct Public {
     /// Reads offers; one for each server thread.
     pub offers: Arc<dyn OfferReader>,
     /// Changes offers without a lock, where the database can; shared by all server threads.
-    pub offer_changes: Option<Arc<OptimisticChanges>>,
+    pub offer_changes: Option<Arc<dyn OfferChanges>>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
     /// Looks up parcels at carriers, within the deadline of a seller's request.

@@ -1,15 +1,11 @@
 //! Operations on offers: read, list, change.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use actix_web::http::{Method, StatusCode};
-use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId, SellerId};
+use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId};
 use oauth::Scope;
-use offers::{Offer, OfferChanges, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
-use tokio::sync::OwnedMutexGuard;
-use usecases::Transaction;
+use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
+use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, integer, object, one_of, optional, required};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
@@ -181,40 +177,18 @@ impl Operation<Public> for PatchOffer {
     }
 }
 
-/// Optimistic changes of offers, saved in batches. Requests for the same offer run one at a time in this process, because only one of
-/// two concurrent ones can win.
-pub struct OptimisticChanges {
-    changes: Arc<dyn OfferChanges>,
-    locks: Mutex<HashMap<(SellerId, OfferId), Arc<OfferLock>>>,
-}
-
-type OfferLock = tokio::sync::Mutex<()>;
-
-impl OptimisticChanges {
-    pub fn new(changes: Arc<dyn OfferChanges>) -> Self {
-        Self {
-            changes,
-            locks: Mutex::default(),
-        }
-    }
-
-    async fn lock(&self, seller: SellerId, id: OfferId) -> OwnedMutexGuard<()> {
-        let lock = {
-            let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
-            Arc::clone(locks.entry((seller, id)).or_default())
-        };
-        lock.lock_owned().await
-    }
-}
-
 impl Write<Public> for PatchOffer {
+    fn locks(&self, call: &Call<Public>) -> LockSet {
+        LockSet::of_row(Row::Offer(call.caller.seller, self.id))
+    }
+
     async fn try_unclaimed(&self, call: &Call<Public>, claim: &Claim) -> Result<Unclaimed, Error> {
-        let Some(optimistic) = &call.state.offer_changes else {
-            return Ok(Unclaimed::NeedsClaim);
+        let Some(changes) = &call.state.offer_changes else {
+            return Ok(Unclaimed::NeedsClaim(None));
         };
-        let (changes, seller) = (&optimistic.changes, call.caller.seller);
-        let _lock = call.deadline.run(optimistic.lock(seller, self.id)).await?;
+        let (seller, locks) = (call.caller.seller, self.locks(call));
+        // Of two concurrent changes of an offer only one can win.
+        let turn = call.deadline.run(call.state.units.turn(&locks)).await??;
         let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
         if read.key != Claimed::Run {
             return Ok(Unclaimed::KeyUsed(read.key));
@@ -229,7 +203,7 @@ impl Write<Public> for PatchOffer {
         Ok(if saved {
             Unclaimed::Saved(reply)
         } else {
-            Unclaimed::NeedsClaim
+            Unclaimed::NeedsClaim(Some(turn))
         })
     }
 

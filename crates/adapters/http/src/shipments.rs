@@ -7,8 +7,8 @@ use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
 use orders::{Carrier, Parcel, Reason, SellerOrder, TrackingNumber, TrackingReport};
-use usecases::Transaction;
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
+use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, list, object, one_of, optional, required, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Write};
@@ -89,6 +89,10 @@ impl Write<Public> for ReportShipment {
         let asking = ask_carrier(carriers, order.is_test, report.carrier, number);
         self.tracking_report = call.deadline.pause(asking).await;
         Ok(())
+    }
+
+    fn locks(&self, _: &Call<Public>) -> LockSet {
+        LockSet::of_row(Row::Order(self.report.order.clone()))
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
 use oauth::{BrowserSecret, SecretHash, Viewer};
 use usecases::shown_once::SentForm;
-use usecases::{ActingSeller, Failure, Transaction, transact};
+use usecases::{ActingSeller, Failure, LockSet, Transaction, transact};
 use web::TraceId;
 use web::form::Form;
 
@@ -39,6 +39,8 @@ pub(crate) struct PageRequest {
     pub(crate) browser: BrowserSecret,
     /// The form, after the check of its CSRF token; empty with GET.
     pub(crate) fields: Fields,
+    /// Who is signed in, if the page requires it: its changes are in this seller's share of the connections.
+    pub(crate) seller: Option<SellerId>,
 }
 
 /// A request of a signed-in seller.
@@ -92,10 +94,11 @@ impl PageRequest {
             + Sync
             + 'static,
     {
+        let locks = self.seller.map(LockSet::of_seller).unwrap_or_default();
         let input = (Arc::clone(&self.panel), input);
         let running = async move {
             let units = input.0.units.as_ref();
-            transact(units, &input, |tx, (panel, input)| run(tx, panel, input)).await
+            transact(units, &locks, &input, |tx, (panel, input)| run(tx, panel, input)).await
         };
         let running = self.panel.tasks.run(running);
         async {

@@ -87,6 +87,7 @@ async fn check_and_respond(
         head: *request.method() == Method::HEAD,
         browser,
         fields,
+        seller: None,
     };
     match route.handler {
         Handler::Asset => Err(Refusal::NotFound),
@@ -105,8 +106,12 @@ async fn check_and_respond(
             match signed_in {
                 Some(signed_in) => {
                     limit_pages(panel, signed_in.seller.id).await?;
+                    let seller = Some(signed_in.seller.id);
                     page(SignedInRequest {
-                        request: page_request,
+                        request: PageRequest {
+                            seller,
+                            ..page_request
+                        },
                         signed_in,
                     })
                     .await

@@ -17,7 +17,7 @@ use oauth::{
 use offers::{OfferChanges, OfferReader};
 use orders::{MailDirectory, OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
-use usecases::{Transaction, UnitOfWork};
+use usecases::{LockSet, Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
 use crate::{
@@ -34,7 +34,7 @@ use crate::{
     feed::Feed,
     follow_ups,
     gate::TokenGate,
-    idempotency::StoredClaims,
+    idempotency::{Outcomes, StoredClaims},
     layout::Layout,
     mails::{AccountMails, GivenUpMails, ShipmentMails},
     oauth::{
@@ -54,12 +54,16 @@ use crate::{
     sealing::Sealing,
     slow_reads::{self, SlowReads},
     sql::sql,
+    turns::Turns,
     unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows},
-    webhooks::{AllDeliveries, StoredQueues, StoredSubscriptions},
+    webhooks::{AllDeliveries, RecentlyAsleep, StoredQueues, StoredSubscriptions},
 };
 
 /// The shortest time between two look-ups of a parcel, unless [`Database::with_polling`] sets another one.
 const POLL_INTERVAL: TimeDelta = TimeDelta::minutes(30);
+
+/// The most connections of a process's workers.
+pub const WORKER_CONNECTIONS: usize = 8;
 
 /// The database's URL and its timeouts.
 #[derive(Clone)]
@@ -68,8 +72,9 @@ pub struct DatabaseSettings {
     /// or a comma-separated list of hosts, of which the one that accepts writes is used. Supports libpq's `sslmode`,
     /// `sslrootcert`, `sslcert` and `sslkey`, and the parameters of `tokio_postgres::Config`.
     pub url: String,
-    /// Connections for transactions and rare reads, at least 1. In addition, each gate opens one, each reader of offers or
-    /// orders up to two, each server thread that issues tokens four, and changes of offers two.
+    /// Connections for transactions and rare reads, at least 1; one seller's transactions use a quarter at most. In addition, each gate
+    /// opens one, each reader of offers or orders up to two, each server thread that issues tokens four, changes of offers two, the outcomes
+    /// of lost commits one, and [`Database::for_workers`] up to [`WORKER_CONNECTIONS`].
     pub pool_size: usize,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
@@ -98,6 +103,10 @@ pub struct Database {
     pooler: Arc<Pooler>,
     pool: Pool<AsyncPgConnection>,
     slow: Arc<SlowReads>,
+    worker_pool: Pool<AsyncPgConnection>,
+    turns: Arc<Turns>,
+    asleep: RecentlyAsleep,
+    outcomes: Arc<Outcomes>,
     statement_timeout: Duration,
     default_rate_limit: NonZeroU32,
     context: WriteContext,
@@ -142,7 +151,6 @@ impl Database {
             // Building the pool fails only if it has timeouts but no runtime.
             pool.map_err(|_| DatabaseUrlError::Malformed)
         };
-        let (pool, slow_pool) = (pool(pool_size.max(1))?, pool(slow_reads::CONNECTIONS)?);
         let context = WriteContext {
             layout: settings.layout,
             sealing: Sealing::default(),
@@ -153,12 +161,23 @@ impl Database {
             os_user: None,
         };
         let statement_timeout = settings.statement_timeout;
-        let slow = unit_of_work(slow_pool, statement_timeout.min(ANSWER_TIMEOUT), context.clone());
+        let slow = PgUnitOfWork {
+            pool: pool(slow_reads::CONNECTIONS)?,
+            turns: Turns::new(1),
+            statement_timeout: statement_timeout.min(ANSWER_TIMEOUT),
+            context: context.clone(),
+            waits: PoolWaits::new(),
+            times: TransactionTimes::new(),
+        };
         Ok(Self {
-            connector,
+            pool: pool(pool_size.max(1))?,
+            worker_pool: pool(WORKER_CONNECTIONS)?,
             pooler: Arc::default(),
-            pool,
             slow: Arc::new(SlowReads::new(slow)),
+            turns: Turns::new((pool_size / 4).max(1)),
+            asleep: RecentlyAsleep::default(),
+            outcomes: Arc::new(Outcomes::new(Arc::clone(&connector))),
+            connector,
             statement_timeout,
             default_rate_limit: settings.default_rate_limit,
             context,
@@ -190,6 +209,16 @@ impl Database {
     /// there is none, the next one to wait.
     pub fn queued(&self) -> Arc<Notify> {
         Arc::clone(&self.context.queued)
+    }
+
+    /// A handle for the workers of this process, whose pool has [`WORKER_CONNECTIONS`] of its own: neither they nor requests wait for each
+    /// other's connections.
+    #[must_use]
+    pub fn for_workers(&self) -> Self {
+        Self {
+            pool: self.worker_pool.clone(),
+            ..self.clone()
+        }
     }
 
     pub fn units(&self) -> Arc<dyn UnitOfWork> {
@@ -240,7 +269,7 @@ impl Database {
     pub fn claims(&self) -> Arc<dyn IdempotencyClaims> {
         Arc::new(StoredClaims {
             statements: self.autocommit("claims"),
-            connector: Arc::clone(&self.connector),
+            outcomes: Arc::clone(&self.outcomes),
             sealing: self.context.sealing.clone(),
         })
     }
@@ -288,6 +317,7 @@ impl Database {
         Arc::new(StoredQueues::new(
             self.autocommit("lanes"),
             self.context.sealing.clone(),
+            self.asleep.clone(),
         ))
     }
 
@@ -387,19 +417,19 @@ impl Database {
 
     /// Deletes one small batch of expired rows, and reports whether more is left.
     pub async fn clear(&self, expired: Expired) -> Result<Cleared, StoreError> {
-        let tx = self.unit_of_work().open_transaction().await?;
+        let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
         let cleared = retention::clear(&tx, expired).await?;
         finish(tx, cleared).await
     }
 
     /// Does one small batch of the follow-up that has been due longest; false if none is due.
     pub async fn follow_up(&self) -> Result<bool, StoreError> {
-        let tx = self.unit_of_work().open_transaction().await?;
+        let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
         let taken = follow_ups::take(&tx).await?;
         let Some(taken) = finish(tx, taken).await? else {
             return Ok(false);
         };
-        let tx = self.unit_of_work().open_transaction().await?;
+        let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
         follow_ups::run(&tx, taken).await?;
         finish(tx, true).await
     }
@@ -407,7 +437,7 @@ impl Database {
     /// Erases the buyers of one small batch of orders placed more than `age` ago, and the mails about them; reports
     /// whether more is left.
     pub async fn erase_buyers(&self, age: TimeDelta) -> Result<Cleared, StoreError> {
-        let tx = self.unit_of_work().open_transaction().await?;
+        let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
         let erased = retention::erase_buyers(&tx, age).await?;
         finish(tx, erased).await
     }
@@ -480,21 +510,14 @@ impl Database {
     }
 
     fn unit_of_work(&self) -> PgUnitOfWork {
-        unit_of_work(self.pool.clone(), self.statement_timeout, self.context.clone())
-    }
-}
-
-fn unit_of_work(
-    pool: Pool<AsyncPgConnection>,
-    statement_timeout: Duration,
-    context: WriteContext,
-) -> PgUnitOfWork {
-    PgUnitOfWork {
-        pool,
-        statement_timeout,
-        context,
-        waits: PoolWaits::new(),
-        times: TransactionTimes::new(),
+        PgUnitOfWork {
+            pool: self.pool.clone(),
+            turns: Arc::clone(&self.turns),
+            statement_timeout: self.statement_timeout,
+            context: self.context.clone(),
+            waits: PoolWaits::new(),
+            times: TransactionTimes::new(),
+        }
     }
 }
 

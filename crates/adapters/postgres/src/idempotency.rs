@@ -5,14 +5,18 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use kernel::{Claim, Claimed, IdempotencyClaims, LOST_CLAIM, StoreError, StoredResponse};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, sleep, timeout_at},
+};
 use uuid::Uuid;
 
 use crate::{
     connection::{
-        Connector,
+        Connector, OpenConnection,
         error::{AnswerTimeout, is_lock_timeout, store_error},
         pool::Autocommit,
+        shared::SharedConnection,
     },
     sealing::Sealing,
     sql::{row, sql},
@@ -62,10 +66,25 @@ impl ClaimRow {
     }
 }
 
+/// The process's connection for outcomes, which are looked up one after another: a lost batch has many members.
+pub(crate) struct Outcomes {
+    connection: SharedConnection,
+    turn: Mutex<()>,
+}
+
+impl Outcomes {
+    pub(crate) fn new(connector: Arc<Connector>) -> Self {
+        Self {
+            connection: SharedConnection::new(connector, "outcomes"),
+            turn: Mutex::default(),
+        }
+    }
+}
+
 /// Each call is one autocommitted statement.
 pub(crate) struct StoredClaims {
     pub(crate) statements: Autocommit,
-    pub(crate) connector: Arc<Connector>,
+    pub(crate) outcomes: Arc<Outcomes>,
     pub(crate) sealing: Sealing,
 }
 
@@ -157,21 +176,26 @@ impl StoredClaims {
     }
 
     /// Waits for the transaction that holds the row's lock, or that inserts the row and has not ended, and then reads the row: inserts it
-    /// and rolls back. Uses a new connection: a pooled one may be as dead as the lost one.
+    /// and rolls back. A row that stays locked fails soon, so that others have their turn.
     async fn lock_and_read(&self, claim: &Claim) -> Result<ClaimRow, StoreError> {
         let read = sql!(ClaimRow:
             "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) values (",
             claim.space.uuid(), ", ", claim.key.as_str(), ", ", claim.fence, ", ",
             claim.fingerprint.bytes().as_slice(), ", api_now(), api_now()) \
              on conflict (seller_id, key) do update set fence = t.fence returning fence, fingerprint, status, body");
-        let link = self.connector.open().await?;
-        let mut connection = link.connection();
-        connection.batch_execute(BEGIN).await.map_err(store_error)?;
-        let row = read.get_result::<ClaimRow>(&mut connection).await;
-        let row = row.map_err(store_error)?;
-        // Closing the connection would roll back as well, but later.
-        connection.batch_execute("rollback").await.map_err(store_error)?;
-        Ok(row)
+        let _turn = self.outcomes.turn.lock().await;
+        let looking = |open: Arc<OpenConnection>| async move {
+            let mut connection = open.connection();
+            let begin = format!(
+                "{BEGIN}; set local lock_timeout = '{}ms'",
+                CLAIM_LOCK_TIMEOUT.as_millis()
+            );
+            connection.batch_execute(&begin).await?;
+            let row = read.get_result::<ClaimRow>(&mut connection).await;
+            connection.batch_execute("rollback").await?;
+            row
+        };
+        self.outcomes.connection.ask(looking).await
     }
 }
 

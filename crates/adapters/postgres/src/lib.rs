@@ -1,12 +1,13 @@
 //! The ports over PostgreSQL: the unit of work, the stores and readers, the gate, and the migrations.
 //!
 //! The kinds of connection; the first three are opened on first use and reopened after they have died:
-//! - a **pool** for transactions, and for rare single statements;
+//! - a **pool** for transactions, and for rare single statements, and a smaller one for the process's workers;
 //! - a **shared** one in each server thread for the gate, each reader and each statement of the token endpoint: while one
 //!   statement is under way, further questions queue and then go out as one batch. A reader of offers or orders has a
-//!   second one for its lists: their pages are batched too, and orders placed after an instant are pipelined. Changes of offers have two for the whole process;
+//!   second one for its lists: their pages are batched too, and orders placed after an instant are pipelined. Changes of offers have two for the whole process,
+//!   outcomes of lost commits one;
 //! - a second, small **pool** for slow reads: lists by `updated_after`;
-//! - one for a **single task**: migrations, resealing, the outcome of a lost COMMIT, checks of a pooler and of the role.
+//! - one for a **single task**: migrations, resealing, checks of a pooler and of the role.
 //!
 //! The database URL may name several servers. Each connection goes to the one that accepts writes; a connection is
 //! dropped once a statement finds that its server no longer does.
@@ -41,6 +42,7 @@ mod sealed;
 mod sealing;
 mod slow_reads;
 mod sql;
+mod turns;
 mod unit_of_work;
 mod webhooks;
 
@@ -49,7 +51,7 @@ pub use connection::{
     pool::PoolState,
     url::{DatabaseUrlError, check_url},
 };
-pub use database::{Database, DatabaseSettings};
+pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};
 pub use layout::{Layout, distribute};
 pub use migrations::{MigrateError, MigrationStep, migrate};
 pub use retention::{Cleared, Expired};

@@ -116,8 +116,8 @@ impl Write for FanOut {
     ///
     /// - A subscription receives the event if its queue is live: application, accounts and connection are checked, since the rows of those
     ///   that have ended follow in batches.
-    /// - Its row is locked `for key share`, so fan-outs do not wait for each other. A transaction that puts a queue to
-    ///   sleep locks the row `for update` and looks for work afterwards, so it finds this delivery or has not begun.
+    /// - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker. A leased queue is left to its worker,
+    ///   which looks for deliveries once more after it has put the queue to sleep and this lock is gone.
     ///   Only the queues of a suspended application sleep with work in them, until reinstatement wakes them.
     /// - It wakes at the time of this statement, soon before the commit: workers look for queues from where they last saw one.
     /// - Whether to wake a queue is decided by its locked row. The statement's snapshot may be older, and a queue

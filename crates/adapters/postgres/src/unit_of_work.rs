@@ -29,7 +29,7 @@ use kernel::{Claim, StoreError, StoredResponse, TransactionError};
 use orders::PollSchedule;
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
-use usecases::{Transaction, UnitOfWork};
+use usecases::{LockSet, Transaction, Turn, UnitOfWork};
 
 use crate::{
     ANSWER_TIMEOUT,
@@ -40,6 +40,7 @@ use crate::{
     outbox::Outbox,
     sealing::Sealing,
     sql::{Returns, sql},
+    turns::{Admission, Turns},
 };
 
 /// READ COMMITTED, whatever the default of role or server is.
@@ -56,6 +57,7 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Opens transactions over the pool.
 pub(crate) struct PgUnitOfWork {
     pub(crate) pool: Pool<AsyncPgConnection>,
+    pub(crate) turns: Arc<Turns>,
     pub(crate) statement_timeout: Duration,
     pub(crate) context: WriteContext,
     pub(crate) waits: PoolWaits,
@@ -64,16 +66,22 @@ pub(crate) struct PgUnitOfWork {
 
 #[async_trait]
 impl UnitOfWork for PgUnitOfWork {
-    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
-        Ok(Box::new(self.open_transaction().await?))
+    async fn begin(&self, locks: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
+        Ok(Box::new(self.open_transaction(locks).await?))
+    }
+
+    async fn turn(&self, locks: &LockSet) -> Result<Turn, StoreError> {
+        self.turns.take(locks).await.map(Turn::new)
     }
 }
 
 impl PgUnitOfWork {
-    /// One time limit covers the wait for a connection and BEGIN.
-    pub(crate) async fn open_transaction(&self) -> Result<Tx, StoreError> {
+    /// One time limit covers the waits for a turn and for a connection, and BEGIN.
+    pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
         let ends = Instant::now() + ANSWER_TIMEOUT;
         let left = || ends.saturating_duration_since(Instant::now());
+        let waiting = tokio::time::timeout(ANSWER_TIMEOUT, self.turns.take(locks));
+        let admission = waiting.await.map_err(|_| StoreError::from(NoTurn))??;
         let taken = async { self.waits.measure(self.pool.get()).await.map_err(pool_error) };
         let leased = Leased::new(with_timeout(left(), taken).await?);
         // PostgreSQL's transaction begins at some time after this.
@@ -83,6 +91,7 @@ impl PgUnitOfWork {
         let now = with_timeout(left(), begun).await?;
         Ok(Tx {
             leased: Some(leased),
+            admission: Some(admission),
             now,
             ends: sent + TRANSACTION_TIMEOUT,
             statement_max: self.statement_timeout + NETWORK_TIME,
@@ -122,6 +131,17 @@ impl PgUnitOfWork {
         );
         begun.map_err(store_error)?;
         Ok(read.map_err(store_error)?.0)
+    }
+}
+
+/// The rows or the seller's share were busy for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("no turn within {} ms", ANSWER_TIMEOUT.as_millis())]
+struct NoTurn;
+
+impl From<NoTurn> for StoreError {
+    fn from(none: NoTurn) -> Self {
+        Self::Unavailable(Box::new(none))
     }
 }
 
@@ -242,6 +262,8 @@ pub(crate) fn expect_rows(table: &str, changed: usize, expected: usize) -> Resul
 pub(crate) struct Tx {
     /// None once the transaction has ended.
     leased: Option<Leased>,
+    /// Given up once the transaction has ended.
+    admission: Option<Admission>,
     now: DateTime<Utc>,
     ends: Instant,
     statement_max: Duration,
@@ -432,7 +454,11 @@ impl Drop for Tx {
     fn drop(&mut self) {
         let Some(leased) = self.leased.take() else { return };
         if let Ok(runtime) = Handle::try_current() {
-            drop(runtime.spawn(leased.roll_back()));
+            let admission = self.admission.take();
+            drop(runtime.spawn(async move {
+                leased.roll_back().await;
+                drop(admission);
+            }));
         }
     }
 }

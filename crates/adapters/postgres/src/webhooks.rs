@@ -27,7 +27,7 @@ use crate::{
 
 pub(crate) use self::{
     ending::{delete_subscriptions, end_subscriptions, wake_queues},
-    queues::StoredQueues,
+    queues::{RecentlyAsleep, StoredQueues},
 };
 
 /// The state of the queue of a subscription `s`: `live`; `suspended` while its application is suspended; `ended` if nothing

@@ -14,7 +14,7 @@ use kernel::{OfferId, Randomness as _, SellerId};
 use oauth::{RawRegistration, Registrar, Scope, Transition};
 use orders::{Carrier, OrderId, OrderNumber, OrderRef, TrackingNumber, TrackingReport, TrackingStatus};
 use usecases::{
-    ActingOperator, Failure, Transaction,
+    ActingOperator, Failure, LockSet, Transaction,
     feed_offers::feed_offer,
     manage_application::change_status,
     operator_tokens::create_operator_token,
@@ -60,7 +60,8 @@ async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credent
         randomness,
     };
     let units = database.units();
-    let seeded = transact(&*units, &seeding, |tx, seeding| Box::pin(seeding.run(tx)));
+    let locks = LockSet::default();
+    let seeded = transact(&*units, &locks, &seeding, |tx, seeding| Box::pin(seeding.run(tx)));
     seeded.await.map_err(use_case_error)
 }
 

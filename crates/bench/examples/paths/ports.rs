@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adapter_http::{HttpSettings, OptimisticChanges, Public, UsageMeter};
+use adapter_http::{HttpSettings, Public, UsageMeter};
 use adapter_sealing::{KeyRing, SystemClock, SystemRandomness};
 use anyhow::Context as _;
 use async_trait::async_trait;
@@ -127,7 +127,7 @@ fn offer() -> anyhow::Result<Offer> {
 fn units() -> anyhow::Result<MockUnitOfWork> {
     let offer = offer()?;
     let mut units = MockUnitOfWork::new();
-    units.expect_begin().returning(move || {
+    units.expect_begin().returning(move |_| {
         let offer = offer.clone();
         let mut transaction = MockTransaction::new();
         transaction.expect_now().returning(instant);
@@ -165,9 +165,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         units: Arc::new(units()?),
         gate: Arc::new(Open(principal()?)),
         offers: Arc::new(Shelf(offer()?)),
-        offer_changes: Some(Arc::new(OptimisticChanges::new(
-            Arc::new(MockOfferChanges::new()),
-        ))),
+        offer_changes: Some(Arc::new(MockOfferChanges::new())),
         orders: Arc::new(MockOrderReader::new()),
         carriers: Arc::new(MockCarrierLookup::new()),
         subscriptions: Arc::new(MockSubscriptionReader::new()),

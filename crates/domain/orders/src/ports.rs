@@ -21,7 +21,7 @@ pub struct OrderFilter {
 }
 
 /// An order reference in a path: an id or a number.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum OrderRef {
     Id(OrderId),
     Number(OrderNumber),

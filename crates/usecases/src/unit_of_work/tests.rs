@@ -16,13 +16,17 @@ struct Units {
 
 #[async_trait]
 impl UnitOfWork for Units {
-    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
+    async fn begin(&self, _: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         let mut tx = MockTransaction::new();
         if let Some(end) = self.commits.lock().unwrap().pop() {
             tx.expect_commit().return_once(move || end);
         }
         Ok(Box::new(tx))
+    }
+
+    async fn turn(&self, _: &LockSet) -> Result<Turn, StoreError> {
+        Ok(Turn::new(()))
     }
 }
 
@@ -57,7 +61,10 @@ async fn lost_transactions_are_repeated_three_times_and_unknown_outcomes_never()
             commits: Mutex::new(commits),
             ..Units::default()
         };
-        let outcome = transact(&units, &work, |_, work| Box::pin(async move { work() })).await;
+        let outcome = transact(&units, &LockSet::default(), &work, |_, work| {
+            Box::pin(async move { work() })
+        })
+        .await;
         let error = outcome.err().map(|error| format!("{error:?}"));
         assert_eq!(error.unwrap_or_default(), expected);
         assert_eq!(units.begun.into_inner(), begun, "{expected}");

@@ -116,7 +116,7 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
         claims.expect_release().times(released).returning(|_| Ok(()));
         let mut units = MockUnitOfWork::new();
         let begin = units.expect_begin().times(begun);
-        begin.returning(|| Ok(Box::new(MockTransaction::new())));
+        begin.returning(|_| Ok(Box::new(MockTransaction::new())));
         let shop = Shop {
             units,
             claims: Arc::new(claims),
@@ -168,7 +168,7 @@ struct Work {
 
 #[async_trait]
 impl UnitOfWork for Work {
-    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
+    async fn begin(&self, _: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
         let mut transaction = MockTransaction::new();
         let (commits, steps) = (Arc::clone(&self.commits), Arc::clone(&self.steps));
         transaction.expect_commit().returning(move || {
@@ -176,6 +176,10 @@ impl UnitOfWork for Work {
             commits.lock().unwrap().pop().map_or(Ok(()), Err)
         });
         Ok(Box::new(transaction))
+    }
+
+    async fn turn(&self, _: &LockSet) -> Result<Turn, StoreError> {
+        Ok(Turn::new(()))
     }
 }
 
@@ -185,7 +189,7 @@ impl Recoverable for Work {
 
     async fn prepare(&self) -> Result<PreparedTransaction<()>, TransactionError> {
         self.steps.lock().unwrap().push("prepare");
-        Ok((self.begin().await?, ()))
+        Ok((self.begin(&LockSet::default()).await?, ()))
     }
 
     async fn was_committed(&self, _: &dyn Transaction, (): &()) -> Result<bool, StoreError> {

@@ -9,7 +9,7 @@ use kernel::{OfferId, StoreError, TransactionError};
 use offers::Offer;
 use proptest::prelude::*;
 use tokio::runtime::Handle;
-use usecases::{MockTransaction, Transaction};
+use usecases::{LockSet, MockTransaction, Transaction, Turn};
 use uuid::Uuid;
 
 use super::*;
@@ -35,7 +35,7 @@ impl Store {
 
 #[async_trait]
 impl UnitOfWork for Store {
-    async fn begin(&self) -> Result<Box<dyn Transaction>, StoreError> {
+    async fn begin(&self, _: &LockSet) -> Result<Box<dyn Transaction>, StoreError> {
         if self.rows().away {
             return Err(StoreError::Unavailable("connection refused".into()));
         }
@@ -61,6 +61,10 @@ impl UnitOfWork for Store {
             Ok(())
         });
         Ok(Box::new(tx))
+    }
+
+    async fn turn(&self, _: &LockSet) -> Result<Turn, StoreError> {
+        Ok(Turn::new(()))
     }
 }
 

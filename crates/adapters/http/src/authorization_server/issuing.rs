@@ -13,7 +13,7 @@ use kernel::{StoreError, TransactionError};
 use oauth::{GrantRefusal, Presented, ScopeSet};
 use tokio::time::Instant;
 use usecases::token_pair::{Granted, Lifetimes, TokenPair, exchange_code, refresh_tokens};
-use usecases::{Failure, Transaction, repeat};
+use usecases::{Failure, LockSet, Row, Transaction, repeat};
 use web::TraceId;
 use web::deadline::Deadline;
 use web::write::{PreparedTransaction, RESOLVE_TIMEOUT, Recoverable, commit_or_resolve, resolve};
@@ -96,7 +96,7 @@ impl Issue {
     /// statement, should it still arrive, skips the family.
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
-            let transaction = self.public.units.begin().await?;
+            let transaction = self.public.units.begin(&self.locks()).await?;
             let stored = self.pair.stored_scopes(transaction.as_ref()).await?;
             Ok((transaction, stored))
         };
@@ -105,6 +105,10 @@ impl Issue {
             Some((transaction, None)) => self.granted(transaction).await.map(Begun::Prepared),
             None => Err(TransactionError::Unknown(cause).into()),
         }
+    }
+
+    fn locks(&self) -> LockSet {
+        LockSet::of_row(Row::Family(self.presented.key().family))
     }
 
     fn lifetimes(&self) -> Lifetimes {
@@ -124,7 +128,7 @@ impl Issue {
     }
 
     async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {
-        self.granted(self.public.units.begin().await?).await
+        self.granted(self.public.units.begin(&self.locks()).await?).await
     }
 
     /// Uses the credential in this transaction.

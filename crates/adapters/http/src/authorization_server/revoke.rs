@@ -49,7 +49,7 @@ async fn end(
     deadline: Deadline,
 ) -> Result<(), Error> {
     let attempt = || async {
-        let transaction = deadline.run(public.units.begin()).await??;
+        let transaction = deadline.run(public.units.begin(&token.locks())).await??;
         deadline
             .run(revoke_own(transaction.as_ref(), token, client_id))
             .await??;

@@ -12,7 +12,7 @@ use usecases::authorize::{open_ticket, seal_ticket};
 use usecases::consent::{
     Decided, Outcome, ScreenResponse, SellerDecision, decide as decide_consent, show, was_committed,
 };
-use usecases::{Failure, Transaction, repeat};
+use usecases::{Failure, LockSet, Transaction, repeat};
 use web::write::{PreparedTransaction, Recoverable, commit_or_resolve};
 
 use super::{ok, see_other, sign_out};
@@ -144,7 +144,8 @@ type Refused = Failure<ConsentRefusal>;
 
 impl DecisionTransaction {
     async fn attempt(&self) -> Result<PreparedTransaction<Decided>, Refused> {
-        let transaction = self.panel.units.begin().await?;
+        let locks = LockSet::of_seller(self.decision.viewer.seller);
+        let transaction = self.panel.units.begin(&locks).await?;
         let (tx, randomness) = (transaction.as_ref(), self.panel.randomness.as_ref());
         let code_ttl = self.panel.settings.code_ttl;
         let made = decide_consent(tx, tx, tx, randomness, &self.decision, code_ttl, tx.now()).await?;

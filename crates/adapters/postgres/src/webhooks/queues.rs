@@ -16,11 +16,15 @@ use webhooks::{
     Release, SubscriptionId, SubscriptionQueue, SubscriptionQueues,
 };
 
-use super::{queue_state, queues_with, recording::Recording};
+use super::{
+    queue_state, queues_with,
+    recording::{Asleep, Recording, find_queued},
+};
 use crate::{
     connection::pool::Autocommit,
     sealing::Sealing,
     sql::{column, readable, row, sql},
+    unit_of_work::Leased,
 };
 
 /// The minimum interval between log lines about unreadable queues.
@@ -137,8 +141,19 @@ fn full_applications(capacity: &Capacity) -> (Vec<Uuid>, Vec<Uuid>) {
 pub(crate) struct StoredQueues {
     statements: Autocommit,
     sealing: Sealing,
+    asleep: RecentlyAsleep,
     unreadable: Unreadable,
     searched: Mutex<Searched>,
+}
+
+/// Queues that this process has put to sleep while deliveries were being queued.
+#[derive(Clone, Default)]
+pub(crate) struct RecentlyAsleep(Arc<Mutex<Vec<Asleep>>>);
+
+impl RecentlyAsleep {
+    fn queues(&self) -> MutexGuard<'_, Vec<Asleep>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[async_trait]
@@ -165,6 +180,7 @@ impl SubscriptionQueues for StoredQueues {
     ///
     /// The commit is asynchronous: if a crash loses the claim, its fence is invalid and the queues are due again.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
+        self.wake_asleep(Vec::new()).await;
         let (full, full_of_failing) = full_applications(&capacity);
         let (attempts, failing_attempts) =
             (i32::from(capacity.attempts), i32::from(capacity.failing_attempts));
@@ -288,9 +304,11 @@ impl SubscriptionQueues for StoredQueues {
             return Ok(());
         }
         let recording = Recording::new(records, releases)?;
-        self.statements
-            .ask(|leased| async move { Box::pin(recording.send(leased.connection())).await })
-            .await
+        let sending =
+            |leased: Arc<Leased>| async move { Box::pin(recording.send(leased.connection())).await };
+        let asleep = self.statements.ask(sending).await?;
+        self.wake_asleep(asleep).await;
+        Ok(())
     }
 
     /// Wakes queues that are neither leased nor due although one of their deliveries is. A queue that is due within a
@@ -311,10 +329,11 @@ impl SubscriptionQueues for StoredQueues {
 }
 
 impl StoredQueues {
-    pub(crate) fn new(statements: Autocommit, sealing: Sealing) -> Self {
+    pub(crate) fn new(statements: Autocommit, sealing: Sealing, asleep: RecentlyAsleep) -> Self {
         Self {
             statements,
             sealing,
+            asleep,
             unreadable: Unreadable::default(),
             searched: Mutex::default(),
         }
@@ -322,6 +341,23 @@ impl StoredQueues {
 
     fn searched(&self) -> MutexGuard<'_, Searched> {
         self.searched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes queues that were put to sleep, now or earlier, and have deliveries that the release did not see. Those that may get more are
+    /// examined again before the next claim; reconciliation finds those of a process that has died or failed here.
+    async fn wake_asleep(&self, asleep: Vec<Asleep>) {
+        let mut queues = std::mem::take(&mut *self.asleep.queues());
+        queues.extend(asleep);
+        if queues.is_empty() {
+            return;
+        }
+        let finding = |leased: Arc<Leased>| async move { find_queued(queues, leased.connection()).await };
+        match self.statements.ask(finding).await {
+            Ok(contended) => self.asleep.queues().extend(contended),
+            Err(error) => {
+                tracing::warn!(error = %error, "delivery queues may sleep until the next reconciliation");
+            }
+        }
     }
 
     /// Puts queues of suspended applications to sleep until reinstatement wakes them, and stops deliveries of ended subscriptions, a

@@ -2,18 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
 use diesel::QueryResult;
-use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use futures_util::join;
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use uuid::Uuid;
 use webhooks::{AttemptRecord, LOSSES_FORGIVEN, NextStep, Outcome, Release};
 
 use super::queues::{due_from, first_due};
-use crate::{
-    sql::{column, microseconds, sql},
-    unit_of_work::BEGIN,
-};
+use crate::sql::{column, microseconds, sql};
 
 /// Everything recorded in one call.
 pub(super) struct Recording {
@@ -61,44 +58,31 @@ impl Recording {
         })
     }
 
-    /// Sends it: as one autocommitted statement if no queue is released, else as a transaction.
-    pub(super) async fn send(self, mut connection: &AsyncPgConnection) -> QueryResult<()> {
-        if self.releases.is_empty() {
+    /// Sends it: statements of their own, so that no lock is held between two of them. Returns the queues that were put to sleep.
+    pub(super) async fn send(self, connection: &AsyncPgConnection) -> QueryResult<Vec<Asleep>> {
+        if !self.records.is_empty() {
             self.record(connection).await?;
-            return Ok(());
         }
-        let sent = self.send_in_transaction(connection).await;
-        if sent.is_err() {
-            connection.batch_execute("rollback").await?;
+        if self.releases.is_empty() {
+            return Ok(Vec::new());
         }
-        sent
+        self.release_queues(connection).await
     }
 
-    async fn send_in_transaction(&self, connection: &AsyncPgConnection) -> QueryResult<()> {
-        let (mut begin, mut commit) = (connection, connection);
-        let (started, uncontended) = join!(begin.batch_execute(BEGIN), self.record(connection));
-        started?;
-        self.release_queues(&uncontended?, connection).await?;
-        commit.batch_execute("commit").await
-    }
-
-    /// Records the ends of attempts made under leases that are still valid. Returns which of the queues to release have no transaction
-    /// queueing deliveries for them; their rows are locked against that until the transaction ends.
+    /// Records the ends of attempts made under leases that are still valid.
     ///
     /// Ended attempts are joined with their leases before the delivery row is looked up, so that its whole key comes from one side.
     /// Otherwise the planner treats sellers and subscriptions as independent and may read all deliveries of a queue.
     ///
-    /// An attempt whose delivery was stopped meanwhile is recorded like any other, and has no further effect.
-    ///
-    /// All queues are locked in the same order first. The stronger lock skips locked rows: an order transaction that hangs does not delay
-    /// other sellers' deliveries.
-    async fn record(&self, mut connection: &AsyncPgConnection) -> QueryResult<Vec<(Uuid, Uuid)>> {
-        let (leases, ended, releases) = (&self.leases, &self.records, &self.releases);
+    /// An attempt whose delivery was stopped meanwhile is recorded like any other, and has no further effect. All queues are locked in the
+    /// same order first.
+    async fn record(&self, mut connection: &AsyncPgConnection) -> QueryResult<usize> {
+        let (leases, ended) = (&self.leases, &self.records);
         let delay = |ended: &Attempt| match ended.record.next {
             NextStep::Retry(delay) => Some(microseconds(delay)),
             NextStep::Delivered | NextStep::Exhausted => None,
         };
-        sql!((Uuid, Uuid):
+        sql!(():
             "with clock as materialized (select api_now() as at), \
              valid as materialized (select s.seller_id, s.id, s.ctid as place from unnest(", column(leases, |lease| lease.0), ", ",
             column(leases, |lease| lease.1), ", ", column(leases, |lease| lease.2),
@@ -113,61 +97,96 @@ impl Recording {
             column(ended, |ended| ended.record.duration_ms), ", ", column(ended, |ended| ended.status), ", ",
             column(ended, |ended| ended.failure.as_deref()),
             ") c (seller_id, queue, id, attempt, delivered, delay, duration, status, failure) \
-                 join valid h on h.seller_id = c.seller_id and h.id = c.queue), \
-             recorded as (update deliveries d set attempt = d.attempt + 1, lost = least(d.lost, ",
+                 join valid h on h.seller_id = c.seller_id and h.id = c.queue) \
+             update deliveries d set attempt = d.attempt + 1, lost = least(d.lost, ",
             i16::from(LOSSES_FORGIVEN),
             "), due_at = case when d.due_at is not null then clock.at + c.delay * interval '1 microsecond' end, delivered_at = case when c.delivered then clock.at end, \
                  duration_ms = c.duration, response_status = c.status, failure = c.failure \
                from clock, ended c \
                where d.seller_id = c.seller_id and d.subscription_id = c.queue and d.id = c.id and d.attempt = c.attempt \
-                 and d.delivered_at is null) \
-             select s.seller_id, s.id from unnest(", column(releases, |release| release.lease.queue.seller.uuid()), ", ",
-            column(releases, |release| release.lease.queue.subscription.uuid()),
-            ") r (seller_id, id) join valid h on h.seller_id = r.seller_id and h.id = r.id \
-               join subscriptions s on s.ctid = h.place for update of s skip locked")
-        .get_results(&mut connection)
+                 and d.delivered_at is null")
+        .execute(&mut connection)
         .await
     }
 
     /// Releases queues: asleep if nothing waits, due with the next delivery, and at the back if one is due now; never
-    /// before its pause is over. A queue with deliveries being queued stays awake and is examined again after a moment,
-    /// since those transactions leave the waking of a leased queue to its lease holder.
+    /// before its pause is over. Returns those that are not due now.
     ///
     /// From then on no delivery that waits is due before the first one found, or before half a minute ago, since a transaction that is under way
     /// may still queue one that is due since it began.
     ///
-    /// A locked row is found again by its place: its key leads past every version that an old snapshot keeps.
-    ///
-    /// It must see everything committed before the rows were locked, so it is a separate statement.
-    async fn release_queues(
-        &self,
-        uncontended: &[(Uuid, Uuid)],
-        mut connection: &AsyncPgConnection,
-    ) -> QueryResult<usize> {
+    /// Transactions that queue deliveries meanwhile leave the waking of a leased queue to its lease holder, and this statement does not see
+    /// what they queue. [`find_queued`] looks for that afterwards. The commit is asynchronous: a release that is lost ends with its lease.
+    async fn release_queues(&self, mut connection: &AsyncPgConnection) -> QueryResult<Vec<Asleep>> {
         let releases = &self.releases;
-        let queue = |release: &Release| {
-            (
-                release.lease.queue.seller.uuid(),
-                release.lease.queue.subscription.uuid(),
-            )
-        };
-        sql!(():
-            concat!("with clock as materialized (select api_now() as at) \
-             update subscriptions s set leased = false, fence = null, in_hand = '{}', failing = coalesce(n.failing, s.failing), \
-               none_due_before = least(n.first_due, clock.at - interval '30 seconds'), \
-               wake_at = case when n.uncontended then n.due_at \
-                 else least(n.due_at, clock.at + interval '20 milliseconds') end \
-             from clock, (select q.*, case when q.first_due is not null \
-                 then greatest(q.first_due, c.at + q.rest * interval '1 microsecond') end as due_at \
-               from clock c, (select r.*, ", first_due!(), " as first_due, s.ctid as place from unnest("),
-            column(releases, |release| queue(release).0), ", ",
-            column(releases, |release| queue(release).1), ", ", column(releases, |release| release.lease.fence), ", ",
-            column(releases, |release| release.failing), ", ", column(releases, |release| microseconds(release.pause)),
-            ", ", column(releases, |release| uncontended.contains(&queue(release))),
-            ") r (seller_id, id, fence, failing, rest, uncontended) \
-                 join subscriptions s on s.seller_id = r.seller_id and s.id = r.id) q) n \
-             where s.ctid = n.place and s.leased and s.fence = n.fence")
-        .execute(&mut connection)
-        .await
+        let asleep = sql!((Uuid, Uuid, DateTime<Utc>):
+            "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
+             leases as materialized (select s.seller_id, s.id, s.fence, s.none_due_before, k.failing, \
+                 clock.at + k.pause * interval '1 microsecond' as resumes from clock cross join unnest(",
+            column(releases, |release| release.lease.queue.seller.uuid()), ", ",
+            column(releases, |release| release.lease.queue.subscription.uuid()), ", ",
+            column(releases, |release| release.lease.fence), ", ", column(releases, |release| release.failing), ", ",
+            column(releases, |release| microseconds(release.pause)),
+            concat!(") k (seller_id, id, fence, failing, pause) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
+               where s.leased and s.fence = k.fence order by s.seller_id, s.id for no key update of s), \
+             released as (update subscriptions s set leased = false, fence = null, in_hand = '{}', failing = coalesce(n.failing, s.failing), \
+                 none_due_before = least(n.first_due, clock.at - interval '30 seconds'), \
+                 wake_at = case when n.first_due is not null then greatest(n.first_due, n.resumes) end \
+               from clock, (select s.*, ", first_due!(), " as first_due from leases s) n \
+               where s.seller_id = n.seller_id and s.id = n.id and s.leased and s.fence = n.fence \
+               returning s.seller_id, s.id, s.wake_at, n.resumes) \
+             select seller_id, id, resumes from released, clock where wake_at is null or wake_at > clock.at"))
+        .get_results::<(Uuid, Uuid, DateTime<Utc>)>(&mut connection)
+        .await?;
+        let asleep = asleep.into_iter().map(|(seller, id, resumes)| Asleep {
+            queue: (seller, id),
+            resumes,
+        });
+        Ok(asleep.collect())
     }
+}
+
+/// A queue that was put to sleep, and for which deliveries may have been queued while it was leased.
+pub(super) struct Asleep {
+    queue: (Uuid, Uuid),
+    /// The end of its pause.
+    resumes: DateTime<Utc>,
+}
+
+/// Wakes those queues for which deliveries were queued by transactions that saw them leased, and returns those for which there may be more:
+/// such a transaction has not ended.
+///
+/// Each of them holds a lock on the queue until its end, which the first statement finds without waiting, and without holding one itself when
+/// it has ended. The second one sees what they have queued. All later transactions see the queue asleep, and wake it.
+pub(super) async fn find_queued(
+    mut queues: Vec<Asleep>,
+    mut connection: &AsyncPgConnection,
+) -> QueryResult<Vec<Asleep>> {
+    let (sellers, ids) = (
+        column(&queues, |asleep| asleep.queue.0),
+        column(&queues, |asleep| asleep.queue.1),
+    );
+    let contended = sql!((Uuid, Uuid):
+        "with free as materialized (select s.seller_id, s.id from unnest(", sellers.clone(), ", ", ids.clone(),
+        ") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id for update of s skip locked) \
+         select s.seller_id, s.id from unnest(", sellers.clone(), ", ", ids.clone(),
+        ") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
+         where not s.leased and not exists (select from free f where f.seller_id = s.seller_id and f.id = s.id)");
+    let contended = contended.get_results::<(Uuid, Uuid)>(&mut connection).await?;
+    sql!(():
+        "with clock as materialized (select api_now() as at), \
+         found as materialized (select s.seller_id, s.id, greatest(s.first_due, s.resumes, s.now) as due_at from (\
+             select s.seller_id, s.id, k.resumes, clock.at as now, ", concat!(first_due!(), " as first_due from clock cross join unnest("),
+        sellers, ", ", ids, ", ", column(&queues, |asleep| asleep.resumes),
+        ") k (seller_id, id, resumes) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id where not s.leased) s \
+           where s.first_due is not null), \
+         queued as materialized (select s.seller_id, s.id, f.due_at from found f join subscriptions s on s.seller_id = f.seller_id and s.id = f.id \
+           where not s.leased and (s.wake_at is null or s.wake_at > f.due_at) order by s.seller_id, s.id for no key update of s) \
+         update subscriptions s set wake_at = q.due_at from queued q \
+         where s.seller_id = q.seller_id and s.id = q.id and not s.leased \
+           and (s.wake_at is null or s.wake_at > q.due_at)")
+    .execute(&mut connection)
+    .await?;
+    queues.retain(|asleep| contended.contains(&asleep.queue));
+    Ok(queues)
 }

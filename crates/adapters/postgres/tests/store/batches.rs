@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::StoreError;
 use oauth::{Application, ClientTokens, Limiter, NewClientToken, Subject, TokenKey};
+use usecases::LockSet;
 
 use crate::support::{Fixture, answer, claim, grant, hash, id, instant, is_unavailable, session};
 
@@ -202,7 +203,7 @@ async fn effects_commit_synchronously_and_counts_and_claims_asynchronously() {
         .claim(&claim, crate::support::LEASE)
         .await
         .unwrap();
-    let tx = database.units().begin().await.unwrap();
+    let tx = database.units().begin(&LockSet::default()).await.unwrap();
     tx.complete(&claim, &answer("a")).await.unwrap();
     tx.commit().await.unwrap();
     // A session's use is recorded once a minute.

@@ -9,7 +9,7 @@ use kernel::{Keyset, PageSize, SellerId};
 use oauth::{ApplicationStatus, FamiliesOf, NewClientToken, SecretHash, TokenKey};
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
-use usecases::{Transaction, transition_order::Transition};
+use usecases::{LockSet, Transaction, transition_order::Transition};
 use webhooks::{Capacity, QueueKey, SubscriptionQueue, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::feed::follow;
@@ -272,7 +272,7 @@ async fn writes_and_the_feed_scan_no_table() {
             claims.claim(claim, LEASE).await.unwrap();
         }
         claims.release(&again(&own)).await.unwrap();
-        let tx = units.begin().await.unwrap();
+        let tx = units.begin(&LockSet::default()).await.unwrap();
         tx.complete(&own, &answer("x")).await.unwrap();
         tx.commit().await.unwrap();
     };
@@ -539,7 +539,7 @@ async fn poll(queues: &dyn SubscriptionQueues, capacity: Capacity, active: Optio
 }
 
 async fn enqueue(database: &Database, queue: QueueKey) {
-    let tx = database.units().begin().await.unwrap();
+    let tx = database.units().begin(&LockSet::default()).await.unwrap();
     assert!(queue_one(&*tx, queue).await.is_some());
     tx.commit().await.unwrap();
 }

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use futures_util::join;
+use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, LOST_CLAIM};
 use tokio::time::Instant;
+use usecases::LockSet;
 
 use crate::support::{Fixture, LEASE, Parties, again, answer, claim, id};
 
@@ -109,7 +110,7 @@ async fn a_stored_response_is_sealed_for_its_own_row() {
     let bare = adapter_postgres::Database::new(settings).unwrap();
     let first = fresh();
     fixture.claim_key(&first).await;
-    let tx = bare.units().begin().await.unwrap();
+    let tx = bare.units().begin(&LockSet::default()).await.unwrap();
     assert!(tx.complete(&first, &answer("a")).await.is_err());
 }
 
@@ -154,4 +155,37 @@ async fn the_outcome_of_a_lost_commit_waits_for_its_backend() {
     let (outcome, ()) = join!(claims.outcome(&first), killed);
     assert_eq!(outcome.unwrap(), None);
     assert!(tx.commit().await.is_err());
+}
+
+/// Changes of offers are saved in batches, so one lost answer leaves many outcomes unknown at once.
+#[tokio::test]
+async fn the_outcomes_of_a_lost_batch_are_looked_up_on_one_connection() {
+    let fixture = Fixture::new().await;
+    let batch: Vec<_> = (0..24)
+        .map(|n| claim(id().into(), &format!("k-{n}"), "a"))
+        .collect();
+    for first in &batch {
+        fixture.claim_key(first).await;
+    }
+    let mut lost = fixture.test_database.connect().await;
+    let lost = lost.transaction().await.unwrap();
+    lost.execute("select from idempotency for update", &[])
+        .await
+        .unwrap();
+    let claims = fixture.database.claims();
+    let outcomes = join_all(batch.iter().map(|first| claims.outcome(first)));
+    let ending = async {
+        fixture.wait_for_blocked_session().await;
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(700) {
+            let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+            assert!(fixture.rows_of(waiting).await <= 1);
+        }
+        lost.rollback().await.unwrap();
+    };
+    let (outcomes, ()) = join!(outcomes, ending);
+    assert!(
+        outcomes.iter().all(|outcome| matches!(outcome, Ok(None))),
+        "{outcomes:?}"
+    );
 }

@@ -3,11 +3,16 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use futures_util::join;
+use testkit::{Fault, StatementProxy};
+use tokio::time::timeout;
 use webhooks::{
     AttemptRecord, Capacity, DeliveryState, Failure, LOSSES_FORGIVEN, NextStep, Outcome, Release,
 };
 
-use crate::support::{CAPACITY, Fixture, all_ended, ended, given, ids, ids_of, more, release, strangers};
+use crate::support::{
+    CAPACITY, Fixture, all_ended, ended, given, handle, ids, ids_of, more, release, settings, strangers,
+};
 
 #[tokio::test]
 async fn recorded_attempts_read_back() {
@@ -149,6 +154,39 @@ async fn a_connection_is_usable_after_a_failed_recording() {
     assert_eq!(fixture.rows_of("deliveries where attempt = 1").await, 1);
     let open = "pg_stat_activity where datname = current_database() and state like 'idle in%'";
     assert_eq!(fixture.rows_of(open).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_waits_for_no_statement_of_a_recording() {
+    let fixture = Fixture::new().await;
+    let queue = fixture.queue().await;
+    let offer = fixture.offer(queue.seller, 100).await;
+    let proxy = StatementProxy::to(&fixture.test_database, &[]);
+    let worker = handle(settings(proxy.url(), 1)).subscription_queues();
+    let record = async || {
+        fixture.enqueue(queue, 1).await;
+        let claimed = fixture.claim_one().await;
+        let back = [release(claimed.lease)];
+        worker.record(&all_ended(&claimed, 200), &back).await.unwrap();
+    };
+    // The second one without the statements that look into the catalogue.
+    record().await;
+    proxy.record();
+    record().await;
+    let statements = proxy.recorded();
+    assert!(statements.len() >= 2, "{statements:?}");
+    for statement in statements {
+        proxy.arm(&statement, Fault::Waits);
+        let order = async {
+            proxy.reached().await;
+            let lines = [(queue.seller, offer)];
+            let placed = timeout(Duration::from_secs(1), fixture.place_order(&lines)).await;
+            proxy.resume();
+            assert!(placed.is_ok(), "it waits for {statement:?}");
+        };
+        join!(record(), order);
+    }
+    assert_eq!(given(&fixture.claim().await), 1, "the last order's");
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
 use orders::PollSchedule;
 use testkit::{TestClock, TestDatabase};
 use tokio_postgres::{Client, Row};
-use usecases::Transaction;
+use usecases::{LockSet, Transaction};
 use uuid::Uuid;
 
 pub(crate) use self::{consents::*, trade::*, webhooks::*};
@@ -153,7 +153,7 @@ impl Fixture {
     }
 
     pub(crate) async fn begin(&self) -> Box<dyn Transaction> {
-        self.database.units().begin().await.unwrap()
+        self.database.units().begin(&LockSet::default()).await.unwrap()
     }
 
     /// Runs `work` in a transaction and commits it.

@@ -8,6 +8,7 @@ use kernel::{PageSize, SellerId, StoreError};
 use oauth::{Limiter, Subject};
 use offers::OfferFilter;
 use tokio::time::{Instant, timeout};
+use usecases::LockSet;
 
 use crate::support::{
     Fixture, application, created, id, instant, is_rolled_back, is_unavailable, new_seller, offer,
@@ -19,7 +20,7 @@ async fn a_dropped_transaction_is_rolled_back_and_its_connection_reused() {
     let database = fixture.another(1);
     let mut processes = Vec::new();
     for _ in 0..5 {
-        let tx = database.units().begin().await.unwrap();
+        let tx = database.units().begin(&LockSet::default()).await.unwrap();
         let seller = tx.add_seller(new_seller("a@b")).await.unwrap();
         drop(tx);
         assert_eq!(database.sellers().seller(seller.id).await.unwrap(), None);
@@ -91,7 +92,7 @@ async fn a_transaction_is_read_committed_with_timeouts_of_its_own() {
     let (fixture, _clock) = Fixture::frozen().await;
     fixture.tamper(LOOK).await;
     let database = fixture.another(1);
-    let tx = database.units().begin().await.unwrap();
+    let tx = database.units().begin(&LockSet::default()).await.unwrap();
     assert_eq!(tx.now(), instant(), "the database's clock");
     tx.add_seller(new_seller("a@b")).await.unwrap();
     tx.commit().await.unwrap();
@@ -113,8 +114,8 @@ async fn deadlocks_and_serialization_failures_are_retryable() {
     fixture.set("deadlock_timeout", "50ms").await;
     let database = fixture.another(2);
     let (first, second) = (
-        database.units().begin().await.unwrap(),
-        database.units().begin().await.unwrap(),
+        database.units().begin(&LockSet::default()).await.unwrap(),
+        database.units().begin(&LockSet::default()).await.unwrap(),
     );
     first.lock_seller(one).await.unwrap();
     second.lock_seller(other).await.unwrap();
@@ -156,7 +157,14 @@ async fn a_blocked_statement_times_out() {
             .offers(seller, OfferFilter::default(), None, PageSize::clamped(50))
             .await;
         assert_eq!(page.unwrap().items, std::slice::from_ref(&offer));
-        database.units().begin().await.unwrap().commit().await.unwrap();
+        database
+            .units()
+            .begin(&LockSet::default())
+            .await
+            .unwrap()
+            .commit()
+            .await
+            .unwrap();
         assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
     };
     works().await;

@@ -14,8 +14,8 @@ use orders::{
     ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
 };
 use usecases::{
-    Failure, Repeatable, Transaction, UnitOfWork, change_offer, place_order, ship_order, transition_order,
-    transition_order::Transition,
+    Failure, LockSet, Repeatable, Transaction, UnitOfWork, change_offer, place_order, ship_order,
+    transition_order, transition_order::Transition,
 };
 
 use super::{Fixture, TestRandomness, created, id, instant, number};
@@ -72,7 +72,7 @@ pub(crate) trait Work: Sync {
 }
 
 pub(crate) async fn transact<W: Work>(units: &dyn UnitOfWork, work: &W) -> Result<W::Done, W::Error> {
-    usecases::transact(units, work, |tx, work| work.run(tx)).await
+    usecases::transact(units, &LockSet::default(), work, |tx, work| work.run(tx)).await
 }
 
 pub(crate) struct PlaceOrder(pub(crate) place_order::NewOrder);

@@ -1,0 +1,350 @@
+//! Turns: work waits in this process for the rows that it will lock and for a place in its sellers' shares of the pool, and only then takes
+//! a connection.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use kernel::{SellerId, StoreError};
+use tokio::sync::oneshot;
+use usecases::{LockSet, Row};
+
+/// How much work may wait for a row; more fails at once.
+const QUEUE: usize = 256;
+/// How often later work may pass the longest waiting at a place. Then the place is kept free for it.
+const PASSES: u32 = 64;
+
+/// The queues of one process. Work begins when all its places are free, and holds none while it waits: an order for two offers does not
+/// block the one while it waits for the other.
+///
+/// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows would never find both free: it
+/// is passed only so often.
+pub(crate) struct Turns {
+    /// The most transactions of one seller.
+    share: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    Row(Row),
+    Share(SellerId),
+}
+
+type Places = Arc<[Place]>;
+
+/// In the order of arrival.
+type Ticket = u64;
+
+#[derive(Default)]
+struct State {
+    arrived: Ticket,
+    /// Only those that somebody holds or waits for.
+    queues: HashMap<Place, Queue>,
+    waiting: HashMap<Ticket, Waiter>,
+}
+
+#[derive(Default)]
+struct Queue {
+    taken: usize,
+    waiting: BTreeSet<Ticket>,
+    /// Later work may not pass this one.
+    kept_for: Option<Ticket>,
+}
+
+struct Waiter {
+    places: Places,
+    passed: u32,
+    begin: oneshot::Sender<()>,
+}
+
+/// Too much work waits for a row. Only work for this row is refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{QUEUE} others wait for {0:?}")]
+struct QueueFull(Row);
+
+/// Places taken, or waited for; given up when it is dropped.
+pub(crate) struct Admission {
+    turns: Arc<Turns>,
+    ticket: Ticket,
+    places: Places,
+}
+
+impl Turns {
+    /// `share` is at least 1.
+    pub(crate) fn new(share: usize) -> Arc<Self> {
+        let state = Mutex::default();
+        Arc::new(Self { share, state })
+    }
+
+    /// Waits until all places are free. Nothing is taken if the future is dropped.
+    pub(crate) async fn take(self: &Arc<Self>, locks: &LockSet) -> Result<Admission, StoreError> {
+        let rows = locks.rows.iter().cloned().map(Place::Row);
+        let shares = locks.sellers.iter().copied().map(Place::Share);
+        let (admission, admitted) = self.arrive(rows.chain(shares).collect())?;
+        // The sender is dropped only after it has sent.
+        let _ = admitted.await;
+        Ok(admission)
+    }
+
+    fn arrive(self: &Arc<Self>, places: Places) -> Result<(Admission, oneshot::Receiver<()>), StoreError> {
+        let mut state = self.state();
+        state.arrived += 1;
+        let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
+        let is_free = self.are_free(&state, ticket, &places);
+        if !is_free && let Some(row) = state.full_row(&places) {
+            return Err(StoreError::Unavailable(QueueFull(row).into()));
+        }
+        for place in places.iter() {
+            let queue = state.queues.entry(place.clone()).or_default();
+            queue.waiting.insert(ticket);
+        }
+        let waiter = Waiter {
+            places: Arc::clone(&places),
+            passed: 0,
+            begin,
+        };
+        state.waiting.insert(ticket, waiter);
+        if is_free {
+            state.admit(ticket);
+        }
+        let turns = Arc::clone(self);
+        Ok((
+            Admission {
+                turns,
+                ticket,
+                places,
+            },
+            admitted,
+        ))
+    }
+
+    fn are_free(&self, state: &State, ticket: Ticket, places: &[Place]) -> bool {
+        places.iter().all(|place| {
+            let room = match place {
+                Place::Row(_) => 1,
+                Place::Share(_) => self.share,
+            };
+            state.queues.get(place).is_none_or(|queue| {
+                queue.taken < room && queue.kept_for.is_none_or(|longest| ticket <= longest)
+            })
+        })
+    }
+
+    /// Admits all who can begin now that these places were given up.
+    fn admit_waiting(&self, state: &mut State, places: &[Place]) {
+        for place in places {
+            while let Some(queue) = state.queues.get(place)
+                && let Some(next) = queue.waiting.iter().copied().find(|ticket| {
+                    let waiter = state.waiting.get(ticket);
+                    waiter.is_some_and(|waiter| self.are_free(state, *ticket, &waiter.places))
+                })
+            {
+                state.admit(next);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn full_row(&self, places: &[Place]) -> Option<Row> {
+        places.iter().find_map(|place| match place {
+            Place::Row(row) => {
+                let queue = self.queues.get(place);
+                queue
+                    .is_some_and(|queue| queue.waiting.len() >= QUEUE)
+                    .then(|| row.clone())
+            }
+            Place::Share(_) => None,
+        })
+    }
+
+    /// Takes the places of one who waits, and notes whom it passes.
+    fn admit(&mut self, ticket: Ticket) {
+        let Some(waiter) = self.leave(ticket) else { return };
+        let mut passed = BTreeSet::new();
+        for place in waiter.places.iter() {
+            if let Some(queue) = self.queues.get_mut(place) {
+                queue.taken += 1;
+                passed.extend(queue.waiting.first().copied().filter(|longest| *longest < ticket));
+            }
+        }
+        for longest in passed {
+            self.pass(longest);
+        }
+        // Its receiver is gone if it was dropped at this moment: then it gives the places up.
+        let _ = waiter.begin.send(());
+    }
+
+    /// Takes one who waits out of all queues.
+    fn leave(&mut self, ticket: Ticket) -> Option<Waiter> {
+        let waiter = self.waiting.remove(&ticket)?;
+        for place in waiter.places.iter() {
+            if let Some(queue) = self.queues.get_mut(place) {
+                queue.waiting.remove(&ticket);
+                queue.kept_for = queue.kept_for.filter(|longest| *longest != ticket);
+            }
+        }
+        Some(waiter)
+    }
+
+    fn pass(&mut self, ticket: Ticket) {
+        let Some(waiter) = self.waiting.get_mut(&ticket) else {
+            return;
+        };
+        waiter.passed += 1;
+        if waiter.passed < PASSES {
+            return;
+        }
+        for place in waiter.places.iter() {
+            if let Some(queue) = self.queues.get_mut(place) {
+                queue.kept_for = Some(queue.kept_for.map_or(ticket, |longest| longest.min(ticket)));
+            }
+        }
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        let mut state = self.turns.state();
+        let waited = state.leave(self.ticket).is_some();
+        for place in self.places.iter() {
+            if let Some(queue) = state.queues.get_mut(place) {
+                queue.taken -= usize::from(!waited);
+            }
+        }
+        self.turns.admit_waiting(&mut state, &self.places);
+        for place in self.places.iter() {
+            let is_unused = |queue: &Queue| queue.taken == 0 && queue.waiting.is_empty();
+            if state.queues.get(place).is_some_and(is_unused) {
+                state.queues.remove(place);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use futures_util::{FutureExt, future::BoxFuture, poll};
+    use kernel::OfferId;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn offer(seller: u128, id: u128) -> (SellerId, OfferId) {
+        (Uuid::from_u128(seller).into(), Uuid::from_u128(id).into())
+    }
+
+    fn rows(offers: &[(SellerId, OfferId)]) -> LockSet {
+        LockSet {
+            sellers: [].into(),
+            ..LockSet::of_offers(offers.iter().copied())
+        }
+    }
+
+    type Taking = BoxFuture<'static, Result<Admission, StoreError>>;
+
+    fn take(turns: &Arc<Turns>, locks: LockSet) -> Taking {
+        let turns = Arc::clone(turns);
+        async move { turns.take(&locks).await }.boxed()
+    }
+
+    async fn admitted(taking: &mut Taking) -> Admission {
+        match poll!(taking) {
+            Poll::Ready(admitted) => admitted.unwrap(),
+            Poll::Pending => panic!("it waits"),
+        }
+    }
+
+    fn is_empty(turns: &Turns) -> bool {
+        let state = turns.state();
+        state.queues.is_empty() && state.waiting.is_empty()
+    }
+
+    #[tokio::test]
+    async fn who_waits_holds_nothing_is_admitted_in_order_and_leaves_nothing_behind() {
+        let turns = Turns::new(1);
+        let (hot, other) = (offer(1, 1), offer(2, 2));
+        let first = take(&turns, rows(&[hot])).await.unwrap();
+        let (mut both, mut second) = (take(&turns, rows(&[hot, other])), take(&turns, rows(&[hot])));
+        assert!(poll!(&mut both).is_pending() && poll!(&mut second).is_pending());
+        // The other offer is free meanwhile.
+        drop(admitted(&mut take(&turns, rows(&[other]))).await);
+        drop(first);
+        let both_held = admitted(&mut both).await;
+        assert!(poll!(&mut second).is_pending() && poll!(take(&turns, rows(&[other]))).is_pending());
+        drop(second);
+        let mut third = take(&turns, rows(&[hot]));
+        assert!(poll!(&mut third).is_pending());
+        drop(both_held);
+        drop(admitted(&mut third).await);
+        assert!(is_empty(&turns));
+    }
+
+    #[tokio::test]
+    async fn work_for_two_busy_rows_is_passed_only_so_often() {
+        let turns = Turns::new(1);
+        let (one, two) = (offer(1, 1), offer(1, 2));
+        let mut held = [
+            take(&turns, rows(&[one])).await.unwrap(),
+            take(&turns, rows(&[two])).await.unwrap(),
+        ];
+        let mut both = take(&turns, rows(&[one, two]));
+        assert!(poll!(&mut both).is_pending());
+        let mut passes = 0;
+        loop {
+            let place = passes % 2;
+            let mut next = take(&turns, rows(&[[one, two][place]]));
+            assert!(poll!(&mut next).is_pending());
+            // There is always another one who wants the row.
+            held[place] = match poll!(
+                async {
+                    drop(std::mem::replace(
+                        &mut held[place],
+                        take(&turns, rows(&[])).await.unwrap(),
+                    ));
+                    next.await
+                }
+                .boxed()
+            ) {
+                Poll::Ready(admitted) => admitted.unwrap(),
+                Poll::Pending => break,
+            };
+            passes += 1;
+        }
+        assert_eq!(passes, usize::try_from(PASSES).unwrap());
+        drop(held);
+        drop(admitted(&mut both).await);
+        assert!(is_empty(&turns));
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_its_row_alone() {
+        let turns = Turns::new(2);
+        let (hot, other) = (offer(1, 1), offer(1, 2));
+        let held = take(&turns, LockSet::of_offers([hot])).await.unwrap();
+        let mut waiting: Vec<_> = (0..QUEUE)
+            .map(|_| take(&turns, LockSet::of_offers([hot])))
+            .collect();
+        for taking in &mut waiting {
+            assert!(poll!(taking).is_pending());
+        }
+        let refused = take(&turns, LockSet::of_offers([other, hot])).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))));
+        // The seller's second place is free, and there is no third one.
+        let beside = admitted(&mut take(&turns, LockSet::of_offers([other]))).await;
+        let seller = LockSet::of_seller(hot.0);
+        assert!(poll!(take(&turns, seller.clone())).is_pending());
+        drop(beside);
+        drop(admitted(&mut take(&turns, seller)).await);
+        drop((held, waiting));
+        assert!(is_empty(&turns));
+    }
+}
