@@ -20,7 +20,7 @@ const LOCK_FAMILY: &str = "from families where id = $1 for no key update), ";
 /// Part of the statement that leases a queue.
 const LEASES: &str = "in_hand";
 /// Part of the statement that records attempts.
-const RECORDS: &str = "recorded as (update deliveries";
+const RECORDS: &str = "update deliveries d set attempt = d.attempt + 1";
 /// Part of the gate's statement.
 const GATE: &str = "sum(times)::bigint as times from live group by client_id";
 

@@ -538,6 +538,8 @@ impl Rig {
     }
 
     async fn check_never(&self) -> Verdict {
+        // A worker examines a queue again after it has put it to sleep.
+        eventually_or(OVERTAKING, async || self.list(NEVER).await.is_empty()).await;
         self.list(NEVER).await.pop().map_or(Ok(()), Err)
     }
 }
