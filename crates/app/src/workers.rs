@@ -9,7 +9,7 @@ mod mails;
 mod parcels;
 mod routine;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use accounts::AccountMail;
 use adapter_postgres::Expired;

@@ -174,9 +174,9 @@ pub(super) async fn find_queued(
          where not s.leased and not exists (select from free f where f.seller_id = s.seller_id and f.id = s.id)");
     let contended = contended.get_results::<(Uuid, Uuid)>(&mut connection).await?;
     sql!(():
-        "with clock as materialized (select api_now() as at), \
+        concat!("with clock as materialized (select api_now() as at), \
          found as materialized (select s.seller_id, s.id, greatest(s.first_due, s.resumes, s.now) as due_at from (\
-             select s.seller_id, s.id, k.resumes, clock.at as now, ", concat!(first_due!(), " as first_due from clock cross join unnest("),
+             select s.seller_id, s.id, k.resumes, clock.at as now, ", first_due!(), " as first_due from clock cross join unnest("),
         sellers, ", ", ids, ", ", column(&queues, |asleep| asleep.resumes),
         ") k (seller_id, id, resumes) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id where not s.leased) s \
            where s.first_due is not null), \

@@ -470,7 +470,7 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
     };
     let decide = async |what: &str, decision: &dyn for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, ()>| {
         let work = async |database: &Database| {
-            let tx = database.units().begin().await.unwrap();
+            let tx = database.units().begin(&LockSet::default()).await.unwrap();
             decision(&*tx).await;
             tx.commit().await.unwrap();
         };

@@ -172,7 +172,7 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
             let ended = fixture
                 .database
                 .grants()
-                .connections(parties.seller)
+                .connections(parties.seller, None, 50)
                 .await
                 .unwrap();
             assert!(ended.is_empty(), "{ended:?}");

@@ -6,4 +6,4 @@ alter table subscriptions
     -- otherwise read for as long as a snapshot is older than they are.
     add column none_due_before timestamptz;
 
-insert into schema_facts values ('0025', '0.1.0');
+insert into schema_facts values ('0023', '0.1.0');
