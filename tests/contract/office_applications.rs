@@ -121,18 +121,18 @@ async fn a_name_is_unique_ignoring_case_even_after_deletion_if_others_could_see_
         if let Some(step) = step {
             world.moved(&app, step).await;
         }
-        let names = [
+        let spellings = [
             (&one, name.clone()),
             (&one, name.to_uppercase()),
             (&other, name.to_lowercase()),
         ];
-        for (seller, name) in &names {
+        for (seller, name) in &spellings {
             named(seller, name)
                 .await
                 .is_problem(409, &[entry("conflict", "name")]);
         }
         world.delete_application(&app).await;
-        let [_, (_, upper), (_, lower)] = &names;
+        let [_, (_, upper), (_, lower)] = &spellings;
         let again = named(&other, lower).await;
         assert_eq!(again.status, if stays_taken { 409 } else { 201 }, "{number}");
         named(&one, upper)

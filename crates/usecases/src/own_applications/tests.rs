@@ -48,7 +48,7 @@ impl World {
             .returning(move |change| record.add(change.after));
         tx.expect_delete_application().returning(|_| Ok(true));
         tx.expect_count_applications()
-            .returning(|_| Ok(LIMITS.per_seller as usize - 1));
+            .returning(|_| Ok(usize::try_from(LIMITS.per_seller).unwrap() - 1));
         counting(&mut tx, 1);
         tx.expect_store_flash().returning(move |_, _, _| Ok(form_is_new));
         let record = logged.clone();

@@ -129,7 +129,7 @@ impl ApplicationReader for Applications {
         limit: u16,
     ) -> Result<Vec<Application>, StoreError> {
         let before = before.map_or(Uuid::max(), ClientId::uuid);
-        let own = sql!(ApplicationRow: concat!("with own as materialized (select * from applications where owner_id = "), owner.uuid(),
+        let own = sql!(ApplicationRow: "with own as materialized (select * from applications where owner_id = ", owner.uuid(),
             concat!(" and deleted_at is null and not built_in) select ", application_columns!(), " from own a where a.client_id < "),
             before, " order by a.client_id desc limit ", i64::from(limit), "");
         applications(self.statements.rows(own).await?)
