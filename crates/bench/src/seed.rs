@@ -243,7 +243,16 @@ pub(crate) mod tests {
         steps.sort();
         for step in steps {
             let sql = fs::read_to_string(step.join("up.sql")).unwrap();
-            cluster.sql(DATABASE, &sql).await.unwrap();
+            // A migration outside a transaction is sent statement by statement, as the program does.
+            let is_whole = !step.join("metadata.toml").exists();
+            let statements = if is_whole {
+                vec![&*sql]
+            } else {
+                sql.split_inclusive(";\n").collect()
+            };
+            for statement in statements {
+                cluster.sql(DATABASE, statement).await.unwrap();
+            }
         }
         cluster
     }

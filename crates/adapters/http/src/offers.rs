@@ -1,9 +1,12 @@
 //! Operations on offers: read, list, change.
 
+use std::time::Duration;
+
 use actix_web::http::{Method, StatusCode};
 use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId};
 use oauth::Scope;
 use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
+use tokio::time::timeout;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, integer, object, one_of, optional, required};
@@ -177,6 +180,9 @@ impl Operation<Public> for PatchOffer {
     }
 }
 
+/// How long a change with a key waits for its turn before it claims the key, which tells whether the key's first request is still running.
+const TURN_TIMEOUT: Duration = Duration::from_millis(300);
+
 impl Write<Public> for PatchOffer {
     fn locks(&self, call: &Call<Public>) -> LockSet {
         LockSet::of_row(Row::Offer(call.caller.seller, self.id))
@@ -188,7 +194,10 @@ impl Write<Public> for PatchOffer {
         };
         let (seller, locks) = (call.caller.seller, self.locks(call));
         // Of two concurrent changes of an offer only one can win.
-        let turn = call.deadline.run(call.state.units.turn(&locks)).await??;
+        let Ok(turn) = timeout(TURN_TIMEOUT, call.state.units.turn(&locks)).await else {
+            return Ok(Unclaimed::NeedsClaim(None));
+        };
+        let turn = turn?;
         let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
         if read.key != Claimed::Run {
             return Ok(Unclaimed::KeyUsed(read.key));

@@ -8,7 +8,7 @@ use kernel::{Keyset, Page, PageSize, SellerId};
 use offers::{Offer, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderStatus, SellerOrder};
 
-use crate::support::{Fixture, handle, settings};
+use crate::support::{Fixture, handle, is_unavailable, settings};
 
 /// Reads the ids of a whole list by following `next`.
 async fn all<T>(
@@ -139,15 +139,20 @@ async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
     {
         let mut page = pin!(offers.offers(seller, filter, None, PageSize::clamped(1)));
         tokio::select! {
-            page = &mut page => panic!("{page:?}"),
+            page = &mut page => is_unavailable(page),
             () = fixture.wait_for_blocked_session() => {}
         }
     }
     // The caller has gone, and the table is still locked.
     let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    while fixture.rows_of(waiting).await > 0 {
-        tokio::task::yield_now().await;
-    }
+    let ended = async {
+        while fixture.rows_of(waiting).await > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), ended)
+        .await
+        .unwrap();
     fixture.tamper("rollback").await;
 }
 
