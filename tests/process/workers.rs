@@ -131,5 +131,6 @@ async fn a_slow_carrier_holds_up_no_other() {
     .await;
     // With three look-ups at a time, thirty of the quick one take as long as two of the slow one.
     let asked = slow.look_ups();
-    assert!((1..QUICK / 3).contains(&asked), "{asked} of the slow one");
+    assert!(asked < QUICK / 3, "{asked} of the slow one");
+    until("a look-up of the slow one", async || slow.look_ups() > 0).await;
 }

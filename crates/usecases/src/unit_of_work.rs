@@ -22,6 +22,8 @@ pub enum Row {
     Offer(SellerId, OfferId),
     /// By id or by number, whichever the work has. So an order has two queues, and at most one transaction waits for another one.
     Order(OrderRef),
+    /// One seller's part of an order, which need not be its own: no seller waits for what another one names.
+    Part(SellerId, OrderRef),
     Family(FamilyId),
 }
 

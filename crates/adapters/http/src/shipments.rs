@@ -91,8 +91,8 @@ impl Write<Public> for ReportShipment {
         Ok(())
     }
 
-    fn locks(&self, _: &Call<Public>) -> LockSet {
-        LockSet::of_row(Row::Order(self.report.order.clone()))
+    fn locks(&self, call: &Call<Public>) -> LockSet {
+        LockSet::of_row(Row::Part(call.caller.seller, self.report.order.clone()))
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {

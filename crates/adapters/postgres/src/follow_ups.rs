@@ -77,29 +77,32 @@ pub(crate) async fn run(tx: &Tx, (id, seller, client): Taken) -> Result<(), Stor
 }
 
 async fn follow_application(tx: &Tx, client: Uuid) -> Result<usize, StoreError> {
-    // They are dead already. Marked, they leave the tables soon, also those that would never expire.
-    let families = tx
-        .execute(sql!(():
-            "update families f set revoked_at = (select api_now()) from (select f.id from families f \
-               join applications a on a.client_id = f.client_id where f.client_id = ", client, " and f.revoked_at is null \
-               and (a.deleted_at is not null or f.application_generation <> a.token_generation) limit ", FAMILIES,
-            " for no key update of f skip locked) dead where f.id = dead.id"))
-        .await?;
-    if families > 0 {
-        return Ok(families);
-    }
     let state = sql!((bool, bool, bool):
         "select a.deleted_at is not null, o.closed_at is not null, a.status = 'suspended' \
          from applications a join sellers o on o.id = a.owner_id where a.client_id = ", client, "");
-    match tx.row(state).await? {
-        Some((true, ..)) => delete_subscriptions(tx, client).await,
-        Some((_, true, _)) => end_subscriptions(tx, None, Some(client)).await,
-        Some((_, _, false)) => wake_queues(tx, client).await,
-        _ => Ok(0),
+    let subscriptions = match tx.row(state).await? {
+        Some((true, ..)) => delete_subscriptions(tx, client).await?,
+        Some((_, true, _)) => end_subscriptions(tx, None, Some(client)).await?,
+        Some((_, _, false)) => wake_queues(tx, client).await?,
+        _ => 0,
+    };
+    if subscriptions > 0 {
+        return Ok(subscriptions);
     }
+    // They are dead already. Marked, they leave the tables soon, also those that would never expire.
+    tx.execute(sql!(():
+        "update families f set revoked_at = (select api_now()) from (select f.id from families f \
+           join applications a on a.client_id = f.client_id where f.client_id = ", client, " and f.revoked_at is null \
+           and (a.deleted_at is not null or f.application_generation <> a.token_generation) limit ", FAMILIES,
+        " for no key update of f skip locked) dead where f.id = dead.id"))
+        .await
 }
 
 async fn follow_seller(tx: &Tx, seller: Uuid) -> Result<usize, StoreError> {
+    let subscriptions = end_subscriptions(tx, Some(seller), None).await?;
+    if subscriptions > 0 {
+        return Ok(subscriptions);
+    }
     let families = tx
         .execute(sql!(():
             "update families f set revoked_at = (select api_now()) from (select f.id from families f \
@@ -107,16 +110,12 @@ async fn follow_seller(tx: &Tx, seller: Uuid) -> Result<usize, StoreError> {
                and (s.closed_at is not null or f.seller_generation <> s.token_generation) limit ", FAMILIES,
             " for no key update of f skip locked) dead where f.id = dead.id"))
         .await?;
-    if families > 0 {
-        return Ok(families);
-    }
-    let subscriptions = end_subscriptions(tx, Some(seller), None).await?;
-    if subscriptions == 0 {
+    if families == 0 {
         // The applications end with their owner's account, each by a follow-up of its own.
         tx.execute(sql!(():
             "insert into follow_ups (client_id) select a.client_id from applications a join sellers o on o.id = a.owner_id \
              where o.id = ", seller, " and o.closed_at is not null and a.deleted_at is null"))
             .await?;
     }
-    Ok(subscriptions)
+    Ok(families)
 }

@@ -58,7 +58,7 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
             cause: error.into(),
         }
     };
-    client.batch_execute(&take_lock()).await.map_err(failed)?;
+    take_lock(&client).await.map_err(failed)?;
     let state =
         "select to_regclass('distributed_writes') is not null, to_regclass('pg_dist_node') is not null";
     let state = client.query_one(state, &[]).await.map_err(failed)?;

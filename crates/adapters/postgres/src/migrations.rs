@@ -1,15 +1,16 @@
 //! Applies migrations.
 
-use std::{sync::mpsc, thread};
+use std::{sync::mpsc, thread, time::Duration};
 
 use diesel::{
     connection::BoxableConnection,
     migration::{self, Migration, MigrationMetadata, MigrationName, MigrationSource},
     pg::Pg,
 };
-use diesel_async::{AsyncMigrationHarness, SimpleAsyncConnection};
+use diesel_async::AsyncMigrationHarness;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
-use tokio::runtime;
+use tokio::{runtime, time::sleep};
+use tokio_postgres::Client;
 
 use crate::{
     connection::{
@@ -55,7 +56,8 @@ impl Migration<Pg> for StatementByStatement<'_> {
 
 /// Every migration run takes this advisory lock first; the bytes of "sellerap".
 const LOCK: i64 = 0x7365_6c6c_6572_6170;
-pub(crate) const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A migration that is about to be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,19 +139,25 @@ impl From<ConnectError> for MigrateError {
 }
 
 /// Begins a transaction that holds the lock and has no time limits.
-pub(crate) fn take_lock() -> String {
-    format!(
-        "begin; set local statement_timeout = 0; set local lock_timeout = 0;
-         set local idle_in_transaction_session_timeout = 0; select pg_advisory_xact_lock({LOCK})"
-    )
+///
+/// It asks again and again: a statement that waits for the lock has a snapshot, for whose end an index that is built concurrently waits.
+pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Error> {
+    let begin = "begin isolation level read committed; set local statement_timeout = 0; set local lock_timeout = 0; \
+                 set local idle_in_transaction_session_timeout = 0";
+    client.batch_execute(begin).await?;
+    let take = format!("select pg_try_advisory_xact_lock({LOCK})");
+    while !client.query_one(&take, &[]).await?.get::<_, bool>(0) {
+        sleep(LOCK_PAUSE).await;
+    }
+    Ok(())
 }
 
 async fn under_lock(
     connector: &Connector,
     steps: &mpsc::Sender<MigrationStep>,
 ) -> Result<Vec<String>, MigrateError> {
-    let holder = connector.open().await?;
-    let taken = holder.connection().batch_execute(&take_lock()).await;
+    let holder = connector.open_bare().await?;
+    let taken = take_lock(&holder).await;
     taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let connection = connector.open_for_pool().await;
     let connection = connection.map_err(|error| MigrateError::Unreachable(error.into()))?;
@@ -157,7 +165,7 @@ async fn under_lock(
     let applied = apply(&mut harness, steps);
     drop(harness);
     // The lock ends with the connection in any case.
-    drop(holder.connection().batch_execute("commit").await);
+    drop(holder.batch_execute("commit").await);
     applied
 }
 

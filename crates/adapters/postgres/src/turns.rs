@@ -12,14 +12,14 @@ use usecases::{LockSet, Row};
 
 /// How much work may wait for a row; more fails at once.
 const QUEUE: usize = 256;
-/// How often later work may pass the longest waiting at a place. Then the place is kept free for it.
+/// How often later work may pass the longest waiting at a row. Then its rows are kept free for it.
 const PASSES: u32 = 64;
 
 /// The queues of one process. Work begins when all its places are free, and holds none while it waits: an order for two offers does not
 /// block the one while it waits for the other.
 ///
-/// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows would never find both free: it
-/// is passed only so often.
+/// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows of a seller would never find both
+/// free: it is passed only so often. Rows of several sellers are not kept free, nor are shares: what is busy at one seller would stop another.
 pub(crate) struct Turns {
     /// The most transactions of one seller.
     share: usize,
@@ -171,7 +171,9 @@ impl State {
         for place in waiter.places.iter() {
             if let Some(queue) = self.queues.get_mut(place) {
                 queue.taken += 1;
-                passed.extend(queue.waiting.first().copied().filter(|longest| *longest < ticket));
+                if matches!(place, Place::Row(_)) {
+                    passed.extend(queue.waiting.first().copied().filter(|longest| *longest < ticket));
+                }
             }
         }
         for longest in passed {
@@ -198,10 +200,11 @@ impl State {
             return;
         };
         waiter.passed += 1;
-        if waiter.passed < PASSES {
+        let is_share = |place: &&Place| matches!(place, Place::Share(_));
+        if waiter.passed < PASSES || waiter.places.iter().filter(is_share).count() > 1 {
             return;
         }
-        for place in waiter.places.iter() {
+        for place in waiter.places.iter().filter(|place| !is_share(place)) {
             if let Some(queue) = self.queues.get_mut(place) {
                 queue.kept_for = Some(queue.kept_for.map_or(ticket, |longest| longest.min(ticket)));
             }
@@ -322,6 +325,23 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(passes, usize::try_from(PASSES).unwrap());
+        drop(held);
+        drop(admitted(&mut both).await);
+        assert!(is_empty(&turns));
+    }
+
+    #[tokio::test]
+    async fn work_that_waits_for_one_seller_stops_no_other() {
+        let turns = Turns::new(1);
+        let (hot, other) = (offer(1, 1), offer(2, 2));
+        let held = take(&turns, LockSet::of_offers([hot])).await.unwrap();
+        let mut both = take(&turns, LockSet::of_offers([hot, other]));
+        assert!(poll!(&mut both).is_pending());
+        for _ in 0..=PASSES {
+            drop(admitted(&mut take(&turns, LockSet::of_offers([other]))).await);
+            // Tokio lets a task receive only so often at a time.
+            tokio::task::yield_now().await;
+        }
         drop(held);
         drop(admitted(&mut both).await);
         assert!(is_empty(&turns));

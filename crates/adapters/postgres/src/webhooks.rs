@@ -492,8 +492,7 @@ impl SubscriptionStore for Tx {
              asleep as materialized (select s.seller_id, s.id, s.leased, s.wake_at from queue l \
                join subscriptions s on s.seller_id = l.seller_id and s.id = l.id \
                where not l.leased and (l.wake_at is null or l.wake_at > ", at, ") for no key update of s), \
-             woken as (update subscriptions s set wake_at = ", at,
-            " from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
+             woken as (update subscriptions s set wake_at = (select api_now()) from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
                and (w.wake_at is null or w.wake_at > ", at, ")) select count(*) from queued")).await? == Some(1);
         if is_queued {
             self.wakes_queue();

@@ -79,6 +79,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
         let this = self.get_mut();
         let left = this.gate.left.get();
         if left == 0 {
+            this.yielded = 0;
             this.gate.server.set(Some(cx.waker().clone()));
             return Poll::Pending;
         }

@@ -126,8 +126,8 @@ impl GrantReader for Grants {
         let holder = sql!(Uuid:
             "select f.client_id from families f join connections c on c.client_id = f.client_id and c.seller_id = f.seller_id \
                and c.generation = f.generation and c.disconnected_at is null \
-               join applications a on a.client_id = f.client_id and a.token_generation = f.application_generation \
-               join sellers s on s.id = f.seller_id and s.token_generation = f.seller_generation where f.id = ", key.family.uuid(),
+               join applications a on a.client_id = f.client_id and a.token_generation = f.application_generation and a.deleted_at is null \
+               join sellers s on s.id = f.seller_id and s.token_generation = f.seller_generation and s.closed_at is null where f.id = ", key.family.uuid(),
             " and f.revoked_at is null and (exists (select from refresh_tokens r where r.family_id = f.id and r.hash = ",
             key.hash.bytes().as_slice(), " and r.used_at is null and r.expires_at > (select api_now())\
             ) or exists (select from authorization_codes a where a.family_id = f.id and a.hash = ",

@@ -1,6 +1,6 @@
 //! Records the ends of attempts and releases delivery queues.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
@@ -16,7 +16,7 @@ use crate::sql::{column, microseconds, sql};
 pub(super) struct Recording {
     records: Vec<Attempt>,
     releases: Vec<Release>,
-    /// Queues and fences of both, each once, in lock order.
+    /// Queues and fences of the records, each once, in lock order.
     leases: Vec<(Uuid, Uuid, Uuid)>,
 }
 
@@ -30,7 +30,6 @@ struct Attempt {
 impl Recording {
     pub(super) fn new(records: &[AttemptRecord], releases: &[Release]) -> Result<Self, StoreError> {
         let leases = records.iter().map(|record| record.lease);
-        let leases = leases.chain(releases.iter().map(|release| release.lease));
         let leases: BTreeSet<_> = leases
             .map(|lease| {
                 (
@@ -84,7 +83,7 @@ impl Recording {
         };
         sql!(():
             "with clock as materialized (select api_now() as at), \
-             valid as materialized (select s.seller_id, s.id, s.ctid as place from unnest(", column(leases, |lease| lease.0), ", ",
+             valid as materialized (select s.seller_id, s.id from unnest(", column(leases, |lease| lease.0), ", ",
             column(leases, |lease| lease.1), ", ", column(leases, |lease| lease.2),
             ") k (seller_id, id, fence) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
                where s.leased and s.fence = k.fence order by s.seller_id, s.id for no key update of s), \
@@ -157,7 +156,7 @@ pub(super) struct Asleep {
 /// such a transaction has not ended.
 ///
 /// Each of them holds a lock on the queue until its end, which the first statement finds without waiting, and without holding one itself when
-/// it has ended. The second one sees what they have queued. All later transactions see the queue asleep, and wake it.
+/// it has ended. The commits are asynchronous, so that a transaction that queues deliveries waits for no disk. The second one sees what they have queued. All later transactions see the queue asleep, and wake it.
 pub(super) async fn find_queued(
     mut queues: Vec<Asleep>,
     mut connection: &AsyncPgConnection,
@@ -167,14 +166,16 @@ pub(super) async fn find_queued(
         column(&queues, |asleep| asleep.queue.1),
     );
     let contended = sql!((Uuid, Uuid):
-        "with free as materialized (select s.seller_id, s.id from unnest(", sellers.clone(), ", ", ids.clone(),
+        "with setting as materialized (select set_config('synchronous_commit', 'off', true) as mode), \
+         free as materialized (select s.seller_id, s.id from setting cross join unnest(", sellers.clone(), ", ", ids.clone(),
         ") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id for update of s skip locked) \
          select s.seller_id, s.id from unnest(", sellers.clone(), ", ", ids.clone(),
         ") k (seller_id, id) join subscriptions s on s.seller_id = k.seller_id and s.id = k.id \
          where not s.leased and not exists (select from free f where f.seller_id = s.seller_id and f.id = s.id)");
     let contended = contended.get_results::<(Uuid, Uuid)>(&mut connection).await?;
+    let contended = contended.into_iter().collect::<HashSet<_>>();
     sql!(():
-        concat!("with clock as materialized (select api_now() as at), \
+        concat!("with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
          found as materialized (select s.seller_id, s.id, greatest(s.first_due, s.resumes, s.now) as due_at from (\
              select s.seller_id, s.id, k.resumes, clock.at as now, ", first_due!(), " as first_due from clock cross join unnest("),
         sellers, ", ", ids, ", ", column(&queues, |asleep| asleep.resumes),
