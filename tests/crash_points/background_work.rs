@@ -46,7 +46,7 @@ const OVERTAKING: Duration = Duration::from_secs(3);
 /// Time for the first worker to act after its statement's answer.
 const RESUMED: Duration = Duration::from_millis(1_500);
 /// Longer than any lease of background work.
-const WORK_LEASE: TimeDelta = TimeDelta::minutes(21);
+const WORK_LEASE: TimeDelta = TimeDelta::minutes(26);
 
 /// Due work, and how to tell that it is done.
 pub(crate) trait Work {

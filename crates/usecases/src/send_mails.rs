@@ -7,8 +7,9 @@ use orders::OrderStore;
 
 use crate::ActingOperator;
 
-/// How long a lease lasts: longer than one mail can take, its connection and the server's acceptance included.
-const LEASE: TimeDelta = TimeDelta::minutes(20);
+/// How long a lease lasts: longer than one mail can take, with the longest timeouts for the connection and for the server's acceptance, and
+/// five minutes for recording.
+const LEASE: TimeDelta = TimeDelta::minutes(25);
 
 /// Leases the mail that has waited longest, to be sent at once: its attempt has begun.
 pub async fn lease_mail<M: Mail>(
