@@ -136,7 +136,7 @@ struct DailyQuota {
     share: Option<EvenShare>,
     /// The shortest time between two look-ups of one parcel.
     interval: Option<TimeDelta>,
-    /// Per parcel, within the interval.
+    /// Per parcel; those beyond the interval are pruned from time to time.
     last_lookup: HashMap<TrackingNumber, DateTime<Utc>>,
 }
 
@@ -144,9 +144,14 @@ impl DailyQuota {
     /// Whether to ask now. Counts the look-up if so.
     fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> bool {
         if let Some(interval) = self.interval {
-            self.last_lookup.retain(|_, at| now - *at < interval);
-            if self.last_lookup.contains_key(number) {
+            let is_recent = |at: &DateTime<Utc>| now - *at < interval;
+            if self.last_lookup.get(number).is_some_and(is_recent) {
                 return false;
+            }
+            // Pruned when it is full, and left half empty at least: the walk over all is rare.
+            if self.last_lookup.len() == self.last_lookup.capacity() {
+                self.last_lookup.retain(|_, at| is_recent(at));
+                self.last_lookup.reserve(self.last_lookup.len());
             }
         }
         let is_allowed = self.share.as_mut().is_none_or(|share| share.take(now));
@@ -248,9 +253,11 @@ mod tests {
             .filter(|minute| quota.take(&number(1), at(*minute)))
             .count();
         assert_eq!(taken, 9);
-        assert!((2..500).all(|n| quota.take(&number(n), at(24 * 60))));
-        assert!(quota.take(&number(1), at(3 * 24 * 60)));
-        assert_eq!(quota.last_lookup.len(), 1);
+        for day in 1..20 {
+            assert!((0..500).all(|n| quota.take(&number(500 * day + n), at(day * 24 * 60))));
+        }
+        assert!(quota.take(&number(1), at(20 * 24 * 60)));
+        assert!(quota.last_lookup.len() < 3 * 500, "{}", quota.last_lookup.len());
     }
 
     #[tokio::test]
