@@ -234,7 +234,8 @@ impl Application {
     }
 
     /// Applies one of the operator's transitions. Acceptance grants what is asked for; with `expected`, only if that is what the
-    /// operator saw. One that repeats an earlier acceptance changes nothing.
+    /// operator saw, and of a pending application nothing else. Where nothing is asked for, it changes nothing, and `expected` is what
+    /// is granted already.
     pub fn moved(
         self,
         transition: Transition,
@@ -245,14 +246,17 @@ impl Application {
         if transition != Transition::Accept || request.is_empty() {
             let granted = self.ceiling().unwrap_or(self.scopes);
             return match expected {
-                Some(expected) if !expected.is_subset_of(granted) => Err(TransitionRefusal::Request(request)),
+                Some(expected) if expected != granted => Err(TransitionRefusal::Request(request)),
                 _ => Ok(Change::of_existing(Self { status, ..self }, Vec::new())),
             };
         }
         if expected.is_some_and(|expected| expected != request) {
             return Err(TransitionRefusal::Request(request));
         }
-        let granted = self.ceiling().unwrap_or(self.scopes).union(self.requested);
+        let granted = match expected {
+            Some(named) if self.status == ApplicationStatus::Pending => named,
+            _ => self.ceiling().unwrap_or(self.scopes).union(self.requested),
+        };
         let after = Self {
             status,
             scopes: self.wanted(),

@@ -154,9 +154,11 @@ fn an_acceptance_names_what_is_asked_for() {
     assert_eq!(refused(&new, "offers:read"), "offers:read orders:read");
     let active = accepting(&new, "orders:read offers:read");
     assert_eq!(active.status, ApplicationStatus::Active);
-    // A repeat is harmless; what was never granted is not.
+    // A repeat is harmless; another acceptance is not.
     assert_eq!(accepting(&active, "offers:read orders:read"), active);
-    assert_eq!(refused(&active, "messaging"), "");
+    for other in ["offers:read", "messaging"] {
+        assert_eq!(refused(&active, other), "");
+    }
     let asking = edited(active, "offers:read messaging").after;
     for other in ["offers:read", "offers:read messaging", "messaging profile:read"] {
         assert_eq!(refused(&asking, other), "messaging");
@@ -164,6 +166,12 @@ fn an_acceptance_names_what_is_asked_for() {
     let granted = accepting(&asking, "messaging");
     assert_eq!(scopes(&granted), ["offers:read messaging", ""]);
     assert_eq!(scopes(&edited(granted, "orders:read").after), ["orders:read", ""]);
+    // What an operator had set for a pending application counts no more once an acceptance names less.
+    let set_wider = new.adjusted(None, Some(set("offers:read messaging"))).after;
+    let asking = edited(set_wider, "offers:read profile:read").after;
+    let named = set("offers:read profile:read");
+    assert_eq!(accepting(&asking, &named.to_string()).ceiling(), Some(named));
+    assert_eq!(accepted(asking).ceiling(), Some(named.union(set("messaging"))));
 }
 
 #[test]
