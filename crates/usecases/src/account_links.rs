@@ -63,7 +63,8 @@ pub struct MailedLink {
 }
 
 /// Creates a link and queues the mail that carries it, unless the newest one of its kind is younger than `interval` or the account has had
-/// enough mails in this hour: so nobody can flood a mailbox. Without an interval both bounds are off.
+/// enough mails in this hour: so nobody can flood a mailbox. Without an interval both bounds are off. None if no mail is sent and no
+/// earlier link lives.
 pub async fn send_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -72,7 +73,7 @@ pub async fn send_link(
     public_url: &str,
     interval: TimeDelta,
     now: DateTime<Utc>,
-) -> Result<MailedLink, StoreError> {
+) -> Result<Option<MailedLink>, StoreError> {
     if interval > TimeDelta::zero() {
         let newest = accounts
             .newest_link(seller.id, kind)
@@ -80,10 +81,11 @@ pub async fn send_link(
             .filter(|end| *end > now);
         let is_young = newest.is_some_and(|end| now < end - kind.lifetime() + interval);
         if is_young || !has_mails_left(accounts, seller.id).await? {
-            return Ok(MailedLink {
-                expires_at: newest.unwrap_or(now),
+            let earlier = |expires_at| MailedLink {
+                expires_at,
                 is_new: false,
-            });
+            };
+            return Ok(newest.map(earlier));
         }
     }
     let (secret, link) = create_link(accounts, randomness, seller.id, kind, now).await?;
@@ -97,10 +99,10 @@ pub async fn send_link(
         expires_at: link.expires_at,
     };
     accounts.queue_account_mail(mail).await?;
-    Ok(MailedLink {
+    Ok(Some(MailedLink {
         expires_at: link.expires_at,
         is_new: true,
-    })
+    }))
 }
 
 /// Counts a mail to an account.
@@ -123,7 +125,7 @@ pub async fn send_reset(
     let seller = lock_open(accounts, by.seller).await?;
     let kind = LinkKind::PasswordReset;
     let link = send_link(accounts, randomness, &seller, kind, public_url, interval, now).await?;
-    if link.is_new {
+    if link.is_some_and(|link| link.is_new) {
         by.log(accounts, Action::ResetRequested, by.seller).await?;
     }
     Ok(())
@@ -215,9 +217,13 @@ pub enum NotInvited {
     Account(#[from] NotOpen),
     #[error("the seller has a password; the sign-in page sends a link for a new one")]
     HasPassword,
+    #[error(
+        "no invitation is sent: the account has had its {MAX_MAILS_PER_HOUR} mails of this hour, and no earlier invitation is valid"
+    )]
+    TooManyMails,
 }
 
-/// Sends an invitation again to a seller without a password, as [`send_link`] does.
+/// Sends an invitation again to a seller without a password, as [`send_link`] does. Refused if no invitation lives then.
 pub async fn invite(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -233,6 +239,9 @@ pub async fn invite(
     }
     let kind = LinkKind::Invitation;
     let link = send_link(accounts, randomness, &seller, kind, public_url, interval, now).await?;
+    let Some(link) = link else {
+        return refuse(NotInvited::TooManyMails);
+    };
     if link.is_new {
         by.log(accounts, Action::InvitationSent, seller.id).await?;
     }

@@ -284,7 +284,9 @@ impl Write<BackOffice> for InviteSeller {
         .await
         .map_refusal(|refusal| match refusal {
             NotInvited::Account(refusal) => link_problem(refusal),
-            NotInvited::HasPassword => Problem::new(Code::Conflict, to_sentence(&refusal)),
+            NotInvited::HasPassword | NotInvited::TooManyMails => {
+                Problem::new(Code::Conflict, to_sentence(&refusal))
+            }
         })?;
         let body = json!({ "expires_at": Timestamp::new(link.expires_at) });
         Reply::json(StatusCode::ACCEPTED, &body, 64)

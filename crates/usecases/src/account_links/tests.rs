@@ -205,12 +205,16 @@ async fn an_account_gets_a_mail_in_five_minutes_and_five_in_an_hour() {
             .await
             .unwrap();
     }
-    let mut tx = knowing_sellers(MockTransaction::new(), false);
-    mailed_before(&mut tx, Some(minutes(1)), 1);
-    tx.expect_password_hash().returning(|_| Ok(None));
-    let link = invite(&tx, &chance(), OPERATOR, by().seller, URL, INTERVAL, now())
-        .await
-        .unwrap();
+    let invited = async |ago, place| {
+        let mut tx = knowing_sellers(MockTransaction::new(), false);
+        mailed_before(&mut tx, ago, place);
+        tx.expect_password_hash().returning(|_| Ok(None));
+        invite(&tx, &chance(), OPERATOR, by().seller, URL, INTERVAL, now()).await
+    };
+    for ago in [None, Some(TimeDelta::days(7))] {
+        assert_eq!(refusal(invited(ago, 6).await), NotInvited::TooManyMails);
+    }
+    let link = invited(Some(minutes(1)), 1).await.unwrap();
     let expires_at = now() - minutes(1) + LinkKind::Invitation.lifetime();
     assert_eq!(
         link,
