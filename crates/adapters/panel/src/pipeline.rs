@@ -105,7 +105,9 @@ async fn check_and_respond(
             };
             match signed_in {
                 Some(signed_in) => {
-                    limit_pages(panel, signed_in.seller.id).await?;
+                    if route.is_limited() {
+                        limit_pages(panel, signed_in.seller.id).await?;
+                    }
                     let seller = Some(signed_in.seller.id);
                     page(SignedInRequest {
                         request: PageRequest {

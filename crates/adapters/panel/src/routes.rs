@@ -33,6 +33,14 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
 }
 
+impl Route {
+    /// Whether it counts against the pages of its account. Signing out does not: who uses up an account's pages in another session must not
+    /// keep its owner from ending that session.
+    pub(crate) fn is_limited(&self) -> bool {
+        !self.template.starts_with("/panel/sign-out")
+    }
+}
+
 const fn page(template: &'static str, handler: Handler) -> Route {
     let method = Method::GET;
     Route {
