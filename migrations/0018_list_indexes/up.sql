@@ -7,5 +7,8 @@ create index concurrently families_consented_idx on families (seller_id, client_
 -- Mails that were given up, as operators list them.
 drop index concurrently if exists mails_given_up_idx;
 create index concurrently mails_given_up_idx on mails (id) where dead_at is not null;
+-- An owner's applications, newest first, without those that were deleted.
+drop index concurrently if exists applications_owner_idx;
+create index concurrently applications_owner_idx on applications (owner_id, client_id) where deleted_at is null and not built_in;
 
 insert into schema_facts values ('0018', '0.1.0');

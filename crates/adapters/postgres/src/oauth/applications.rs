@@ -121,7 +121,7 @@ impl ApplicationReader for Applications {
         self.clients.ask(client_id).await
     }
 
-    /// Ids rise with time. The owner's rows are found by owner: a plan that walks the primary key would read those of all owners.
+    /// Ids rise with time.
     async fn applications_of(
         &self,
         owner: SellerId,
@@ -129,9 +129,8 @@ impl ApplicationReader for Applications {
         limit: u16,
     ) -> Result<Vec<Application>, StoreError> {
         let before = before.map_or(Uuid::max(), ClientId::uuid);
-        let own = sql!(ApplicationRow: "with own as materialized (select * from applications where owner_id = ", owner.uuid(),
-            concat!(" and deleted_at is null and not built_in) select ", application_columns!(), " from own a where a.client_id < "),
-            before, " order by a.client_id desc limit ", i64::from(limit), "");
+        let own = sql!(ApplicationRow: concat!("select ", application_columns!(),
+            " from applications a where a.deleted_at is null and not a.built_in and a.owner_id = "), owner.uuid(), " and a.client_id < ", before, " order by a.client_id desc limit ", i64::from(limit), "");
         applications(self.statements.rows(own).await?)
     }
 }

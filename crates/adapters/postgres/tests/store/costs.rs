@@ -303,10 +303,10 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
         insert into rate_windows select api_now() - n * interval '1 minute', 1, gen_random_uuid(), 1
           from generate_series(1, 20000) n;
         insert into applications (client_id, owner_id, name, documentation_url, purpose, client_type, redirect_uris, scopes, status,
-            built_in, secret_hash, created_at, updated_at)
+            built_in, secret_hash, created_at, updated_at, deleted_at)
           select api_uuid(api_now()), id, 'Filled ' || seller_no || '-' || n, 'https://docs.example', 'own_use', 'confidential', '{}',
-            1, 'active', false, sha256('x'), api_now(), api_now()
-          from sellers, generate_series(1, 20) n where email like '%@x'";
+            1, 'active', false, sha256('x'), api_now(), api_now(), case when email not like '%@x' then api_now() end
+          from sellers, generate_series(1, 2000) n where email not like '%@x' or n <= 20";
     let fixture = Fixture::new().await;
     let seller = fixture.seller().await;
     let application = fixture.application(seller).await;
@@ -340,6 +340,8 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
     let list = async |database: &Database| {
         let listed = database.applications().applications_of(seller, None, 50).await;
         assert_eq!(listed.unwrap().len(), 1);
+        let tx = database.units().begin(&LockSet::default()).await.unwrap();
+        assert_eq!(tx.count_applications(seller).await.unwrap(), 1);
     };
     fixture.costs("applications of a seller", 10, list).await;
 }
