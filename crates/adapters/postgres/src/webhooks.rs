@@ -162,6 +162,23 @@ macro_rules! delivery_columns {
     };
 }
 
+/// Subscriptions `s` with the names of their applications: without those of deleted ones, which are deleted in batches.
+macro_rules! seller_subscriptions {
+    () => {
+        concat!(
+            subscription_columns!(),
+            ", a.name from subscriptions s join applications a on a.client_id = s.client_id and a.deleted_at is null"
+        )
+    };
+}
+
+fn seller_subscription((row, app_name): (SubscriptionRow, String)) -> Result<SellerSubscription, StoreError> {
+    Ok(SellerSubscription {
+        subscription: row.try_into()?,
+        app_name,
+    })
+}
+
 row! {
     struct DeliveryRow {
         id: Uuid,
@@ -261,30 +278,37 @@ impl SubscriptionReader for StoredSubscriptions {
         deliveries.collect::<Result<_, _>>().map(Some)
     }
 
-    /// Without those of deleted applications, which are deleted in batches.
+    async fn subscription_of_seller(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+    ) -> Result<Option<SellerSubscription>, StoreError> {
+        let row = self
+            .0
+            .row(sql!((SubscriptionRow, String):
+                concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller.uuid(),
+                " and s.id = ", subscription.uuid(), ""))
+            .await?;
+        row.map(seller_subscription).transpose()
+    }
+
     async fn subscriptions_of_seller(
         &self,
         seller: SellerId,
-        from: Option<SubscriptionId>,
+        after: Option<SubscriptionId>,
         limit: u16,
     ) -> Result<Vec<SellerSubscription>, StoreError> {
-        let (seller, from) = (seller.uuid(), from.map_or(Uuid::nil(), SubscriptionId::uuid));
+        let (seller, after) = (seller.uuid(), after.map_or(Uuid::nil(), SubscriptionId::uuid));
         let rows = self
             .0
             .rows(sql!((SubscriptionRow, String):
-                concat!("select ", subscription_columns!(), ", a.name from subscriptions s \
-                   join applications a on a.client_id = s.client_id and a.deleted_at is null where s.seller_id = "), seller,
-                " and s.id >= ", from, " order by s.id limit ", i64::from(limit), ""))
+                concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller,
+                " and s.id > ", after, " order by s.id limit ", i64::from(limit), ""))
             .await?;
-        let listed = rows.into_iter().map(|(row, app_name)| {
-            Ok(SellerSubscription {
-                subscription: row.try_into()?,
-                app_name,
-            })
-        });
-        listed.collect()
+        rows.into_iter().map(seller_subscription).collect()
     }
 
+    /// Finds the ids in an index, and reads those rows alone.
     async fn deliveries_of_seller(
         &self,
         seller: SellerId,
@@ -295,27 +319,37 @@ impl SubscriptionReader for StoredSubscriptions {
         let (seller, limit) = (seller.uuid(), i32::from(limit));
         let before = before.map_or(Uuid::max(), DeliveryId::uuid);
         let subscription = filter.subscription.map(SubscriptionId::uuid);
+        macro_rules! page {
+            ($condition:literal) => {
+                sql!((Uuid, String, String, bool, DeliveryRow):
+                    concat!("select s.id, s.app_name, s.url, s.active, ", delivery_columns!(), " from (\
+                       select s.*, a.name as app_name, d.id as delivery from subscriptions s \
+                       join applications a on a.client_id = s.client_id and a.deleted_at is null cross join lateral (\
+                       select d.id from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id", $condition,
+                       " and d.id < "), before, " order by d.id desc limit ", limit, ") d where s.seller_id = ", seller,
+                    " and s.id = coalesce(", subscription, ", s.id) order by d.id desc limit ", limit,
+                    ") s cross join lateral (select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
+                       and d.id = s.delivery limit 1) d order by d.id desc")
+            };
+        }
         let rows = if filter.failed {
-            self.0.rows(sql!((Uuid, DeliveryRow):
-                concat!("select s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (select * from deliveries d \
-                   where d.seller_id = s.seller_id and d.subscription_id = s.id and d.attempt > 0 and d.delivered_at is null \
-                   and d.id < "), before, " order by d.id desc limit ", limit, ") d where exists (select from applications a \
-                   where a.client_id = s.client_id and a.deleted_at is null) and s.seller_id = ", seller, " and s.id = coalesce(",
-                subscription, ", s.id) order by d.id desc limit ", limit, "")).await?
+            self.0
+                .rows(page!(" and d.attempt > 0 and d.delivered_at is null"))
+                .await?
         } else {
-            self.0.rows(sql!((Uuid, DeliveryRow):
-                concat!("select s.id, ", delivery_columns!(), " from subscriptions s cross join lateral (select * from deliveries d \
-                   where d.seller_id = s.seller_id and d.subscription_id = s.id and d.id < "), before, " order by d.id desc limit ", limit,
-                ") d where exists (select from applications a where a.client_id = s.client_id and a.deleted_at is null) \
-                   and s.seller_id = ", seller, " and s.id = coalesce(", subscription,
-                ", s.id) order by d.id desc limit ", limit, "")).await?
+            self.0.rows(page!("")).await?
         };
-        let listed = rows.into_iter().map(|(subscription, delivery)| {
-            Ok(SellerDelivery {
-                subscription: subscription.into(),
-                delivery: delivery.try_into()?,
-            })
-        });
+        let listed = rows
+            .into_iter()
+            .map(|(subscription, app_name, url, active, delivery)| {
+                Ok(SellerDelivery {
+                    subscription: subscription.into(),
+                    app_name,
+                    url,
+                    active,
+                    delivery: delivery.try_into()?,
+                })
+            });
         listed.collect()
     }
 }

@@ -129,6 +129,11 @@ pub struct SellerSubscription {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SellerDelivery {
     pub subscription: SubscriptionId,
+    /// The application's name.
+    pub app_name: String,
+    pub url: String,
+    /// Whether the subscription is active.
+    pub active: bool,
     pub delivery: Delivery,
 }
 
@@ -162,11 +167,18 @@ pub trait SubscriptionReader: Send + Sync {
         subscription: SubscriptionId,
     ) -> Result<Option<Vec<Delivery>>, StoreError>;
 
-    /// Up to `limit` subscriptions at a seller from this one on, oldest first.
+    /// A subscription at a seller.
+    async fn subscription_of_seller(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+    ) -> Result<Option<SellerSubscription>, StoreError>;
+
+    /// Up to `limit` subscriptions at a seller after this one, oldest first.
     async fn subscriptions_of_seller(
         &self,
         seller: SellerId,
-        from: Option<SubscriptionId>,
+        after: Option<SubscriptionId>,
         limit: u16,
     ) -> Result<Vec<SellerSubscription>, StoreError>;
 

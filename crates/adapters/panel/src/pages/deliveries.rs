@@ -39,20 +39,10 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     let query = |name| request.query.get(name).unwrap_or_default();
     let filter = filter(query("subscription"), query("failed"))?;
     let (seller, subscriptions) = (request.seller().id, &request.panel.subscriptions);
-    // The list begins with the first one, but where the chosen one is on another page with that.
-    let from = request.position("from")?;
+    let after = request.position("after")?;
     let mut receivers = subscriptions
-        .subscriptions_of_seller(seller, from, ROWS + 1)
+        .subscriptions_of_seller(seller, after, ROWS + 1)
         .await?;
-    let has = |rows: &[SellerSubscription], id| rows.iter().any(|own| own.subscription.id == id);
-    if let Some(chosen) = filter.subscription.filter(|chosen| !has(&receivers, *chosen)) {
-        receivers = subscriptions
-            .subscriptions_of_seller(seller, Some(chosen), ROWS + 1)
-            .await?;
-        if !has(&receivers, chosen) {
-            return Err(Refusal::NotFound);
-        }
-    }
     let before = request.position("before")?;
     let mut deliveries = subscriptions
         .deliveries_of_seller(seller, filter, before, ROWS + 1)
@@ -61,13 +51,19 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     let failed = if filter.failed { CHECKED } else { "" };
     let query = [("subscription", chosen.as_str()), ("failed", failed)];
     let next = [
-        next_page(PAGE, &[], "from", &mut receivers, |last| {
+        next_page(PAGE, &[], "after", &mut receivers, |last| {
             last.subscription.id.to_string()
         }),
         next_page(PAGE, &query, "before", &mut deliveries, |last| {
             last.delivery.id.to_string()
         }),
     ];
+    // The chosen one is listed whichever page this is.
+    let is_listed = |id| receivers.iter().any(|own| own.subscription.id == id);
+    if let Some(id) = filter.subscription.filter(|id| !is_listed(*id)) {
+        let found = subscriptions.subscription_of_seller(seller, id).await?;
+        receivers.insert(0, found.ok_or(Refusal::NotFound)?);
+    }
     let number = || request.panel.randomness.uuid();
     ok(&Page {
         frame: request.frame(request.texts().deliveries.title),
@@ -80,12 +76,6 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
 }
 
 impl Page {
-    /// The subscription of a delivery; `None` if it has been deleted since.
-    fn receiver(&self, id: &SubscriptionId) -> Option<&SellerSubscription> {
-        let mut receivers = self.receivers.iter().map(|(_, receiver)| receiver);
-        receivers.find(|receiver| receiver.subscription.id == *id)
-    }
-
     /// The CSS class and the text of a state.
     const fn state(&self, state: &DeliveryState) -> (&'static str, &'static str) {
         let t = &self.frame.t.deliveries;

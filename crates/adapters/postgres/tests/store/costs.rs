@@ -10,7 +10,9 @@ use oauth::{ApplicationStatus, FamiliesOf, NewClientToken, SecretHash, TokenKey}
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
 use usecases::{LockSet, Transaction, transition_order::Transition};
-use webhooks::{Capacity, QueueKey, SubscriptionQueue, SubscriptionQueues, Undelivered, UndeliveredFilter};
+use webhooks::{
+    Capacity, DeliveryFilter, QueueKey, SubscriptionQueue, SubscriptionQueues, Undelivered, UndeliveredFilter,
+};
 
 use crate::feed::follow;
 use crate::support::{
@@ -355,6 +357,15 @@ const OWN_USE: &str = "
       select id, sha256(uuid_send(id)), api_now() + interval '1 day' from families where kind = 'client_credentials'
       on conflict do nothing";
 
+/// 300 more subscriptions like the first one, and 60 failed deliveries to each.
+const RECEIVERS: &str = "
+    insert into subscriptions select (jsonb_populate_record(null::subscriptions,
+        to_jsonb(s) || jsonb_build_object('id', gen_random_uuid()))).*
+      from (select * from subscriptions limit 1) s, generate_series(1, 300);
+    insert into deliveries (seller_id, subscription_id, id, created_at, attempt, response_status, event, body)
+      select seller_id, id, api_uuid(api_now()), api_now(), 6, 500, 'order.paid', repeat('x', 1000)
+      from subscriptions, generate_series(1, 60)";
+
 #[tokio::test]
 async fn the_panel_reads_the_rows_that_it_shows() {
     let fixture = Fixture::new().await;
@@ -379,7 +390,8 @@ async fn the_panel_reads_the_rows_that_it_shows() {
     });
     let usage = fixture.database.usage();
     usage.add_usage(counted.collect()).await.unwrap();
-    fixture.filled(OWN_USE).await;
+    fixture.subscribe(seller, client_id).await;
+    fixture.filled(&format!("{OWN_USE};{RECEIVERS}")).await;
     let now = fixture.now().await;
     let shown = async |database: &Database| {
         let (hours, _) = database
@@ -404,6 +416,48 @@ async fn the_panel_reads_the_rows_that_it_shows() {
         assert!(connections.iter().all(|connection| connection.used_at.is_some()) && connections.len() == 1);
     };
     fixture.costs("the connections of a seller", 30, shown).await;
+    let shown = async |database: &Database| {
+        let (reader, mut listed) = (database.subscriptions(), Vec::new());
+        for rows in [200, 101] {
+            let after = listed.last().copied();
+            let page = reader.subscriptions_of_seller(seller, after, 200).await.unwrap();
+            assert_eq!(page.len(), rows);
+            listed.extend(page.iter().map(|own| own.subscription.id));
+            let chosen = reader.subscription_of_seller(seller, listed[0]).await.unwrap();
+            assert_eq!(chosen.map(|own| own.subscription.id), Some(listed[0]));
+        }
+        assert!(listed.is_sorted() && listed.windows(2).all(|two| two[0] != two[1]));
+    };
+    fixture
+        .costs("the subscriptions of a seller", 2 * 310, shown)
+        .await;
+    for failed in [false, true] {
+        let filter = DeliveryFilter {
+            subscription: None,
+            failed,
+        };
+        let shown = async |database: &Database| {
+            let (reader, mut listed) = (database.subscriptions(), Vec::new());
+            for _ in 0..2 {
+                let before = listed.last().copied();
+                let page = reader
+                    .deliveries_of_seller(seller, filter, before, 51)
+                    .await
+                    .unwrap();
+                assert!(
+                    page.len() == 51
+                        && page
+                            .iter()
+                            .all(|row| row.active && row.app_name.starts_with("App "))
+                );
+                listed.extend(page.iter().map(|row| row.delivery.id));
+            }
+            assert!(listed.windows(2).all(|two| two[0] > two[1]));
+        };
+        // Each subscription and its application, and what tells the state of a delivery.
+        let most = 2 * (2 * 301 + 51 * 6);
+        fixture.costs("the deliveries of a seller", most, shown).await;
+    }
 }
 
 /// 20 000 tokens of the family that each begins with.
