@@ -46,93 +46,71 @@ impl Actor {
     }
 }
 
-macro_rules! actions {
-    ($($(#[$doc:meta])* $variant:ident = $word:literal,)*) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Action {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl Action {
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The name in rows and lists.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-        }
-    };
-}
-
-actions! {
-    /// A seller signed in.
-    SignedIn = "session.opened",
-    /// A wrong password was given for an existing account.
-    SignInFailed = "session.refused",
-    /// A seller signed out.
-    SignedOut = "session.closed",
-    /// A seller signed out everywhere.
-    SignedOutEverywhere = "sessions.closed",
-    /// A password was set or changed.
-    PasswordChanged = "password.changed",
-    /// A password reset link was requested.
-    ResetRequested = "password.reset_asked",
-    /// A seller was sent an invitation to set the first password.
-    InvitationSent = "invitation.sent",
-    /// A sign-in link was created.
-    SignInLinkCreated = "sign_in_link.made",
-    /// An account was created.
-    SellerRegistered = "seller.registered",
-    /// An account was closed.
-    SellerClosed = "seller.closed",
-    /// An application was registered.
-    ApplicationRegistered = "application.registered",
-    /// An application's description, scopes, redirect URIs or limit were changed.
-    ApplicationChanged = "application.changed",
-    /// An application's secret was replaced.
-    SecretRotated = "application.secret_rotated",
-    /// An application was deleted.
-    ApplicationDeleted = "application.deleted",
-    /// An application was accepted.
-    ApplicationAccepted = "application.accepted",
-    /// An application was suspended.
-    ApplicationSuspended = "application.suspended",
-    /// An application was reinstated.
-    ApplicationReinstated = "application.reinstated",
-    /// A personal token was created.
-    PersonalTokenCreated = "personal_token.made",
-    /// A personal token was revoked.
-    PersonalTokenRevoked = "personal_token.revoked",
-    /// A seller consented.
-    ConsentGiven = "consent.given",
-    /// A seller refused consent.
-    ConsentRefused = "consent.refused",
-    /// A seller disconnected an application.
-    Disconnected = "connection.ended",
-    /// A token was revoked by an operator; the subject is its family.
-    TokenRevoked = "token.revoked",
-    /// All tokens of a seller or of an application were revoked by an operator.
-    TokensRevoked = "tokens.revoked",
-    /// An event was redelivered, by a seller or an operator.
-    Redelivered = "delivery.repeated",
-    /// A seller had a test event sent to a subscription.
-    TestEventSent = "test_event.sent",
-    /// A mail that was given up was queued again by an operator; the subject is its order.
-    MailRequeued = "mail.repeated",
-    /// A buyer's data was erased.
-    BuyerErased = "buyer.erased",
-    /// An operator token was created.
-    OperatorTokenCreated = "operator_token.made",
-    /// An operator token was revoked.
-    OperatorTokenRevoked = "operator_token.revoked",
-    /// An operator began resealing stored values; the subject is the new key's id.
-    ResealingBegun = "keys.resealing_begun",
-}
-
-impl Action {
-    /// The action with this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|action| action.as_str() == word)
+kernel::words! {
+    /// What was done, by its name in rows and lists.
+    pub enum Action {
+        /// A seller signed in.
+        SignedIn = "session.opened",
+        /// A wrong password was given for an existing account.
+        SignInFailed = "session.refused",
+        /// A seller signed out.
+        SignedOut = "session.closed",
+        /// A seller signed out everywhere.
+        SignedOutEverywhere = "sessions.closed",
+        /// A password was set or changed.
+        PasswordChanged = "password.changed",
+        /// A password reset link was requested.
+        ResetRequested = "password.reset_asked",
+        /// A seller was sent an invitation to set the first password.
+        InvitationSent = "invitation.sent",
+        /// A sign-in link was created.
+        SignInLinkCreated = "sign_in_link.made",
+        /// An account was created.
+        SellerRegistered = "seller.registered",
+        /// An account was closed.
+        SellerClosed = "seller.closed",
+        /// An application was registered.
+        ApplicationRegistered = "application.registered",
+        /// An application's description, scopes, redirect URIs or limit were changed.
+        ApplicationChanged = "application.changed",
+        /// An application's secret was replaced.
+        SecretRotated = "application.secret_rotated",
+        /// An application was deleted.
+        ApplicationDeleted = "application.deleted",
+        /// An application was accepted.
+        ApplicationAccepted = "application.accepted",
+        /// An application was suspended.
+        ApplicationSuspended = "application.suspended",
+        /// An application was reinstated.
+        ApplicationReinstated = "application.reinstated",
+        /// A personal token was created.
+        PersonalTokenCreated = "personal_token.made",
+        /// A personal token was revoked.
+        PersonalTokenRevoked = "personal_token.revoked",
+        /// A seller consented.
+        ConsentGiven = "consent.given",
+        /// A seller refused consent.
+        ConsentRefused = "consent.refused",
+        /// A seller disconnected an application.
+        Disconnected = "connection.ended",
+        /// A token was revoked by an operator; the subject is its family.
+        TokenRevoked = "token.revoked",
+        /// All tokens of a seller or of an application were revoked by an operator.
+        TokensRevoked = "tokens.revoked",
+        /// An event was redelivered, by a seller or an operator.
+        Redelivered = "delivery.repeated",
+        /// A seller had a test event sent to a subscription.
+        TestEventSent = "test_event.sent",
+        /// A mail that was given up was queued again by an operator; the subject is its order.
+        MailRequeued = "mail.repeated",
+        /// A buyer's data was erased.
+        BuyerErased = "buyer.erased",
+        /// An operator token was created.
+        OperatorTokenCreated = "operator_token.made",
+        /// An operator token was revoked.
+        OperatorTokenRevoked = "operator_token.revoked",
+        /// An operator began resealing stored values; the subject is the new key's id.
+        ResealingBegun = "keys.resealing_begun",
     }
 }
 
@@ -160,7 +138,7 @@ mod tests {
     #[test]
     fn names_are_parsed_back() {
         for action in Action::ALL {
-            assert_eq!(Action::parse(action.as_str()), Some(*action));
+            assert_eq!(Action::parse(action.as_str()), Some(action));
         }
         for actor in [
             Actor::Seller(Uuid::nil().into()),

@@ -19,34 +19,19 @@ pub struct Session {
     pub seen_at: DateTime<Utc>,
 }
 
-/// The purpose of a one-time link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LinkKind {
-    /// A seller registered without a password sets the first one.
-    Invitation,
-    /// A seller who has forgotten the password sets a new one.
-    PasswordReset,
-    /// The marketplace has authenticated the seller and redirects them to the panel, signed in.
-    SignIn,
+kernel::words! {
+    /// The purpose of a one-time link.
+    pub enum LinkKind {
+        /// A seller registered without a password sets the first one.
+        Invitation = "invitation",
+        /// A seller who has forgotten the password sets a new one.
+        PasswordReset = "password-reset",
+        /// The marketplace has authenticated the seller and redirects them to the panel, signed in.
+        SignIn = "sign-in",
+    }
 }
 
 impl LinkKind {
-    pub const ALL: [Self; 3] = [Self::Invitation, Self::PasswordReset, Self::SignIn];
-
-    /// The name in rows and paths.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Invitation => "invitation",
-            Self::PasswordReset => "password-reset",
-            Self::SignIn => "sign-in",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-
     /// The lifetime of a link of this kind.
     pub const fn lifetime(self) -> TimeDelta {
         match self {

@@ -9,53 +9,24 @@ use oauth::{ApplicationEvent, ClientId};
 use offers::{OfferEvent, OfferStatus, Stock};
 use orders::{Cause, OrderEvent, OrderEventKind, OrderId};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChangeKind {
-    /// A seller set a price, or made the current one manual.
-    OfferPriceChanged,
-    /// A seller set a stock.
-    OfferStockChanged,
-    /// A seller set a status.
-    OfferStatusChanged,
-    /// A seller reported a shipment.
-    OrderShipped,
-    /// A carrier reported a delivery.
-    OrderDelivered,
-    /// A seller registered an application; it may need acceptance.
-    ApplicationRegistered,
-    /// An owner asks for scopes that the marketplace has not granted to its application.
-    ApplicationScopesRequested,
-    /// An owner replaced the redirect URIs of its application.
-    ApplicationChanged,
-}
-
-impl ChangeKind {
-    pub const ALL: [Self; 8] = [
-        Self::OfferPriceChanged,
-        Self::OfferStockChanged,
-        Self::OfferStatusChanged,
-        Self::OrderShipped,
-        Self::OrderDelivered,
-        Self::ApplicationRegistered,
-        Self::ApplicationScopesRequested,
-        Self::ApplicationChanged,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OfferPriceChanged => "offer.price_changed",
-            Self::OfferStockChanged => "offer.stock_changed",
-            Self::OfferStatusChanged => "offer.status_changed",
-            Self::OrderShipped => "order.shipped",
-            Self::OrderDelivered => "order.delivered",
-            Self::ApplicationRegistered => "application.registered",
-            Self::ApplicationScopesRequested => "application.scopes_requested",
-            Self::ApplicationChanged => "application.changed",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+kernel::words! {
+    pub enum ChangeKind {
+        /// A seller set a price, or made the current one manual.
+        OfferPriceChanged = "offer.price_changed",
+        /// A seller set a stock.
+        OfferStockChanged = "offer.stock_changed",
+        /// A seller set a status.
+        OfferStatusChanged = "offer.status_changed",
+        /// A seller reported a shipment.
+        OrderShipped = "order.shipped",
+        /// A carrier reported a delivery.
+        OrderDelivered = "order.delivered",
+        /// A seller registered an application; it may need acceptance.
+        ApplicationRegistered = "application.registered",
+        /// An owner asks for scopes that the marketplace has not granted to its application.
+        ApplicationScopesRequested = "application.scopes_requested",
+        /// An owner replaced the redirect URIs of its application.
+        ApplicationChanged = "application.changed",
     }
 }
 

@@ -11,6 +11,7 @@ mod money;
 mod page;
 mod ports;
 mod store_error;
+mod words;
 
 pub use address::is_public;
 pub use idempotency::{

@@ -13,34 +13,19 @@ use crate::{
 /// The name that `/v1/me` shows for a personal token's application; it cannot be registered.
 pub(crate) const BUILT_IN_NAME: &str = "Personal tokens";
 
-/// The intended users of an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// Its owner only: active at once.
-    OwnUse,
-    /// Other sellers: requires acceptance.
-    ForOtherSellers,
-    /// Anything else: requires acceptance.
-    Other,
+kernel::words! {
+    /// The intended users of an application.
+    pub enum Purpose {
+        /// Its owner only: active at once.
+        OwnUse = "own_use",
+        /// Other sellers: requires acceptance.
+        ForOtherSellers = "for_other_sellers",
+        /// Anything else: requires acceptance.
+        Other = "other",
+    }
 }
 
 impl Purpose {
-    pub const ALL: [Self; 3] = [Self::OwnUse, Self::ForOtherSellers, Self::Other];
-
-    /// The name used in forms and rows.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OwnUse => "own_use",
-            Self::ForOtherSellers => "for_other_sellers",
-            Self::Other => "other",
-        }
-    }
-
-    /// The purpose with this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|purpose| purpose.as_str() == word)
-    }
-
     /// The initial status of an application with this purpose.
     pub const fn first_status(self) -> ApplicationStatus {
         match self {
@@ -50,29 +35,13 @@ impl Purpose {
     }
 }
 
-/// Whether a client can keep a secret (RFC 6749 §2.1); chosen at registration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClientType {
-    /// Authenticates with its secret.
-    Confidential,
-    /// Has no secret.
-    Public,
-}
-
-impl ClientType {
-    pub const ALL: [Self; 2] = [Self::Confidential, Self::Public];
-
-    /// The name used in forms and rows.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Confidential => "confidential",
-            Self::Public => "public",
-        }
-    }
-
-    /// The type with this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+kernel::words! {
+    /// Whether a client can keep a secret (RFC 6749 §2.1); chosen at registration.
+    pub enum ClientType {
+        /// Authenticates with its secret.
+        Confidential = "confidential",
+        /// Has no secret.
+        Public = "public",
     }
 }
 

@@ -23,35 +23,17 @@ pub struct AuthorizationRequest {
     pub challenge: CodeChallenge,
 }
 
-/// An error that is returned to the client through the seller's browser.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RedirectError {
-    /// A parameter is missing, repeated or malformed.
-    InvalidRequest,
-    /// A response type other than `code`.
-    UnsupportedResponseType,
-    /// A scope that does not exist, or that the application does not have.
-    InvalidScope,
-    /// The seller refused, or the application may not ask this seller.
-    AccessDenied,
-}
-
-impl RedirectError {
-    pub const ALL: [Self; 4] = [
-        Self::UnsupportedResponseType,
-        Self::InvalidRequest,
-        Self::InvalidScope,
-        Self::AccessDenied,
-    ];
-
-    /// The value of `error` (RFC 6749 §4.1.2.1).
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid_request",
-            Self::UnsupportedResponseType => "unsupported_response_type",
-            Self::InvalidScope => "invalid_scope",
-            Self::AccessDenied => "access_denied",
-        }
+kernel::words! {
+    /// An error that is returned to the client through the seller's browser: the value of `error` (RFC 6749 §4.1.2.1).
+    pub enum RedirectError {
+        /// A response type other than `code`.
+        UnsupportedResponseType = "unsupported_response_type",
+        /// A parameter is missing, repeated or malformed.
+        InvalidRequest = "invalid_request",
+        /// A scope that does not exist, or that the application does not have.
+        InvalidScope = "invalid_scope",
+        /// The seller refused, or the application may not ask this seller.
+        AccessDenied = "access_denied",
     }
 }
 

@@ -5,32 +5,15 @@ use kernel::SellerId;
 
 use crate::{Application, ApplicationStatus, ClientId, FamilyId, ScopeSet, SecretHash};
 
-/// The origin of a family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FamilyKind {
-    /// The application requested a token for its owner's account.
-    ClientCredentials,
-    /// The seller consented.
-    AuthorizationCode,
-    /// The seller created a personal token.
-    Personal,
-}
-
-impl FamilyKind {
-    pub const ALL: [Self; 3] = [Self::ClientCredentials, Self::AuthorizationCode, Self::Personal];
-
-    /// The stored name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClientCredentials => "client_credentials",
-            Self::AuthorizationCode => "authorization_code",
-            Self::Personal => "personal",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+kernel::words! {
+    /// The origin of a family.
+    pub enum FamilyKind {
+        /// The application requested a token for its owner's account.
+        ClientCredentials = "client_credentials",
+        /// The seller consented.
+        AuthorizationCode = "authorization_code",
+        /// The seller created a personal token.
+        Personal = "personal",
     }
 }
 

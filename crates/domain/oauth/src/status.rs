@@ -2,14 +2,15 @@
 
 use crate::ScopeSet;
 
-/// The status of an application (contract: Application status).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ApplicationStatus {
-    /// Awaits acceptance: works only for its owner's account.
-    Pending,
-    Active,
-    /// No tokens are issued to it, and existing ones are rejected.
-    Suspended,
+kernel::words! {
+    /// The status of an application (contract: Application status).
+    pub enum ApplicationStatus {
+        /// Awaits acceptance: works only for its owner's account.
+        Pending = "pending",
+        Active = "active",
+        /// No tokens are issued to it, and existing ones are rejected.
+        Suspended = "suspended",
+    }
 }
 
 /// An operator's transition of the status.
@@ -53,21 +54,6 @@ pub enum TransitionRefusal {
 }
 
 impl ApplicationStatus {
-    pub const ALL: [Self; 3] = [Self::Pending, Self::Active, Self::Suspended];
-
-    /// The contract's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-
     /// The status after a transition. One to the current status is allowed and changes nothing.
     pub const fn after(self, transition: Transition) -> Result<Self, ImpossibleTransition> {
         match (transition, self) {

@@ -5,39 +5,22 @@ use kernel::Change;
 
 use crate::{Offer, OfferEvent};
 
-/// The status of an offer (contract: Offer status). Sellers switch between the first two; only moderation sets or
-/// leaves the last two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OfferStatus {
-    /// Shown on the marketplace.
-    Published,
-    /// Hidden by its seller.
-    Draft,
-    /// Waiting for moderation.
-    Proposed,
-    /// Rejected by moderation, and hidden.
-    Rejected,
+kernel::words! {
+    /// The status of an offer (contract: Offer status). Sellers switch between the first two; only moderation sets or
+    /// leaves the last two.
+    pub enum OfferStatus {
+        /// Shown on the marketplace.
+        Published = "published",
+        /// Hidden by its seller.
+        Draft = "draft",
+        /// Waiting for moderation.
+        Proposed = "proposed",
+        /// Rejected by moderation, and hidden.
+        Rejected = "rejected",
+    }
 }
 
 impl OfferStatus {
-    /// Every status, in the contract's order.
-    pub const ALL: [Self; 4] = [Self::Published, Self::Draft, Self::Proposed, Self::Rejected];
-
-    /// The contract's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Published => "published",
-            Self::Draft => "draft",
-            Self::Proposed => "proposed",
-            Self::Rejected => "rejected",
-        }
-    }
-
-    /// The status with this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-
     /// True if only moderation may change the status.
     pub const fn is_locked(self) -> bool {
         matches!(self, Self::Proposed | Self::Rejected)

@@ -3,52 +3,23 @@
 use chrono::{DateTime, Utc};
 use kernel::Invalid;
 
-/// A parcel carrier (contract: Shipment).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Carrier {
-    Inpost,
-    Dhl,
-    PocztaPolska,
-    Dpd,
-    Gls,
-    Ups,
-    Fedex,
-    /// Any other carrier; it is never queried.
-    Other,
+kernel::words! {
+    /// A parcel carrier (contract: Shipment).
+    #[derive(PartialOrd, Ord)]
+    pub enum Carrier {
+        Inpost = "inpost",
+        Dhl = "dhl",
+        PocztaPolska = "poczta_polska",
+        Dpd = "dpd",
+        Gls = "gls",
+        Ups = "ups",
+        Fedex = "fedex",
+        /// Any other carrier; it is never queried.
+        Other = "other",
+    }
 }
 
 impl Carrier {
-    /// Every carrier, in the contract's order.
-    pub const ALL: [Self; 8] = [
-        Self::Inpost,
-        Self::Dhl,
-        Self::PocztaPolska,
-        Self::Dpd,
-        Self::Gls,
-        Self::Ups,
-        Self::Fedex,
-        Self::Other,
-    ];
-
-    /// The contract's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Inpost => "inpost",
-            Self::Dhl => "dhl",
-            Self::PocztaPolska => "poczta_polska",
-            Self::Dpd => "dpd",
-            Self::Gls => "gls",
-            Self::Ups => "ups",
-            Self::Fedex => "fedex",
-            Self::Other => "other",
-        }
-    }
-
-    /// The carrier with this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|carrier| carrier.as_str() == word)
-    }
-
     /// The brand name.
     pub const fn display_name(self) -> &'static str {
         match self {
@@ -100,62 +71,29 @@ impl TrackingNumber {
     }
 }
 
-/// The normalised tracking status of all carriers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TrackingStatus {
-    /// Announced, not handed over yet.
-    Registered,
-    /// In transit.
-    InTransit,
-    /// Out for delivery today.
-    OutForDelivery,
-    /// Waiting for collection.
-    ReadyForPickup,
-    /// Delivered to the buyer; final.
-    Delivered,
-    /// The carrier reports a problem.
-    Exception,
-    /// On its way back.
-    Returning,
-    /// Back with the sender.
-    Returned,
-    /// The shipment was cancelled.
-    Cancelled,
-    /// The carrier's code is unknown to us.
-    Unknown,
-}
-
-impl TrackingStatus {
-    pub const ALL: [Self; 10] = [
-        Self::Registered,
-        Self::InTransit,
-        Self::OutForDelivery,
-        Self::ReadyForPickup,
-        Self::Delivered,
-        Self::Exception,
-        Self::Returning,
-        Self::Returned,
-        Self::Cancelled,
-        Self::Unknown,
-    ];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Registered => "registered",
-            Self::InTransit => "in_transit",
-            Self::OutForDelivery => "out_for_delivery",
-            Self::ReadyForPickup => "ready_for_pickup",
-            Self::Delivered => "delivered",
-            Self::Exception => "exception",
-            Self::Returning => "returning",
-            Self::Returned => "returned",
-            Self::Cancelled => "cancelled",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
+kernel::words! {
+    /// The normalised tracking status of all carriers.
+    pub enum TrackingStatus {
+        /// Announced, not handed over yet.
+        Registered = "registered",
+        /// In transit.
+        InTransit = "in_transit",
+        /// Out for delivery today.
+        OutForDelivery = "out_for_delivery",
+        /// Waiting for collection.
+        ReadyForPickup = "ready_for_pickup",
+        /// Delivered to the buyer; final.
+        Delivered = "delivered",
+        /// The carrier reports a problem.
+        Exception = "exception",
+        /// On its way back.
+        Returning = "returning",
+        /// Back with the sender.
+        Returned = "returned",
+        /// The shipment was cancelled.
+        Cancelled = "cancelled",
+        /// The carrier's code is unknown to us.
+        Unknown = "unknown",
     }
 }
 

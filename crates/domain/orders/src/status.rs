@@ -1,44 +1,21 @@
 //! The status names of an order and its payment.
 
-/// The status of an order for one seller (contract: Order status).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OrderStatus {
-    /// Placed, not paid.
-    Pending,
-    /// Paid.
-    Processing,
-    /// In transit.
-    Shipped,
-    Delivered,
-    Cancelled,
+kernel::words! {
+    /// The status of an order for one seller (contract: Order status), in the order of progress.
+    #[derive(PartialOrd, Ord)]
+    pub enum OrderStatus {
+        /// Placed, not paid.
+        Pending = "pending",
+        /// Paid.
+        Processing = "processing",
+        /// In transit.
+        Shipped = "shipped",
+        Delivered = "delivered",
+        Cancelled = "cancelled",
+    }
 }
 
 impl OrderStatus {
-    /// Every status in the contract's order, which is also the order of progress.
-    pub const ALL: [Self; 5] = [
-        Self::Pending,
-        Self::Processing,
-        Self::Shipped,
-        Self::Delivered,
-        Self::Cancelled,
-    ];
-
-    /// The contract's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Processing => "processing",
-            Self::Shipped => "shipped",
-            Self::Delivered => "delivered",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// The status with this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-
     /// The status of a whole order from its parts: cancelled if all are, else the least advanced of the parts that are
     /// not. None without parts.
     pub fn aggregate(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
@@ -47,25 +24,15 @@ impl OrderStatus {
     }
 }
 
-/// Whether an order is paid (contract: `payment_status`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PaymentStatus {
-    /// Not yet.
-    AwaitingPayment,
-    /// The payment is booked; unchanged by a later cancellation.
-    Paid,
-    /// Cancelled before it was paid.
-    Cancelled,
-}
-
-impl PaymentStatus {
-    /// The contract's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AwaitingPayment => "awaiting_payment",
-            Self::Paid => "paid",
-            Self::Cancelled => "cancelled",
-        }
+kernel::words! {
+    /// Whether an order is paid (contract: `payment_status`).
+    pub enum PaymentStatus {
+        /// Not yet.
+        AwaitingPayment = "awaiting_payment",
+        /// The payment is booked; unchanged by a later cancellation.
+        Paid = "paid",
+        /// Cancelled before it was paid.
+        Cancelled = "cancelled",
     }
 }
 
@@ -83,12 +50,7 @@ mod tests {
         for other in ["", "Pending", "paid"] {
             assert_eq!(OrderStatus::parse(other), None, "{other}");
         }
-        let payment = [
-            PaymentStatus::AwaitingPayment,
-            PaymentStatus::Paid,
-            PaymentStatus::Cancelled,
-        ];
-        let names = payment.map(PaymentStatus::as_str);
+        let names = PaymentStatus::ALL.map(PaymentStatus::as_str);
         assert_eq!(names, ["awaiting_payment", "paid", "cancelled"]);
     }
 

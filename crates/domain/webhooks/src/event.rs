@@ -11,49 +11,21 @@ kernel::uuid_id! {
     DeliveryId
 }
 
-/// The events that can be subscribed to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WebhookEvent {
-    /// A buyer placed an order with the seller's item.
-    OrderCreated,
-    /// The payment was booked.
-    OrderPaid,
-    /// The order was shipped.
-    OrderShipped,
-    /// The order was delivered.
-    OrderDelivered,
-    /// The order was cancelled.
-    OrderCancelled,
-    /// Moderation rejected an offer.
-    OfferRejected,
-}
-
-impl WebhookEvent {
-    /// Every event, in the contract's order.
-    pub const ALL: [Self; 6] = [
-        Self::OrderCreated,
-        Self::OrderPaid,
-        Self::OrderShipped,
-        Self::OrderDelivered,
-        Self::OrderCancelled,
-        Self::OfferRejected,
-    ];
-
-    /// The event's name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OrderCreated => "order.created",
-            Self::OrderPaid => "order.paid",
-            Self::OrderShipped => "order.shipped",
-            Self::OrderDelivered => "order.delivered",
-            Self::OrderCancelled => "order.cancelled",
-            Self::OfferRejected => "offer.rejected",
-        }
-    }
-
-    /// The event with this name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.as_str() == name)
+kernel::words! {
+    /// The events that can be subscribed to.
+    pub enum WebhookEvent {
+        /// A buyer placed an order with the seller's item.
+        OrderCreated = "order.created",
+        /// The payment was booked.
+        OrderPaid = "order.paid",
+        /// The order was shipped.
+        OrderShipped = "order.shipped",
+        /// The order was delivered.
+        OrderDelivered = "order.delivered",
+        /// The order was cancelled.
+        OrderCancelled = "order.cancelled",
+        /// Moderation rejected an offer.
+        OfferRejected = "offer.rejected",
     }
 }
 

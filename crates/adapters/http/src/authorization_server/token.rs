@@ -108,32 +108,19 @@ fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpRes
     Ok(response)
 }
 
-/// The supported grant types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GrantType {
-    /// RFC 6749 §4.4
-    ClientCredentials,
-    /// RFC 6749 §4.1.3
-    AuthorizationCode,
-    /// RFC 6749 §6
-    RefreshToken,
+kernel::words! {
+    /// The supported grant types.
+    pub(crate) enum GrantType {
+        /// RFC 6749 §4.4
+        ClientCredentials = "client_credentials",
+        /// RFC 6749 §4.1.3
+        AuthorizationCode = "authorization_code",
+        /// RFC 6749 §6
+        RefreshToken = "refresh_token",
+    }
 }
 
 impl GrantType {
-    pub(crate) const ALL: [Self; 3] = [
-        Self::ClientCredentials,
-        Self::AuthorizationCode,
-        Self::RefreshToken,
-    ];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClientCredentials => "client_credentials",
-            Self::AuthorizationCode => "authorization_code",
-            Self::RefreshToken => "refresh_token",
-        }
-    }
-
     /// Whether the grant requires a client that authenticates with a secret (D78).
     pub(super) const fn needs_secret(self) -> bool {
         match self {
@@ -145,9 +132,7 @@ impl GrantType {
     /// The grant type of a call. A missing one counts as unsupported, as the contract defines (D77).
     fn of(parameters: &Parameters) -> Result<Self, OAuthError> {
         let given = parameters.get("grant_type");
-        let served = Self::ALL
-            .into_iter()
-            .find(|served| given == Some(served.as_str()));
+        let served = given.and_then(Self::parse);
         served.ok_or_else(|| Self::unsupported(given))
     }
 
