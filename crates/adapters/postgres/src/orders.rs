@@ -345,12 +345,9 @@ impl Write for SavePart {
         let tracking = parcel
             .and_then(|parcel| parcel.tracking_status)
             .map(TrackingStatus::as_str);
-        let buyer = part.buyer.as_ref().map(Document::of_buyer).transpose()?;
-        let address = part
-            .shipping_address
-            .as_ref()
-            .map(Document::of_address)
-            .transpose()?;
+        let buyer = part.buyer.as_ref().map(Document::of_personal).transpose()?;
+        let address = part.shipping_address.as_ref();
+        let address = address.map(Document::of_personal).transpose()?;
         let saved = if self.is_new {
             sql!(():
                 "insert into seller_orders (seller_id, order_id, placed_at, is_test, several_sellers, number, payment_method, \

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use kernel::{Invalid, Money, OfferId, SellerId};
+use serde::{Deserialize, Serialize};
 
 use crate::{Carrier, OrderStatus, PaymentStatus, TrackingNumber, TrackingStatus};
 
@@ -68,14 +69,16 @@ pub struct SellerOrder {
 }
 
 /// The buyer's personal data.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Buyer {
     pub name: Option<String>,
     pub email: Option<String>,
     pub phone: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ShippingAddress {
     pub line1: Option<String>,
     pub line2: Option<String>,

@@ -39,24 +39,8 @@ struct PartView<'a> {
 /// The data that an erasure removes.
 #[derive(Serialize)]
 struct PersonalView<'a> {
-    buyer: Option<BuyerView<'a>>,
-    shipping_address: Option<AddressView<'a>>,
-}
-
-#[derive(Serialize)]
-struct BuyerView<'a> {
-    name: Option<&'a str>,
-    email: Option<&'a str>,
-    phone: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct AddressView<'a> {
-    line1: Option<&'a str>,
-    line2: Option<&'a str>,
-    postal_code: Option<&'a str>,
-    city: Option<&'a str>,
-    country: &'a str,
+    buyer: Option<&'a Buyer>,
+    shipping_address: Option<&'a ShippingAddress>,
 }
 
 /// An item; its id is that of its offer.
@@ -142,30 +126,8 @@ impl<'a> PartView<'a> {
 impl<'a> From<&'a SellerOrder> for PersonalView<'a> {
     fn from(part: &'a SellerOrder) -> Self {
         Self {
-            buyer: part.buyer.as_ref().map(BuyerView::from),
-            shipping_address: part.shipping_address.as_ref().map(AddressView::from),
-        }
-    }
-}
-
-impl<'a> From<&'a Buyer> for BuyerView<'a> {
-    fn from(buyer: &'a Buyer) -> Self {
-        Self {
-            name: buyer.name.as_deref(),
-            email: buyer.email.as_deref(),
-            phone: buyer.phone.as_deref(),
-        }
-    }
-}
-
-impl<'a> From<&'a ShippingAddress> for AddressView<'a> {
-    fn from(address: &'a ShippingAddress) -> Self {
-        Self {
-            line1: address.line1.as_deref(),
-            line2: address.line2.as_deref(),
-            postal_code: address.postal_code.as_deref(),
-            city: address.city.as_deref(),
-            country: &address.country,
+            buyer: part.buyer.as_ref(),
+            shipping_address: part.shipping_address.as_ref(),
         }
     }
 }

@@ -10,7 +10,7 @@ use diesel::{
     sql_types,
 };
 use kernel::{Money, OfferId, StoreError};
-use orders::{Buyer, OrderItem, ShippingAddress};
+use orders::OrderItem;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -55,31 +55,6 @@ struct ItemDocument<'a> {
     unit_price: Option<i64>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BuyerDocument<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    email: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    phone: Option<Cow<'a, str>>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AddressDocument<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line1: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line2: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    postal_code: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    city: Option<Cow<'a, str>>,
-    country: Cow<'a, str>,
-}
-
 fn borrowed(text: Option<&String>) -> Option<Cow<'_, str>> {
     text.map(|text| Cow::Borrowed(text.as_str()))
 }
@@ -108,22 +83,13 @@ impl Document {
         Self::of(&documents.collect::<Vec<_>>())
     }
 
-    pub(super) fn of_buyer(buyer: &Buyer) -> Result<Self, StoreError> {
-        Self::of(&BuyerDocument {
-            name: borrowed(buyer.name.as_ref()),
-            email: borrowed(buyer.email.as_ref()),
-            phone: borrowed(buyer.phone.as_ref()),
-        })
-    }
-
-    pub(super) fn of_address(address: &ShippingAddress) -> Result<Self, StoreError> {
-        Self::of(&AddressDocument {
-            line1: borrowed(address.line1.as_ref()),
-            line2: borrowed(address.line2.as_ref()),
-            postal_code: borrowed(address.postal_code.as_ref()),
-            city: borrowed(address.city.as_ref()),
-            country: Cow::Borrowed(&address.country),
-        })
+    /// The document of a buyer or an address, without the fields that it lacks.
+    pub(super) fn of_personal(value: &impl Serialize) -> Result<Self, StoreError> {
+        let mut value = serde_json::to_value(value).map_err(StoreError::unexpected)?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|_, field| !field.is_null());
+        }
+        Self::of(&value)
     }
 
     /// The items, or why they are invalid.
@@ -135,28 +101,8 @@ impl Document {
         documents.into_iter().map(item).collect()
     }
 
-    pub(super) fn buyer(&self) -> Result<Buyer, String> {
-        let buyer = self.read::<BuyerDocument>("buyer")?;
-        Ok(Buyer {
-            name: owned(buyer.name),
-            email: owned(buyer.email),
-            phone: owned(buyer.phone),
-        })
-    }
-
-    pub(super) fn address(&self) -> Result<ShippingAddress, String> {
-        let address = self.read::<AddressDocument>("shipping_address")?;
-        Ok(ShippingAddress {
-            line1: owned(address.line1),
-            line2: owned(address.line2),
-            postal_code: owned(address.postal_code),
-            city: owned(address.city),
-            country: address.country.into_owned(),
-        })
-    }
-
     /// Errors name the position, never the text, which may be a buyer's data.
-    fn read<'a, T: Deserialize<'a>>(&'a self, column: &str) -> Result<T, String> {
+    pub(super) fn read<'a, T: Deserialize<'a>>(&'a self, column: &str) -> Result<T, String> {
         serde_json::from_slice(&self.0)
             .map_err(|error| format!("{column} cannot be read at column {}", error.column()))
     }

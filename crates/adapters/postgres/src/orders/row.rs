@@ -6,6 +6,7 @@ use orders::{
     Carrier, OrderId, OrderNumber, OrderState, OrderStatus, Parcel, SellerOrder, TrackingNumber,
     TrackingStatus,
 };
+use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::documents::Document;
@@ -74,12 +75,8 @@ impl PartRow {
             payment_method: self.payment_method,
             delivery_method: self.delivery_method,
             placed_at: self.placed_at,
-            buyer: self.buyer.as_ref().map(Document::buyer).transpose()?,
-            shipping_address: self
-                .shipping_address
-                .as_ref()
-                .map(Document::address)
-                .transpose()?,
+            buyer: personal(self.buyer.as_ref(), "buyer")?,
+            shipping_address: personal(self.shipping_address.as_ref(), "shipping_address")?,
             items: self.items.items()?,
             updated_at: self.updated_at,
         })
@@ -183,6 +180,10 @@ pub(crate) fn parse_carrier(word: &str) -> Result<Carrier, String> {
 
 pub(crate) fn parse_tracking_number(number: String) -> Result<TrackingNumber, String> {
     TrackingNumber::new(number).map_err(|invalid| format!("tracking_number {invalid}"))
+}
+
+fn personal<T: DeserializeOwned>(document: Option<&Document>, column: &str) -> Result<Option<T>, String> {
+    document.map(|document| document.read(column)).transpose()
 }
 
 pub(crate) fn order_number(number: String) -> Result<OrderNumber, String> {
