@@ -19,7 +19,7 @@ use diesel::{OptionalExtension, QueryResult};
 use diesel_async::{
     AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
     methods::{ExecuteDsl, LoadQuery},
-    pooled_connection::deadpool::{Object, Pool},
+    pooled_connection::deadpool::Pool,
 };
 use futures_util::{
     future::{BoxFuture, join_all, try_join_all},
@@ -33,7 +33,10 @@ use usecases::{LockSet, Transaction, Turn, UnitOfWork};
 
 use crate::{
     ANSWER_TIMEOUT,
-    connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout},
+    connection::{
+        error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout},
+        pool::Leased,
+    },
     idempotency,
     layout::Layout,
     observe::{self, PoolWaits, TransactionTimes},
@@ -51,8 +54,6 @@ pub(crate) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for a statement's response on the network, in addition to the server's statement timeout.
 const NETWORK_TIME: Duration = Duration::from_millis(500);
-/// Timeout of a rollback; after it, the connection is closed, which rolls back.
-const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Opens transactions over the pool.
 pub(crate) struct PgUnitOfWork {
@@ -147,45 +148,6 @@ impl From<NoTurn> for StoreError {
 
 fn milliseconds(time: Duration) -> String {
     time.as_millis().to_string()
-}
-
-/// A pooled connection that may be in a transaction. Unless it is returned, it is closed: it does not return to the
-/// pool, and the server rolls back.
-pub(crate) struct Leased(Option<Object<AsyncPgConnection>>);
-
-impl Leased {
-    pub(crate) const fn new(connection: Object<AsyncPgConnection>) -> Self {
-        Self(Some(connection))
-    }
-
-    #[expect(
-        clippy::expect_used,
-        reason = "it is there until `return_to_pool`, which consumes the value, and until the drop"
-    )]
-    pub(crate) fn connection(&self) -> &AsyncPgConnection {
-        self.0.as_deref().expect("the connection is leased")
-    }
-
-    /// Gives the connection back to the pool: no transaction is open on it.
-    pub(crate) fn return_to_pool(mut self) {
-        drop(self.0.take());
-    }
-
-    async fn roll_back(self) {
-        let mut connection = self.connection();
-        let rolled_back = tokio::time::timeout(ROLLBACK_TIMEOUT, connection.batch_execute("rollback")).await;
-        if matches!(rolled_back, Ok(Ok(()))) {
-            self.return_to_pool();
-        }
-    }
-}
-
-impl Drop for Leased {
-    fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
-            drop(Object::take(connection));
-        }
-    }
 }
 
 /// Dependencies of writes besides the database.

@@ -1,13 +1,13 @@
-//! Autocommitted single statements over the pool.
+//! The pool's connections, and autocommitted single statements over them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use deadpool::Status;
 use diesel::QueryResult;
 use diesel_async::{
-    AsyncPgConnection, RunQueryDsl,
+    AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _,
     methods::{ExecuteDsl, LoadQuery},
-    pooled_connection::deadpool::Pool,
+    pooled_connection::deadpool::{Object, Pool},
 };
 use futures_util::future::BoxFuture;
 use kernel::StoreError;
@@ -17,8 +17,49 @@ use crate::{
     ANSWER_TIMEOUT,
     observe::{PoolWaits, StatementTimes},
     sql::Returns,
-    unit_of_work::Leased,
 };
+
+/// Timeout of a rollback; after it, the connection is closed, which rolls back.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A pooled connection that may be in a transaction. Unless it is returned, it is closed: it does not return to the
+/// pool, and the server rolls back.
+pub(crate) struct Leased(Option<Object<AsyncPgConnection>>);
+
+impl Leased {
+    pub(crate) const fn new(connection: Object<AsyncPgConnection>) -> Self {
+        Self(Some(connection))
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "it is there until `return_to_pool`, which consumes the value, and until the drop"
+    )]
+    pub(crate) fn connection(&self) -> &AsyncPgConnection {
+        self.0.as_deref().expect("the connection is leased")
+    }
+
+    /// Gives the connection back to the pool: no transaction is open on it.
+    pub(crate) fn return_to_pool(mut self) {
+        drop(self.0.take());
+    }
+
+    pub(crate) async fn roll_back(self) {
+        let mut connection = self.connection();
+        let rolled_back = tokio::time::timeout(ROLLBACK_TIMEOUT, connection.batch_execute("rollback")).await;
+        if matches!(rolled_back, Ok(Ok(()))) {
+            self.return_to_pool();
+        }
+    }
+}
+
+impl Drop for Leased {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(Object::take(connection));
+        }
+    }
+}
 
 /// Sends statements in autocommit mode.
 #[derive(Clone)]

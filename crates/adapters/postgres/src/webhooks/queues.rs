@@ -21,10 +21,9 @@ use super::{
     recording::{Asleep, Recording, find_queued},
 };
 use crate::{
-    connection::pool::Autocommit,
+    connection::pool::{Autocommit, Leased},
     sealing::Sealing,
     sql::{column, readable, row, sql},
-    unit_of_work::Leased,
 };
 
 /// The minimum interval between log lines about unreadable queues.
