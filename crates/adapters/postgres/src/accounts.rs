@@ -65,25 +65,18 @@ macro_rules! all_links {
 pub(crate) use all_links;
 
 /// Reads sellers outside a transaction.
-pub(crate) struct Sellers(pub(crate) Autocommit);
-
 #[async_trait]
-impl SellerReader for Sellers {
+impl SellerReader for Autocommit {
     async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
         let seller = sql!(SellerRow: "select id, seller_no, name, email, created_at, closed_at from sellers where id = ",
             id.uuid(), "");
-        self.0.row(seller).await?.map(Seller::try_from).transpose()
+        self.row(seller).await?.map(Seller::try_from).transpose()
     }
 
     async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError> {
         let some = sql!(SellerRow: "select id, seller_no, name, email, created_at, closed_at from sellers where seller_no > ",
             after, " order by seller_no limit ", i64::from(limit), "");
-        self.0
-            .rows(some)
-            .await?
-            .into_iter()
-            .map(Seller::try_from)
-            .collect()
+        self.rows(some).await?.into_iter().map(Seller::try_from).collect()
     }
 }
 
@@ -114,10 +107,8 @@ impl From<OperatorRow> for OperatorTokenRecord {
 }
 
 /// Each call is one autocommitted statement.
-pub(crate) struct StoredOperatorTokens(pub(crate) Autocommit);
-
 #[async_trait]
-impl OperatorTokens for StoredOperatorTokens {
+impl OperatorTokens for Autocommit {
     /// The use is committed asynchronously: a crash may lose the last one.
     async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRecord>, StoreError> {
         let valid = sql!(OperatorRow:
@@ -129,13 +120,13 @@ impl OperatorTokens for StoredOperatorTokens {
              used as (update operator_tokens o set used_at = clock.at from clock cross join valid v \
                where o.id = v.id and (o.used_at is null or o.used_at <= clock.at - interval '1 minute')) \
              select id, name, created_at, revoked_at, used_at, expires_at, read_only from valid");
-        Ok(self.0.row(valid).await?.map(OperatorTokenRecord::from))
+        Ok(self.row(valid).await?.map(OperatorTokenRecord::from))
     }
 
     async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError> {
         let all = sql!(OperatorRow:
             "select id, name, created_at, revoked_at, used_at, expires_at, read_only from operator_tokens order by created_at, id");
-        let rows = self.0.rows(all).await?;
+        let rows = self.rows(all).await?;
         Ok(rows.into_iter().map(OperatorTokenRecord::from).collect())
     }
 }

@@ -22,7 +22,6 @@ use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
 use crate::{
     ANSWER_TIMEOUT,
-    accounts::{Sellers, StoredOperatorTokens, audit::Audit, panel::Panel, usage::Usage},
     backlog::{self, Queues, Workers},
     connection::{
         Connector,
@@ -31,22 +30,15 @@ use crate::{
         pooler::Pooler,
         url::{self, DatabaseUrlError},
     },
-    feed::Feed,
     follow_ups,
     gate::TokenGate,
     idempotency::{Outcomes, StoredClaims},
     layout::Layout,
-    mails::{AccountMails, GivenUpMails, ShipmentMails},
-    oauth::{
-        applications::{AllApplications, Applications},
-        client_tokens::IssuedTokens,
-        consents::Grants,
-        exchanges::BatchedExchanges,
-    },
+    mails::AccountMails,
+    oauth::{applications::Applications, client_tokens::IssuedTokens, exchanges::BatchedExchanges},
     observe::{PoolWaits, TransactionTimes},
     offers::{OffersReader, changes::BatchedChanges},
     orders::{OrdersReader, WholeOrders},
-    parcels::ParcelQueue,
     rate_limits::Rates,
     retention::{self, Cleared, Expired},
     schema_state::{self, SchemaState},
@@ -56,7 +48,7 @@ use crate::{
     sql::sql,
     turns::Turns,
     unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows},
-    webhooks::{AllDeliveries, RecentlyAsleep, StoredQueues, StoredSubscriptions},
+    webhooks::{RecentlyAsleep, StoredQueues},
 };
 
 /// The shortest time between two look-ups of a parcel, unless [`Database::with_polling`] sets another one.
@@ -276,17 +268,17 @@ impl Database {
 
     /// Reads the change feed.
     pub fn change_reader(&self) -> Arc<dyn ChangeReader> {
-        Arc::new(Feed(self.autocommit("changes")))
+        Arc::new(self.autocommit("changes"))
     }
 
     /// The queue of mails to buyers.
     pub fn mail_queue(&self) -> Arc<dyn MailQueue<ShipmentMail>> {
-        Arc::new(ShipmentMails(self.autocommit("mails")))
+        Arc::new(self.autocommit("mails"))
     }
 
     /// Looks up mails to buyers.
     pub fn mail_directory(&self) -> Arc<dyn MailDirectory> {
-        Arc::new(GivenUpMails(self.autocommit("mails")))
+        Arc::new(self.autocommit("mails"))
     }
 
     /// The queue of mails about accounts.
@@ -299,17 +291,17 @@ impl Database {
 
     /// The queue of parcels to look up.
     pub fn tracking_queue(&self) -> Arc<dyn TrackingQueue> {
-        Arc::new(ParcelQueue(self.autocommit("parcels")))
+        Arc::new(self.autocommit("parcels"))
     }
 
     /// Reads subscriptions and their deliveries.
     pub fn subscriptions(&self) -> Arc<dyn SubscriptionReader> {
-        Arc::new(StoredSubscriptions(self.autocommit("subscriptions")))
+        Arc::new(self.autocommit("subscriptions"))
     }
 
     /// Looks up undelivered deliveries of all sellers.
     pub fn delivery_directory(&self) -> Arc<dyn DeliveryDirectory> {
-        Arc::new(AllDeliveries(self.autocommit("subscriptions")))
+        Arc::new(self.autocommit("subscriptions"))
     }
 
     /// The delivery queues.
@@ -329,7 +321,7 @@ impl Database {
 
     /// Looks up applications of all owners.
     pub fn application_directory(&self) -> Arc<dyn ApplicationDirectory> {
-        Arc::new(AllApplications(self.autocommit("applications")))
+        Arc::new(self.autocommit("applications"))
     }
 
     /// Issues client tokens; one per server thread, as with [`Self::gate`].
@@ -344,17 +336,17 @@ impl Database {
 
     /// Reads sellers' consents.
     pub fn grants(&self) -> Arc<dyn GrantReader> {
-        Arc::new(Grants(self.autocommit("grants")))
+        Arc::new(self.autocommit("grants"))
     }
 
     /// Reads the panel's data.
     pub fn panel(&self) -> Arc<dyn PanelReader> {
-        Arc::new(Panel(self.autocommit("panel")))
+        Arc::new(self.autocommit("panel"))
     }
 
     /// Reads the audit log.
     pub fn audit(&self) -> Arc<dyn AuditReader> {
-        Arc::new(Audit(self.autocommit("audit")))
+        Arc::new(self.autocommit("audit"))
     }
 
     /// All sealed values in the database.
@@ -368,16 +360,16 @@ impl Database {
 
     /// Stores counts of calls.
     pub fn usage(&self) -> Arc<dyn UsageLog> {
-        Arc::new(Usage(self.autocommit("usage")))
+        Arc::new(self.autocommit("usage"))
     }
 
     pub fn sellers(&self) -> Arc<dyn SellerReader> {
-        Arc::new(Sellers(self.autocommit("sellers")))
+        Arc::new(self.autocommit("sellers"))
     }
 
     /// Finds operator tokens.
     pub fn operator_tokens(&self) -> Arc<dyn OperatorTokens> {
-        Arc::new(StoredOperatorTokens(self.autocommit("operator_tokens")))
+        Arc::new(self.autocommit("operator_tokens"))
     }
 
     /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with [`Self::gate`].

@@ -110,10 +110,8 @@ impl Position {
 }
 
 /// The change feed; one statement per page.
-pub(crate) struct Feed(pub(crate) Autocommit);
-
 #[async_trait]
-impl ChangeReader for Feed {
+impl ChangeReader for Autocommit {
     /// Reads rows after a position, but only those before the oldest transaction in progress: no row can appear before
     /// them any more. That bound comes from the same snapshot as the rows.
     ///
@@ -138,7 +136,7 @@ impl ChangeReader for Feed {
             ") and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) order by xid, id limit ",
             i64::from(limit.clamp(1, MAX_CHANGES)), ") f on true order by f.xid, f.id");
         let (mut items, mut next) = (Vec::new(), None);
-        for (cluster, known, row) in self.0.rows(slice).await? {
+        for (cluster, known, row) in self.rows(slice).await? {
             if !known || after.is_some_and(|position| position.cluster != cluster) {
                 return Err(ChangesError::OtherHistory);
             }

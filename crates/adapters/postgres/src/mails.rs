@@ -61,10 +61,8 @@ impl ShipmentRow {
 }
 
 /// Mails to buyers. Each call is one autocommitted statement.
-pub(crate) struct ShipmentMails(pub(crate) Autocommit);
-
 #[async_trait]
-impl MailQueue<ShipmentMail> for ShipmentMails {
+impl MailQueue<ShipmentMail> for Autocommit {
     /// The longest waiting first.
     async fn lease_mails(
         &self,
@@ -79,7 +77,7 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
              update mails m set attempts = attempts + 1, fence = ", fence, ", due_at = (select at from clock) + ",
             microseconds(lease), " * interval '1 microsecond' from due where m.id = due.id \
              returning m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.attempts");
-        let rows = self.0.rows(lease).await?;
+        let rows = self.rows(lease).await?;
         Ok(readable(rows.into_iter().map(|row| row.leased(fence))))
     }
 
@@ -91,7 +89,7 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
             " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
             " and fence = ", fence, "");
         // No row: the lease was lost, or the buyer was erased.
-        self.0.execute(record).await?;
+        self.execute(record).await?;
         Ok(())
     }
 }
@@ -108,10 +106,8 @@ row! {
 }
 
 /// Mails to buyers that were given up.
-pub(crate) struct GivenUpMails(pub(crate) Autocommit);
-
 #[async_trait]
-impl MailDirectory for GivenUpMails {
+impl MailDirectory for Autocommit {
     async fn given_up(&self, before: Option<MailId>, limit: u16) -> Result<Vec<GivenUpMail>, StoreError> {
         let rows = sql!(GivenUpRow: "select id, order_id, order_number, created_at, dead_at, attempts from mails \
             where dead_at is not null and id < ", before.map_or(Uuid::max(), MailId::uuid), " order by id desc limit ",
@@ -127,7 +123,7 @@ impl MailDirectory for GivenUpMails {
                 attempts: attempt(row.attempts).map_err(corrupt)?,
             })
         };
-        self.0.rows(rows).await?.into_iter().map(mail).collect()
+        self.rows(rows).await?.into_iter().map(mail).collect()
     }
 }
 

@@ -63,10 +63,8 @@ impl ParcelRow {
 }
 
 /// Each call is one autocommitted statement.
-pub(crate) struct ParcelQueue(pub(crate) Autocommit);
-
 #[async_trait]
-impl TrackingQueue for ParcelQueue {
+impl TrackingQueue for Autocommit {
     async fn lease_parcels(
         &self,
         carrier: Carrier,
@@ -82,7 +80,7 @@ impl TrackingQueue for ParcelQueue {
              update parcels p set fence = ", fence, ", due_at = (select at from clock) + ", microseconds(lease),
             " * interval '1 microsecond' from candidates c where p.seller_id = c.seller_id and p.order_id = c.order_id \
              returning p.seller_id, p.order_id, p.carrier, p.tracking_number, p.shipped_at");
-        let rows = self.0.rows(lease).await?;
+        let rows = self.rows(lease).await?;
         Ok(readable(rows.into_iter().map(|row| row.leased(fence))))
     }
 
@@ -94,13 +92,13 @@ impl TrackingQueue for ParcelQueue {
         let (seller, order, fence) = (parcel.seller.uuid(), parcel.order.uuid(), parcel.fence);
         // No row: the lease was lost, or the parcel has arrived.
         if let Some(next) = next {
-            self.0
+            self
                 .execute(sql!(():
                     "update parcels set fence = null, due_at = ", next, " where seller_id = ", seller, " and order_id = ",
                     order, " and fence = ", fence, ""))
                 .await?;
         } else {
-            self.0
+            self
                 .execute(sql!(():
                     "delete from parcels where seller_id = ", seller, " and order_id = ", order, " and fence = ", fence, ""))
                 .await?;

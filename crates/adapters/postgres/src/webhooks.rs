@@ -240,10 +240,8 @@ fn event(id: DeliveryId, name: &str) -> Result<WebhookEvent, StoreError> {
 }
 
 /// Reads subscriptions and histories. Each call is one statement.
-pub(crate) struct StoredSubscriptions(pub(crate) Autocommit);
-
 #[async_trait]
-impl SubscriptionReader for StoredSubscriptions {
+impl SubscriptionReader for Autocommit {
     async fn subscriptions(
         &self,
         seller: SellerId,
@@ -251,7 +249,6 @@ impl SubscriptionReader for StoredSubscriptions {
     ) -> Result<Vec<Subscription>, StoreError> {
         let (seller, client) = (seller.uuid(), client_id.uuid());
         let rows = self
-            .0
             .rows(sql!(SubscriptionRow:
                 concat!("select ", subscription_columns!(), " from subscriptions s where s.seller_id = "), seller,
                 " and s.client_id = ", client, " order by s.created_at, s.id"))
@@ -267,7 +264,7 @@ impl SubscriptionReader for StoredSubscriptions {
         subscription: SubscriptionId,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
         let (seller, client, id) = (seller.uuid(), client_id.uuid(), subscription.uuid());
-        let rows = self.0.rows(sql!(Option<DeliveryRow>:
+        let rows = self.rows(sql!(Option<DeliveryRow>:
             concat!("select ", delivery_columns!(), " from subscriptions s left join lateral (select * from deliveries d \
                where d.seller_id = s.seller_id and d.subscription_id = s.id order by d.id desc limit 100) d on true where s.seller_id = "),
             seller, " and s.client_id = ", client, " and s.id = ", id, " order by d.created_at desc, d.id desc")).await?;
@@ -300,7 +297,6 @@ impl SubscriptionReader for StoredSubscriptions {
     ) -> Result<Vec<SellerSubscription>, StoreError> {
         let (seller, after) = (seller.uuid(), after.map_or(Uuid::nil(), SubscriptionId::uuid));
         let rows = self
-            .0
             .rows(sql!((SubscriptionRow, String):
                 concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller,
                 " and s.id > ", after, " order by s.id limit ", i64::from(limit), ""))
@@ -333,11 +329,10 @@ impl SubscriptionReader for StoredSubscriptions {
             };
         }
         let rows = if filter.failed {
-            self.0
-                .rows(page!(" and d.attempt > 0 and d.delivered_at is null"))
+            self.rows(page!(" and d.attempt > 0 and d.delivered_at is null"))
                 .await?
         } else {
-            self.0.rows(page!("")).await?
+            self.rows(page!("")).await?
         };
         let listed = rows
             .into_iter()
@@ -355,10 +350,8 @@ impl SubscriptionReader for StoredSubscriptions {
 }
 
 /// Undelivered deliveries of all sellers. Each call is one statement.
-pub(crate) struct AllDeliveries(pub(crate) Autocommit);
-
 #[async_trait]
-impl DeliveryDirectory for AllDeliveries {
+impl DeliveryDirectory for Autocommit {
     async fn has_subscription(
         &self,
         seller: Option<SellerId>,
@@ -366,7 +359,6 @@ impl DeliveryDirectory for AllDeliveries {
     ) -> Result<bool, StoreError> {
         let (seller, subscription) = (seller.map(SellerId::uuid), subscription.uuid());
         let has = self
-            .0
             .row(sql!(bool:
                 "select exists (select from subscriptions s where s.seller_id = coalesce(", seller,
                 ", s.seller_id) and s.id = ", subscription, ")"))
@@ -386,7 +378,7 @@ impl DeliveryDirectory for AllDeliveries {
         );
         let (before, limit) = (before.map_or(Uuid::max(), DeliveryId::uuid), i32::from(limit));
         let rows = match filter.why {
-            Undelivered::Pending => self.0.rows(sql!((Uuid, Uuid, String, String, DeliveryRow):
+            Undelivered::Pending => self.rows(sql!((Uuid, Uuid, String, String, DeliveryRow):
                 "with recursive asked as materialized (select ", seller,
                 concat!(" as seller), ", queues_with!("first", "due_at", "due_at is not null and attempt = 0"), ", ",
                   queues_with!("repeated", "due_at", "due_at is not null and attempt > 0"),
@@ -400,7 +392,7 @@ impl DeliveryDirectory for AllDeliveries {
                      and d.due_at is not null and d.attempt > 0 and d.id < ", before, " order by d.id desc limit ", limit,
                 ")) d where s.active and s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(",
                 subscription, ", s.id) order by d.id desc limit ", limit, "")).await?,
-            Undelivered::Exhausted => self.0.rows(sql!((Uuid, Uuid, String, String, DeliveryRow):
+            Undelivered::Exhausted => self.rows(sql!((Uuid, Uuid, String, String, DeliveryRow):
                 "with recursive asked as materialized (select ", seller,
                 concat!(" as seller), ", queues_with!("failed", "id", "attempt > 0 and delivered_at is null"),
                   " select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from failed q \

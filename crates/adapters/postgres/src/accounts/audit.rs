@@ -65,10 +65,8 @@ impl TryFrom<EntryRow> for AuditEntry {
     }
 }
 
-pub(crate) struct Audit(pub(crate) Autocommit);
-
 #[async_trait]
-impl AuditReader for Audit {
+impl AuditReader for Autocommit {
     async fn entries(
         &self,
         about: Option<String>,
@@ -78,7 +76,7 @@ impl AuditReader for Audit {
         let (before, limit) = (before.unwrap_or(Uuid::max()), i64::from(limit));
         let rows = match about {
             None => {
-                self.0
+                self
                     .rows(sql!(EntryRow:
                         "select id, at, actor, actor_id, address, action, subject, os_user from audit_log where id < ", before,
                         " order by id desc limit ", limit, ""))
@@ -87,7 +85,7 @@ impl AuditReader for Audit {
             // Each half is a range of its own index.
             Some(subject) => {
                 let actor = subject.parse::<Uuid>().ok();
-                self.0
+                self
                     .rows(sql!(EntryRow:
                         "(select id, at, actor, actor_id, address, action, subject, os_user from audit_log where subject = ", subject,
                         " and id < ", before, " order by id desc limit ", limit,

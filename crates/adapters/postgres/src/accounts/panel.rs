@@ -52,14 +52,12 @@ impl TryFrom<TokenRow> for PersonalToken {
 }
 
 /// Reads the panel's data. Each call is one statement.
-pub(crate) struct Panel(pub(crate) Autocommit);
-
 #[async_trait]
-impl PanelReader for Panel {
+impl PanelReader for Autocommit {
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
         let account = sql!((SellerRow, Option<String>): "select id, seller_no, name, email, created_at, closed_at, \
             password_hash from sellers where lower(email) = lower(", email, ")");
-        let Some((seller, password)) = self.0.row(account).await? else {
+        let Some((seller, password)) = self.row(account).await? else {
             return Ok(None);
         };
         let seller = Seller::try_from(seller)?;
@@ -75,7 +73,7 @@ impl PanelReader for Panel {
     async fn password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError> {
         let password =
             sql!(Option<String>: "select password_hash from sellers where id = ", seller.uuid(), "");
-        Ok(self.0.row(password).await?.flatten().map(PasswordHash::new))
+        Ok(self.row(password).await?.flatten().map(PasswordHash::new))
     }
 
     /// Records the session's use if the last record is at least a minute old. That commit is asynchronous: if a crash
@@ -94,7 +92,7 @@ impl PanelReader for Panel {
                where e.hash = l.hash and e.seen_at <= clock.at - interval '1 minute' returning e.seen_at) \
              select l.id, l.seller_no, l.name, l.email, l.registered_at, l.closed_at, l.created_at, \
                coalesce((select seen_at from touched), l.seen_at), clock.at from valid l cross join clock");
-        let Some(row) = self.0.row(look_up).await? else {
+        let Some(row) = self.row(look_up).await? else {
             return Ok(None);
         };
         let seller = Seller::try_from(row.seller)?;
@@ -117,7 +115,7 @@ impl PanelReader for Panel {
             concat!("select l.kind, l.expires_at, s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at from ", all_links!(),
             " l join sellers s on s.id = l.seller_id where l.hash = "), hash.bytes().as_slice(),
             " and l.expires_at > (select api_now()) and s.closed_at is null");
-        let Some((kind, expires_at, seller)) = self.0.row(read).await? else {
+        let Some((kind, expires_at, seller)) = self.row(read).await? else {
             return Ok(None);
         };
         let seller = Seller::try_from(seller)?;
@@ -133,7 +131,7 @@ impl PanelReader for Panel {
 
     /// The tokens that the gate would accept while account and application are open.
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError> {
-        let rows = self.0.rows(sql!(TokenRow:
+        let rows = self.rows(sql!(TokenRow:
             "with clock as materialized (select api_now() as at) select p.id, p.name, f.scopes, p.created_at, t.expires_at \
              from clock cross join personal_tokens p join families f on f.id = p.id join access_tokens t on t.family_id = f.id \
                join sellers s on s.id = f.seller_id and s.token_generation = f.seller_generation \
@@ -149,6 +147,6 @@ impl PanelReader for Panel {
         client_id: ClientId,
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
-        usage::read(&self.0, client_id, since).await
+        usage::read(&self, client_id, since).await
     }
 }

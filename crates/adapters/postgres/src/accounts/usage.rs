@@ -12,10 +12,8 @@ use crate::{
 };
 
 /// Stores the counts of a process. Each call is one autocommitted statement.
-pub(crate) struct Usage(pub(crate) Autocommit);
-
 #[async_trait]
-impl UsageLog for Usage {
+impl UsageLog for Autocommit {
     /// Counts by application, and records the last use by seller, to the minute. Each row is written once and in order, so that
     /// concurrent processes cannot deadlock. The commit is asynchronous.
     async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError> {
@@ -29,7 +27,7 @@ impl UsageLog for Usage {
         let sellers = column(&counts, |count| count.key.seller.uuid());
         let clients = column(&counts, |count| count.key.client_id.uuid());
         let calls = column(&counts, |count| i64::from(count.calls));
-        self.0.execute(sql!(():
+        self.execute(sql!(():
             "with clock as materialized (select at, date_trunc('hour', at, 'UTC') as hour, mode \
                from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
              counted as materialized (select * from unnest(", sellers, ", ", clients, ", ", statuses, ", ", calls,

@@ -173,20 +173,18 @@ impl BatchQuery for Clients {
 }
 
 /// Applications of all owners. Each call is one statement.
-pub(crate) struct AllApplications(pub(crate) Autocommit);
-
 #[async_trait]
-impl ApplicationDirectory for AllApplications {
+impl ApplicationDirectory for Autocommit {
     async fn application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
         let one = sql!(ApplicationRow: concat!("select ", application_columns!(),
             " from applications a where a.deleted_at is null and a.client_id = "), client_id.uuid(), "");
-        application(self.0.row(one).await?)
+        application(self.row(one).await?)
     }
 
     async fn application_named(&self, name: &str) -> Result<Option<Application>, StoreError> {
         let one = sql!(ApplicationRow: concat!("select ", application_columns!(),
             " from applications a where a.deleted_at is null and not a.built_in and lower(a.name) = lower("), name, ")");
-        application(self.0.row(one).await?)
+        application(self.row(one).await?)
     }
 }
 

@@ -118,10 +118,8 @@ impl TryFrom<ConnectionRow> for ConnectedApplication {
 }
 
 /// Reads grants outside a transaction.
-pub(crate) struct Grants(pub(crate) Autocommit);
-
 #[async_trait]
-impl GrantReader for Grants {
+impl GrantReader for Autocommit {
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
         let holder = sql!(Uuid:
             "select f.client_id from families f join connections c on c.client_id = f.client_id and c.seller_id = f.seller_id \
@@ -132,7 +130,7 @@ impl GrantReader for Grants {
             key.hash.bytes().as_slice(), " and r.used_at is null and r.expires_at > (select api_now())\
             ) or exists (select from authorization_codes a where a.family_id = f.id and a.hash = ",
             key.hash.bytes().as_slice(), " and a.used_at is null and a.expires_at > (select api_now())))");
-        Ok(self.0.row(holder).await?.map(ClientId::from))
+        Ok(self.row(holder).await?.map(ClientId::from))
     }
 
     /// The applications with a grant that can still be used, and the union of the scopes of their consents; and those that have lost
@@ -164,7 +162,7 @@ impl GrantReader for Grants {
              where o.closed_at is null and (g.scopes is not null or exists (select from subscriptions s where s.seller_id = n.seller_id \
                and s.client_id = n.client_id and s.active and s.connection_generation = n.generation)) \
              order by lower(n.name) limit ", i64::from(limit), "");
-        let rows = self.0.rows(connections).await?;
+        let rows = self.rows(connections).await?;
         rows.into_iter().map(ConnectedApplication::try_from).collect()
     }
 }
