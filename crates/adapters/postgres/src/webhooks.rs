@@ -281,7 +281,6 @@ impl SubscriptionReader for Autocommit {
         subscription: SubscriptionId,
     ) -> Result<Option<SellerSubscription>, StoreError> {
         let row = self
-            .0
             .row(sql!((SubscriptionRow, String):
                 concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller.uuid(),
                 " and s.id = ", subscription.uuid(), ""))
