@@ -10,7 +10,7 @@ use diesel::{
 use diesel_async::AsyncMigrationHarness;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::{runtime, time::sleep};
-use tokio_postgres::Client;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::{
     connection::{
@@ -141,15 +141,20 @@ impl From<ConnectError> for MigrateError {
 /// Begins a transaction that holds the lock and has no time limits.
 ///
 /// It asks again and again: a statement that waits for the lock has a snapshot, for whose end an index that is built concurrently waits.
+/// So has a prepared statement until its portal is closed, hence the simple protocol.
 pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Error> {
     let begin = "begin isolation level read committed; set local statement_timeout = 0; set local lock_timeout = 0; \
                  set local idle_in_transaction_session_timeout = 0";
     client.batch_execute(begin).await?;
     let take = format!("select pg_try_advisory_xact_lock({LOCK})");
-    while !client.query_one(&take, &[]).await?.get::<_, bool>(0) {
+    loop {
+        let answer = client.simple_query(&take).await?;
+        let is_taken = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
+        if answer.iter().any(is_taken) {
+            return Ok(());
+        }
         sleep(LOCK_PAUSE).await;
     }
-    Ok(())
 }
 
 async fn under_lock(
