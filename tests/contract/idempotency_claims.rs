@@ -143,7 +143,8 @@ async fn a_request_that_lost_its_claim_has_no_effect() {
     clock.advance(TimeDelta::minutes(2)).await;
     let quick = tokio::spawn(patching(&world, &trader, &offer, &body).send());
     // Two requests wait for the offer now: the one that lost its claim and the one that has it.
-    world.waiters(2).await;
+    let claimed = "select count(*) from idempotency where key = 'k' and expires_at > api_now()";
+    world.until_count("the second claim", claimed, &[], 1).await;
     locked.end("rollback").await;
     let (slow, quick) = (slow.await.unwrap(), quick.await.unwrap());
     slow.is_problem(409, &[whole("idempotency_in_progress")]);
