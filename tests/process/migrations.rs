@@ -68,8 +68,8 @@ async fn what_was_interrupted_is_run_again() {
     client.batch_execute(lock).await.unwrap();
     let environment = [("DATABASE_URL", database.url())];
     let migrating = started(&["migrate"], &environment);
-    let waiting = "select from pg_locks where locktype = 'advisory' and not granted and database = \
-        (select oid from pg_database where datname = current_database())";
+    let waiting = "select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() \
+        and query like 'select pg_try_advisory_xact_lock%'";
     blackbox::until("it waits", async || {
         let waiting = client.query(waiting, &[]).await.unwrap();
         !waiting.is_empty()

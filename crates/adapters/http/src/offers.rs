@@ -181,7 +181,7 @@ impl Operation<Public> for PatchOffer {
 }
 
 /// How long a change with a key waits for its turn before it claims the key, which tells whether the key's first request is still running.
-const TURN_TIMEOUT: Duration = Duration::from_millis(300);
+const TURN_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Write<Public> for PatchOffer {
     fn locks(&self, call: &Call<Public>) -> LockSet {
