@@ -1,6 +1,6 @@
 //! Operations on offers: read, list, change.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use actix_web::http::{Method, StatusCode};
 use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId};
@@ -180,8 +180,8 @@ impl Operation<Public> for PatchOffer {
     }
 }
 
-/// How long a change with a key waits for its turn before it claims the key, which tells whether the key's first request is still running.
-const TURN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often a change with a key looks, while it waits for its turn, whether the key's first request is still running.
+const KEY_LOOKUP_INTERVAL: Duration = Duration::from_millis(300);
 
 impl Write<Public> for PatchOffer {
     fn locks(&self, call: &Call<Public>) -> LockSet {
@@ -194,10 +194,16 @@ impl Write<Public> for PatchOffer {
         };
         let (seller, locks) = (call.caller.seller, self.locks(call));
         // Of two concurrent changes of an offer only one can win.
-        let Ok(turn) = timeout(TURN_TIMEOUT, call.state.units.turn(&locks)).await else {
-            return Ok(Unclaimed::NeedsClaim(None));
+        let mut waiting = pin!(call.state.units.turn(&locks));
+        let turn = loop {
+            if let Ok(turn) = timeout(KEY_LOOKUP_INTERVAL, &mut waiting).await {
+                break turn?;
+            }
+            let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
+            if read.key != Claimed::Run {
+                return Ok(Unclaimed::KeyUsed(read.key));
+            }
         };
-        let turn = turn?;
         let read = call.deadline.run(changes.read(seller, self.id, claim)).await??;
         if read.key != Claimed::Run {
             return Ok(Unclaimed::KeyUsed(read.key));
