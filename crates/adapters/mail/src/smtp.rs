@@ -88,8 +88,8 @@ impl SmtpMailer {
         outcome
     }
 
-    /// One mail transaction; `Ok` once the server has accepted the mail. The server has longer for that: to a client that leaves before the
-    /// reply it may have accepted the mail, which would be sent again (RFC 5321 §4.5.3.2.6).
+    /// One mail transaction; `Ok` once the server has accepted the mail. The reply to the content has a longer timeout: a client that gives up
+    /// before it sends an accepted mail twice (RFC 5321 §4.5.3.2.6).
     async fn hand_over(
         &self,
         connection: &mut AsyncSmtpConnection,

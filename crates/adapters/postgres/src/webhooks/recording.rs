@@ -114,8 +114,8 @@ impl Recording {
     /// From then on no delivery that waits is due before the first one found, or before half a minute ago, since a transaction that is under way
     /// may still queue one that is due since it began.
     ///
-    /// Transactions that queue deliveries meanwhile leave the waking of a leased queue to its lease holder, and this statement does not see
-    /// what they queue. [`find_queued`] looks for that afterwards. The commit is asynchronous: a release that is lost ends with its lease.
+    /// A transaction that queues deliveries meanwhile leaves a leased queue to its lease holder to wake. This statement does not see those
+    /// deliveries; [`find_queued`] finds them afterwards. The commit is asynchronous: a release that is lost ends with its lease.
     async fn release_queues(&self, mut connection: &AsyncPgConnection) -> QueryResult<Vec<Asleep>> {
         let releases = &self.releases;
         let asleep = sql!((Uuid, Uuid, DateTime<Utc>):
