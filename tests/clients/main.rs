@@ -120,13 +120,11 @@ async fn both_kinds_of_clients(command: impl Fn() -> Option<Command>) {
     goes_the_flows(&world, &mut member, &public, command().unwrap()).await;
 }
 
-// contract: 1.6, 38.2
 #[tokio::test]
 async fn authlib_completes_the_flows() {
     both_kinds_of_clients(python).await;
 }
 
-// contract: 1.6
 #[tokio::test]
 async fn openid_client_completes_the_flows() {
     both_kinds_of_clients(node).await;

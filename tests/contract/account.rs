@@ -5,7 +5,6 @@ use serde_json::json;
 
 use crate::world;
 
-// contract: 1.1, 7.1, 7.2, 7.3, 7.4, 7.5, 18.4, 24.2, 35.3, 35.4, 36.1, 36.3
 #[tokio::test]
 async fn me_shows_an_access_tokens_seller_application_scopes_and_expiry() {
     let world = world().await;
@@ -24,7 +23,6 @@ async fn me_shows_an_access_tokens_seller_application_scopes_and_expiry() {
     assert!(app.client_id.starts_with("psa_") && app.client_secret.starts_with("pss_"));
 }
 
-// contract: 7.4, 7.5, 35.4
 #[tokio::test]
 async fn a_personal_token_has_a_built_in_application_and_may_not_expire() {
     let world = world().await;
@@ -46,7 +44,6 @@ async fn a_personal_token_has_a_built_in_application_and_may_not_expire() {
     assert_ne!(world.read(&other, "/v1/me").await["app"], me["app"]);
 }
 
-// contract: 7.3, 35.3, 42.6
 #[tokio::test]
 async fn a_token_loses_the_scopes_that_its_application_loses() {
     let world = world().await;

@@ -6,7 +6,6 @@ use oauth::Scope;
 use crate::world;
 
 /// Other wrong credentials are in the matrix of routes and credentials.
-// contract: 17.1, 18.7, 35.1, 42.7, 49.3
 #[tokio::test]
 async fn a_changed_or_malformed_token_is_401_with_a_challenge() {
     let world = world().await;
@@ -54,8 +53,6 @@ const NEEDED: &str = "
     POST /v1/webhooks               => settings:write
     DELETE /v1/webhooks/ID          => settings:write";
 
-// contract: 24.1, 25.1, 26.1, 27.1, 28.1, 29.1, 30.1, 31.1, 32.1, 32.8, 33.1, 34.1, 40.3, 40.5, 40.6, 40.7
-// contract: 40.8, 40.9, 40.10, 40.11, 40.12, 49.7
 #[tokio::test]
 async fn a_missing_scope_is_named_in_message_and_challenge() {
     let world = world().await;

@@ -45,7 +45,6 @@ async fn to_consent(world: &World, asking: &Asking) -> String {
     answer.must("location").to_owned()
 }
 
-// contract: 22.1, 23.7, 23.11
 #[tokio::test]
 async fn a_valid_request_redirects_to_the_screen_with_an_opaque_handle() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
@@ -69,7 +68,6 @@ async fn a_valid_request_redirects_to_the_screen_with_an_opaque_handle() {
     }
 }
 
-// contract: 23.1, 23.3, 23.4, 23.15, 50.3, 50.8
 #[tokio::test]
 async fn without_a_trusted_redirect_uri_the_browser_gets_the_error() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
@@ -108,7 +106,6 @@ async fn without_a_trusted_redirect_uri_the_browser_gets_the_error() {
     refused(&world, &proper(), "invalid_client").await;
 }
 
-// contract: 22.21, 23.1, 23.2, 23.5, 23.6, 23.7, 23.8, 23.9, 23.10, 23.12, 23.16, 38.1, 50.4, 50.14, 50.15, 50.17
 #[tokio::test]
 async fn every_other_error_is_redirected_to_the_client() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
@@ -203,7 +200,6 @@ async fn a_redirect_uri_keeps_its_query() {
     assert_eq!(back.get("shop"), Some("żółw"));
 }
 
-// contract: 23.17, 50.20
 #[tokio::test]
 async fn an_address_has_60_requests_a_minute_over_all_processes_and_separate_ones_for_tokens() {
     let world = world().await;

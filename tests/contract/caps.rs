@@ -13,7 +13,6 @@ async fn prepared() -> (World, String) {
     (world, token)
 }
 
-// contract: 52.25
 #[tokio::test]
 async fn a_body_may_have_64_kib() {
     let (world, token) = prepared().await;

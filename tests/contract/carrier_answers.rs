@@ -27,7 +27,6 @@ fn inpost(number: &str) -> Value {
     json!({"carrier": "inpost", "tracking_number": number})
 }
 
-// contract: 6.8, 11.9, 11.10, 11.11, 30.11
 #[tokio::test]
 async fn a_delivered_parcel_sets_the_order_delivered_without_a_mail() {
     let (carrier, world, trader) = prepared("1h").await;
@@ -91,7 +90,6 @@ const CARRIERS: [Sample; 7] = [
     ("fedex", CLIENT, sample!("fedex.json"), "DL", TOKEN),
 ];
 
-// contract: 6.8, 11.10, 11.11, 30.11, 30.12
 #[tokio::test]
 async fn each_carrier_tells_that_a_parcel_was_delivered_already() {
     const NUMBER: &str = "00340434-TEST-1";
@@ -158,7 +156,6 @@ async fn a_failing_carrier_does_not_prevent_a_shipment() {
     }
 }
 
-// contract: 4.13, 11.18
 #[tokio::test]
 async fn a_parcel_is_polled_until_its_delivery() {
     let (carrier, world, trader) = prepared("100ms").await;

@@ -9,7 +9,6 @@ use crate::{
     with_partner, world_of_consent,
 };
 
-// contract: 22.15, 22.16, 22.17, 22.18, 22.19, 36.10, 36.13, 38.2, 38.8, 38.9, 49.6
 #[tokio::test]
 async fn a_code_is_exchanged_for_a_pair_of_the_consenting_seller() {
     let (world, mut member, app) = with_partner(&["offers:read", "orders:read", "messaging"]).await;
@@ -41,7 +40,6 @@ async fn a_code_is_exchanged_for_a_pair_of_the_consenting_seller() {
     assert_eq!(next.scope, "orders:read");
 }
 
-// contract: 22.5, 22.6, 22.7, 22.8, 22.9, 38.1, 38.6, 38.7, 50.1, 50.2, 50.9, 50.11
 #[tokio::test]
 async fn a_failed_exchange_does_not_use_up_the_code() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
@@ -101,7 +99,6 @@ async fn another_client_cannot_use_or_revoke_a_code() {
     world.refreshed(&app, &pair.refresh).await;
 }
 
-// contract: 36.14, 38.5, 50.9
 #[tokio::test]
 async fn a_replay_revokes_the_codes_tokens_and_an_incomplete_one_does_not() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
@@ -121,7 +118,6 @@ async fn a_replay_revokes_the_codes_tokens_and_an_incomplete_one_does_not() {
     world.has_ended(&app, &second).await;
 }
 
-// contract: 36.15, 42.1, 50.10, 52.22
 #[tokio::test]
 async fn a_code_expires_after_ten_minutes() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
@@ -137,7 +133,6 @@ async fn a_code_expires_after_ten_minutes() {
     Pair::of(world.exchange(&app, &asking, &code).await);
 }
 
-// contract: 38.3, 38.4
 #[tokio::test]
 async fn public_clients_need_no_secret_and_a_wrong_one_is_refused() {
     let world = world_of_consent().await;
@@ -162,7 +157,6 @@ async fn public_clients_need_no_secret_and_a_wrong_one_is_refused() {
     assert!(!world.works(&pair.access).await);
 }
 
-// contract: 22.14
 #[tokio::test]
 async fn a_code_is_exchanged_by_json_and_basic_too_and_for_the_remaining_scopes_alone() {
     let (world, mut member, app) = with_partner(&["offers:read", "orders:read"]).await;

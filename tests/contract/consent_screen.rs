@@ -10,7 +10,6 @@ use crate::{instant, with_partner, world_of_consent};
 
 const SCREEN: &str = "/panel/consent";
 
-// contract: 23.8, 23.13, 23.14, 38.10, 50.18
 #[tokio::test]
 async fn approval_and_denial_return_state_and_issuer_to_the_client() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
@@ -32,7 +31,6 @@ async fn approval_and_denial_return_state_and_issuer_to_the_client() {
     }
 }
 
-// contract: 41.4, 41.6
 #[tokio::test]
 async fn the_screen_shows_application_owner_seller_and_scopes_and_is_not_framed() {
     let world = world_of_consent().await;
@@ -81,7 +79,6 @@ const LABELS: [(&str, &str); 6] = [
     ("settings:write", "change sales settings"),
 ];
 
-// contract: 40.4
 #[tokio::test]
 async fn consent_and_registration_show_each_scopes_label_word_for_word() {
     let (world, mut member, app) = with_partner(&LABELS.map(|(scope, _)| scope)).await;
@@ -183,7 +180,6 @@ async fn a_sign_in_leads_to_the_screen_and_the_account_can_be_changed() {
     assert_eq!(me["seller"]["id"], json!(other.seller.id));
 }
 
-// contract: 15.3, 23.16, 23.18, 50.19
 #[tokio::test]
 async fn own_use_and_pending_applications_can_ask_their_owner_alone() {
     let world = world_of_consent().await;

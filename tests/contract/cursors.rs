@@ -27,7 +27,6 @@ async fn refused(world: &World, token: &str, path: &str) {
     answer.invalid("after");
 }
 
-// contract: 20.4, 20.9, 49.2
 #[tokio::test]
 async fn a_changed_cursor_is_refused() {
     let world = world().await;
@@ -52,7 +51,6 @@ async fn a_changed_cursor_is_refused() {
     }
 }
 
-// contract: 20.5
 #[tokio::test]
 async fn a_cursor_is_bound_to_seller_and_list_but_not_to_the_token() {
     let world = world().await;
@@ -77,7 +75,6 @@ async fn a_cursor_is_bound_to_seller_and_list_but_not_to_the_token() {
     answer.invalid("after");
 }
 
-// contract: 20.6
 #[tokio::test]
 async fn a_cursor_is_bound_to_its_filters_but_not_to_limit_and_fields() {
     let world = world().await;

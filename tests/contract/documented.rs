@@ -33,7 +33,6 @@ fn asking(world: &World, operation: &Operation, id: &str, query: &str) -> Reques
     }
 }
 
-// contract: 18.4, 21.3, 21.4, 21.7, 21.8, 24.3, 25.7, 28.9, 31.5, 47.1, 47.2, 47.4, 47.8, 49.3
 #[tokio::test]
 async fn every_operation_has_the_common_errors() {
     let world = world().await;
@@ -63,7 +62,6 @@ async fn every_operation_has_the_common_errors() {
     }
 }
 
-// contract: 21.5, 52.9
 #[tokio::test]
 async fn every_operation_counts_against_one_limit() {
     let world = world().await;
@@ -77,7 +75,6 @@ async fn every_operation_counts_against_one_limit() {
     }
 }
 
-// contract: 19.6, 30.18
 #[tokio::test]
 async fn every_write_operation_refuses_a_reused_key() {
     let (world, trader, offer) = world_of_trade().await;
@@ -91,7 +88,6 @@ async fn every_write_operation_refuses_a_reused_key() {
     }
 }
 
-// contract: 19.7, 30.18, 32.9
 #[tokio::test]
 async fn every_write_operation_is_409_while_the_first_request_runs() {
     let world = World::with(PROGRAM, local_receivers).await;
@@ -134,7 +130,6 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
     }
 }
 
-// contract: 21.6, 49.20, 50.21
 #[tokio::test]
 async fn every_operation_is_500_without_a_database() {
     let world = world().await;
@@ -154,7 +149,6 @@ async fn every_operation_is_500_without_a_database() {
     }
 }
 
-// contract: 1.9
 #[tokio::test]
 async fn the_document_is_served_without_a_token() {
     let docs = "https://docs.shop.example";

@@ -29,7 +29,6 @@ fn exchange(asking: &Asking, code: &str, app: &Application, changes: &[(&str, &s
     encoded(&fields)
 }
 
-// contract: 22.20
 #[tokio::test]
 async fn the_earliest_fault_of_an_exchange_is_answered() {
     let world = limited("6", "2").await;

@@ -34,7 +34,6 @@ async fn names(world: &World, member: &Member) -> i64 {
     world.count(of_mine, &[&member.seller.id]).await
 }
 
-// contract: 36.4
 #[tokio::test]
 async fn a_registration_form_acts_once_and_can_be_corrected() {
     let world = world_of_consent().await;

@@ -4,7 +4,6 @@ use blackbox::{Expect, Wire, World, request};
 
 use crate::world;
 
-// contract: 17.2, 17.3, 17.4, 17.5, 17.6, 17.7, 49.1, 52.24
 #[tokio::test]
 async fn a_user_agent_starts_with_the_pattern_and_is_checked_before_the_token() {
     let world = world().await;
@@ -55,7 +54,6 @@ fn places(world: &World) -> Vec<String> {
     public.chain(office).collect()
 }
 
-// contract: 17.11, 17.12, 18.1, 52.23
 #[tokio::test]
 async fn a_valid_request_id_is_echoed_everywhere_and_any_other_is_ignored() {
     let world = world().await;
@@ -95,7 +93,6 @@ async fn a_valid_request_id_is_echoed_everywhere_and_any_other_is_ignored() {
     assert!(made != "first-one" && made != "second-one", "{made}");
 }
 
-// contract: 17.8
 #[tokio::test]
 async fn accept_is_ignored_and_no_cors_header_is_sent() {
     let world = world().await;

@@ -20,7 +20,6 @@ fn in_progress(answer: &Answer) {
     assert_eq!(answer.must("retry-after"), "2");
 }
 
-// contract: 18.6, 19.7, 27.12, 49.13
 #[tokio::test]
 async fn while_the_first_request_runs_a_repeat_is_409_and_another_request_422() {
     let (world, trader, offer) = world_of_trade().await;
@@ -158,7 +157,6 @@ async fn a_request_that_lost_its_claim_has_no_effect() {
     );
 }
 
-// contract: 19.3, 52.17
 #[tokio::test]
 async fn an_answer_is_stored_for_24_hours_and_then_deleted() {
     let (world, trader, offer) = world_of_trade().await;

@@ -36,7 +36,6 @@ pub(crate) fn replays(first: &Answer, second: &Answer) {
     assert_ne!(second.must("x-trace-id"), first.must("x-trace-id"));
 }
 
-// contract: 11.8, 17.9, 19.1, 19.2, 27.2, 30.3, 30.19
 #[tokio::test]
 async fn a_repeat_is_replayed_byte_for_byte_and_changes_nothing() {
     let (world, trader, offer) = world_of_trade().await;
@@ -66,7 +65,6 @@ async fn a_repeat_is_replayed_byte_for_byte_and_changes_nothing() {
     anew.refused(409, "already_shipped");
 }
 
-// contract: 19.5, 19.6, 27.16, 49.17
 #[tokio::test]
 async fn another_body_path_query_or_method_under_the_same_key_is_refused() {
     let (world, trader, offer) = world_of_trade().await;
@@ -98,7 +96,6 @@ async fn another_body_path_query_or_method_under_the_same_key_is_refused() {
     assert_eq!(world.stock(&trader.seller, &other).await, 7);
 }
 
-// contract: 19.4
 #[tokio::test]
 async fn keys_belong_to_the_seller_and_not_to_the_application() {
     let (world, trader, offer) = world_of_trade().await;
@@ -124,7 +121,6 @@ async fn keys_belong_to_the_seller_and_not_to_the_application() {
     patch(&writer.token, &offer).await.refused(401, "unauthorized");
 }
 
-// contract: 17.10, 49.2, 52.16
 #[tokio::test]
 async fn a_key_has_1_to_128_visible_characters() {
     let (world, trader, offer) = world_of_trade().await;

@@ -84,7 +84,6 @@ impl Granted {
     }
 }
 
-// contract: 15.4, 15.5, 42.3, 42.4, 42.6, 49.5, 50.7
 #[tokio::test]
 async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_suspension() {
     let mut granted = Granted::start().await;
@@ -173,7 +172,6 @@ async fn closing_an_applications_owner_ends_the_application() {
     assert_eq!(page.path, "/panel/connections");
 }
 
-// contract: 42.7, 49.4
 #[tokio::test]
 async fn limits_and_revocations_of_personal_tokens_apply_at_once_on_every_process() {
     let granted = Granted::start().await;
@@ -194,7 +192,6 @@ async fn limits_and_revocations_of_personal_tokens_apply_at_once_on_every_proces
     granted.expect_of(&other.token, 200).await;
 }
 
-// contract: 16.1, 36.9, 42.1, 42.7, 49.4, 52.22
 #[tokio::test]
 async fn tokens_expire_at_their_instant_by_the_databases_clock() {
     let world = world().await;

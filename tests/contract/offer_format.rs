@@ -13,7 +13,6 @@ async fn select(world: &World, token: &str, id: &str, query: &str) -> Value {
     alone
 }
 
-// contract: 1.10, 3.1, 3.2, 3.3, 3.5, 3.7, 3.8, 3.9, 3.10, 3.11, 3.12, 21.1, 21.2, 26.2, 51.1
 #[tokio::test]
 async fn every_field_is_returned_as_it_was_fed_alone_and_with_others() {
     let world = world().await;
@@ -74,7 +73,6 @@ async fn unknown_field_names_are_refused() {
     all_invalid(table, get).await;
 }
 
-// contract: 2.2
 #[tokio::test]
 async fn the_limits_of_each_range_are_stored_exactly() {
     let world = world().await;
@@ -105,7 +103,6 @@ async fn the_limits_of_each_range_are_stored_exactly() {
     }
 }
 
-// contract: 26.3, 49.8
 #[tokio::test]
 async fn another_sellers_offer_is_404_like_an_unknown_one() {
     let world = world().await;

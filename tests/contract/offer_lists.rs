@@ -17,7 +17,6 @@ async fn listed(world: &World, token: &str, query: &str) -> Vec<usize> {
     numbers(&world.read(token, &format!("/v1/offers?{query}")).await)
 }
 
-// contract: 25.6
 #[tokio::test]
 async fn offers_are_listed_newest_first_and_then_by_descending_id() {
     let world = world().await;
@@ -38,7 +37,6 @@ async fn offers_are_listed_newest_first_and_then_by_descending_id() {
     assert_eq!(listed(&world, &token, "").await, [8, 4, 1, 9, 5, 3, 7]);
 }
 
-// contract: 3.4, 25.3, 25.4
 #[tokio::test]
 async fn filters_match_exactly_and_combine() {
     let world = world().await;
@@ -79,7 +77,6 @@ async fn filters_match_exactly_and_combine() {
     assert_eq!(changed, [6, 1]);
 }
 
-// contract: 25.4
 #[tokio::test]
 async fn updated_after_is_rfc_3339_with_an_offset() {
     let world = world().await;
@@ -122,7 +119,6 @@ async fn paged(world: &World, token: &str, query: &str) -> Vec<Vec<usize>> {
     pages.iter().map(numbers).collect()
 }
 
-// contract: 1.2, 20.4, 20.7, 20.8, 25.2, 25.5
 #[tokio::test]
 async fn pages_together_are_the_whole_list_and_the_last_page_is_not_empty() {
     let (world, seller, token) = catalogue(12).await;
@@ -195,7 +191,6 @@ async fn each_query_error_names_its_parameter_in_the_contracts_order() {
     }
 }
 
-// contract: 20.1, 20.2, 20.3, 52.15
 #[tokio::test]
 async fn limit_is_any_integer_and_clamped() {
     let (world, _, token) = catalogue(201).await;

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::{form_numbers::registration, world, world_of_consent, world_with};
 
-// contract: 15.1, 15.6, 36.1, 36.3, 41.8, 41.9
 #[tokio::test]
 async fn the_purpose_sets_the_status_and_the_type_the_secret() {
     let world = world().await;
@@ -33,7 +32,6 @@ async fn the_purpose_sets_the_status_and_the_type_the_secret() {
     }
 }
 
-// contract: 40.1, 41.1, 41.5, 41.7, 41.11, 41.12, 41.13
 #[tokio::test]
 async fn every_field_is_validated() {
     let world = world().await;
@@ -96,7 +94,6 @@ async fn every_field_is_validated() {
     }
 }
 
-// contract: 41.2
 #[tokio::test]
 async fn a_name_is_unique_ignoring_case_even_after_deletion_if_others_could_see_it() {
     let world = world().await;
@@ -212,7 +209,6 @@ async fn a_seller_registers_10_applications_in_an_hour_over_all_processes_and_se
     assert_eq!(seen, [50, 50, 2]);
 }
 
-// contract: 41.3, 52.26
 #[tokio::test]
 async fn limit_and_scopes_are_changed_within_their_ranges() {
     let world = world().await;
@@ -259,7 +255,6 @@ async fn application_in(world: &World, seller: &Seller, status: &str) -> Applica
     app
 }
 
-// contract: 15.1, 15.7
 #[tokio::test]
 async fn the_operator_moves_an_application_between_its_states() {
     let world = world_of_consent().await;

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::{instant, world};
 
-// contract: 2.1, 3.6, 3.8, 3.9, 3.14
 #[tokio::test]
 async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
     let world = world().await;
@@ -79,7 +78,6 @@ async fn feeding_moves_updated_at_if_and_only_if_a_returned_field_changes() {
     assert_eq!((&read["stock"], &read["updated_at"]), expected);
 }
 
-// contract: 3.10, 3.11
 #[tokio::test]
 async fn every_field_is_validated() {
     let world = world().await;

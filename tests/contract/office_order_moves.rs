@@ -53,7 +53,6 @@ async fn order_after(world: &World, trader: &Trader, steps: &str) -> Order {
     order
 }
 
-// contract: 11.4, 11.12, 11.18
 #[tokio::test]
 async fn each_transition_is_made_repeated_or_refused_by_the_orders_state() {
     let world = world().await;

@@ -35,7 +35,6 @@ async fn all(world: &World, trader: &Trader, query: &str) -> Vec<Vec<String>> {
     pages.iter().map(ids).collect()
 }
 
-// contract: 20.8, 28.2, 28.8
 #[tokio::test]
 async fn orders_are_listed_newest_first_in_stable_pages() {
     let (world, trader, mut placed, _clock) = prepared(7).await;
@@ -64,7 +63,6 @@ async fn orders_are_listed_newest_first_in_stable_pages() {
     assert_eq!(all(&world, &other, "limit=2").await.concat(), placed);
 }
 
-// contract: 4.3, 28.3, 28.4
 #[tokio::test]
 async fn filters_apply_alone_and_together() {
     let (world, trader, placed, _clock) = prepared(6).await;
@@ -112,7 +110,6 @@ async fn filters_apply_alone_and_together() {
     all_invalid(bad, get).await;
 }
 
-// contract: 21.1, 28.2
 #[tokio::test]
 async fn a_transition_moves_updated_at_and_each_field_can_be_selected() {
     let (world, trader, placed, clock) = prepared(1).await;

@@ -84,7 +84,6 @@ async fn send(
     request.send().await
 }
 
-// contract: 17.5, 52.6, 52.7
 #[tokio::test]
 async fn the_earliest_failed_check_determines_the_answer() {
     let world = world().await;

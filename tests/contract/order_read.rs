@@ -14,8 +14,6 @@ async fn list(world: &World, trader: &Trader, query: &str) -> Value {
     world.read(&trader.token, &format!("/v1/orders?{query}")).await
 }
 
-// contract: 4.1, 4.2, 4.6, 4.7, 4.8, 4.9, 4.10, 4.13, 4.14, 4.16, 5.1, 5.2, 5.3, 5.4, 5.5, 5.6, 11.2, 11.4
-// contract: 28.5, 29.2, 29.3
 #[tokio::test]
 async fn every_field_is_returned_from_placing_to_delivery() {
     let (world, trader, offer) = world_of_trade().await;
@@ -68,7 +66,6 @@ async fn every_field_is_returned_from_placing_to_delivery() {
     }
 }
 
-// contract: 2.1, 4.6, 4.9, 4.14, 4.16, 5.3, 5.5
 #[tokio::test]
 async fn missing_values_are_null() {
     let (world, trader, offer) = world_of_trade().await;
@@ -98,7 +95,6 @@ async fn missing_values_are_null() {
     assert_members(&world.order(&trader.token, &order.id).await, expected);
 }
 
-// contract: 4.5, 4.15, 4.17, 4.20, 11.1, 11.5, 12.1, 12.2, 29.3
 #[tokio::test]
 async fn buyer_and_address_are_returned_only_once_paid() {
     let (world, trader, offer) = world_of_trade().await;
@@ -120,7 +116,6 @@ async fn buyer_and_address_are_returned_only_once_paid() {
     shown(&paid, true, "cancelled", "paid").await;
 }
 
-// contract: 1.3, 4.4, 4.18, 28.3, 28.6
 #[tokio::test]
 async fn each_seller_of_an_order_sees_its_own_part() {
     let (world, trader, offer) = world_of_trade().await;
@@ -156,7 +151,6 @@ async fn each_seller_of_an_order_sees_its_own_part() {
     }
 }
 
-// contract: 29.4, 49.8
 #[tokio::test]
 async fn another_sellers_order_is_404() {
     let (world, trader, _) = world_of_trade().await;
@@ -173,7 +167,6 @@ async fn another_sellers_order_is_404() {
     }
 }
 
-// contract: 4.19, 28.7
 #[tokio::test]
 async fn test_orders_can_be_read_but_are_not_listed_and_take_no_stock() {
     let (world, trader, offer) = world_of_trade().await;

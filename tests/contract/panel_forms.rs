@@ -100,7 +100,6 @@ async fn another_sellers_pages_and_forms_are_404() {
     page.shows(&app.name);
 }
 
-// contract: 36.2, 36.4, 36.6, 36.7, 42.5
 #[tokio::test]
 async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     let world = world_of_consent().await;
@@ -135,7 +134,6 @@ async fn a_double_click_rotates_once_and_the_secret_is_shown_once() {
     world.refreshed(&app, &pair.refresh).await;
 }
 
-// contract: 1.7, 40.1
 #[tokio::test]
 async fn registration_errors_are_shown_at_their_fields() {
     let world = world_of_consent().await;
@@ -189,7 +187,6 @@ async fn registration_errors_are_shown_at_their_fields() {
     refused.shows("id=\"name-error\"");
 }
 
-// contract: 41.3
 #[tokio::test]
 async fn an_edit_takes_effect_at_once_and_a_deletion_is_confirmed() {
     let world = world_of_consent().await;

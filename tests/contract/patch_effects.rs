@@ -21,7 +21,6 @@ async fn automatic(world: &World, trader: &Trader, offer: &str, amount: u64) -> 
     office(world, trader, offer, "automatic-price", body).await
 }
 
-// contract: 3.13, 27.8
 #[tokio::test]
 async fn a_sellers_price_is_not_overwritten_by_feed_or_price_engine() {
     let (world, trader, offer) = world_of_trade().await;
@@ -69,7 +68,6 @@ async fn a_sellers_price_is_not_overwritten_by_feed_or_price_engine() {
     }
 }
 
-// contract: 3.12
 #[tokio::test]
 async fn patching_moves_updated_at_if_and_only_if_a_returned_field_changes() {
     let (world, trader, offer) = world_of_trade().await;
@@ -99,7 +97,6 @@ async fn patching_moves_updated_at_if_and_only_if_a_returned_field_changes() {
     assert_eq!(items(&list)[0]["id"], offer);
 }
 
-// contract: 13.1, 13.2, 13.3, 13.4, 13.7, 27.15, 49.16
 #[tokio::test]
 async fn a_seller_publishes_and_unpublishes_and_moderation_sets_any_status() {
     let world = world().await;

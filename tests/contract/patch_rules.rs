@@ -19,7 +19,6 @@ async fn read(world: &World, token: &str, offer: &str) -> Value {
     world.read(token, &format!("/v1/offers/{offer}")).await
 }
 
-// contract: 1.2, 27.4, 27.5, 27.7, 27.9, 51.1
 #[tokio::test]
 async fn each_property_can_be_changed_alone_and_with_others() {
     let (world, trader, offer) = world_of_trade().await;
@@ -54,7 +53,6 @@ async fn each_property_can_be_changed_alone_and_with_others() {
     assert_eq!(world.stock(&trader.seller, &offer).await, 3);
 }
 
-// contract: 2.2, 2.3, 2.4, 2.5, 2.6, 13.7, 27.3, 27.4, 27.5, 27.6, 27.10, 47.6, 49.2
 #[tokio::test]
 async fn each_invalid_value_is_named_by_its_path_and_nothing_is_changed() {
     let (world, trader, offer) = world_of_trade().await;
@@ -147,7 +145,6 @@ async fn each_invalid_value_is_named_by_its_path_and_nothing_is_changed() {
     }
 }
 
-// contract: 27.10, 47.7
 #[tokio::test]
 async fn all_errors_are_listed_headers_before_query_before_body() {
     let (world, trader, offer) = world_of_trade().await;
@@ -170,7 +167,6 @@ async fn all_errors_are_listed_headers_before_query_before_body() {
     assert_eq!((answer.status, answer.errors().len()), (400, 20));
 }
 
-// contract: 27.11
 #[tokio::test]
 async fn the_scope_is_checked_before_the_body_and_the_body_before_the_offer() {
     let (world, trader, offer) = world_of_trade().await;
@@ -197,7 +193,6 @@ async fn the_scope_is_checked_before_the_body_and_the_body_before_the_offer() {
     missing.refused(404, "not_found");
 }
 
-// contract: 3.5, 3.6, 27.13, 27.14, 27.15, 49.14, 49.15
 #[tokio::test]
 async fn all_changes_that_the_offer_does_not_allow_are_listed_and_none_is_applied() {
     let (world, trader, _) = world_of_trade().await;

@@ -14,7 +14,6 @@ async fn exchange(world: &World, method: &str, target: &str, token: Option<&str>
     Wire::exchange(&world.server.base_url, bytes).await
 }
 
-// contract: 51.4, 53.1
 #[tokio::test]
 async fn an_unknown_path_is_404_and_counted_with_a_token_and_401_without() {
     let world = world().await;

@@ -43,7 +43,6 @@ async fn me(world: &World, token: &str) -> Answer {
     world.get(token, "/v1/me").await
 }
 
-// contract: 1.8, 18.2
 #[tokio::test]
 async fn every_answer_has_both_kinds_of_rate_limit_headers_and_they_agree() {
     let (world, clock, token) = limited(10, "2040-01-01T12:00:30Z").await;
@@ -78,7 +77,6 @@ async fn every_answer_has_both_kinds_of_rate_limit_headers_and_they_agree() {
     }
 }
 
-// contract: 52.4, 52.6, 52.7, 52.8
 #[tokio::test]
 async fn every_answer_after_authentication_counts_and_no_other() {
     let (world, _clock, token) = limited(50, "2040-01-01T12:00:30Z").await;
@@ -108,7 +106,6 @@ async fn every_answer_after_authentication_counts_and_no_other() {
     assert_eq!(remaining().await, 42);
 }
 
-// contract: 18.3, 18.5, 49.19, 52.3, 52.10, 52.11
 #[tokio::test]
 async fn a_window_ends_with_the_clock_minute_and_retry_after_is_rounded_up() {
     let (world, clock, token) = limited(1, "2040-01-01T12:00:00Z").await;
@@ -147,7 +144,6 @@ async fn a_window_ends_with_the_clock_minute_and_retry_after_is_rounded_up() {
     }
 }
 
-// contract: 52.5, 52.26
 #[tokio::test]
 async fn a_changed_limit_applies_within_the_window_and_rejected_requests_count() {
     let (world, _clock, token) = limited(10, "2040-01-01T12:00:30Z").await;

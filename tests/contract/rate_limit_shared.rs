@@ -7,7 +7,6 @@ use testkit::Client;
 
 use crate::{instant, with_partner, world, world_with};
 
-// contract: 52.2, 52.9
 #[tokio::test]
 async fn all_tokens_of_an_application_share_one_limit() {
     let world = world().await;
@@ -31,7 +30,6 @@ async fn all_tokens_of_an_application_share_one_limit() {
     }
 }
 
-// contract: 52.2
 #[tokio::test]
 async fn the_tokens_of_two_consenting_sellers_share_their_applications_limit() {
     let (world, _, app) = with_partner(&["offers:read"]).await;
@@ -51,7 +49,6 @@ async fn the_tokens_of_two_consenting_sellers_share_their_applications_limit() {
     }
 }
 
-// contract: 52.1
 #[tokio::test]
 async fn of_forty_clients_over_two_processes_exactly_600_requests_pass() {
     let world = world().await;

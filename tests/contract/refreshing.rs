@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::{instant, with_partner};
 
-// contract: 16.2, 16.3, 36.11, 39.1, 39.4, 39.6, 42.2, 50.12
 #[tokio::test]
 async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_other() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
@@ -33,7 +32,6 @@ async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_ot
     world.refreshed(&app, &other.refresh).await;
 }
 
-// contract: 22.10, 39.2, 39.3, 50.1, 50.12
 #[tokio::test]
 async fn an_invalid_or_foreign_refresh_token_is_refused_and_revokes_nothing() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
@@ -61,7 +59,6 @@ async fn an_invalid_or_foreign_refresh_token_is_refused_and_revokes_nothing() {
     world.refreshed(&app, &pair.refresh).await;
 }
 
-// contract: 36.5, 36.12, 42.1, 50.13, 52.22
 #[tokio::test]
 async fn a_refresh_token_lives_90_days_from_its_own_issue() {
     let (world, member, app) = with_partner(&["offers:read"]).await;
@@ -81,7 +78,6 @@ async fn a_refresh_token_lives_90_days_from_its_own_issue() {
     world.refreshed(&app, &second.refresh).await;
 }
 
-// contract: 16.3, 39.4
 #[tokio::test]
 async fn reuse_ends_the_family_for_90_days_and_is_then_an_unknown_token() {
     let (world, member, app) = with_partner(&["offers:read"]).await;
@@ -113,7 +109,6 @@ async fn reuse_ends_the_family_for_90_days_and_is_then_an_unknown_token() {
     }
 }
 
-// contract: 39.5
 #[tokio::test]
 async fn a_refresh_never_widens_scopes() {
     let all = ["offers:read", "orders:read"];

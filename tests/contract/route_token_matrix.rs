@@ -28,7 +28,6 @@ impl Matrix {
     }
 }
 
-// contract: 35.1
 #[tokio::test]
 async fn every_route_with_every_credential() {
     let unlimited = "RATE_LIMIT__DEFAULT OAUTH__TOKEN_LIMIT_PER_IP OAUTH__TOKEN_LIMIT_PER_CLIENT \

@@ -14,8 +14,6 @@ async fn prepared() -> (World, Trader) {
     (world, trader)
 }
 
-// contract: 1.4, 4.2, 4.11, 4.12, 6.1, 6.2, 6.3, 6.4, 6.6, 6.9, 6.10, 11.7, 11.8, 11.9, 30.2, 30.4, 30.9
-// contract: 30.10, 30.14, 51.2
 #[tokio::test]
 async fn a_shipment_with_each_carrier_is_returned_with_its_tracking_url() {
     let (world, trader) = prepared().await;
@@ -50,7 +48,6 @@ async fn a_shipment_with_each_carrier_is_returned_with_its_tracking_url() {
     }
 }
 
-// contract: 6.3, 6.5, 30.4, 30.5, 30.6, 52.21
 #[tokio::test]
 async fn each_invalid_value_is_named_by_its_path_and_nothing_is_shipped() {
     let (world, trader) = prepared().await;
@@ -103,7 +100,6 @@ async fn each_invalid_value_is_named_by_its_path_and_nothing_is_shipped() {
     assert_eq!(made, json!({"id": made["id"], "carrier": "dpd"}));
 }
 
-// contract: 6.7, 30.7, 30.8, 30.13
 #[tokio::test]
 async fn item_ids_are_checked_against_the_sellers_own_items() {
     let (world, trader, first) = world_of_trade().await;
@@ -126,7 +122,6 @@ async fn item_ids_are_checked_against_the_sellers_own_items() {
     assert_eq!(sorted(&made["item_ids"]), sorted(&all));
 }
 
-// contract: 11.14, 11.15, 11.16, 11.17, 30.7, 30.16, 30.17, 47.5, 49.9, 49.10, 49.11, 49.12
 #[tokio::test]
 async fn a_shipment_is_refused_by_the_orders_state() {
     let (world, trader, mine) = world_of_trade().await;
@@ -164,7 +159,6 @@ async fn a_shipment_is_refused_by_the_orders_state() {
     refused(&cancelled.id, "order_cancelled").await;
 }
 
-// contract: 30.15
 #[tokio::test]
 async fn access_is_checked_before_items_and_items_before_the_state() {
     let (world, trader) = prepared().await;
@@ -189,7 +183,6 @@ async fn access_is_checked_before_items_and_items_before_the_state() {
     answer.refused(403, "insufficient_scope");
 }
 
-// contract: 6.9
 #[tokio::test]
 async fn a_buyer_without_an_address_is_not_notified() {
     let (world, trader, offer) = world_of_trade().await;

@@ -15,7 +15,6 @@ async fn refused(world: &World, app: &Application) {
     answer.oauth_error(401, "invalid_client");
 }
 
-// contract: 22.11, 37.2
 #[tokio::test]
 async fn basic_and_body_credentials_are_accepted_but_not_together() {
     let world = world_of_consent().await;
@@ -70,7 +69,6 @@ async fn basic_and_body_credentials_are_accepted_but_not_together() {
     somebody.oauth_error(400, "invalid_scope");
 }
 
-// contract: 22.12, 50.5, 50.6
 #[tokio::test]
 async fn wrong_or_missing_credentials_are_invalid_client() {
     let world = world_of_consent().await;
@@ -122,7 +120,6 @@ async fn wrong_or_missing_credentials_are_invalid_client() {
     }
 }
 
-// contract: 15.2, 15.4, 37.1, 37.6, 37.7, 41.10, 50.7
 #[tokio::test]
 async fn a_pending_application_works_for_its_owner_and_an_ended_one_does_not() {
     let world = world().await;

@@ -32,7 +32,6 @@ fn is_limited(answer: &Answer) {
     assert_eq!(answer.must("retry-after"), "30");
 }
 
-// contract: 50.20, 52.12, 52.14
 #[tokio::test]
 async fn an_address_has_30_token_and_revocation_requests_a_minute_over_all_processes() {
     let world = world().await;
@@ -89,7 +88,6 @@ async fn the_address_comes_from_a_trusted_proxy_alone() {
     }
 }
 
-// contract: 52.13
 #[tokio::test]
 async fn a_client_has_60_authenticated_requests_a_minute_from_anywhere() {
     let world = behind_a_proxy("127.0.0.1").await;

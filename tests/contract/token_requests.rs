@@ -20,7 +20,6 @@ async fn typed(world: &World, kind: &str, body: impl Into<Vec<u8>>) -> Answer {
     request.body(body).send().await
 }
 
-// contract: 22.1, 22.15, 22.16, 22.17, 22.18, 22.19, 35.2, 36.8, 37.5
 #[tokio::test]
 async fn a_client_token_has_type_lifetime_and_scope_and_no_refresh_token() {
     let world = world_with(&[("OAUTH__ACCESS_TOKEN_TTL", "90s")]).await;
@@ -45,7 +44,6 @@ async fn a_client_token_has_type_lifetime_and_scope_and_no_refresh_token() {
     form(&world, &(proper(&app) + more)).await.expect(200);
 }
 
-// contract: 22.3
 #[tokio::test]
 async fn forms_and_json_are_accepted_and_any_other_body_is_refused() {
     let world = world_of_consent().await;
@@ -93,7 +91,6 @@ async fn forms_and_json_are_accepted_and_any_other_body_is_refused() {
     }
 }
 
-// contract: 22.4, 22.21, 50.16
 #[tokio::test]
 async fn a_missing_or_foreign_grant_type_is_unsupported() {
     let world = world().await;
@@ -115,7 +112,6 @@ async fn a_missing_or_foreign_grant_type_is_unsupported() {
     twice.oauth_error(400, "invalid_request");
 }
 
-// contract: 52.25
 #[tokio::test]
 async fn a_body_may_have_16_kib() {
     let world = world().await;
@@ -133,7 +129,6 @@ async fn a_body_may_have_16_kib() {
     }
 }
 
-// contract: 22.2, 48.1
 #[tokio::test]
 async fn other_methods_and_paths_are_404_in_the_format_of_oauth() {
     let world = world().await;
@@ -169,7 +164,6 @@ fn scopes(answer: &Answer) -> String {
     sorted(&scopes).join(" ")
 }
 
-// contract: 22.13, 22.20, 37.3, 37.4, 40.2, 40.11, 50.14
 #[tokio::test]
 async fn a_token_gets_the_requested_scopes_or_all_of_the_application() {
     let world = world_of_consent().await;

@@ -31,7 +31,6 @@ const REFUSED: [&str; 14] = [
     r"1.1.1.1:99999 https://1.1.1.1\@127.0.0.1/ https://1.1.1.1@127.0.0.1/ https:/1.1.1.1/ https:1.1.1.1",
 ];
 
-// contract: 32.4, 46.1, 46.2
 #[tokio::test]
 async fn only_public_addresses_can_be_subscribed() {
     let (public, private) = (Ipv4Addr::new(1, 1, 1, 1), Ipv4Addr::new(10, 1, 2, 3));
@@ -80,7 +79,6 @@ async fn only_public_addresses_can_be_subscribed() {
     }
 }
 
-// contract: 46.3
 #[tokio::test]
 async fn a_name_that_resolves_to_a_private_address_later_gets_no_connection() {
     let public = Ipv4Addr::new(1, 1, 1, 1);

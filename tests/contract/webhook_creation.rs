@@ -18,7 +18,6 @@ async fn prepared() -> (World, Integration) {
     (world, own)
 }
 
-// contract: 8.1, 8.2, 8.3, 8.4, 8.5, 8.6, 8.7, 31.3, 32.7, 33.4, 51.2
 #[tokio::test]
 async fn a_created_subscription_is_returned_with_its_secret() {
     let (world, own) = prepared().await;
@@ -48,7 +47,6 @@ async fn a_created_subscription_is_returned_with_its_secret() {
     }
 }
 
-// contract: 10.1, 21.2, 32.3, 32.4, 32.5, 43.9, 46.2
 #[tokio::test]
 async fn each_invalid_field_of_a_subscription_is_named() {
     let (world, own) = prepared().await;
@@ -132,7 +130,6 @@ async fn subscribe(world: &World, own: &Integration, key: &str, body: &Value) ->
     keyed(world.subscribing(&own.token, body), key).send().await
 }
 
-// contract: 17.9, 32.2, 32.11
 #[tokio::test]
 async fn a_repeat_gets_the_same_secret_and_another_application_none() {
     let world = World::with(PROGRAM, local_receivers).await;

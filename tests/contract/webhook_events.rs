@@ -48,8 +48,6 @@ fn sorted(mut told: Vec<(String, Value)>) -> Vec<(String, Value)> {
     told
 }
 
-// contract: 1.5, 11.3, 11.6, 11.13, 13.6, 43.3, 43.4, 43.5, 43.6, 43.7, 43.8, 44.1, 44.2, 44.3, 44.5, 44.7
-// contract: 44.9
 #[tokio::test]
 async fn each_transition_is_delivered_once_in_the_contracts_format() {
     let docs = ("SERVER__DOCS_URL", "https://docs.shop.example");
@@ -80,7 +78,6 @@ async fn each_transition_is_delivered_once_in_the_contracts_format() {
     }
 }
 
-// contract: 33.4, 43.1
 #[tokio::test]
 async fn a_subscription_gets_its_sellers_events_of_the_chosen_types_alone() {
     let world = world_of_hooks(&[]).await;
@@ -117,7 +114,6 @@ async fn a_subscription_gets_its_sellers_events_of_the_chosen_types_alone() {
     assert_eq!([&receiver, &few, &others].map(Receiver::count), [10, 1, 2]);
 }
 
-// contract: 9.1, 9.2, 9.3, 9.6, 9.7, 9.9, 14.1, 34.2
 #[tokio::test]
 async fn a_delivery_is_listed_as_soon_as_it_is_queued() {
     let world = world_of_hooks(&[("SERVER__WORKERS", "none")]).await;
@@ -145,7 +141,6 @@ async fn a_delivery_is_listed_as_soon_as_it_is_queued() {
     assert_eq!(world.read(&own.token, &path).await, some);
 }
 
-// contract: 34.3, 52.20
 #[tokio::test]
 async fn the_last_hundred_deliveries_are_listed_newest_first() {
     let world = world_of_hooks(&[]).await;

@@ -9,7 +9,6 @@ async fn listed(world: &World, token: &str) -> Vec<String> {
     ids(&world.read(token, "/v1/webhooks").await)
 }
 
-// contract: 1.5, 8.1, 8.8, 31.4, 33.2, 33.3, 51.3
 #[tokio::test]
 async fn all_subscriptions_are_listed_and_a_deleted_one_is_404() {
     let world = World::with(PROGRAM, local_receivers).await;
@@ -43,7 +42,6 @@ async fn all_subscriptions_are_listed_and_a_deleted_one_is_404() {
     assert_eq!(listed(&world, &own.token).await, made[1..]);
 }
 
-// contract: 31.2, 34.4
 #[tokio::test]
 async fn another_applications_subscription_is_neither_listed_nor_deleted() {
     let world = World::with(PROGRAM, local_receivers).await;
@@ -62,7 +60,6 @@ async fn another_applications_subscription_is_neither_listed_nor_deleted() {
     assert_eq!(listed(&world, &own.token).await, [hook.id]);
 }
 
-// contract: 32.6, 32.10, 49.18, 52.18
 #[tokio::test(flavor = "multi_thread")]
 async fn an_application_may_have_twenty_subscriptions_of_a_seller() {
     let world = World::with(PROGRAM, local_receivers).await;

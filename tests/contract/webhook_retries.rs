@@ -11,7 +11,6 @@ use crate::{instant, world_of_hooks};
 /// The contract's delays, in seconds.
 const DELAYS: [i64; 5] = [60, 300, 1_800, 7_200, 43_200];
 
-// contract: 9.4, 9.8, 9.10, 14.2, 14.4, 14.5, 44.8, 45.1, 45.2, 45.3, 52.19
 #[tokio::test]
 async fn a_failed_delivery_is_attempted_six_times_at_the_contracts_intervals() {
     // The token is valid for longer than 14.5 hours.
@@ -63,7 +62,6 @@ async fn a_failed_delivery_is_attempted_six_times_at_the_contracts_intervals() {
     assert_eq!([&receiver, &late].map(Receiver::count), [7, 7]);
 }
 
-// contract: 9.5, 9.7, 9.8, 14.3, 14.4, 44.11, 44.12, 44.13
 #[tokio::test]
 async fn a_2xx_ends_a_delivery_and_anything_else_is_retried() {
     let world = world_of_hooks(&[("WEBHOOKS__ATTEMPT_TIMEOUT", "1s")]).await;

@@ -145,7 +145,6 @@ async fn nothing_more_is_delivered_after_the_end_of_subscription_application_or_
     }
 }
 
-// contract: 8.4
 #[tokio::test]
 async fn a_disconnection_ends_deliveries_and_a_new_consent_does_not_resume_them() {
     let mut test = Subscribed::waiting().await;

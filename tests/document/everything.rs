@@ -24,7 +24,6 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ("SELLER_API__SERVER__WORKERS", "none"),
 ];
 
-// contract: 51.5, 53.9
 #[tokio::test]
 async fn the_running_program_conforms_to_the_document() {
     let Some(mut schemathesis) = of_python("schemathesis") else {

@@ -5,7 +5,6 @@ use crate::tools::{committed, of_node, run};
 /// The path of the document.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
 
-// contract: 53.8
 #[tokio::test]
 async fn redocly_finds_no_problem() {
     let Some(mut redocly) = of_node("redocly") else {

@@ -14,7 +14,6 @@ mod clients;
 mod everything;
 mod lints;
 mod released;
-mod sentences;
 mod tools;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");

@@ -95,7 +95,6 @@ fn is_announced(found: &str, announced: &[String]) -> bool {
     announced.iter().any(says_so)
 }
 
-// contract: 53.2, 53.5, 53.10
 #[test]
 fn breaks_of_the_released_document_are_announced() {
     let (version, last) = last_released();
@@ -149,7 +148,6 @@ fn an_announcement_applies_from_its_effective_date() {
     }
 }
 
-// contract: 53.5, 53.6
 #[test]
 fn an_announcement_needs_all_dates_notice_and_a_place() {
     let section = "\n## [1.0.0] - 2026-11-20\n";
@@ -188,7 +186,6 @@ fn edited(pointer: &str, value: Value) -> Value {
     document
 }
 
-// contract: 43.2, 53.2, 53.3
 #[test]
 fn each_breaking_edit_is_found() {
     let released: Value = SAMPLE.parse().unwrap();

@@ -136,7 +136,6 @@ async fn a_database_that_falls_silent_is_survived() {
     world.office_read(&format!("/sellers/{}", seller.id)).await;
 }
 
-// contract: 49.20
 #[tokio::test]
 async fn the_cause_of_a_500_is_logged_once_under_its_trace_id_and_not_returned() {
     let world = world().await;

@@ -141,7 +141,6 @@ impl Language {
     }
 }
 
-// contract: 44.10
 #[tokio::test]
 async fn each_receiver_takes_what_is_genuine_and_nothing_else() {
     let guide = std::fs::read_to_string(GUIDE).unwrap();

@@ -95,7 +95,6 @@ mod tests {
 
     use super::*;
 
-    // contract: 47.3, 47.5
     #[test]
     fn codes_and_messages_match_the_snapshot() {
         let mut table = String::new();

@@ -79,7 +79,6 @@ mod tests {
         parse(text).unwrap()
     }
 
-    // contract: 1.10
     #[test]
     fn timestamps_are_written_in_utc_with_microseconds() {
         let written = |text| Timestamp::new(at(text)).to_string();

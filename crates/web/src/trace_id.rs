@@ -84,7 +84,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        // contract: 17.11
         #[test]
         fn an_id_is_accepted_if_and_only_if_it_has_the_format(text in "[A-Za-z0-9._:;/ é-]{0,70}") {
             let follows = (8..=64).contains(&text.len())

@@ -58,7 +58,6 @@ impl Money {
 mod tests {
     use super::*;
 
-    // contract: 2.6
     #[test]
     fn amounts_are_bounded_and_currencies_have_iso_4217_codes() {
         assert_eq!(Money::pln(0).unwrap().amount(), 0);

@@ -88,7 +88,6 @@ fn is_local(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    // contract: 41.11
     #[test]
     fn redirect_uris() {
         let fine = "https://app.example/callback https://app.example:8443/cb?x=1 https://1.1.1.1/cb https://app.example

@@ -66,7 +66,6 @@ mod tests {
 
     use super::*;
 
-    // contract: 39.7
     #[test]
     fn the_example_of_rfc_7636() {
         let verifier = CodeVerifier::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned()).unwrap();
@@ -76,7 +75,6 @@ mod tests {
         assert_eq!(format!("{verifier:?}"), "CodeVerifier(…)");
     }
 
-    // contract: 22.9, 23.9
     #[test]
     fn shapes_are_checked() {
         let a = |length| "a".repeat(length);
@@ -90,7 +88,6 @@ mod tests {
     }
 
     proptest! {
-        // contract: 39.7
         #[test]
         fn no_other_verifier_meets_a_challenge(one in "[A-Za-z0-9._~-]{43,128}", other in "[A-Za-z0-9._~-]{43,128}") {
             let challenge = CodeChallenge::new(URL_SAFE_NO_PAD.encode(digest(&SHA256, one.as_bytes()))).unwrap();

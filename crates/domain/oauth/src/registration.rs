@@ -225,7 +225,6 @@ mod tests {
         assert_eq!(paths(many), ["redirect_uris"]);
     }
 
-    // contract: 41.1
     #[test]
     fn names() {
         for fine in ["abc", "Stock Sync 2.0", "a_b-c.d", &"x".repeat(40)] {

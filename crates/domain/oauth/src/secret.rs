@@ -281,7 +281,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        // contract: 35.2
         #[test]
         fn a_token_contains_its_family_and_is_parsed_back(family: u128, random: [u8; 32]) {
             let family = FamilyId::from(Uuid::from_u128(family));

@@ -210,7 +210,6 @@ pub(crate) mod tests {
         assert!(change.after.patch(patch, at(2)).unwrap().events.is_empty());
     }
 
-    // contract: 3.13
     #[test]
     fn the_pricing_engine_changes_automatic_prices_alone() {
         let price =

@@ -63,7 +63,6 @@ impl Offer {
 mod tests {
     use super::OfferStatus;
 
-    // contract: 3.4
     #[test]
     fn statuses_have_the_contracts_names() {
         let words = ["published", "draft", "proposed", "rejected"];

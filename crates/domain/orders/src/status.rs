@@ -41,7 +41,6 @@ mod tests {
     use super::OrderStatus::{self, Cancelled, Delivered, Processing};
     use super::PaymentStatus;
 
-    // contract: 4.3, 4.5
     #[test]
     fn statuses_have_the_contracts_names() {
         let words = ["pending", "processing", "shipped", "delivered", "cancelled"];

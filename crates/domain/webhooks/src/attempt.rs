@@ -164,7 +164,6 @@ fn cut(reason: &str) -> String {
 mod tests {
     use super::*;
 
-    // contract: 44.11, 44.12
     #[test]
     fn any_2xx_is_success_and_nothing_else_is() {
         for status in 100..=999 {

@@ -60,7 +60,6 @@ pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    // contract: 44.6
     #[test]
     fn signatures_are_those_of_an_independent_implementation() {
         // printf %s '{"id":"x"}' | openssl dgst -sha256 -hmac "$secret"

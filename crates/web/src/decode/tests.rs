@@ -10,7 +10,6 @@ fn violations<S: Shape>(json: &str, shape: &S) -> String {
     entries.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-// contract: 47.4
 #[test]
 fn a_message_says_what_to_send_instead() {
     let price = object((required("amount", integer(0..=100)), required("currency", text())));

@@ -67,7 +67,6 @@ fn is_example(path: &str) -> bool {
     path.contains("/example")
 }
 
-// contract: 53.9, 53.10
 #[test]
 fn the_committed_copy_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/openapi.json");
@@ -92,7 +91,6 @@ fn a_name_has_one_schema() {
     );
 }
 
-// contract: 53.7
 #[test]
 fn null_is_a_type_and_every_object_and_enumeration_has_a_name() {
     let document = json();
@@ -116,7 +114,6 @@ fn null_is_a_type_and_every_object_and_enumeration_has_a_name() {
     assert_eq!(nameless, Vec::<String>::new());
 }
 
-// contract: 44.4, 53.4
 #[test]
 fn only_request_schemas_forbid_additional_properties() {
     let document = json();
@@ -127,7 +124,6 @@ fn only_request_schemas_forbid_additional_properties() {
 }
 
 /// Clients recognise a growing enumeration by its description; the comparison with the released document by its mark.
-// contract: 43.2
 #[test]
 fn extensible_enumerations_are_marked_and_described() {
     let document = json();
@@ -145,7 +141,6 @@ fn extensible_enumerations_are_marked_and_described() {
     assert_eq!(growing, ["/Scope", "/TrackingStatus", "/WebhookEvent"]);
 }
 
-// contract: 53.11
 #[test]
 fn operation_ids_are_unique() {
     let document = json();
@@ -161,7 +156,6 @@ fn operation_ids_are_unique() {
 }
 
 /// The contract's lists of codes for each operation (Endpoints).
-// contract: 24.3, 25.7, 26.3, 28.9, 29.4, 31.5, 33.3, 34.4, 47.3, 51.4, 51.5
 #[test]
 fn every_operation_documents_its_codes() {
     let document = json();
@@ -212,7 +206,6 @@ fn resource_examples_have_all_fields() {
 }
 
 /// The fixed files list exactly the values that the code knows.
-// contract: 23.16
 #[test]
 fn the_json_files_list_the_values_of_the_code() {
     let document = json();
@@ -266,7 +259,6 @@ fn the_json_files_list_the_values_of_the_code() {
 }
 
 /// Each event, as the sender serialises it.
-// contract: 8.8, 10.1
 #[test]
 fn webhook_examples_are_what_the_sender_serialises() {
     let document = json();
@@ -350,7 +342,6 @@ fn the_page_of_errors_is_complete() {
 }
 
 /// The same for the authorization server: its examples are those of the document, or redirects.
-// contract: 22.20, 48.2
 #[test]
 fn the_page_of_errors_is_complete_for_oauth() {
     let page = include_str!("../../../../../docs/guide/errors.md");

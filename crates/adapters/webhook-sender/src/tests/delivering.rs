@@ -10,7 +10,6 @@ use webhooks::{AddressPolicy, Outcome};
 use super::support::{BODY, OK, answering, delivers, outcome, sender, settings, stalling_after};
 use crate::{HttpSender, SenderSettings, SettingsError};
 
-// contract: 44.6
 #[tokio::test]
 async fn a_request_is_exactly_that_of_the_contract() {
     let requests = Arc::new(Mutex::new(None));
@@ -74,7 +73,6 @@ async fn header_names_are_spelled_as_documented() {
     }
 }
 
-// contract: 44.13
 #[tokio::test]
 async fn the_status_is_reported_unchanged_and_redirects_are_not_followed() {
     let elsewhere = answering(OK).await;

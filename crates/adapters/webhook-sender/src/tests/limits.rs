@@ -17,7 +17,6 @@ use super::support::{
     stalling_after,
 };
 
-// contract: 45.5
 #[tokio::test(start_paused = true)]
 async fn the_deadline_is_ten_seconds_and_holds_while_the_rest_of_an_answer_is_awaited() {
     let silent = stalling_after(*b"").await;

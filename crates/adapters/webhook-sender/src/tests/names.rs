@@ -140,7 +140,6 @@ async fn is_refused(sender: &HttpSender, hook: &str) {
     assert_eq!(sender.check(&url(hook)).await, Err(HostRefused), "{hook}");
 }
 
-// contract: 46.3
 #[tokio::test]
 async fn a_host_with_any_address_that_is_not_public_gets_no_connection() {
     let receiver = answering(OK).await;

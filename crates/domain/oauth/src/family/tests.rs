@@ -120,7 +120,6 @@ fn a_selection_of_families_is_logged_by_its_id() {
 }
 
 proptest! {
-    // contract: 40.2
     #[test]
     fn a_grant_never_exceeds_the_application(held in 1_i32..(1 << 17), requested in 0_i32..(1 << 17)) {
         let (app, _) = application("confidential", &["offers:read"]);

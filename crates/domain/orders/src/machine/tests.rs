@@ -64,7 +64,6 @@ fn paid() -> SellerOrder {
     order().pay(at(1)).unwrap().after
 }
 
-// contract: 11.7
 #[test]
 fn the_usual_sequence() {
     let placed = order().placed();

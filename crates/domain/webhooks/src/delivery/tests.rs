@@ -51,7 +51,6 @@ fn states() -> impl Strategy<Value = DeliveryState> {
 }
 
 proptest! {
-    // contract: 45.1
     #[test]
     fn a_success_ends_a_delivery_and_a_failure_repeats_it_up_to_the_sixth(
         attempt in 1..=MAX_ATTEMPTS, outcome in outcomes(), jitter in 0.0..=1.0
@@ -111,7 +110,6 @@ fn impossible_records_are_refused() {
     refused(1, at, None, &None);
 }
 
-// contract: 45.2
 #[test]
 fn the_contracts_delays() {
     let schedule = RetrySchedule::default();
