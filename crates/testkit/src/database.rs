@@ -142,13 +142,18 @@ impl TestDatabase {
         TestClock::take(self.connect().await).await
     }
 
-    /// Closes all connections to the database and admits no new ones until [`Self::allow_connections`].
+    /// Closes all connections to the database and admits no new ones until [`Self::allow_connections`]. Those that wait for a lock end
+    /// first: with its holder gone they would go on.
     pub async fn block_connections(&self) {
         let admin = connect(&cluster().url("postgres")).await;
         let name = self.name();
         let statements = format!(
             "alter database {name} allow_connections false;
-             select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}';"
+             select pg_terminate_backend(pid)
+             from (
+                 select pid from pg_stat_activity where datname = '{name}'
+                 order by wait_event_type is distinct from 'Lock'
+             ) as backend;"
         );
         admin
             .batch_execute(&statements)
