@@ -1,4 +1,4 @@
-//! Responses: JSON bytes, the common headers, the rate-limit headers.
+//! Responses: JSON bytes and the common headers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::http::{ConnectionType, StatusCode};
 use bytes::Bytes;
@@ -16,12 +16,6 @@ use crate::trace_id::{TraceId, X_TRACE_ID};
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
-
-const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// The length of a rate-limit window, in seconds (contract: Limits).
 pub const WINDOW_SECONDS: u32 = 60;
@@ -146,45 +140,5 @@ impl MessageBody for Slices {
         }
         let length = self.unsent.len().min(SLICE);
         Poll::Ready(Some(Ok(self.unsent.split_to(length))))
-    }
-}
-
-/// The rate-limit headers of every `/v1` response: the contract's three (Common rules), and the two of
-/// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values for the policy `default`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimit {
-    /// Requests per window.
-    pub limit: u32,
-    /// Requests left in this window, after this one.
-    pub remaining: u32,
-    /// The end of the window, in seconds since 1970-01-01T00:00:00Z.
-    pub reset: i64,
-    /// Seconds to the end of the window, rounded up; equal to `Retry-After` if that is sent, as §6 of the draft requires.
-    pub resets_in: u32,
-}
-
-impl RateLimit {
-    pub fn write(&self, headers: &mut HeaderMap) {
-        let Self {
-            limit,
-            remaining,
-            reset,
-            resets_in,
-        } = *self;
-        headers.insert(LIMIT, HeaderValue::from(limit));
-        headers.insert(REMAINING, HeaderValue::from(remaining));
-        headers.insert(RESET, HeaderValue::from(reset));
-        let structured = [
-            (RATE_LIMIT, format!("\"default\";r={remaining};t={resets_in}")),
-            (
-                RATE_LIMIT_POLICY,
-                format!("\"default\";q={limit};w={WINDOW_SECONDS}"),
-            ),
-        ];
-        for (name, value) in structured {
-            if let Ok(value) = HeaderValue::try_from(value) {
-                headers.insert(name, value);
-            }
-        }
     }
 }

@@ -5,8 +5,10 @@ use std::time::{Duration, SystemTime};
 use accounts::UsageKey;
 use actix_web::HttpResponse;
 use actix_web::http::Method;
-use actix_web::http::header::{DATE, HeaderMap, HttpDate, TryIntoHeaderValue, USER_AGENT};
-use chrono::{DateTime, Utc};
+use actix_web::http::header::{
+    DATE, HeaderMap, HeaderName, HeaderValue, HttpDate, TryIntoHeaderValue, USER_AGENT,
+};
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use kernel::{KeySpace, SellerId};
 use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope};
 use web::access_log::CallerId;
@@ -15,7 +17,7 @@ use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
 use web::meters::count_decision;
 use web::request::Request;
-use web::response::{RateLimit, WINDOW_SECONDS};
+use web::response::WINDOW_SECONDS;
 use web::{Code, Error, Problem};
 
 use crate::Public;
@@ -25,9 +27,15 @@ const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
 
 const MAX_APP_NAME_LENGTH: usize = 64;
 
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
 /// Facts from a request's checks; kept when one of them refuses it.
 pub struct ResponseContext {
-    limit: RateLimit,
+    quota: Quota,
     /// The seller and the application that the request counts for, and the database's time of the count.
     counted: Option<(SellerId, ClientId, DateTime<Utc>)>,
 }
@@ -55,16 +63,15 @@ impl Listener for Public {
 
     /// A request that is not counted gets the limit of a new application and learns nothing about existing ones (D2).
     fn response_context(&self) -> ResponseContext {
-        let limit = self.service.default_rate_limit.get();
-        let now = self.settings.clock.now().timestamp();
+        let now = self.settings.clock.now();
         let window = i64::from(WINDOW_SECONDS);
-        let left = window.saturating_sub(now.rem_euclid(window));
+        let left = window.saturating_sub(now.timestamp().rem_euclid(window));
         ResponseContext {
-            limit: RateLimit {
-                limit,
-                remaining: limit,
-                reset: now.saturating_add(left),
-                resets_in: u32::try_from(left).unwrap_or(WINDOW_SECONDS),
+            quota: Quota {
+                limit: self.service.default_rate_limit.get(),
+                place: 0,
+                resets_at: now.trunc_subsecs(0) + TimeDelta::seconds(left),
+                counted_at: now.trunc_subsecs(0),
             },
             counted: None,
         }
@@ -88,7 +95,7 @@ impl Listener for Public {
             .map_err(Error::before_execution)?;
         let Admission { principal, quota } = admission.ok_or_else(unauthorized)?;
 
-        context.limit = rate_limit(&quota);
+        context.quota = quota;
         context.counted = Some((principal.seller, principal.client_id, quota.counted_at));
         request.record_caller(CallerId::Application(principal.client_id));
         if !admits("api", &quota) {
@@ -128,7 +135,7 @@ impl Listener for Public {
                 response.headers_mut().insert(DATE, date);
             }
         }
-        context.limit.write(response.headers_mut());
+        write_quota(&context.quota, response.headers_mut());
     }
 }
 
@@ -156,12 +163,20 @@ fn starts_with_name_and_version(text: &[u8]) -> bool {
     first && name <= MAX_APP_NAME_LENGTH && version
 }
 
-fn rate_limit(quota: &Quota) -> RateLimit {
-    RateLimit {
-        limit: quota.limit,
-        remaining: quota.remaining(),
-        reset: quota.resets_at.timestamp(),
-        resets_in: retry_after(quota),
+/// Writes the rate-limit headers of every `/v1` response: the contract's three (Common rules), and the two of
+/// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values for the policy `default`. The time until the reset
+/// equals `Retry-After` if that is sent, as §6 of the draft requires.
+fn write_quota(quota: &Quota, headers: &mut HeaderMap) {
+    let (limit, remaining, resets_in) = (quota.limit, quota.remaining(), retry_after(quota));
+    headers.insert(LIMIT, HeaderValue::from(limit));
+    headers.insert(REMAINING, HeaderValue::from(remaining));
+    headers.insert(RESET, HeaderValue::from(quota.resets_at.timestamp()));
+    let current = format!("\"default\";r={remaining};t={resets_in}");
+    let policy = format!("\"default\";q={limit};w={WINDOW_SECONDS}");
+    for (name, value) in [(RATE_LIMIT, current), (RATE_LIMIT_POLICY, policy)] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
     }
 }
 
