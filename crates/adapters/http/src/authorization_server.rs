@@ -24,21 +24,16 @@ pub(crate) use metadata::{METADATA_PATH, metadata};
 #[cfg(test)]
 pub(crate) use {metadata::document as metadata_document, token::GrantType};
 
-/// The endpoints under `/oauth`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Endpoint {
-    Authorize,
-    Token,
-    Revoke,
+kernel::words! {
+    /// The endpoints under `/oauth`, by their paths.
+    enum Endpoint {
+        Authorize = "/oauth/authorize",
+        Token = "/oauth/token",
+        Revoke = "/oauth/revoke",
+    }
 }
 
 impl Endpoint {
-    const ALL: [Self; 3] = [Self::Authorize, Self::Token, Self::Revoke];
-
-    fn at(path: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
-    }
-
     /// The method of the endpoint in the contract.
     const fn method(self) -> &'static str {
         match self {
@@ -51,26 +46,18 @@ impl Endpoint {
     fn takes(self, method: &Method) -> bool {
         method == self.method() || (*method == Method::HEAD && self.method() == "GET")
     }
-
-    const fn path(self) -> &'static str {
-        match self {
-            Self::Authorize => "/oauth/authorize",
-            Self::Token => "/oauth/token",
-            Self::Revoke => "/oauth/revoke",
-        }
-    }
 }
 
 /// Method and path of every endpoint, for tests.
 pub fn endpoints() -> impl Iterator<Item = (&'static str, &'static str)> {
     Endpoint::ALL
         .into_iter()
-        .map(|endpoint| (endpoint.method(), endpoint.path()))
+        .map(|endpoint| (endpoint.method(), endpoint.as_str()))
 }
 
 pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer {
-    let endpoint = Endpoint::at(request.path());
-    let route = endpoint.map_or("-", Endpoint::path);
+    let endpoint = Endpoint::parse(request.path());
+    let route = endpoint.map_or("-", Endpoint::as_str);
     let trace_id = request.trace_id;
     let outcome = catch_panic(&trace_id, dispatch(public, &mut request, endpoint)).await;
     let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
@@ -96,7 +83,7 @@ async fn dispatch(
     head::check(request.http.head())?;
     let endpoint = endpoint.ok_or_else(|| {
         let shorter = request.path().strip_suffix('/');
-        match shorter.and_then(Endpoint::at) {
+        match shorter.and_then(Endpoint::parse) {
             Some(_) => OAuthError::trailing_slash(),
             None => OAuthError::not_found(),
         }

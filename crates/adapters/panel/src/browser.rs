@@ -77,7 +77,12 @@ pub(crate) fn forget_browser(headers: &mut HeaderMap, https: bool) {
 
 /// Sets the cookie of the language.
 pub(crate) fn set_language(headers: &mut HeaderMap, language: Language, https: bool) {
-    set(headers, (LANGUAGE, language.code()), Some(YEAR_IN_SECONDS), https);
+    set(
+        headers,
+        (LANGUAGE, language.as_str()),
+        Some(YEAR_IN_SECONDS),
+        https,
+    );
 }
 
 fn set(headers: &mut HeaderMap, (name, value): (&str, &str), age: Option<i64>, https: bool) {

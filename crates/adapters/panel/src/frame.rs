@@ -70,7 +70,7 @@ impl PageRequest {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let kept = self.query.pairs();
         query.extend_pairs(kept.filter(|(name, _)| !matches!(*name, "lang" | "done")));
-        query.append_pair("lang", self.language.other().code());
+        query.append_pair("lang", self.language.other().as_str());
         format!("{}?{}", self.path, query.finish())
     }
 }

@@ -4,24 +4,15 @@ use actix_web::http::header::{ACCEPT_LANGUAGE, HeaderMap};
 
 use crate::texts::{self, Texts};
 
-/// The languages of the panel's texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
-    English,
-    Polish,
+kernel::words! {
+    /// The languages of the panel's texts, by their tags (RFC 5646).
+    pub(crate) enum Language {
+        English = "en",
+        Polish = "pl",
+    }
 }
 
 impl Language {
-    const ALL: [Self; 2] = [Self::English, Self::Polish];
-
-    /// The language tag (RFC 5646).
-    pub(crate) const fn code(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::Polish => "pl",
-        }
-    }
-
     /// Its name, in the language itself.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -42,10 +33,6 @@ impl Language {
             Self::English => &texts::ENGLISH,
             Self::Polish => &texts::POLISH,
         }
-    }
-
-    pub(crate) fn parse(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|language| language.code() == code)
     }
 
     /// The language that the browser prefers (RFC 9110 §12.5.4); English if it names neither.

@@ -148,21 +148,13 @@ impl BrowserSecret {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenKind {
-    /// `ps_at_`, issued by the token endpoint.
-    Access,
-    /// `ps_pt_`, issued in the panel for the seller's own use.
-    Personal,
-}
-
-impl TokenKind {
-    /// The name in `/v1/me`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Access => "access",
-            Self::Personal => "personal",
-        }
+kernel::words! {
+    /// A kind of bearer token, by its name in `/v1/me`.
+    pub enum TokenKind {
+        /// `ps_at_`, issued by the token endpoint.
+        Access = "access",
+        /// `ps_pt_`, issued in the panel for the seller's own use.
+        Personal = "personal",
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) async fn issue(
         // Logged here, because no request handler is left to log it once the client has disconnected.
         outcome
             .map(|granted| (issue.pair, granted))
-            .map_err(|refused| OAuthError::from(refused).logged(&trace_id, Endpoint::Token.path()))
+            .map_err(|refused| OAuthError::from(refused).logged(&trace_id, Endpoint::Token.as_str()))
     });
     match concluded.await?? {
         (pair, Granted::Pair(scopes)) => Ok(issued(pair, scopes)),

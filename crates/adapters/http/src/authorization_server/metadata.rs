@@ -45,7 +45,7 @@ pub(crate) fn metadata(public: &Public, request: Request) -> Answer {
 
 /// The document for a server with this origin.
 pub(crate) fn document(issuer: &str, docs_url: &str) -> Vec<u8> {
-    let at = |endpoint: Endpoint| format!("{issuer}{}", endpoint.path());
+    let at = |endpoint: Endpoint| format!("{issuer}{}", endpoint.as_str());
     let metadata = Metadata {
         issuer,
         authorization_endpoint: at(Endpoint::Authorize),
