@@ -6,7 +6,7 @@ use seller_api::config::reference;
 
 use crate::{configured::variables, operations};
 
-/// All deployment files that users copy.
+/// The operators' pages and the deployment files that users copy, without the reference itself and the changelog, which names former keys.
 fn files() -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![operations("")]);
     while let Some(folder) = folders.pop() {
@@ -14,7 +14,7 @@ fn files() -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if !path.ends_with("configuration.md") {
+            } else if !path.ends_with("configuration.md") && !path.ends_with("CHANGELOG.md") {
                 found.push(path);
             }
         }

@@ -302,7 +302,7 @@ pub struct DatabaseConfig {
         extend("x-kind" = "`single`: On one PostgreSQL server. `citus`: Distributed by seller over the workers of a Citus cluster.")
     )]
     pub layout: Layout,
-    /// Connections for transactions, of which those of one seller take a quarter at most. Each server thread has nine more, for reads and for the token endpoint, a process eleven, for lists by `updated_after`, changes of offers, outcomes of lost commits and the back office, and its workers up to eight.
+    /// Connections for transactions, of which those of one seller take a quarter at most. Each server thread has nine more, for reads and for the token endpoint, a process eleven, for lists by `updated_after`, changes of offers, outcomes of lost commits and the back office, and its workers up to eight. Nothing compares the sum over all processes with the server's `max_connections`.
     #[schemars(extend("x-range" = "from 1 to 1000"))]
     #[default(16)]
     pub pool_size: usize,
@@ -421,7 +421,7 @@ pub struct PanelConfig {
     #[schemars(extend("x-range" = "from 0s to 30s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub sign_in_longest_delay: Period,
-    /// Pages and forms of the panel a minute of one account, all its sessions and all processes together.
+    /// Pages and forms of the panel a minute of one account, all its sessions and all processes together. Signing out is not limited.
     #[schemars(extend("x-range" = "from 1 to 1000000"))]
     #[default(120)]
     pub pages_per_minute: u32,

@@ -35,7 +35,7 @@ pub(crate) const CHANGELOG_FILE: &str = "docs/CHANGELOG.md";
 
 /// Pages with an explicit address: section, file, name below `/docs`, and label (empty: the first heading). If a file moves, change its
 /// line here; if a folder moves, change its constant below.
-const PAGES: [(&str, &str, &str, &str); 17] = [
+const PAGES: [(&str, &str, &str, &str); 18] = [
     (ERRORS, "docs/guide/errors.md", "errors", "All codes"),
     (CHANGELOG, CHANGELOG_FILE, "changelog", "What changed"),
     (OPERATIONS, README, "first-steps", "First steps"),
@@ -47,6 +47,7 @@ const PAGES: [(&str, &str, &str, &str); 17] = [
     (OPERATIONS, "docs/marketplace/back-office.md", "back-office", ""),
     (OPERATIONS, "docs/marketplace/mail.md", "mail", ""),
     (OPERATIONS, "docs/development/performance.md", "performance", ""),
+    (OPERATIONS, "docs/operations/CHANGELOG.md", "ops-changelog", ""),
     (BACKGROUND, "docs/development/decisions.md", "decisions", ""),
     (BACKGROUND, "docs/development/architecture.md", "architecture", ""),
     (BACKGROUND, "docs/development/reliability.md", "reliability", ""),
