@@ -1,6 +1,6 @@
 //! Deletes expired data, in batches, so that locks are held only briefly.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 use kernel::StoreError;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     layout::Layout,
-    sql::{column, microseconds, row, sql},
+    sql::{column, microseconds, sql},
     unit_of_work::Tx,
 };
 
@@ -19,8 +19,9 @@ const BATCH: i64 = 1_000;
 const ORDERS: i64 = 100;
 /// Delivery queues examined per batch.
 const QUEUES: i32 = 200;
-/// The installation mark that stores where the deletion of deliveries continues.
-const POSITION_KEY: &str = "deliveries_cleared_to";
+/// The installation mark that stores the delivery queue at which the deletion continues.
+const QUEUE_POSITION: &str = "deliveries_cleared_to";
+const FIRST_QUEUE: &str = "00000000-0000-0000-0000-000000000000 00000000-0000-0000-0000-000000000000";
 /// Items of the change feed examined per batch beyond the first ones, and the mark that stores where that continues.
 const EXAMINED: i64 = 10_000;
 const FEED_POSITION: &str = "changes_examined_to";
@@ -48,11 +49,11 @@ fn is_full(rows: usize, batch: i64) -> bool {
     i64::try_from(rows).is_ok_and(|rows| rows >= batch)
 }
 
-/// Deletes a batch of a table's oldest rows, by the timestamp that its index begins with.
+/// Deletes a batch of a table's oldest rows, by the timestamp that its index begins with; of a partial index, with its condition.
 macro_rules! delete_older {
-    ($table:literal, $key:literal, $instant:literal, $age:literal) => {
-        sql!((): concat!("delete from ", $table, " where (", $key, ") in (select ", $key, " from ", $table, " where ", $instant,
-            " < (select api_now()) - interval '", $age, "' order by ", $instant, " limit "), BATCH, " for update skip locked)")
+    ($table:literal, $key:literal, $instant:literal, $age:literal $(, $only:literal)?) => {
+        sql!((): concat!("delete from ", $table, " where (", $key, ") in (select ", $key, " from ", $table, " where ", $($only, " and ",)?
+            $instant, " < (select api_now()) - interval '", $age, "' order by ", $instant, " limit "), BATCH, " for update skip locked)")
     };
 }
 
@@ -143,18 +144,9 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
                      and (kind < 10 or window_start < (select api_now()) - interval '1 hour') \
                    order by window_start, kind, subject limit ", BATCH, " for update skip locked)")).await?
         }
-        Expired::AccessTokens => {
-            let of = tx.rows(delete_expired!("access_tokens")).await?;
-            return clear_families(tx, &[of.len()], of).await;
-        }
-        Expired::RefreshTokens => {
-            let of = tx.rows(delete_expired!("refresh_tokens")).await?;
-            return clear_families(tx, &[of.len()], of).await;
-        }
-        Expired::Codes => {
-            let of = tx.rows(delete_expired!("authorization_codes")).await?;
-            return clear_families(tx, &[of.len()], of).await;
-        }
+        Expired::AccessTokens => return clear_ended(tx, tx.rows(delete_expired!("access_tokens")).await?).await,
+        Expired::RefreshTokens => return clear_ended(tx, tx.rows(delete_expired!("refresh_tokens")).await?).await,
+        Expired::Codes => return clear_ended(tx, tx.rows(delete_expired!("authorization_codes")).await?).await,
         Expired::RevokedFamilies => return clear_revoked_families(tx).await,
         // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
         Expired::Sessions => tx.execute(delete_older!("sessions", "hash", "seen_at", "9 hours")).await?,
@@ -179,10 +171,7 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
                 " for update skip locked)")).await?
         }
         Expired::AccountMails => {
-            tx.execute(sql!(():
-                "delete from account_mails where id in (select id from account_mails where due_at is null \
-                   and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
-                BATCH, " for update skip locked)")).await?
+            tx.execute(delete_older!("account_mails", "id", "coalesce(sent_at, dead_at)", "30 days", "due_at is null")).await?
         }
         Expired::Usage => {
             let counts = tx.execute(delete_older!("application_usage", "client_id, hour, status", "hour", "35 days")).await?;
@@ -199,21 +188,21 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
         // Found by their start, since their end moves. A completed claim ends 24 hours after its completion; the extra hour allows for
         // clock differences and late requests.
         Expired::Claims => {
-            tx.execute(sql!(():
-                "delete from idempotency where (seller_id, key) in (select seller_id, key from idempotency \
-                   where created_at < (select api_now()) - interval '25 hours' and expires_at < (select api_now()) - interval '1 hour' \
-                   order by created_at limit ", BATCH, " for update skip locked)")).await?
+            tx.execute(delete_older!("idempotency", "seller_id, key", "created_at", "25 hours",
+                "expires_at < (select api_now()) - interval '1 hour'")).await?
         }
         Expired::Changes => return clear_changes(tx).await,
         Expired::Mails => {
-            tx.execute(sql!(():
-                "delete from mails where id in (select id from mails where due_at is null \
-                   and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days' order by coalesce(sent_at, dead_at) limit ",
-                BATCH, " for update skip locked)")).await?
+            tx.execute(delete_older!("mails", "id", "coalesce(sent_at, dead_at)", "30 days", "due_at is null")).await?
         }
         Expired::Deliveries => return clear_deliveries(tx).await,
     };
     Ok(Cleared::of(&[rows]))
+}
+
+/// Deletes those of the families whose last token or code has expired.
+async fn clear_ended(tx: &Tx, of: Vec<Uuid>) -> Result<Cleared, StoreError> {
+    clear_families(tx, &[of.len()], of).await
 }
 
 /// Deletes a batch of the tokens and codes of families that were revoked, and then the families left without any.
@@ -289,38 +278,6 @@ async fn store_position(
     tx.execute(store).await.map(drop)
 }
 
-row! {
-    struct ClearedRow {
-        rows: i64,
-        full: bool,
-        seller: Option<Uuid>,
-        subscription: Option<Uuid>,
-    }
-}
-
-/// The delivery queue at which the deletion continues.
-#[derive(Clone, Copy, Default)]
-struct Position {
-    seller: Uuid,
-    subscription: Uuid,
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.seller, self.subscription)
-    }
-}
-
-impl Position {
-    fn parse(text: &str) -> Option<Self> {
-        let (seller, subscription) = text.split_once(' ')?;
-        Some(Self {
-            seller: seller.parse().ok()?,
-            subscription: subscription.parse().ok()?,
-        })
-    }
-}
-
 /// Deletes old, finished deliveries, except the last hundred of each subscription, and all deliveries whose
 /// subscription was deleted. There is more until the last queue was examined.
 ///
@@ -329,13 +286,13 @@ impl Position {
 /// hundred it keeps, and needs no index of its own. The id of thirty days ago is that timestamp with all random bits
 /// zero.
 async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
-    let stored = stored_position(tx, POSITION_KEY).await?;
-    let position = stored.as_deref().and_then(Position::parse).unwrap_or_default();
-    let clear = sql!(ClearedRow:
+    let stored = stored_position(tx, QUEUE_POSITION).await?;
+    let position = stored.as_deref().unwrap_or(FIRST_QUEUE);
+    let clear = sql!((i64, bool, Option<String>):
         "with recursive age as materialized (select (lpad(to_hex(floor(extract(epoch from (select api_now()) - interval '30 days') \
              * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid as id), \
-         queue as ((select seller_id, subscription_id, 0 as n from deliveries where (seller_id, subscription_id) >= (",
-        position.seller, ", ", position.subscription, ") order by seller_id, subscription_id limit 1) \
+         queue as ((select seller_id, subscription_id, 0 as n from deliveries where (seller_id, subscription_id) >= \
+             (split_part(", position, ", ' ', 1)::uuid, split_part(", position, ", ' ', 2)::uuid) order by seller_id, subscription_id limit 1) \
            union all select d.seller_id, d.subscription_id, l.n + 1 from queue l cross join lateral (\
              select seller_id, subscription_id from deliveries where (seller_id, subscription_id) > (l.seller_id, l.subscription_id) \
              order by seller_id, subscription_id limit 1) d where l.n < ", QUEUES,
@@ -352,19 +309,17 @@ async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
          size as (select count(*) as rows, count(*) >= ", BATCH, " as full from expired), \
          next as (select seller_id, subscription_id from queue where n = ", QUEUES,
         "), last as (select seller_id, subscription_id from expired order by seller_id desc, subscription_id desc limit 1) \
-         select z.rows, z.full, case when z.full then l.seller_id else n.seller_id end, \
-           case when z.full then l.subscription_id else n.subscription_id end \
+         select z.rows, z.full, case when z.full then l.seller_id || ' ' || l.subscription_id \
+           else n.seller_id || ' ' || n.subscription_id end \
          from size z left join next n on true left join last l on true");
-    let cleared = tx.row(clear).await?;
-    let cleared =
-        cleared.ok_or_else(|| StoreError::unexpected("the deletion of deliveries returned no row"))?;
-    let next = cleared.seller.zip(cleared.subscription);
-    let next = next.map(|(seller, subscription)| Position { seller, subscription });
-    store_position(tx, POSITION_KEY, stored, next.unwrap_or_default().to_string()).await?;
-    Ok(Cleared {
-        rows: usize::try_from(cleared.rows).map_err(StoreError::unexpected)?,
-        more: cleared.full || next.is_some(),
-    })
+    let (rows, is_full, next) = tx.row(clear).await?.unwrap_or_default();
+    let cleared = Cleared {
+        rows: usize::try_from(rows).map_err(StoreError::unexpected)?,
+        more: is_full || next.is_some(),
+    };
+    let next = next.unwrap_or_else(|| FIRST_QUEUE.to_owned());
+    store_position(tx, QUEUE_POSITION, stored, next).await?;
+    Ok(cleared)
 }
 
 /// Erases the buyers of one batch of orders in the caller's transaction. Skips orders that another transaction is erasing.
