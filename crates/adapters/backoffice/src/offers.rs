@@ -2,9 +2,7 @@
 
 use actix_web::http::Method;
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId, SellerId};
-use offers::{
-    AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferInput, OfferStatus, PriceSource, Stock,
-};
+use offers::{AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferInput, OfferStatus, Stock};
 use serde::Serialize;
 use usecases::change_offer::{Refusal, moderate_offer, price_offer};
 use usecases::feed_offers::feed_offer;
@@ -100,8 +98,7 @@ impl Operation<BackOffice> for ModerateOffer {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let decisions = &[Decision::Propose, Decision::Approve, Decision::Reject];
-        let body = object((required("decision", one_of(decisions, decision_name)),));
+        let body = object((required("decision", one_of(&Decision::ALL, Decision::as_str)),));
         let (decision,) = incoming.json_alone(&body)?;
         let ids = incoming.id(0).zip(incoming.id(1));
         Ok(ids.map(|(seller, offer)| Self {
@@ -120,14 +117,6 @@ impl Write<BackOffice> for ModerateOffer {
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let moderated = moderate_offer(tx, self.seller, self.offer, self.decision, tx.now()).await;
         Reply::ok(&OfferView::from(&moderated.map_refusal(problem)?))
-    }
-}
-
-const fn decision_name(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Propose => "propose",
-        Decision::Approve => "approve",
-        Decision::Reject => "reject",
     }
 }
 
@@ -207,15 +196,8 @@ impl<'a> From<&'a Offer> for OfferView<'a> {
             url: &offer.url,
             created_at: Timestamp::new(offer.created_at),
             updated_at: Timestamp::new(offer.updated_at),
-            price_source: offer.price.map(|price| source(price.source)),
+            price_source: offer.price.map(|price| price.source.as_str()),
         }
-    }
-}
-
-const fn source(source: PriceSource) -> &'static str {
-    match source {
-        PriceSource::Manual => "manual",
-        PriceSource::Automatic => "automatic",
     }
 }
 

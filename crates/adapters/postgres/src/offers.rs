@@ -91,26 +91,16 @@ fn price(amount: Option<i64>, source: Option<&str>) -> Result<Option<Price>, Str
         (amount, source) => return Err(format!("price {amount:?} from {source:?}")),
     };
     let money = Money::pln(amount).map_err(|invalid| format!("price {amount} {invalid}"))?;
-    let source = match source {
-        MANUAL => PriceSource::Manual,
-        AUTOMATIC => PriceSource::Automatic,
-        other => return Err(format!("price from {other:?}")),
-    };
+    let source = PriceSource::parse(source).ok_or_else(|| format!("price from {source:?}"))?;
     Ok(Some(Price { money, source }))
 }
-
-const MANUAL: &str = "manual";
-const AUTOMATIC: &str = "automatic";
 
 fn amount(offer: &Offer) -> Option<i64> {
     offer.price.map(|price| price.money.amount())
 }
 
 fn source(offer: &Offer) -> Option<&'static str> {
-    offer.price.map(|price| match price.source {
-        PriceSource::Manual => MANUAL,
-        PriceSource::Automatic => AUTOMATIC,
-    })
+    offer.price.map(|price| price.source.as_str())
 }
 
 /// Reads offers for one server thread.

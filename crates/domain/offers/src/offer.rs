@@ -42,13 +42,14 @@ pub struct Price {
     pub source: PriceSource,
 }
 
-/// Who set a price. Never visible to sellers; determines whether the pricing engine may overwrite it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PriceSource {
-    /// The seller, in person or through the API: the pricing engine may not change it.
-    Manual,
-    /// The catalogue feed or the pricing engine.
-    Automatic,
+kernel::words! {
+    /// Who set a price. Never visible to sellers; determines whether the pricing engine may overwrite it.
+    pub enum PriceSource {
+        /// The seller, in person or through the API: the pricing engine may not change it.
+        Manual = "manual",
+        /// The catalogue feed or the pricing engine.
+        Automatic = "automatic",
+    }
 }
 
 /// Pieces in stock: 0 to 2^31 − 1.

@@ -27,15 +27,16 @@ impl OfferStatus {
     }
 }
 
-/// A moderation decision. Each is possible from every status, and idempotent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// The offer awaits review: `proposed`.
-    Propose,
-    /// The offer is accepted: `published`.
-    Approve,
-    /// The offer is rejected: `rejected`, and the seller is notified.
-    Reject,
+kernel::words! {
+    /// A moderation decision. Each is possible from every status, and idempotent.
+    pub enum Decision {
+        /// The offer awaits review: `proposed`.
+        Propose = "propose",
+        /// The offer is accepted: `published`.
+        Approve = "approve",
+        /// The offer is rejected: `rejected`, and the seller is notified.
+        Reject = "reject",
+    }
 }
 
 impl Decision {
