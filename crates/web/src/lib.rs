@@ -21,6 +21,7 @@ pub mod json;
 pub mod listener;
 pub mod media_type;
 pub mod meters;
+pub mod money;
 pub mod openapi;
 pub mod operation;
 pub mod pipeline;

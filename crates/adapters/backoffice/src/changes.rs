@@ -10,13 +10,13 @@ use serde::Serialize;
 use tokio::select;
 use tokio::time::{Instant, sleep_until};
 use web::deadline::Deadline;
+use web::money::MoneyView;
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
 use web::{Code, Entry, Error, Problem, Violations, to_sentence};
 
-use crate::offers::MoneyView;
 use crate::{Access, BackOffice};
 
 /// The longest time that a reader may wait for a change, in seconds.

@@ -1,7 +1,7 @@
 //! Offers: put, read, moderate, price.
 
 use actix_web::http::Method;
-use kernel::{Currency, MAX_AMOUNT, Money, OfferId, SellerId};
+use kernel::{Money, OfferId, SellerId};
 use offers::{AutomaticPriceRefusal, Decision, FeedEffect, Offer, OfferInput, OfferStatus, Stock};
 use serde::Serialize;
 use usecases::change_offer::{Refusal, moderate_offer, price_offer};
@@ -9,6 +9,7 @@ use usecases::feed_offers::feed_offer;
 use usecases::{LockSet, Transaction};
 use web::decode::{Field, FieldSet, Place, Shape, integer, nullable, object, one_of, required, text};
 use web::json::Object;
+use web::money::{MoneyView, money};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::schema::Node;
@@ -197,31 +198,6 @@ impl<'a> From<&'a Offer> for OfferView<'a> {
             created_at: Timestamp::new(offer.created_at),
             updated_at: Timestamp::new(offer.updated_at),
             price_source: offer.price.map(|price| price.source.as_str()),
-        }
-    }
-}
-
-/// `{amount, currency}`. The marketplace trades in one currency (D24).
-pub(crate) fn money() -> impl Shape<Value = Money> {
-    object((
-        required("amount", integer(0..=MAX_AMOUNT).checked(Money::pln)),
-        required("currency", one_of(&[Currency::Pln], Currency::code)),
-    ))
-    .map(|(money, Currency::Pln)| money)
-}
-
-/// `{amount, currency}`
-#[derive(Serialize)]
-pub(crate) struct MoneyView {
-    amount: i64,
-    currency: &'static str,
-}
-
-impl From<Money> for MoneyView {
-    fn from(money: Money) -> Self {
-        Self {
-            amount: money.amount(),
-            currency: money.currency().code(),
         }
     }
 }

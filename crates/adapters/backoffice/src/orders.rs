@@ -22,11 +22,11 @@ use usecases::{LockSet, Row, Transaction};
 use web::decode::{
     FieldSet, Shape, Text, boolean, integer, list, nullable, object, one_of, optional, required, text,
 };
+use web::money::money;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
-use crate::offers::money;
 use crate::policy::operator;
 use crate::validation::{self, rule};
 use crate::{Access, BackOffice};

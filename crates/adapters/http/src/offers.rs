@@ -3,13 +3,14 @@
 use std::{pin::pin, time::Duration};
 
 use actix_web::http::{Method, StatusCode};
-use kernel::{Claim, Claimed, Currency, MAX_AMOUNT, Money, OfferId};
+use kernel::{Claim, Claimed, OfferId};
 use oauth::Scope;
 use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
 use tokio::time::timeout;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Shape, integer, object, one_of, optional, required};
+use web::decode::{Shape, integer, object, one_of, optional};
+use web::money::{MoneyView, money};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
@@ -20,7 +21,7 @@ use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::Public;
 use crate::page::{self, List, PageRequest};
-use crate::view::{example, examples, part, prose, view};
+use crate::view::{example, examples, prose, view};
 
 view! {
     /// Contract: Offer.
@@ -30,7 +31,7 @@ view! {
         "handle": string().describe("The slug of the product's page.") => offer.handle,
         "status": status() => offer.status.as_str(),
         "price": MoneyView::schema().or_null().describe("`null` where the offer has no PLN price.")
-            => offer.price.map(|price| MoneyView::of(price.money)),
+            => offer.price.map(|price| MoneyView::from(price.money)),
         "stock": schema::integer(0, i32::MAX.into()).or_null().describe("Pieces; `null` where the offer has no inventory level.")
             => offer.stock.map(Stock::get),
         "ean": string().or_null() => offer.ean,
@@ -48,23 +49,6 @@ fn status() -> Node {
         .one_of(OfferStatus::ALL.map(OfferStatus::as_str))
         .describe("`proposed` waits for moderation, `rejected` was refused by it and is hidden.")
         .named("OfferStatus")
-}
-
-part! {
-    /// Contract: Money.
-    MoneyView, named "Money", "An amount of money." {
-        amount: i64 = schema::integer(0, MAX_AMOUNT).describe("In the minor unit: grosze.").example(12_900),
-        currency: &'static str = string().describe("ISO 4217. `PLN` at present.").example(Currency::Pln.code()),
-    }
-}
-
-impl MoneyView {
-    pub(crate) const fn of(money: Money) -> Self {
-        Self {
-            amount: money.amount(),
-            currency: money.currency().code(),
-        }
-    }
 }
 
 /// Reads one of the seller's offers.
@@ -250,28 +234,6 @@ fn patch() -> impl Shape<Value = OfferPatch> {
     .not_empty()
     .map(|(price, stock, status)| OfferPatch { price, stock, status })
     .map_schema(|schema| schema.named("OfferUpdate"))
-}
-
-/// Contract: Money. The marketplace trades in one currency (D24).
-fn money() -> impl Shape<Value = Money> {
-    let amount = integer(0..=MAX_AMOUNT).checked(Money::pln);
-    let currency = one_of(&[Currency::Pln], Currency::code);
-    object((
-        required(
-            "amount",
-            amount.map_schema(|schema| schema.describe("In the minor unit: grosze.")),
-        ),
-        required(
-            "currency",
-            currency.map_schema(|schema| schema.describe("ISO 4217.").named("Currency")),
-        ),
-    ))
-    .map(|(money, Currency::Pln)| money)
-    .map_schema(|schema| {
-        schema
-            .describe("An amount of money, to be set.")
-            .named("NewPrice")
-    })
 }
 
 fn problem(refusal: Refusal<Vec<PatchRefusal>>) -> Problem {

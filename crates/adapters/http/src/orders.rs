@@ -7,6 +7,7 @@ use orders::{
     ShippingAddress, TrackingStatus,
 };
 use uuid::Uuid;
+use web::money::MoneyView;
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
@@ -16,7 +17,6 @@ use web::timestamps::Timestamp;
 use web::{Error, Problem, Violations};
 
 use crate::Public;
-use crate::offers::MoneyView;
 use crate::page::{self, List, PageRequest};
 use crate::view::{example, examples, part, prose, view};
 
@@ -254,7 +254,7 @@ impl<'a> ItemView<'a> {
             handle: item.handle.as_deref(),
             sku: item.sku.as_deref(),
             quantity: item.quantity,
-            unit_price: item.unit_price.map(MoneyView::of),
+            unit_price: item.unit_price.map(MoneyView::from),
             fulfillment_status: status.as_str(),
         }
     }

@@ -2,9 +2,8 @@
 
 use orders::{Buyer, OrderItem, OrderState, OrderStatus, Parcel, SellerOrder, ShippingAddress};
 use serde::Serialize;
+use web::money::MoneyView;
 use web::timestamps::Timestamp;
-
-use crate::offers::MoneyView;
 
 /// `{order_id, order_number, status, …, parts}`; `status` is that of the whole order.
 #[derive(Serialize)]
