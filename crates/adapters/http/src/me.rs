@@ -71,7 +71,7 @@ part! {
 
 part! {
     TokenView, named "Token", "The token of this request." {
-        kind: &'static str = string().one_of([TokenKind::Access, TokenKind::Personal].map(TokenKind::as_str)).named("TokenKind"),
+        kind: &'static str = string().one_of(TokenKind::ALL.map(TokenKind::as_str)).named("TokenKind"),
         expires_at: Option<Timestamp> = date_time().or_null().describe("`null` for a personal token that does not expire."),
     }
 }

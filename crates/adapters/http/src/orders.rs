@@ -3,8 +3,7 @@
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use orders::{
-    Buyer, OrderFilter, OrderItem, OrderRef, OrderStatus, Parcel, PaymentStatus, SellerOrder,
-    ShippingAddress, TrackingStatus,
+    OrderFilter, OrderItem, OrderRef, OrderStatus, Parcel, PaymentStatus, SellerOrder, TrackingStatus,
 };
 use uuid::Uuid;
 use web::money::MoneyView;
@@ -12,7 +11,7 @@ use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
 use web::reply::Reply;
-use web::schema::{Node, array, boolean, date_time, integer, string, uri, uuid};
+use web::schema::{Node, array, boolean, date_time, integer, object, string, uri, uuid};
 use web::timestamps::Timestamp;
 use web::{Error, Problem, Violations};
 
@@ -121,10 +120,8 @@ view! {
         "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
         "delivery_method": string().or_null() => order.delivery_method,
         "shipment": ParcelView::schema().or_null() => order.parcel().map(ParcelView::of),
-        "buyer": BuyerView::schema().or_null().describe(PERSONAL)
-            => shown(order, order.buyer.as_ref()).map(BuyerView::of),
-        "shipping_address": AddressView::schema().or_null().describe(PERSONAL)
-            => shown(order, order.shipping_address.as_ref()).map(AddressView::of),
+        "buyer": buyer().or_null().describe(PERSONAL) => shown(order, order.buyer.as_ref()),
+        "shipping_address": address().or_null().describe(PERSONAL) => shown(order, order.shipping_address.as_ref()),
         "items": array(ItemView::schema()).describe("Only the seller's own items.")
             => order.items.iter().map(|item| ItemView::of(item, order.status())).collect::<Vec<_>>(),
         "is_test": boolean().describe("Test orders are in no list.") => order.is_test,
@@ -144,13 +141,8 @@ fn status() -> Node {
 }
 
 fn payment_status() -> Node {
-    let all = [
-        PaymentStatus::AwaitingPayment,
-        PaymentStatus::Paid,
-        PaymentStatus::Cancelled,
-    ];
     string()
-        .one_of(all.map(PaymentStatus::as_str))
+        .one_of(PaymentStatus::ALL.map(PaymentStatus::as_str))
         .named("PaymentStatus")
 }
 
@@ -188,46 +180,25 @@ impl<'a> ParcelView<'a> {
     }
 }
 
-part! {
-    /// Contract: Order, `buyer`.
-    BuyerView<'a>, named "Buyer", "Who bought. Personal data." {
-        name: Option<&'a str> = string().or_null(),
-        email: Option<&'a str> = string().or_null(),
-        phone: Option<&'a str> = string().or_null(),
-    }
+/// The schema of [`orders::Buyer`].
+fn buyer() -> Node {
+    let members = ["name", "email", "phone"].map(|name| (name, string().or_null()));
+    object(&members)
+        .describe("Who bought. Personal data.")
+        .named("Buyer")
 }
 
-impl<'a> BuyerView<'a> {
-    fn of(buyer: &'a Buyer) -> Self {
-        Self {
-            name: buyer.name.as_deref(),
-            email: buyer.email.as_deref(),
-            phone: buyer.phone.as_deref(),
-        }
-    }
-}
-
-part! {
-    /// Contract: Order, `shipping_address`.
-    AddressView<'a>, named "ShippingAddress", "Where the parcel goes. Personal data." {
-        line1: Option<&'a str> = string().or_null(),
-        line2: Option<&'a str> = string().or_null(),
-        postal_code: Option<&'a str> = string().or_null(),
-        city: Option<&'a str> = string().or_null(),
-        country: &'a str = string().example("PL"),
-    }
-}
-
-impl<'a> AddressView<'a> {
-    fn of(address: &'a ShippingAddress) -> Self {
-        Self {
-            line1: address.line1.as_deref(),
-            line2: address.line2.as_deref(),
-            postal_code: address.postal_code.as_deref(),
-            city: address.city.as_deref(),
-            country: &address.country,
-        }
-    }
+/// The schema of [`orders::ShippingAddress`].
+fn address() -> Node {
+    object(&[
+        ("line1", string().or_null()),
+        ("line2", string().or_null()),
+        ("postal_code", string().or_null()),
+        ("city", string().or_null()),
+        ("country", string().example("PL")),
+    ])
+    .describe("Where the parcel goes. Personal data.")
+    .named("ShippingAddress")
 }
 
 part! {

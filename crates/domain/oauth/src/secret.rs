@@ -246,8 +246,9 @@ impl<K: FamilySecretKind> FamilySecret<K> {
 impl BearerToken {
     /// Parses a presented token of either kind; None if it has the wrong format.
     pub fn presented(text: &str) -> Option<Self> {
-        let kinds = [TokenKind::Access, TokenKind::Personal];
-        kinds.into_iter().find_map(|kind| Self::parse(kind, text))
+        TokenKind::ALL
+            .into_iter()
+            .find_map(|kind| Self::parse(kind, text))
     }
 }
 
