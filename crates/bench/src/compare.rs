@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum as _};
+use clap::Args;
 
 use crate::context::{BenchContext, SeededServer};
 use crate::figures::Table;
 use crate::measure::{Subject, receivers, rounds};
-use crate::options::Options;
+use crate::options::{self, Options};
 use crate::parts::print;
 use crate::program::{Program, Server};
 use crate::scenario::Scenario;
@@ -34,27 +34,17 @@ pub(crate) struct CompareOptions {
 ///
 /// Both builds share the token families and the counter of idempotency keys, so that each continues where the other stopped.
 pub(crate) async fn run(compare: CompareOptions) -> anyhow::Result<()> {
-    let CompareOptions {
-        old,
-        new,
-        only,
-        options,
-    } = compare;
     let options = Options {
-        server: Some(new),
-        ..options
+        server: Some(compare.new),
+        ..compare.options
     };
     let context = BenchContext::prepare(options.scaled()).await?;
     print(&context.description().await?)?;
     let catalogue = Catalogue::new(context.options.offers, context.options.sellers);
     let seeded = SeededServer::start(&context, catalogue).await?;
-    let old = Program::locate(Some(&old)).await?;
-    let old = Server::serve(&old, &context.cluster, &seeded.database).await?;
-    let scenarios = if only.is_empty() {
-        Scenario::value_variants()
-    } else {
-        &only
-    };
+    let old = Program::locate(Some(&compare.old)).await?;
+    let old = Server::start("serve", &old, &context.cluster, &seeded.database).await?;
+    let scenarios = options::chosen(&compare.only);
     let receivers = receivers(scenarios, &seeded).await?;
     let mut subjects = Vec::new();
     for scenario in scenarios.iter().copied() {

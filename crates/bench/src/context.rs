@@ -80,7 +80,7 @@ impl SeededServer {
         let database = Database::create(cluster, program, &name).await?;
         let families = context.options.connections.max(OPEN_CONNECTIONS);
         let seed = Arc::new(Seed::fill(cluster, &name, catalogue, families, &bar).await?);
-        let server = Server::serve(program, cluster, &database).await?;
+        let server = Server::start("serve", program, cluster, &database).await?;
         Ok(Self {
             database,
             seed,

@@ -20,16 +20,13 @@ use crate::program::build;
 const TIMES: [u64; 2] = [50, 250];
 /// Ratio to the recorded count from which a path gets a warning.
 const WARNING: f64 = 1.2;
-const PATHS: [(&str, &str); 9] = [
+const PATHS: [(&str, &str); 6] = [
     ("offer", "GET /v1/offers/{id}"),
     ("page", "GET /v1/offers?limit=50"),
     ("deep-page", "the same behind a cursor"),
     ("patch", "PATCH /v1/offers/{id}, without a key"),
     ("unknown-route", "an unknown path, 404"),
-    ("token-key", "a token is parsed and hashed"),
-    ("json", "a body of 75 bytes is parsed strictly"),
     ("signature", "a delivery of 210 bytes is signed"),
-    ("seal", "a cursor is sealed and opened"),
 ];
 
 /// Instructions of one iteration of each path.

@@ -51,14 +51,12 @@ select pg_temp.id('0196000000017000', n), pg_temp.seller(n % sellers), 'Bench ' 
     pg_temp.hash(n), at - interval '600 days', at - interval '600 days'
 from size, generate_series(0, applications - 1) n;
 
-insert into connections (client_id, seller_id, connected_at)
-select pg_temp.application(n % sellers, n / sellers, applications), pg_temp.seller(n % sellers), at - interval '80 days'
-from size, generate_series(0, families - 1) n;
-
 insert into families (id, seller_id, client_id, kind, scopes, generation, created_at, revoked_at)
 select pg_temp.id('0196000000027000', n), pg_temp.seller(n % sellers), pg_temp.application(n % sellers, n / sellers, applications),
     'authorization_code', 63, 1, at - interval '80 days', case when n % 50 = 1 then at - interval '30 minutes' end
 from size, generate_series(0, families - 1) n;
+
+insert into connections (client_id, seller_id, connected_at) select client_id, seller_id, created_at from families;
 
 insert into access_tokens (family_id, hash, created_at, expires_at)
 select pg_temp.id('0196000000027000', n), pg_temp.hash(n), at, at + n % 720 * interval '1 minute'
@@ -82,12 +80,6 @@ from (select *, at - interval '700 days' + n * (interval '699 days' / offers) as
     from size, generate_series(0, offers - 1) n) numbered;
 
 -- One order in ten is pending, processing or on its way, half of the others have lost their buyer by age.
-insert into orders (order_id, number, is_test, created_at, buyer_erased_at, sellers)
-select pg_temp.id_at(placed, n), 'BENCH-' || n, false, placed, case when n < orders / 2 then at - interval '1 day' end,
-    array[pg_temp.seller(case when n % 5 = 0 then 0 else 1 + n % (sellers - 1) end)]
-from (select *, at - interval '700 days' + n * (interval '699 days' / orders) as placed
-    from size, generate_series(0, orders - 1) n) numbered;
-
 insert into seller_orders (seller_id, order_id, placed_at, updated_at, paid_at, shipped_at, delivered_at, cancelled_at, shipment_id,
     shipment_at, carrier, tracking_number, delivered_already, buyer_notified, is_test, several_sellers, status, number, payment_method,
     delivery_method, buyer, shipping_address, items)
@@ -106,6 +98,10 @@ from (select *, status in ('shipped', 'delivered') as shipped,
             (case when n % 1000 < 20 then 'pending' when n % 1000 < 50 then 'processing' when n % 1000 < 100 then 'shipped'
                 when n % 1000 < 150 then 'cancelled' else 'delivered' end) as status
         from size, generate_series(0, orders - 1) n) placed) numbered;
+
+insert into orders (order_id, number, is_test, created_at, buyer_erased_at, sellers)
+select order_id, number, is_test, placed_at, case when buyer is null then at - interval '1 day' end, array[seller_id]
+from size, seller_orders;
 
 insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number)
 select seller_id, order_id, shipped_at, at + random() * interval '4 hours' - interval '1 minute', carrier, tracking_number
@@ -151,15 +147,12 @@ from (select *, at - interval '24 hours' + n * (interval '24 hours' / keys) as m
 
 -- A thousand items a transaction: the feed's order is that of transactions.
 do $$
-declare
-    total constant bigint := (select changes from size);
-    shops constant bigint := (select sellers from size);
 begin
-    for item in 0 .. total - 1 by 1000 loop
+    for item in 0 .. (select changes - 1 from size) by 1000 loop
         insert into changes (seller_id, at, kind, offer_id, stock)
-        select pg_temp.seller(n % shops), now() - interval '29 days' + n * (interval '29 days' / total), 'offer.stock_changed',
+        select pg_temp.seller(n % sellers), at - interval '29 days' + n * (interval '29 days' / changes), 'offer.stock_changed',
             pg_temp.seller(n), n % 100
-        from generate_series(item, least(item + 1000, total) - 1) n;
+        from size, generate_series(item, least(item + 1000, changes) - 1) n;
         commit;
     end loop;
 end $$;

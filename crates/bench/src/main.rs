@@ -30,8 +30,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::compare::CompareOptions;
 use crate::instructions::InstructionsOptions;
 use crate::large::LargeOptions;
-use crate::options::Options;
-use crate::parts::Part;
+use crate::parts::PartsOptions;
 
 /// Measures the program beside PostgreSQL alone, and prints the figures as Markdown.
 #[derive(Debug, Parser)]
@@ -43,22 +42,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// All parts, one after another
-    All(Options),
-    /// An offer by its id, the first page of a list, a page at 90 % of its depth
-    Reads(Options),
-    /// A change of an offer under an idempotency key
-    Writes(Options),
-    /// Tokens by client credentials, and refreshes
-    Tokens(Options),
-    /// Webhook deliveries of a backlog
-    Deliveries(Options),
-    /// Latency of requests that arrive at random, at 50 % and 80 % of the capacity
-    Latency(Options),
-    /// The same requests as the catalogue grows to 10 000 000 offers
-    Growth(Options),
-    /// Time until `serve` is ready, and its memory with 2 000 idle connections
-    Startup(Options),
+    /// The parts, one after another
+    Run(PartsOptions),
     /// Two builds of the program in turns over one database
     #[command(
         after_help = "Example: bench compare /tmp/before/seller-api target/release/seller-api --only offer,page"
@@ -100,20 +85,12 @@ async fn until_signal(command: Command) -> anyhow::Result<()> {
 }
 
 async fn run(command: Command) -> anyhow::Result<()> {
-    let (options, parts) = match command {
-        Command::Compare(options) => return compare::run(options).await,
-        Command::Instructions(options) => return instructions::run(&options).await,
-        Command::Large(options) => return large::run(&options).await,
-        Command::All(options) => (options, &Part::ALL[..]),
-        Command::Reads(options) => (options, &[Part::Reads][..]),
-        Command::Writes(options) => (options, &[Part::Writes][..]),
-        Command::Tokens(options) => (options, &[Part::Tokens][..]),
-        Command::Deliveries(options) => (options, &[Part::Deliveries][..]),
-        Command::Latency(options) => (options, &[Part::Latency][..]),
-        Command::Growth(options) => (options, &[Part::Growth][..]),
-        Command::Startup(options) => (options, &[Part::Startup][..]),
-    };
-    parts::run(options, parts).await
+    match command {
+        Command::Run(options) => parts::run(options).await,
+        Command::Compare(options) => compare::run(options).await,
+        Command::Instructions(options) => instructions::run(&options).await,
+        Command::Large(options) => large::run(&options).await,
+    }
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl<'a> Subject<'a> {
     ) -> anyhow::Result<Sample> {
         let (cluster, database) = (&context.cluster, &self.seeded.database);
         deliveries::clear(cluster, &database.name).await?;
-        let worker = Server::worker(&server.program, cluster, database).await?;
+        let worker = Server::start("worker", &server.program, cluster, database).await?;
         let meter = || cpu(context, Some(worker.pid));
         // Warm-up: the worker connects and prepares its statements.
         deliveries::drain(cluster, &database.name, receivers, backlog / 10, meter).await?;

@@ -2,7 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+/// Those that `--only` names; without it all.
+pub(crate) fn chosen<T: ValueEnum>(only: &[T]) -> &[T] {
+    if only.is_empty() {
+        T::value_variants()
+    } else {
+        only
+    }
+}
 
 /// How a part is run.
 #[derive(Clone, Debug, Args)]

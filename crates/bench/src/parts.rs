@@ -4,13 +4,14 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::{Args, ValueEnum};
 
 use crate::context::{BenchContext, SeededServer, step};
 use crate::figures::{Spread, Table, real, whole};
 use crate::http::Connection;
 use crate::load::{self, Latency, Load};
 use crate::measure::{Subject, receivers, rounds};
-use crate::options::Options;
+use crate::options::{self, Options};
 use crate::program::Server;
 use crate::scenario::Scenario;
 use crate::seed::Catalogue;
@@ -30,36 +31,41 @@ const REQUESTS_EACH: usize = 3;
 const GIVEN_BACK: Duration = Duration::from_secs(5);
 
 /// A part of the bench.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// An offer by its id, the first page of a list, a page at 90 % of its depth
     Reads,
+    /// A change of an offer under an idempotency key
     Writes,
+    /// Tokens by client credentials, and refreshes
     Tokens,
+    /// Webhook deliveries of a backlog
     Deliveries,
+    /// Latency of requests that arrive at random, at 50 % and 80 % of the capacity
     Latency,
+    /// Time until `serve` is ready, and its memory with 2 000 idle connections
     Startup,
+    /// The same requests as the catalogue grows to 10 000 000 offers
     Growth,
 }
 
-impl Part {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Reads,
-        Self::Writes,
-        Self::Tokens,
-        Self::Deliveries,
-        Self::Latency,
-        Self::Startup,
-        Self::Growth,
-    ];
+/// Which parts are run, and how.
+#[derive(Debug, Args)]
+pub(crate) struct PartsOptions {
+    /// Parts, all of them by default
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    #[command(flatten)]
+    options: Options,
 }
 
 /// Runs parts on one cluster and prints each table as soon as it is complete.
-pub(crate) async fn run(options: Options, parts: &[Part]) -> anyhow::Result<()> {
+pub(crate) async fn run(parts: PartsOptions) -> anyhow::Result<()> {
     use Scenario::{DeepPage, Delivery, Offer, Page, Patch, Refresh, Token};
-    let context = BenchContext::prepare(options.scaled()).await?;
+    let context = BenchContext::prepare(parts.options.scaled()).await?;
     print(&context.description().await?)?;
     let mut seeded = None;
-    for part in parts {
+    for part in options::chosen(&parts.only) {
         if *part == Part::Growth {
             // Dropping it stops the server.
             seeded = None;
@@ -169,7 +175,7 @@ async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Resul
     let mut ready = Vec::new();
     let bar = step("starting servers", u64::try_from(STARTS)?);
     for _ in 0..STARTS {
-        let server = Server::serve(program, cluster, &seeded.database).await?;
+        let server = Server::start("serve", program, cluster, &seeded.database).await?;
         ready.push(server.ready_after.as_secs_f64() * 1e3);
         server.stop().await?;
         bar.inc(1);
@@ -178,7 +184,7 @@ async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Resul
     let idle = context.options.idle;
     let bar = step("opening connections", idle);
     allow_connections(idle)?;
-    let server = Server::serve(program, cluster, &seeded.database).await?;
+    let server = Server::start("serve", program, cluster, &seeded.database).await?;
     let alone = Memory::of(server.pid)?;
     let requests = Scenario::Offer.requests(&seeded.seed, server.public).await?;
     let requests = requests.context("a scenario without requests")?;

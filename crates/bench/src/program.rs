@@ -121,25 +121,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts `serve` and waits until it is ready.
-    pub(crate) async fn serve(
-        program: &Program,
-        cluster: &Cluster,
-        database: &Database,
-    ) -> anyhow::Result<Self> {
-        Self::start("serve", program, cluster, database).await
-    }
-
-    /// Starts `worker` and waits until it is ready.
-    pub(crate) async fn worker(
-        program: &Program,
-        cluster: &Cluster,
-        database: &Database,
-    ) -> anyhow::Result<Self> {
-        Self::start("worker", program, cluster, database).await
-    }
-
-    async fn start(
+    /// Starts `serve` or `worker` and waits until it is ready.
+    pub(crate) async fn start(
         command: &str,
         program: &Program,
         cluster: &Cluster,

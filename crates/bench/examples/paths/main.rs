@@ -15,15 +15,11 @@ use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::web::Bytes;
 use anyhow::{Context as _, bail, ensure};
-use kernel::{SealPurpose, Sealer as _};
-use oauth::BearerToken;
 use serde_json::Value;
 use webhooks::WebhookSecret;
 
-use crate::ports::{OFFER, public, ring, token};
+use crate::ports::{OFFER, public, token};
 
-/// The body of a change of an offer.
-const BODY: &[u8] = br#"{"price":{"amount":17900,"currency":"PLN"},"stock":12,"status":"published"}"#;
 /// The body of a delivery.
 const DELIVERY: &[u8] = br#"{"id":"0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e","event":"order.created","occurred_at":"2026-11-20T08:15:30.123456Z","data":{"order_id":"0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e","order_number":"SO-0123456789"}}"#;
 const PAGE: &str = "/v1/offers?limit=50";
@@ -63,13 +59,6 @@ fn run(path: Option<&str>, times: Option<&str>) -> anyhow::Result<()> {
             answered(times, 200, || change().set_payload(body)).map(drop)
         }
         "unknown-route" => answered(times, 404, || request("/v1/nothing/here")).map(drop),
-        "token-key" => token_keys(times),
-        "json" => {
-            for _ in 0..times {
-                black_box(web::Json::parse(black_box(BODY))?);
-            }
-            Ok(())
-        }
         "signature" => {
             let secret = WebhookSecret::from_random(&[7; 32]);
             for _ in 0..times {
@@ -77,7 +66,6 @@ fn run(path: Option<&str>, times: Option<&str>) -> anyhow::Result<()> {
             }
             Ok(())
         }
-        "seal" => seals(times),
         other => bail!("there is no path {other}"),
     }
 }
@@ -115,23 +103,4 @@ fn deep_pages(times: u64) -> anyhow::Result<()> {
     let next = page.get("next").and_then(Value::as_str);
     let url = format!("{PAGE}&after={}", next.context("a page has no next one")?);
     answered(times, 200, || request(&url)).map(drop)
-}
-
-fn token_keys(times: u64) -> anyhow::Result<()> {
-    let token = token();
-    for _ in 0..times {
-        let read = BearerToken::presented(black_box(token.reveal())).context("a token is not read")?;
-        black_box(read.key());
-    }
-    Ok(())
-}
-
-fn seals(times: u64) -> anyhow::Result<()> {
-    let ring = ring()?;
-    for _ in 0..times {
-        let sealed = ring.seal(SealPurpose::Cursor, b"offers of a seller", black_box(&[7; 28]));
-        let opened = ring.open(SealPurpose::Cursor, b"offers of a seller", &sealed)?;
-        ensure!(opened.len() == 28, "what was sealed is not what is opened");
-    }
-    Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) const OFFER: &str = "0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e";
 const KEY: &str = "bench:TfQCq6IEYj4gLzKp/TSogY4N3/34OFh+9aJYhXwjl5I=";
 
 /// A key ring with one key.
-pub(crate) fn ring() -> anyhow::Result<KeyRing> {
+fn ring() -> anyhow::Result<KeyRing> {
     Ok(KeyRing::parse(&[KEY.into()])?)
 }
 
