@@ -3,9 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use procfs::Current as _;
 
 use crate::cluster::Cluster;
@@ -27,10 +25,9 @@ pub(crate) struct BenchContext {
 
 impl BenchContext {
     pub(crate) async fn prepare(options: Options) -> anyhow::Result<Self> {
-        let bar = step("building the program", 0);
+        step("building the program");
         let program = Program::locate(options.server.as_deref()).await?;
-        drop(bar);
-        let _bar = step("starting PostgreSQL", 0);
+        step("starting PostgreSQL");
         let cluster = Cluster::start(options.folder.as_deref()).await?;
         Ok(Self {
             options,
@@ -75,11 +72,11 @@ impl SeededServer {
     pub(crate) async fn start(context: &BenchContext, catalogue: Catalogue) -> anyhow::Result<Self> {
         let BenchContext { program, cluster, .. } = context;
         let Catalogue { offers, sellers } = catalogue;
-        let bar = step(&format!("{offers} offers of {sellers} sellers"), offers);
+        step(&format!("{offers} offers of {sellers} sellers"));
         let name = format!("bench_{}", context.databases.fetch_add(1, Ordering::Relaxed));
         let database = Database::create(cluster, program, &name).await?;
         let families = context.options.connections.max(OPEN_CONNECTIONS);
-        let seed = Arc::new(Seed::fill(cluster, &name, catalogue, families, &bar).await?);
+        let seed = Arc::new(Seed::fill(cluster, &name, catalogue, families).await?);
         let server = Server::start("serve", program, cluster, &database).await?;
         Ok(Self {
             database,
@@ -89,25 +86,8 @@ impl SeededServer {
     }
 }
 
-/// Shows a step on standard error until the bar is dropped: a progress bar on a terminal, a line elsewhere. With `parts` 0 it
-/// shows a spinner.
-pub(crate) fn step(title: &str, parts: u64) -> ProgressBar {
-    let (bar, style) = if parts == 0 {
-        (ProgressBar::new_spinner(), "{spinner} {msg} {elapsed}")
-    } else {
-        (
-            ProgressBar::new(parts),
-            "{msg} {wide_bar} {human_pos}/{human_len} {elapsed}/{duration}",
-        )
-    };
-    if bar.is_hidden() {
-        // Standard error may be closed.
-        let _ = writeln!(std::io::stderr(), "{title}");
-    }
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar.with_message(title.to_owned())
-        .with_finish(ProgressFinish::AndClear)
+/// Says on standard error what is under way.
+pub(crate) fn step(title: &str) {
+    // Standard error may be closed.
+    let _ = writeln!(std::io::stderr(), "{title}");
 }

@@ -45,22 +45,19 @@ pub(crate) struct InstructionsOptions {
 
 /// Counts all paths and prints the changes against the recorded counts.
 pub(crate) async fn run(options: &InstructionsOptions) -> anyhow::Result<()> {
-    let bar = step("counting instructions", u64::try_from(PATHS.len())?);
     let example = build(&["--package", "bench", "--example", "paths"])
         .await?
         .join("examples/paths");
     let mut counts = Counts::new();
     for (path, title) in PATHS {
-        bar.set_message(title);
+        step(title);
         let [few, many] = TIMES;
         let (first, second) = tokio::try_join!(count(&example, path, few), count(&example, path, many))?;
         let more = second
             .checked_sub(first)
             .context("more runs of a path took fewer instructions")?;
         counts.insert(path.to_owned(), more / (many - few));
-        bar.inc(1);
     }
-    drop(bar);
     if options.record {
         let text = serde_json::to_string_pretty(&counts)? + "\n";
         return fs::write(&options.recorded, text).context("the counts cannot be recorded");

@@ -32,7 +32,7 @@ async fn fill(url: &str, scale: f64) -> anyhow::Result<()> {
         .await?;
     for statement in SQL.split(";\n\n") {
         let title = statement.lines().find(|line| !line.starts_with("--"));
-        let _bar = step(title.unwrap_or_default(), 0);
+        step(title.unwrap_or_default());
         client
             .batch_execute(statement)
             .await

@@ -261,7 +261,6 @@ impl Series {
 /// disturbance of the machine affects all subjects alike.
 pub(crate) async fn rounds(context: &BenchContext, subjects: &[Subject<'_>]) -> anyhow::Result<Vec<Series>> {
     let rounds = context.options.rounds;
-    let bar = step("measuring", (rounds + 1) * u64::try_from(subjects.len())?);
     let mut all: Vec<Series> = subjects.iter().map(|_| Series::default()).collect();
     for round in 0..=rounds {
         let mut order: Vec<_> = subjects.iter().zip(&mut all).collect();
@@ -269,12 +268,11 @@ pub(crate) async fn rounds(context: &BenchContext, subjects: &[Subject<'_>]) -> 
             order.reverse();
         }
         for (subject, series) in order {
-            bar.set_message(format!("round {round} of {rounds}: {}", subject.title()));
+            step(&format!("round {round} of {rounds}: {}", subject.title()));
             let sample = subject.measure(context, round == 0).await?;
             if round > 0 {
                 series.0.push(sample);
             }
-            bar.inc(1);
         }
         if round == 0 {
             settle(context, subjects).await?;

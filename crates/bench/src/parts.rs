@@ -132,10 +132,9 @@ async fn latency(
     scenarios: &[Scenario],
 ) -> anyhow::Result<String> {
     let options = &context.options;
-    let bar = step("latencies", u64::try_from(scenarios.len())? * options.rounds);
     let mut table = Table::new("load | a second | p50 ms | p95 ms | p99 ms | p99.9 ms | longest ms");
     for scenario in scenarios {
-        bar.set_message(scenario.title());
+        step(&format!("latencies: {}", scenario.title()));
         let requests = scenario.requests(&seeded.seed, seeded.server.public).await?;
         let load = Load {
             server: seeded.server.public,
@@ -151,7 +150,6 @@ async fn latency(
                 at.push((rate, load::open(&load, rate, measured).await?));
             }
             seeded.server.clear_log()?;
-            bar.inc(1);
         }
         for ((name, _), at) in LOADS.into_iter().zip(&at) {
             let quantile = |share: f64| {
@@ -173,16 +171,14 @@ async fn latency(
 async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Result<String> {
     let (program, cluster) = (&context.program, &context.cluster);
     let mut ready = Vec::new();
-    let bar = step("starting servers", u64::try_from(STARTS)?);
+    step("starting servers");
     for _ in 0..STARTS {
         let server = Server::start("serve", program, cluster, &seeded.database).await?;
         ready.push(server.ready_after.as_secs_f64() * 1e3);
         server.stop().await?;
-        bar.inc(1);
     }
-    drop(bar);
     let idle = context.options.idle;
-    let bar = step("opening connections", idle);
+    step("opening connections");
     allow_connections(idle)?;
     let server = Server::start("serve", program, cluster, &seeded.database).await?;
     let alone = Memory::of(server.pid)?;
@@ -196,7 +192,6 @@ async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Resul
             connection.exchange(&request).await?.expect(200)?;
         }
         open.push(connection);
-        bar.inc(1);
     }
     tokio::time::sleep(GIVEN_BACK).await;
     let with_all = Memory::of(server.pid)?;

@@ -5,8 +5,6 @@
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-use indicatif::ProgressBar;
-
 use crate::cluster::Cluster;
 
 /// The first 16 of an id's 32 hexadecimal digits.
@@ -98,20 +96,18 @@ pub(crate) struct Seed {
 }
 
 impl Seed {
-    /// Fills a migrated database. `progress` advances by the number of offers.
+    /// Fills a migrated database.
     pub(crate) async fn fill(
         cluster: &Cluster,
         database: &str,
         catalogue: Catalogue,
         families: u16,
-        progress: &ProgressBar,
     ) -> anyhow::Result<Self> {
         let tokens = sellers(cluster, database, catalogue.sellers).await?;
         let refresh_tokens = refresh_tokens(cluster, database, catalogue.sellers, families).await?;
         for first in (0..catalogue.offers).step_by(usize::try_from(CHUNK)?) {
             let end = (first + CHUNK).min(catalogue.offers);
             cluster.sql(database, &offers(catalogue, first, end)).await?;
-            progress.inc(end - first);
         }
         cluster.sql(database, "vacuum (analyze)").await?;
         cluster.sql(database, "checkpoint").await?;
@@ -260,9 +256,7 @@ pub(crate) mod tests {
     /// The same, filled as for the bench.
     pub(crate) async fn filled(catalogue: Catalogue) -> (Cluster, Seed) {
         let cluster = migrated().await;
-        let seed = Seed::fill(&cluster, DATABASE, catalogue, 4, &ProgressBar::hidden())
-            .await
-            .unwrap();
+        let seed = Seed::fill(&cluster, DATABASE, catalogue, 4).await.unwrap();
         (cluster, seed)
     }
 }
