@@ -7,13 +7,6 @@ use private_postgres::Options;
 use procfs::Current as _;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// Checkpoints are so rare that they do not hit one measurement and spare another.
-const SETTINGS: [(&str, &str); 3] = [
-    ("max_wal_size", "8GB"),
-    ("checkpoint_timeout", "30min"),
-    ("maintenance_work_mem", "256MB"),
-];
-
 /// A running cluster. Dropping it stops the server and deletes its data.
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -31,10 +24,11 @@ impl Cluster {
         .context("no temporary folder")?;
         let options = Options::new(folder.path().join("cluster"))
             .delete_at_end(true)
-            .setting("shared_buffers", shared_buffers()?);
-        let options = SETTINGS
-            .into_iter()
-            .fold(options, |options, (name, value)| options.setting(name, value));
+            .setting("shared_buffers", shared_buffers()?)
+            .setting("maintenance_work_mem", "256MB")
+            // Checkpoints are so rare that they do not hit one measurement and spare another.
+            .setting("max_wal_size", "8GB")
+            .setting("checkpoint_timeout", "30min");
         let cluster = tokio::task::spawn_blocking(|| private_postgres::Cluster::start(options)).await??;
         Ok(Self { cluster, folder })
     }

@@ -53,8 +53,7 @@ pub(crate) async fn run(compare: CompareOptions) -> anyhow::Result<()> {
         }
     }
     let measured = rounds(&context, &subjects).await?;
-    let titles = "old, a second | new, a second | new ÷ old | PostgreSQL µs | program µs";
-    let mut table = Table::new(titles);
+    let mut table = Table::new("old, a second | new, a second | new ÷ old | PostgreSQL µs | program µs");
     for (scenario, pair) in scenarios.iter().zip(measured.chunks(2)) {
         let [old, new] = pair else { continue };
         let (title, ratio) = (scenario.title(), new.ratio_to(old));

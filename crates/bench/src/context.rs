@@ -43,19 +43,17 @@ impl BenchContext {
         let memory = procfs::Meminfo::current()?.mem_total;
         let version = self.cluster.value("postgres", "show server_version").await?;
         let buffers = self.cluster.value("postgres", "show shared_buffers").await?;
-        let Options {
-            rounds,
-            seconds,
-            connections,
-            ..
-        } = self.options;
+        let options = &self.options;
         Ok(format!(
-            "{} × {}, {} MB of memory; PostgreSQL {version} with {buffers} of shared_buffers; {}; {rounds} rounds of \
-             {seconds} s, {connections} connections.\n",
+            "{} × {}, {} MB of memory; PostgreSQL {version} with {buffers} of shared_buffers; {}; {} rounds of \
+             {} s, {} connections.\n",
             processors.num_cores(),
             processors.model_name(0).unwrap_or("an unknown processor"),
             whole(real(memory) / 1e6),
             self.program.output("", &["--version"]).await?,
+            options.rounds,
+            options.seconds,
+            options.connections,
         ))
     }
 }

@@ -21,14 +21,10 @@ pub(crate) struct LargeOptions {
 }
 
 pub(crate) async fn run(options: &LargeOptions) -> anyhow::Result<()> {
-    fill(&options.url, options.scale).await
-}
-
-async fn fill(url: &str, scale: f64) -> anyhow::Result<()> {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    let (client, connection) = tokio_postgres::connect(&options.url, NoTls).await?;
     let connection = tokio::spawn(connection);
     client
-        .batch_execute(&format!("set bench.scale = '{scale}'"))
+        .batch_execute(&format!("set bench.scale = '{}'", options.scale))
         .await?;
     for statement in SQL.split(";\n\n") {
         let title = statement.lines().find(|line| !line.starts_with("--"));
@@ -50,7 +46,8 @@ mod tests {
     #[tokio::test]
     async fn a_small_one_has_rows_in_every_table_that_grows() {
         let cluster = migrated().await;
-        fill(&cluster.url(DATABASE), 0.001).await.unwrap();
+        let url = cluster.url(DATABASE);
+        run(&LargeOptions { url, scale: 0.001 }).await.unwrap();
         let count = |table: &'static str| {
             let sql = format!("select count(*) from {table}");
             let cluster = &cluster;

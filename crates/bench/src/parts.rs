@@ -21,8 +21,8 @@ use crate::usage::{Memory, allow_connections};
 const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 /// Sellers of one additional catalogue.
 const MANY_SELLERS: u64 = 100_000;
-/// Fractions of the capacity at which latencies are measured.
-const LOADS: [(&str, f64); 2] = [("50 %", 0.5), ("80 %", 0.8)];
+/// The fraction of the capacity at which latencies are measured.
+const LOAD: f64 = 0.5;
 /// Number of times that the server is started.
 const STARTS: usize = 10;
 /// Requests on each connection before it idles, so that its buffers are allocated.
@@ -41,7 +41,7 @@ enum Part {
     Tokens,
     /// Webhook deliveries of a backlog
     Deliveries,
-    /// Latency of requests that arrive at random, at 50 % and 80 % of the capacity
+    /// Latency of requests that arrive at random, at half of the capacity
     Latency,
     /// Time until `serve` is ready, and its memory with 2 000 idle connections
     Startup,
@@ -125,14 +125,15 @@ async fn beside_pgbench(
     Ok(table.to_string())
 }
 
-/// Latencies of random arrivals, at fractions of the rate that a closed loop has just reached.
+/// Latencies of random arrivals, at a fraction of the rate that a closed loop has just reached.
 async fn latency(
     context: &BenchContext,
     seeded: &SeededServer,
     scenarios: &[Scenario],
 ) -> anyhow::Result<String> {
     let options = &context.options;
-    let mut table = Table::new("load | a second | p50 ms | p95 ms | p99 ms | p99.9 ms | longest ms");
+    let measured = Duration::from_secs(options.seconds);
+    let mut table = Table::new("a second | p50 ms | p95 ms | p99 ms | p99.9 ms | longest ms");
     for scenario in scenarios {
         step(&format!("latencies: {}", scenario.title()));
         let requests = scenario.requests(&seeded.seed, seeded.server.public).await?;
@@ -140,29 +141,22 @@ async fn latency(
             server: seeded.server.public,
             requests: requests.context("a scenario without requests")?,
         };
-        let mut at: [Vec<(f64, Latency)>; LOADS.len()] = Default::default();
-        let measured = Duration::from_secs(options.seconds);
+        let mut runs: Vec<(f64, Latency)> = Vec::new();
         for _ in 0..options.rounds {
             let counted = load::closed(&load, options.connections, measured, || Ok(())).await?;
-            let capacity = real(counted.latencies.len()) / counted.elapsed.as_secs_f64();
-            for ((_, share), at) in LOADS.into_iter().zip(&mut at) {
-                let rate = capacity * share;
-                at.push((rate, load::open(&load, rate, measured).await?));
-            }
+            let rate = LOAD * real(counted.latencies.len()) / counted.elapsed.as_secs_f64();
+            runs.push((rate, load::open(&load, rate, measured).await?));
             seeded.server.clear_log()?;
         }
-        for ((name, _), at) in LOADS.into_iter().zip(&at) {
-            let quantile = |share: f64| {
-                let microseconds = at.iter().map(|(_, latencies)| latencies.value_at_quantile(share));
-                Spread::of(microseconds.map(|microseconds| real(microseconds) / 1e3)).to_string()
-            };
-            let rate = whole(Spread::of(at.iter().map(|(rate, _)| *rate)).median());
-            let quantiles = [0.5, 0.95, 0.99, 0.999, 1.0].map(quantile).join(" | ");
-            table.row(format_args!(
-                "{} | {name} | {rate} | {quantiles}",
-                scenario.title()
-            ));
-        }
+        let quantile = |share: f64| {
+            let microseconds = runs
+                .iter()
+                .map(|(_, latencies)| latencies.value_at_quantile(share));
+            Spread::of(microseconds.map(|microseconds| real(microseconds) / 1e3)).to_string()
+        };
+        let rate = whole(Spread::of(runs.iter().map(|(rate, _)| *rate)).median());
+        let quantiles = [0.5, 0.95, 0.99, 0.999, 1.0].map(quantile).join(" | ");
+        table.row(format_args!("{} | {rate} | {quantiles}", scenario.title()));
     }
     Ok(table.to_string())
 }
