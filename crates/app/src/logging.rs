@@ -4,7 +4,7 @@ use std::{
     io::{self, BufWriter, IsTerminal as _, Write},
     panic,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -16,6 +16,7 @@ use adapter_telemetry::Telemetry;
 use anyhow::Context as _;
 use chrono::SecondsFormat;
 use kernel::{Clock as _, SPANS, error_chain};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 use tracing::{Event, Level, Subscriber};
@@ -108,7 +109,7 @@ fn writer() -> NonBlocking {
         .buffered_lines_limit(QUEUE_LINES)
         .thread_name("log")
         .finish(CoalescingWriter(BufWriter::with_capacity(PIPE_BUF, io::stderr())));
-    *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+    *WRITER.lock() = Some(guard);
     writer
 }
 
@@ -170,7 +171,7 @@ pub(crate) fn report_failure(error: &anyhow::Error) {
 
 /// Writes the remaining lines, within about a second. Call it at the end of the program.
 pub(crate) fn finish() {
-    drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
+    drop(WRITER.lock().take());
 }
 
 /// Exports the remaining spans, for at most this long, and stops the export.

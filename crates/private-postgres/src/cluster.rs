@@ -3,13 +3,14 @@
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use crate::paths::{self, ClusterPaths};
 use crate::server::{self, Server};
 use crate::{Binaries, Connection, Error, leftover};
+use parking_lot::Mutex;
 
 /// How long a dead server can stay unnoticed.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
@@ -176,18 +177,18 @@ impl Cluster {
 
     /// The server's process id; `None` once stopped.
     pub fn server_process(&self) -> Option<u32> {
-        let server = self.server();
+        let server = self.server.lock();
         let process = server.as_ref()?.process().as_raw_nonzero();
         u32::try_from(process.get()).ok()
     }
 
     pub fn is_running(&self) -> bool {
-        self.server().as_mut().is_some_and(Server::is_running)
+        self.server.lock().as_mut().is_some_and(Server::is_running)
     }
 
     /// Restarts a dead server with the same connection and returns whether it was dead. Does nothing once stopped.
     pub fn restart_if_dead(&self) -> Result<bool, Error> {
-        let mut server = self.server();
+        let mut server = self.server.lock();
         let Some(dead) = server.as_mut() else {
             return Ok(false);
         };
@@ -208,7 +209,7 @@ impl Cluster {
 
     /// Stops the server by a fast shutdown: it disconnects clients and writes all data. A second call does nothing.
     pub fn stop(&self) -> Result<(), Error> {
-        let Some(server) = self.server().take() else {
+        let Some(server) = self.server.lock().take() else {
             return Ok(());
         };
         server.stop(&self.paths)?;
@@ -217,10 +218,6 @@ impl Cluster {
         } else {
             Ok(())
         }
-    }
-
-    fn server(&self) -> MutexGuard<'_, Option<Server>> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,13 +1,11 @@
 //! A circuit breaker per carrier. It blocks look-ups for a while if the carrier fails, throttles or rejects the credentials.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Clock;
 use orders::Carrier;
+use parking_lot::Mutex;
 
 use crate::apis::Failure;
 
@@ -83,12 +81,12 @@ impl CircuitBreaker {
 
     /// The reason for which [`CircuitBreaker::admit`] would refuse now, if any.
     pub(crate) fn refusal(&self) -> Option<&'static str> {
-        self.state().refusal(self.clock.now())
+        self.state.lock().refusal(self.clock.now())
     }
 
     /// Permission for a look-up, or the reason for its refusal.
     pub(crate) fn admit(&self) -> Result<Permit<'_>, &'static str> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(reason) = state.refusal(self.clock.now()) {
             return Err(reason);
         }
@@ -106,7 +104,7 @@ impl CircuitBreaker {
 
     fn settle(&self, probed: Option<DateTime<Utc>>, outcome: Outcome, failure: Option<&Failure>) {
         let now = self.clock.now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // A look-up in flight may have opened another pause since the probe began.
         let is_probe = probed.is_some() && probed == state.pause.as_ref().map(|pause| pause.since);
         match outcome {
@@ -170,10 +168,6 @@ impl CircuitBreaker {
             "the carrier is not asked for a while"
         );
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl State {
@@ -224,7 +218,7 @@ impl Drop for Permit<'_> {
     fn drop(&mut self) {
         // A cancelled probe lets the next look-up be the probe.
         if !self.is_settled
-            && let Some(pause) = &mut self.breaker.state().pause
+            && let Some(pause) = &mut self.breaker.state.lock().pause
             && self.probed == Some(pause.since)
         {
             pause.is_probing = false;

@@ -1,13 +1,11 @@
 //! The sandbox's carriers. A parcel's tracking number determines its state.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
 use async_trait::async_trait;
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
+use parking_lot::Mutex;
 
 use crate::DEADLINE;
 
@@ -40,7 +38,7 @@ impl SimulatedCarriers {
     }
 
     fn is_first(&self, carrier: Carrier, number: &TrackingNumber) -> bool {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         if seen.len() >= REMEMBERED {
             seen.clear();
         }
@@ -132,6 +130,6 @@ mod tests {
         for n in 0..=REMEMBERED {
             look_up(&carriers, &format!("LATER-{n}")).await;
         }
-        assert_eq!(carriers.seen.lock().unwrap().len(), 1);
+        assert_eq!(carriers.seen.lock().len(), 1);
     }
 }

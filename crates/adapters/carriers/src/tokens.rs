@@ -1,11 +1,9 @@
 //! Access tokens: fetched once for all concurrent look-ups and renewed before they expire.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::Mutex;
 use reqwest::{Request, StatusCode, header::HeaderValue};
 use tokio::{
     sync::{self, OwnedMutexGuard},
@@ -105,12 +103,12 @@ impl TokenCache {
 
     /// Drops a token that the carrier rejected, unless another one has replaced it.
     pub(crate) fn invalidate(&self, rejected: &Arc<Token>) {
-        self.token().take_if(|token| Arc::ptr_eq(token, rejected));
+        self.token.lock().take_if(|token| Arc::ptr_eq(token, rejected));
     }
 
     fn unexpired(&self) -> Option<Arc<Token>> {
         let now = self.http.clock.now();
-        let token = self.token().clone()?;
+        let token = self.token.lock().clone()?;
         let is_valid = token.expiry.is_none_or(|expiry| now < expiry.expires_at);
         is_valid.then_some(token)
     }
@@ -140,7 +138,7 @@ impl TokenCache {
             let fetched = timeout(cache.http.deadline, cache.request_token()).await;
             match fetched.unwrap_or(Err(Failure::Timeout)).map(Arc::new) {
                 Ok(token) => {
-                    *cache.token() = Some(Arc::clone(&token));
+                    *cache.token.lock() = Some(Arc::clone(&token));
                     *last_failure = None;
                     Ok(token)
                 }
@@ -173,9 +171,5 @@ impl TokenCache {
         }
         let token = self.source.read(&answer.body, self.http.clock.now());
         token.ok_or(Failure::Unreadable("no token"))
-    }
-
-    fn token(&self) -> MutexGuard<'_, Option<Arc<Token>>> {
-        self.token.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

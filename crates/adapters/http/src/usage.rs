@@ -1,9 +1,10 @@
 //! Counts the calls of applications by status in memory; a worker takes the counts from time to time and stores them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use accounts::{UsageCount, UsageKey};
+use parking_lot::Mutex;
 
 /// Counts of calls that are not stored yet. Clones and all server threads share them.
 ///
@@ -18,7 +19,7 @@ impl UsageMeter {
 
     /// Removes and returns the counts.
     pub fn take(&self) -> Vec<UsageCount> {
-        let counts = std::mem::take(&mut *self.counts());
+        let counts = std::mem::take(&mut *self.0.lock());
         counts
             .into_iter()
             .map(|(key, calls)| UsageCount { key, calls })
@@ -33,13 +34,8 @@ impl UsageMeter {
     }
 
     fn add(&self, UsageCount { key, calls }: UsageCount) {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         let sum = counts.entry(key).or_default();
         *sum = sum.saturating_add(calls);
-    }
-
-    /// No operation leaves the counts half-changed, so a poisoned lock is safe to use.
-    fn counts(&self) -> MutexGuard<'_, HashMap<UsageKey, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     pin::pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -15,6 +15,7 @@ use diesel::QueryResult;
 use diesel_async::AsyncPgConnection;
 use futures_util::future::join_all;
 use kernel::{SellerId, StoreError, TransactionError};
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -162,7 +163,7 @@ impl<G: BatchQuery> Batcher<G> {
 
     /// The queue is unbounded: a caller that times out leaves, and its question is dropped.
     fn enqueue(&self, waiter: Waiter<G>) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
         let waiter = match queue.as_ref() {
             None => waiter,
             Some(sender) => match sender.send(waiter) {

@@ -10,7 +10,7 @@ pub(crate) mod url;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -20,6 +20,7 @@ use diesel::ConnectionError;
 use diesel_async::AsyncPgConnection;
 use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
+use parking_lot::Mutex;
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_postgres::{Client, Config, NoTls, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -210,11 +211,11 @@ impl Connector {
 
     /// Advice for the operator if the last attempt to open a connection failed for a fixable reason.
     pub(crate) fn advice(&self) -> Option<&'static str> {
-        *self.advice.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.advice.lock()
     }
 
     fn advise(&self, advice: Option<&'static str>) {
-        *self.advice.lock().unwrap_or_else(PoisonError::into_inner) = advice;
+        *self.advice.lock() = advice;
     }
 
     pub(crate) async fn open(&self) -> Result<OpenConnection, ConnectError> {

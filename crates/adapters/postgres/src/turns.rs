@@ -3,10 +3,11 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use kernel::{SellerId, StoreError};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use usecases::{LockSet, Row};
 
@@ -89,7 +90,7 @@ impl Turns {
     }
 
     fn arrive(self: &Arc<Self>, places: Places) -> Result<(Admission, oneshot::Receiver<()>), StoreError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.arrived += 1;
         let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
         let is_free = self.are_free(&state, ticket, &places);
@@ -144,10 +145,6 @@ impl Turns {
                 state.admit(next);
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -214,7 +211,7 @@ impl State {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        let mut state = self.turns.state();
+        let mut state = self.turns.state.lock();
         let waited = state.leave(self.ticket).is_some();
         for place in self.places.iter() {
             if let Some(queue) = state.queues.get_mut(place) {
@@ -267,7 +264,7 @@ mod tests {
     }
 
     fn is_empty(turns: &Turns) -> bool {
-        let state = turns.state();
+        let state = turns.state.lock();
         state.queues.is_empty() && state.waiting.is_empty()
     }
 

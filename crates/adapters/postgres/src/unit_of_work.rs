@@ -7,7 +7,7 @@
 use std::{
     panic::Location,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -27,6 +27,7 @@ use futures_util::{
 };
 use kernel::{Claim, StoreError, StoredResponse, TransactionError};
 use orders::PollSchedule;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
 use usecases::{LockSet, Transaction, Turn, UnitOfWork};
@@ -294,7 +295,7 @@ impl Tx {
     ) -> impl Future<Output = Result<T, StoreError>> + Send {
         let place = Location::caller();
         async move {
-            let writes = std::mem::take(&mut *lock(&self.writes));
+            let writes = std::mem::take(&mut *self.writes.lock());
             let both = async {
                 let (written, answer) = join!(send_all(&writes, self.connection()), statement);
                 written?;
@@ -309,12 +310,12 @@ impl Tx {
 
     /// Queues a statement until the next read or the end.
     pub(crate) fn write_later(&self, write: Box<dyn Write>) {
-        lock(&self.writes).push(write);
+        self.writes.lock().push(write);
     }
 
     /// The announcements written at the end.
     pub(crate) fn outbox(&self) -> MutexGuard<'_, Outbox> {
-        lock(&self.outbox)
+        self.outbox.lock()
     }
 
     /// Call it in every transaction that writes offers or orders: on Citus it makes the commit two-phase.
@@ -333,7 +334,7 @@ impl Tx {
 
     /// Sends all queued writes, and then `last`.
     pub(crate) async fn finish_with(&self, last: Option<Box<dyn Write>>) -> Result<(), StoreError> {
-        let mut writes = std::mem::take(&mut *lock(&self.writes));
+        let mut writes = std::mem::take(&mut *self.writes.lock());
         writes.extend(std::mem::take(&mut *self.outbox()).into_writes(&self.woken));
         writes.extend(last);
         if writes.is_empty() {
@@ -358,10 +359,6 @@ impl Tx {
         self.unsettled.fetch_sub(1, Ordering::Relaxed);
         Ok(answer)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sends writes pipelined. The first failure is the cause of the later ones.

@@ -6,10 +6,11 @@
 use std::{
     collections::VecDeque,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use crate::connection::{Connection, Peer};
@@ -43,7 +44,7 @@ impl ConnectionPool {
     /// Takes an open connection to the peer at one of the addresses; the most recently used if there are several.
     pub(crate) fn take(&self, peer: &Peer, addresses: &[IpAddr]) -> Option<Connection> {
         let fits = |idle: &Connection| idle.peer() == peer && addresses.contains(&idle.address());
-        let mut idle = self.idle();
+        let mut idle = self.idle.lock();
         let mut taken = None;
         while taken.is_none()
             && let Some(place) = idle.connections.iter().rposition(fits)
@@ -58,7 +59,7 @@ impl ConnectionPool {
         if !self.is_usable(&connection) {
             return;
         }
-        let mut idle = self.idle();
+        let mut idle = self.idle.lock();
         idle.connections.push_back(connection);
         if idle.connections.len() > self.max_idle {
             idle.connections.pop_front();
@@ -76,14 +77,9 @@ impl ConnectionPool {
         idle.is_ready() && idle.opened_at().elapsed() < self.max_age
     }
 
-    /// Each change is one step, so the list is consistent even if a thread has panicked.
-    fn idle(&self) -> MutexGuard<'_, Idle> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.idle().connections.len()
+        self.idle.lock().connections.len()
     }
 }
 
@@ -92,7 +88,7 @@ async fn sweep(pool: Weak<ConnectionPool>) {
     loop {
         sleep(SWEEP_INTERVAL).await;
         let Some(pool) = pool.upgrade() else { return };
-        let mut idle = pool.idle();
+        let mut idle = pool.idle.lock();
         idle.connections.retain(|one| pool.is_usable(one));
         report(&idle);
         if idle.connections.is_empty() {

@@ -4,13 +4,10 @@
 //! another's attempts. So no application gets more than its share, and an application with few attempts is admitted even if
 //! the host is at its limit.
 
-use std::{
-    collections::HashMap,
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 
 use oauth::ClientId;
+use parking_lot::Mutex;
 use webhooks::Host;
 
 /// An application gets this fraction of its share (one eighth) even if the host is at its limit.
@@ -59,7 +56,7 @@ impl HostLimiter {
     }
 
     pub(crate) fn try_acquire(&self, host: &Host, application: ClientId) -> Option<HostPermit> {
-        let mut in_flight = lock(&self.in_flight);
+        let mut in_flight = self.in_flight.lock();
         let at_host = in_flight.entry(host.clone()).or_default();
         let own = at_host.get(&application).copied().unwrap_or_default();
         // A host without attempts always admits one, so a refusal never leaves an empty entry.
@@ -76,7 +73,7 @@ impl HostLimiter {
 
 impl Drop for HostPermit {
     fn drop(&mut self) {
-        let mut in_flight = lock(&self.in_flight);
+        let mut in_flight = self.in_flight.lock();
         let Some(at_host) = in_flight.get_mut(&self.host) else {
             return;
         };
@@ -88,11 +85,6 @@ impl Drop for HostPermit {
             in_flight.remove(&self.host);
         }
     }
-}
-
-/// Each change is one step, so the map is consistent even if a thread has panicked.
-fn lock(in_flight: &Mutex<InFlight>) -> MutexGuard<'_, InFlight> {
-    in_flight.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -131,7 +123,7 @@ mod tests {
             permits[last].pop();
             assert!(acquire(1, last).is_some(), "a released place");
             drop(permits);
-            assert!(lock(&limiter.in_flight).is_empty());
+            assert!(limiter.in_flight.lock().is_empty());
         }
     }
 }

@@ -1,13 +1,11 @@
 //! Delivers webhooks, records metrics, and wakes queues that were missed.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, SPANS, StoreError, TransactionError};
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -94,10 +92,6 @@ struct DeliveryObserver<'a> {
 }
 
 impl DeliveryObserver<'_> {
-    fn streak(&self) -> MutexGuard<'_, FailureStreak> {
-        self.streak.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records the delay of the first real attempt: one that was postponed or lost with its worker does not count. The start of an attempt
     /// is its end minus its duration.
     fn first_attempt(&self, record: &AttemptRecord) {
@@ -138,12 +132,12 @@ impl Observer for DeliveryObserver<'_> {
     }
 
     fn succeeded(&self) {
-        self.streak().log_recovery(Deliveries::NAME);
+        self.streak.lock().log_recovery(Deliveries::NAME);
     }
 
     fn failed(&self, error: StoreError) {
         // The delivery worker has its own pause.
-        let _: Duration = self.streak().log_failure(Deliveries::NAME, &error.into());
+        let _: Duration = self.streak.lock().log_failure(Deliveries::NAME, &error.into());
     }
 }
 

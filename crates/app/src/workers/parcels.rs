@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, Randomness, TransactionError};
 use orders::{Carrier, CarrierLookup, Lookup, PollSchedule, TrackingNumber, TrackingQueue};
+use parking_lot::{Mutex, MutexGuard};
 use usecases::{
     UnitOfWork,
     track_parcels::{Tracking, lease_parcel, track_parcel},
@@ -105,8 +106,7 @@ impl QuotaLimitedCarriers {
     }
 
     fn quota(&self, carrier: Carrier) -> Option<MutexGuard<'_, DailyQuota>> {
-        let quota = self.quotas.get(&carrier)?;
-        Some(quota.lock().unwrap_or_else(PoisonError::into_inner))
+        self.quotas.get(&carrier).map(Mutex::lock)
     }
 }
 

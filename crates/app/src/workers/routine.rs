@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -10,6 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use kernel::{Randomness, StoreError, TransactionError, error_chain};
+use parking_lot::Mutex;
 use tokio::{
     select,
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -98,7 +99,7 @@ impl TaskSlots {
             () = self.tasks.stopping() => None,
             slot = Arc::clone(&self.free).acquire_owned() => slot.ok(),
         };
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let failure = self.failure.lock().take();
         failure.map_or(Ok(slot), Err)
     }
 
@@ -111,7 +112,7 @@ impl TaskSlots {
         let failure = Arc::clone(&self.failure);
         drop(self.tasks.run(async move {
             if let Err(error) = work.await {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *failure.lock() = Some(error);
             }
             drop(slot);
         }));

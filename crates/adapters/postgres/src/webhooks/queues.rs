@@ -1,14 +1,12 @@
 //! Delivery queues, one per subscription: claimed, refilled, released and woken. Each call is a statement or a
 //! transaction of its own over the pool.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
@@ -149,12 +147,6 @@ pub(crate) struct StoredQueues {
 #[derive(Clone, Default)]
 pub(crate) struct RecentlyAsleep(Arc<Mutex<Vec<Asleep>>>);
 
-impl RecentlyAsleep {
-    fn queues(&self) -> MutexGuard<'_, Vec<Asleep>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[async_trait]
 impl SubscriptionQueues for StoredQueues {
     /// Leases due queues, the longest waiting first, and reads their due deliveries.
@@ -184,7 +176,7 @@ impl SubscriptionQueues for StoredQueues {
         let (attempts, failing_attempts) =
             (i32::from(capacity.attempts), i32::from(capacity.failing_attempts));
         let under_way = &capacity.under_way;
-        let (healthy, failing) = self.searched().next(Instant::now());
+        let (healthy, failing) = self.searched.lock().next(Instant::now());
         let claim = sql!((DateTime<Utc>, DateTime<Utc>, Option<QueueRow>):
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
              searched as materialized (select least(", healthy, ", at) - interval '1 second' as healthy, least(", failing,
@@ -244,7 +236,7 @@ impl SubscriptionQueues for StoredQueues {
                on t.id is not null or l.state <> 'live' order by l.wake_at, l.seller_id, l.id, g.place");
         let rows = self.statements.rows(claim).await?;
         if let Some((healthy, failing, _)) = rows.first() {
-            self.searched().from = (*healthy, *failing);
+            self.searched.lock().from = (*healthy, *failing);
         }
         let rows = rows.into_iter().filter_map(|(_, _, row)| row).collect::<Vec<_>>();
         let more = rows.iter().any(|row| row.more);
@@ -338,21 +330,17 @@ impl StoredQueues {
         }
     }
 
-    fn searched(&self) -> MutexGuard<'_, Searched> {
-        self.searched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Wakes queues that were put to sleep, now or earlier, and have deliveries that the release did not see. Those that may get more are
     /// examined again before the next claim; reconciliation finds those of a process that has died or failed here.
     async fn wake_asleep(&self, asleep: Vec<Asleep>) {
-        let mut queues = std::mem::take(&mut *self.asleep.queues());
+        let mut queues = std::mem::take(&mut *self.asleep.0.lock());
         queues.extend(asleep);
         if queues.is_empty() {
             return;
         }
         let finding = |leased: Arc<Leased>| async move { find_queued(queues, leased.connection()).await };
         match self.statements.ask(finding).await {
-            Ok(contended) => self.asleep.queues().extend(contended),
+            Ok(contended) => self.asleep.0.lock().extend(contended),
             Err(error) => {
                 tracing::warn!(error = %error, "delivery queues may sleep until the next reconciliation");
             }
@@ -504,7 +492,7 @@ impl Unreadable {
 
     /// The number skipped since the last log line, including this one, if another line is due.
     fn due(&self, now: Instant) -> Option<u64> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.since = state.since.saturating_add(1);
         if state
             .last
