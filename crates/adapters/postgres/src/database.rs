@@ -1,6 +1,6 @@
 //! The handle that creates all ports.
 
-use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use accounts::{AccountMail, AuditReader, OperatorTokens, PanelReader, SellerReader, UsageLog};
 use changes::ChangeReader;
@@ -79,14 +79,6 @@ pub struct DatabaseSettings {
     pub default_rate_limit: NonZeroU32,
 }
 
-impl fmt::Debug for DatabaseSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatabaseSettings")
-            .field("pool_size", &self.pool_size)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A PostgreSQL database. Cheap to clone. Creating one does not connect: connections are opened on demand, and reopened
 /// after they have died.
 #[derive(Clone)]
@@ -102,14 +94,6 @@ pub struct Database {
     statement_timeout: Duration,
     default_rate_limit: NonZeroU32,
     context: WriteContext,
-}
-
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database")
-            .field("pool", &self.pool.status())
-            .finish_non_exhaustive()
-    }
 }
 
 impl Database {

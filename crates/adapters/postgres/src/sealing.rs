@@ -1,6 +1,6 @@
 //! Sealing of stored idempotent responses and of links in queued mails; the sealer for webhook secrets.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use kernel::{Claim, SealPurpose, Sealer, StoreError};
 use uuid::Uuid;
@@ -8,12 +8,6 @@ use uuid::Uuid;
 /// The sealer, if the program has keys: commands that store nothing sealed run without keys.
 #[derive(Clone, Default)]
 pub(crate) struct Sealing(Option<Arc<dyn Sealer>>);
-
-impl fmt::Debug for Sealing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sealing")
-    }
-}
 
 impl Sealing {
     pub(crate) fn with(sealer: Arc<dyn Sealer>) -> Self {

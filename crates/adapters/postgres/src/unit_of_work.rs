@@ -152,7 +152,7 @@ fn milliseconds(time: Duration) -> String {
 }
 
 /// Dependencies of writes besides the database.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct WriteContext {
     pub(crate) layout: Layout,
     pub(crate) sealing: Sealing,

@@ -1,7 +1,6 @@
 //! The exporter: OTLP over HTTP, with a metric of exported spans and a log line when exports start or stop failing.
 
 use std::{
-    fmt,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -27,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A header for the collector, such as an API key. `Debug` hides its value.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Header {
     name: HeaderName,
     value: HeaderValue,
@@ -48,14 +47,6 @@ impl Header {
             return Err(NoHeader);
         }
         Ok(Self { name, value })
-    }
-}
-
-impl fmt::Debug for Header {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Header")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
     }
 }
 
