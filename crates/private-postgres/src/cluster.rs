@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -123,7 +123,7 @@ impl Cluster {
         settings.push(format!("unix_socket_directories=\"{socket_folder}\""));
         settings.extend(options.settings);
         let server = Server::start(&paths, &binaries, &settings, options.delete_at_end)?;
-        tracing::debug!(folder = %folder.display(), pid = %server.process().as_raw_nonzero(), "PostgreSQL is ready");
+        tracing::debug!(folder = %folder.display(), pid = %server.process.as_raw_nonzero(), "PostgreSQL is ready");
         Ok(Self {
             paths,
             binaries,
@@ -178,7 +178,7 @@ impl Cluster {
     /// The server's process id; `None` once stopped.
     pub fn server_process(&self) -> Option<u32> {
         let server = self.server.lock();
-        let process = server.as_ref()?.process().as_raw_nonzero();
+        let process = server.as_ref()?.process.as_raw_nonzero();
         u32::try_from(process.get()).ok()
     }
 
@@ -232,10 +232,9 @@ impl Drop for Cluster {
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let folder: &Path = self.paths.folder();
         formatter
             .debug_struct("Cluster")
-            .field("folder", &folder)
+            .field("folder", &self.paths.folder)
             .finish_non_exhaustive()
     }
 }

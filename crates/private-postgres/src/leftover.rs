@@ -44,7 +44,7 @@ pub(crate) fn end(paths: &ClusterPaths) -> Result<File, Error> {
             (0..10, Some(server)) => (Signal::INT, vec![server]),
             (0..13, _) => (Signal::QUIT, left),
             (13..16, _) => (Signal::KILL, left),
-            _ => return Err(Error::Leftover(paths.folder().to_owned())),
+            _ => return Err(Error::Leftover(paths.folder.clone())),
         };
         for pid in to {
             // The process may have ended meanwhile.

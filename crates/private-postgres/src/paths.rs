@@ -166,8 +166,9 @@ fn encoded(bytes: &[u8]) -> String {
 /// The paths of a cluster's files.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterPaths {
-    folder: PathBuf,
-    root: PathBuf,
+    pub(crate) folder: PathBuf,
+    /// The folder that the account owns, with all files of the server.
+    pub(crate) root: PathBuf,
     socket: PathBuf,
     pub(crate) account: Account,
 }
@@ -202,15 +203,6 @@ impl ClusterPaths {
             socket,
             account,
         })
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The folder that the account owns, with all files of the server.
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
     }
 
     pub(crate) fn data(&self) -> PathBuf {

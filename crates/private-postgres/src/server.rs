@@ -24,7 +24,7 @@ const LONGEST_LOG: u64 = 8 * 1024 * 1024;
 pub(crate) struct Server {
     guard: Child,
     owner: Option<ChildStdin>,
-    process: Pid,
+    pub(crate) process: Pid,
 }
 
 impl Server {
@@ -44,7 +44,7 @@ impl Server {
         command.args(["-c", GUARD, "postgres-guard"]);
         // Throw-away data need no orderly shutdown.
         if delete_at_end {
-            command.arg("QUIT").arg(paths.root());
+            command.arg("QUIT").arg(&paths.root);
         } else {
             command.args(["INT", ""]);
         }
@@ -92,10 +92,6 @@ impl Server {
             }
             thread::sleep(POLL);
         }
-    }
-
-    pub(crate) fn process(&self) -> Pid {
-        self.process
     }
 
     /// Whether the server runs: the guard exits with it.
@@ -167,12 +163,12 @@ pub(crate) fn ensure_data(
             return Ok(());
         }
         return Err(Error::OtherVersion {
-            folder: paths.folder().to_owned(),
+            folder: paths.folder.clone(),
             made_by,
             found: binaries.version(),
         });
     }
-    let unfinished = paths.root().join("data.new");
+    let unfinished = paths.root.join("data.new");
     paths::remove(&unfinished)?;
     if data.exists() {
         tracing::warn!(folder = %data.display(), "these data are not whole: making them again");

@@ -40,11 +40,11 @@ pub(crate) struct Peer {
 
 /// An open connection. Dropping it closes it, even during an exchange.
 pub(crate) struct Connection {
-    peer: Peer,
-    address: IpAddr,
+    pub(crate) peer: Peer,
+    pub(crate) address: IpAddr,
     requests: SendRequest<Full<Bytes>>,
     limit: Arc<ReadLimit>,
-    opened_at: Instant,
+    pub(crate) opened_at: Instant,
 }
 
 /// A request without an answer.
@@ -81,18 +81,6 @@ impl Connection {
             limit,
             opened_at: Instant::now(),
         })
-    }
-
-    pub(crate) fn peer(&self) -> &Peer {
-        &self.peer
-    }
-
-    pub(crate) fn address(&self) -> IpAddr {
-        self.address
-    }
-
-    pub(crate) fn opened_at(&self) -> Instant {
-        self.opened_at
     }
 
     /// Whether another request can be sent: false if the receiver closed the connection or sent unexpected bytes.

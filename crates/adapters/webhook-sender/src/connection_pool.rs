@@ -43,7 +43,7 @@ impl ConnectionPool {
 
     /// Takes an open connection to the peer at one of the addresses; the most recently used if there are several.
     pub(crate) fn take(&self, peer: &Peer, addresses: &[IpAddr]) -> Option<Connection> {
-        let fits = |idle: &Connection| idle.peer() == peer && addresses.contains(&idle.address());
+        let fits = |idle: &Connection| idle.peer == *peer && addresses.contains(&idle.address);
         let mut idle = self.idle.lock();
         let mut taken = None;
         while taken.is_none()
@@ -74,7 +74,7 @@ impl ConnectionPool {
     /// Whether a connection is open and not too old. Only a sweep checks all of them: that at each delivery took a third of the
     /// program's time.
     fn is_usable(&self, idle: &Connection) -> bool {
-        idle.is_ready() && idle.opened_at().elapsed() < self.max_age
+        idle.is_ready() && idle.opened_at.elapsed() < self.max_age
     }
 
     #[cfg(test)]
