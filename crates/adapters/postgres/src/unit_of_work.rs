@@ -83,7 +83,9 @@ impl PgUnitOfWork {
         let ends = Instant::now() + ANSWER_TIMEOUT;
         let left = || ends.saturating_duration_since(Instant::now());
         let waiting = tokio::time::timeout(ANSWER_TIMEOUT, self.turns.take(locks));
-        let admission = waiting.await.map_err(|_| StoreError::from(NoTurn))??;
+        // The rows or the seller's share were busy for too long.
+        let no_turn = |_| StoreError::Unavailable(format!("no turn within {ANSWER_TIMEOUT:?}").into());
+        let admission = waiting.await.map_err(no_turn)??;
         let taken = async { self.waits.measure(self.pool.get()).await.map_err(pool_error) };
         let leased = Leased::new(with_timeout(left(), taken).await?);
         // PostgreSQL's transaction begins at some time after this.
@@ -133,17 +135,6 @@ impl PgUnitOfWork {
         );
         begun.map_err(store_error)?;
         Ok(read.map_err(store_error)?.0)
-    }
-}
-
-/// The rows or the seller's share were busy for too long.
-#[derive(Debug, thiserror::Error)]
-#[error("no turn within {} ms", ANSWER_TIMEOUT.as_millis())]
-struct NoTurn;
-
-impl From<NoTurn> for StoreError {
-    fn from(none: NoTurn) -> Self {
-        Self::Unavailable(Box::new(none))
     }
 }
 
