@@ -65,7 +65,7 @@ part! {
 part! {
     AppView<'a>, named "Application", "Which application the token was issued to." {
         client_id: String = string(),
-        name: &'a str = string(),
+        name: &'a str = string().describe("`Personal tokens`, which no application can be named, for a personal token."),
     }
 }
 

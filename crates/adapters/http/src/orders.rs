@@ -165,7 +165,7 @@ part! {
         carrier: Option<&'static str> = string().or_null().describe("The carrier's name as people know it.").example("InPost"),
         tracking_number: &'a str = string(),
         tracking_url: Option<String> = uri().or_null().describe("The carrier's page about the parcel."),
-        tracking_status: Option<&'static str> = tracking_status().or_null().describe("`null` until the carrier has answered."),
+        tracking_status: Option<&'static str> = tracking_status().or_null().describe("`null` until the carrier has answered; it is asked only where the marketplace has configured it."),
     }
 }
 

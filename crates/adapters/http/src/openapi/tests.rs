@@ -138,7 +138,16 @@ fn extensible_enumerations_are_marked_and_described() {
             growing.push(path.to_owned());
         }
     });
-    assert_eq!(growing, ["/Scope", "/TrackingStatus", "/WebhookEvent"]);
+    assert_eq!(
+        growing,
+        [
+            "/InvalidClientReason",
+            "/InvalidGrantReason",
+            "/Scope",
+            "/TrackingStatus",
+            "/WebhookEvent"
+        ]
+    );
 }
 
 #[test]
