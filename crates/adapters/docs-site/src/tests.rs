@@ -175,7 +175,7 @@ fn searches_find_their_page_among_the_first_three() {
         ("order.paid", "/docs/reference#tag/Events/webhook/order.paid"),
         ("Refreshing", "/docs/guide/authentication#refreshing"),
         ("timestamps", "/docs/guide/common-rules#timestamps"),
-        ("pages", "/docs/guide/common-rules#pages"),
+        ("pages", "/docs/guide/common-rules#pagination"),
         ("rate limit", "/docs/guide/common-rules#the-rate-limit"),
         ("idempotency", "/docs/guide/idempotency"),
         ("scopes", "/docs/guide/authentication#scopes"),
