@@ -8,7 +8,7 @@ use crate::{
     PROGRAM,
     chromium::{Browser, Options},
     driver::Session,
-    looks::look,
+    looks::{emulate, look},
     world_and_seller,
 };
 
@@ -56,6 +56,24 @@ async fn a_reader_searches_copies_and_reads_on() {
         .await;
     let focused = browser.run("return document.activeElement.name").await;
     assert_eq!(focused, "q");
+    // Suggestions come from one list: nobody waits for a search because somebody types.
+    browser.fill("input[name=q]", "unpa").await;
+    let suggested = "#suggestions a[href='/docs/errors#order_unpaid-409']";
+    browser.wait_for(suggested, "order_unpaid").await;
+    let searches =
+        "return performance.getEntries().filter((one) => one.name.includes('/docs/search')).length";
+    assert_eq!(browser.run(searches).await, 0);
+    let press = "
+        const key = (key) => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+        arguments[0].forEach(key);
+        return [document.activeElement.closest('#suggestions') !== null, document.querySelector('#suggestions').hidden];
+    ";
+    let pressed = async |keys: Value| browser.call(press, json!([keys])).await;
+    assert_eq!(pressed(json!(["ArrowDown"])).await, json!([true, false]));
+    assert_eq!(pressed(json!(["Escape"])).await, json!([false, true]));
+    browser.fill("input[name=q]", "unpai").await;
+    browser.follow(suggested).await;
+    is_content(&browser, &origin).await;
     browser.fill("input[name=q]", "order unpaid").await;
     browser.follow(".search button").await;
     is_content(&browser, &origin).await;
@@ -152,6 +170,86 @@ async fn a_request_is_tried_in_the_reference_at_any_origin() {
             .wait_for("[role=dialog] section[aria-label=Response]", &seller.id)
             .await;
         is_content(&browser, &origin).await;
+    }
+}
+
+/// The share of a screenshot (PNG, Base64) that has one of the site's grounds.
+const SHARE_OF_GROUNDS: &str = "
+    const image = Object.assign(new Image(), { src: `data:image/png;base64,${arguments[0]}` });
+    return image.decode().then(() => {
+        const { width, height } = image;
+        const brush = Object.assign(document.createElement('canvas'), { width, height }).getContext('2d');
+        const named = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+        const grounds = ['--ground', '--card', '--code'].map((name) => {
+            brush.fillStyle = named(name);
+            brush.fillRect(0, 0, 1, 1);
+            return brush.getImageData(0, 0, 1, 1).data.join();
+        });
+        brush.drawImage(image, 0, 0);
+        const { data } = brush.getImageData(0, 0, width, height);
+        const pixels = Array.from({ length: 2000 }, (_, n) => 4 * Math.floor(n * width * height / 2000));
+        return pixels.filter((at) => grounds.includes(data.slice(at, at + 4).join())).length / 2000;
+    });
+";
+
+/// Before its script runs and after, in both color schemes: the same head and grounds as other pages, one search, no list of clients.
+#[tokio::test]
+async fn the_reference_looks_like_the_other_pages() {
+    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        return;
+    };
+    let (world, _) = world_and_seller().await;
+    let header = "return document.querySelector('header').outerHTML";
+    browser.go(&world.url("/docs")).await;
+    let of_site = browser.run(header).await;
+    browser.devtools("Network.enable", json!({})).await;
+    for (blocked, shown) in [
+        (json!(["*/reference-*.js"]), ".skeleton"),
+        (json!([]), ".scalar-app h1"),
+    ] {
+        browser
+            .devtools("Network.setBlockedURLs", json!({ "urls": blocked }))
+            .await;
+        browser.go("about:blank").await;
+        browser.go(&world.url("/docs/reference")).await;
+        browser.wait_for(shown, "").await;
+        assert_eq!(browser.run(header).await, of_site);
+        let text = browser.text("#main").await;
+        assert!(
+            !text.contains("Client Libraries") && !text.contains("Search"),
+            "{text}"
+        );
+        for width in [1360, 390] {
+            for scheme in ["light", "dark"] {
+                emulate(&browser, width, scheme).await;
+                let picture = browser.devtools("Page.captureScreenshot", json!({})).await;
+                let share = browser.call(SHARE_OF_GROUNDS, json!([picture["data"]])).await;
+                let has_grounds = share.as_f64().unwrap() > 0.8;
+                assert!(has_grounds, "{shown}, {width}, {scheme}: {share}");
+            }
+        }
+    }
+}
+
+/// The buttons that cover a part of their code.
+const COVERING: &str = "
+    return [...document.querySelectorAll('.code')].filter((box) => {
+        const [button, pre, code] = ['.copier', 'pre', 'code'].map((name) => box.querySelector(name).getBoundingClientRect());
+        return code.top < button.bottom && Math.min(code.right, pre.right) > button.left;
+    }).map((box) => box.textContent);
+";
+
+#[tokio::test]
+async fn copy_buttons_are_beside_or_above_their_code() {
+    let Some(browser) = Browser::start(WITH_SCRIPTS).await else {
+        return;
+    };
+    let (world, _) = world_and_seller().await;
+    browser.go(&world.url("/docs/guide/webhooks")).await;
+    assert!(browser.count(".copier").await > 10);
+    for width in [1360, 390] {
+        emulate(&browser, width, "light").await;
+        assert_eq!(browser.run(COVERING).await, json!([]), "{width}");
     }
 }
 

@@ -58,7 +58,7 @@ impl Viewer<'_> {
     }
 }
 
-async fn emulate(browser: &Session, width: u32, scheme: &str) {
+pub(crate) async fn emulate(browser: &Session, width: u32, scheme: &str) {
     let size = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
     browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
     let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});

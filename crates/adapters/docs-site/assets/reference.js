@@ -1,8 +1,11 @@
 // Starts Scalar over this server's OpenAPI document. Nothing is taken from the address but the place behind `#`.
 'use strict';
 
+// Read while Scalar, which is long, still comes.
+const openapi = fetch('/openapi.json').then((answer) => answer.json());
+
 const start = async () => {
-  const document = await (await fetch('/openapi.json')).json();
+  const document = await openapi;
   // Requests go to the origin that the page was opened at: the Content-Security-Policy allows no other.
   document.servers = [{ url: location.origin }];
   const { flows } = document.components.securitySchemes.oauth2;
@@ -12,6 +15,8 @@ const start = async () => {
 
   Scalar.createApiReference('#reference', {
     content: document,
+    theme: 'none',
+    hideSearch: true,
     authentication: { preferredSecurityScheme: 'bearer' },
     withDefaultFonts: false,
     telemetry: false,
@@ -31,4 +36,9 @@ const start = async () => {
   });
 };
 
-start();
+addEventListener('DOMContentLoaded', () => start().catch(() => {
+  const skeleton = document.querySelector('.skeleton');
+  skeleton.className = 'alert';
+  skeleton.ariaHidden = null;
+  skeleton.textContent = 'The reference could not be loaded. Load the page again.';
+}));

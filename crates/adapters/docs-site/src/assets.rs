@@ -16,7 +16,7 @@ pub(crate) struct Asset {
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-pub(crate) static ASSETS: LazyLock<[Asset; 7]> = LazyLock::new(|| {
+pub(crate) static ASSETS: LazyLock<[Asset; 8]> = LazyLock::new(|| {
     [
         ("look.css", CSS, theme::STYLE),
         ("docs.css", CSS, include_str!("../assets/docs.css")),
@@ -27,6 +27,7 @@ pub(crate) static ASSETS: LazyLock<[Asset; 7]> = LazyLock::new(|| {
             JAVASCRIPT,
             include_str!("../vendor/highlight.js/highlight.min.js"),
         ),
+        ("reference.css", CSS, include_str!("../assets/reference.css")),
         ("reference.js", JAVASCRIPT, include_str!("../assets/reference.js")),
         (
             "scalar.js",

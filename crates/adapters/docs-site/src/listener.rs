@@ -32,9 +32,10 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// Searches that run or wait at a time. Each takes up to a few milliseconds.
 const MOST_SEARCHES: usize = 16;
 
-/// Pages load files of their own origin only. Scripts create markup only through the policy `highlight` of `assets/docs.js`.
+/// Pages load files of their own origin only, and `assets/docs.js` fetches suggestions there. Scripts create markup only through its policy
+/// `highlight`.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-                           form-action 'self'; frame-ancestors 'none'; base-uri 'none'; \
+                           connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; \
                            require-trusted-types-for 'script'; trusted-types highlight";
 /// The API reference also calls the API of its own origin, and Scalar adds inline styles to the page.
 const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \

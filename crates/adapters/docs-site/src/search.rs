@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+use std::iter;
 use std::sync::OnceLock;
 
 use bm25::{
@@ -15,8 +16,8 @@ use crate::sources::ASIDE;
 pub(crate) const LONGEST_QUERY: usize = 200;
 /// The number of distinct words that are searched for; the rest is ignored.
 const MOST_WORDS: usize = 8;
+/// The number of results in a group.
 const MOST_FOUND: usize = 30;
-const ASIDE_WEIGHT: f32 = 0.4;
 /// The number of words in an excerpt, and how many of them precede the first match.
 const SHOWN: usize = 40;
 const BEFORE: usize = 8;
@@ -44,9 +45,10 @@ struct Engine {
     scorer: Scorer<usize>,
 }
 
-/// The passages that match a query, best first.
+/// The passages that match a query.
 pub(crate) struct SearchResults<'a> {
-    pub(crate) found: Vec<SearchResult<'a>>,
+    /// What integrators read, without a name, then each section in `ASIDE`. Within a group the best is first.
+    pub(crate) groups: Vec<(&'static str, Vec<SearchResult<'a>>)>,
     /// Whether they have all words of the query. If no passage has, they have some.
     pub(crate) has_all_words: bool,
 }
@@ -89,26 +91,24 @@ impl Index {
     pub(crate) fn search(&self, query: &str) -> SearchResults<'_> {
         let engine = self.engine.get_or_init(|| self.build());
         let (scores, has_all_words) = engine.scores(query);
-        let matches = scores.into_iter().filter_map(|(id, score)| {
-            let passage = self.passages.get(id)?;
-            let weight = if ASIDE.contains(&passage.section) {
-                ASIDE_WEIGHT
-            } else {
-                1.0
-            };
-            Some((score * weight, id, passage))
-        });
-        let mut matches: Vec<_> = matches.collect();
-        matches.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-        matches.truncate(MOST_FOUND);
+        let mut scores: Vec<_> = scores.into_iter().collect();
+        scores.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
         let query = with_parts(query).to_lowercase();
         let words = distinct(query.split_whitespace());
-        let found = matches.into_iter().map(|(_, _, passage)| SearchResult {
-            passage,
-            excerpt: excerpt(&passage.text, &words),
+        let found = scores.iter().filter_map(|(id, _)| self.passages.get(*id));
+        let groups = iter::once("").chain(ASIDE).map(|name| {
+            let of_group = found.clone().filter(|passage| match name {
+                "" => !ASIDE.contains(&passage.section),
+                name => passage.section == name,
+            });
+            let results = of_group.take(MOST_FOUND).map(|passage| SearchResult {
+                passage,
+                excerpt: excerpt(&passage.text, &words),
+            });
+            (name, results.collect::<Vec<_>>())
         });
         SearchResults {
-            found: found.collect(),
+            groups: groups.filter(|(_, results)| !results.is_empty()).collect(),
             has_all_words,
         }
     }

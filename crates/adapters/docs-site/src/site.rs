@@ -12,13 +12,15 @@ use web::ServiceSettings;
 
 use crate::markdown::{self, Section};
 use crate::search::{Index, LONGEST_QUERY, Passage, SearchResults};
-use crate::sources::{Audience, ERRORS_PAGE, GUIDES, REFERENCE, SECTIONS, Source};
+use crate::sources::{ASIDE, Audience, ERRORS_PAGE, GUIDES, JSON, REFERENCE, SECTIONS, Source};
 use crate::{assets, changelog, sources};
 
 /// The home page.
 pub(crate) const HOME: &str = "/docs";
 const HOME_TITLE: &str = "Documentation";
 pub(crate) const REFERENCE_PAGE: &str = "/docs/reference";
+/// What `assets/docs.js` suggests: the titles and headings that integrators read, then the others.
+pub(crate) const SUGGESTIONS: &str = "/docs/suggestions.json";
 /// The page of search results.
 pub(crate) const SEARCH_PAGE: &str = "/docs/search";
 /// The origin in released documents: that of the default configuration.
@@ -33,8 +35,8 @@ pub(crate) enum DocsError {
     Template(#[from] askama::Error),
     #[error("the feed of the changelog could not be written")]
     Feed(#[from] atom_syndication::Error),
-    #[error("the OpenAPI document could not be read")]
-    OpenApi(#[from] serde_json::Error),
+    #[error("the OpenAPI document or the suggestions are not JSON")]
+    Json(#[from] serde_json::Error),
 }
 
 /// A response body, ready to be sent.
@@ -96,13 +98,6 @@ struct Layout<'a> {
     query: &'a str,
 }
 
-/// The API reference has its own style and navigation.
-#[derive(Template)]
-#[template(path = "reference.html")]
-struct Reference<'a> {
-    service: &'a ServiceSettings,
-}
-
 #[derive(Template)]
 #[template(path = "home.html")]
 struct Home<'a> {
@@ -129,7 +124,7 @@ impl Site {
             section: REFERENCE,
             address: REFERENCE_PAGE.to_owned(),
             label: "All operations".to_owned(),
-            ..SitePage::unlisted(REFERENCE, String::new())
+            ..SitePage::unlisted(REFERENCE, include_str!("../templates/reference.html").to_owned())
         };
         let home = SitePage {
             address: HOME.to_owned(),
@@ -141,7 +136,9 @@ impl Site {
             pages.push(SitePage::read(source, audience, &mut passages));
         }
         // A stable sort: within a section the order is that of the sources.
-        pages.sort_by_key(|page| SECTIONS.iter().position(|name| *name == page.section));
+        let position = |section| SECTIONS.iter().position(|name| *name == section);
+        pages.sort_by_key(|page| position(page.section));
+        passages.sort_by_key(|passage| position(passage.section));
         let links = pages
             .iter()
             .filter(|page| !page.label.is_empty())
@@ -159,12 +156,14 @@ impl Site {
             let html = Document::new(navigation.render(page, "")?, HTML);
             documents.insert(page.address.clone(), html);
         }
-        let reference = Document::new(Reference { service }.render()?, HTML);
-        documents.insert(REFERENCE_PAGE.to_owned(), reference);
+        let (aside, own): (Vec<_>, _) = passages.iter().partition(|one| ASIDE.contains(&one.section));
+        let suggestions = [own, aside].map(|group| group.into_iter().map(suggestion).collect::<Vec<_>>());
+        let suggestions = Document::new(serde_json::to_vec(&suggestions)?, JSON);
+        documents.insert(SUGGESTIONS.to_owned(), suggestions);
         for (address, media_type, text) in sources::plain_files(audience) {
             // A released document gets this server's origin, so that it differs from `/openapi.json` only by real changes.
             let text = match media_type {
-                "application/json" => text.replace(RELEASED_ORIGIN, public_url),
+                JSON => text.replace(RELEASED_ORIGIN, public_url),
                 _ => text,
             };
             documents.insert(address, Document::new(text, media_type));
@@ -231,6 +230,16 @@ fn moved(pages: &[SitePage], operations: &[(String, Passage)]) -> BTreeMap<Strin
             .or_insert_with(|| format!("{ERRORS_PAGE}#{}", heading.id));
     }
     moved
+}
+
+/// A passage's name, what stands below it, and its address.
+fn suggestion(passage: &Passage) -> [&str; 3] {
+    let (title, heading) = (passage.title.as_str(), passage.heading.as_str());
+    if heading.is_empty() || passage.section == REFERENCE {
+        [title, heading, &passage.address]
+    } else {
+        [heading, title, &passage.address]
+    }
 }
 
 /// Every operation and event of the OpenAPI document, by id.

@@ -11,8 +11,8 @@ const CHANGELOG: &str = "Changelog";
 const OPERATIONS: &str = "Running the service";
 const BACKGROUND: &str = "Background";
 
-/// Sections whose pages rank lower in search results.
-pub(crate) const ASIDE: [&str; 3] = [CHANGELOG, OPERATIONS, BACKGROUND];
+/// Sections that search results show below what integrators read, each by itself.
+pub(crate) const ASIDE: [&str; 3] = [OPERATIONS, BACKGROUND, CHANGELOG];
 
 /// Who reads the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ impl Audience {
         self == Self::Operators || ![OPERATIONS, BACKGROUND].contains(&section)
     }
 }
+
+pub(crate) const JSON: &str = "application/json";
 
 pub(crate) const ERRORS_PAGE: &str = "/docs/errors";
 pub(crate) const CHANGELOG_PAGE: &str = "/docs/changelog";
@@ -122,7 +124,7 @@ pub(crate) fn plain_files(audience: Audience) -> impl Iterator<Item = (String, &
     known.filter_map(|(address, file)| {
         let media_type = match file.rsplit_once('.')?.1 {
             "md" => return None,
-            "json" if !file.starts_with(EXAMPLES) => "application/json",
+            "json" if !file.starts_with(EXAMPLES) => JSON,
             _ => "text/plain; charset=utf-8",
         };
         Some((address, media_type, text_of(&file)))

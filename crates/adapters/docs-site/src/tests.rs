@@ -208,14 +208,61 @@ fn searches_find_their_page_among_the_first_three() {
     assert!(site.search(&"ä".repeat(10_000)).unwrap().len() < 50_000);
 }
 
+/// What a search found: the addresses in each group.
+fn groups(html: &str) -> Vec<Vec<&str>> {
+    let lists = html.split("<ol class=\"results\">").skip(1);
+    let lists = lists.map(|rest| rest.split("</ol>").next().unwrap());
+    lists.map(|list| attributes(list, "href")).collect()
+}
+
+#[test]
+fn what_operators_read_is_found_below_what_integrators_read() {
+    let html = site().search("idempotency").unwrap();
+    let names = html.split("<h2>").skip(1);
+    let names: Vec<_> = names.map(|rest| rest.split("</h2>").next().unwrap()).collect();
+    assert_eq!(names, ["Running the service", "Background", "Changelog"]);
+    let public = site_for(Audience::Integrators);
+    let is_for_integrators = |address: &&str| {
+        let page = address.split('#').next().unwrap();
+        public.documents.contains_key(page) && page != sources::CHANGELOG_PAGE
+    };
+    let found = groups(&html);
+    assert!(found[0].iter().all(is_for_integrators), "{found:?}");
+    assert!(!found[1..].iter().flatten().any(is_for_integrators), "{found:?}");
+}
+
+#[test]
+fn every_passage_is_suggested() {
+    let site = site_for(Audience::Integrators);
+    let suggested = &site.documents["/docs/suggestions.json"];
+    assert_eq!(suggested.media_type, "application/json");
+    let [own, aside]: [Vec<[String; 3]>; 2] = serde_json::from_slice(&suggested.body).unwrap();
+    assert!(own[0][2].starts_with("/docs/guide"), "{own:?}");
+    let is_of_changelog = |[.., address]: &[String; 3]| address.starts_with("/docs/changelog");
+    assert!(
+        !aside.is_empty() && aside.iter().all(is_of_changelog),
+        "{aside:?}"
+    );
+    for expected in [
+        [
+            "List offers",
+            "GET /v1/offers",
+            "/docs/reference#tag/Offers/listOffers",
+        ],
+        ["order_unpaid (409)", "All codes", "/docs/errors#order_unpaid-409"],
+        ["Offers", "", "/docs/guide/offers"],
+    ] {
+        assert!(own.iter().any(|one| *one == expected), "{expected:?}");
+    }
+}
+
 #[test]
 fn a_search_finds_passages_with_all_words_and_otherwise_says_that_they_are_the_nearest() {
     let site = site();
     let nearest = "No place has all words";
     let addresses = |query: &str| {
         let html = site.search(query).unwrap();
-        let results = html.split("<ol class=\"results\">").nth(1).unwrap_or_default();
-        let found = attributes(results, "href").into_iter().map(str::to_owned);
+        let found = groups(&html).concat().into_iter().map(str::to_owned);
         (html.contains(nearest), found.collect::<Vec<_>>())
     };
     let (is_nearest, both) = addresses("how is a cursor clamped?");
