@@ -4,7 +4,7 @@ use blackbox::{Expect, Visitor, World, logs_request};
 use reqwest::Method;
 use testkit::Answer;
 
-use crate::{world, world_of_consent};
+use crate::{world, world_of_consent, world_with};
 
 /// Pages of every kind with their statuses, for a member with one application.
 async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
@@ -107,6 +107,31 @@ async fn assets_are_cached_and_pages_are_in_polish_or_english() {
 }
 
 #[tokio::test]
+#[tokio::test]
+async fn the_products_name_and_its_terms_are_configured() {
+    let terms = "https://shop.example/terms";
+    let named = [("SERVER__NAME", "Kettles & Co"), ("PANEL__TERMS_URL", terms)];
+    for (settings, name, link) in [
+        (&named[..], "Kettles &#38; Co", format!("<a href=\"{terms}\"")),
+        (&[], "Seller API", String::new()),
+    ] {
+        let world = world_with(settings).await;
+        let mut member = world.member().await;
+        let page = member.browser.page("/panel/applications/new").await;
+        page.shows(&format!("</span>{name} <span"));
+        page.shows(&format!("· {name}</title>"));
+        page.shows(&link);
+        assert_eq!(page.html.contains("Read the terms"), !link.is_empty());
+        let site = world.visit("/docs").await.expect(200);
+        let site = String::from_utf8(site.bytes).unwrap().replace("&amp;", "&#38;");
+        assert!(site.contains(&format!("</span>{name} <span")), "{site}");
+        let document = world.visit("/openapi.json").await.expect(200).json();
+        assert_eq!(document["info"]["title"], name.replace("&#38;", "&"));
+        let unknown = world.get("ps_at_x", "/v1/me").await.expect(401);
+        assert!(unknown.must("www-authenticate").contains("realm=\"seller-api\""));
+    }
+}
+
 async fn an_error_page_shows_its_trace_id_which_is_logged() {
     let world = world().await;
     let answer = world.visit("/panel/nothing").await.expect(404);

@@ -235,7 +235,8 @@ impl Cli {
             Command::Openapi => {
                 let config = sources.load()?.config;
                 let public_url = config.server.public_url_at(config.server.bind);
-                let openapi = adapter_http::openapi(&public_url, &docs_url(&config, &public_url));
+                let openapi =
+                    adapter_http::openapi(&config.server.name, &public_url, &docs_url(&config, &public_url));
                 print(format!("{openapi:#}"))?;
             }
             Command::Completions { shell } => print(completions(shell)?.trim_end())?,

@@ -101,7 +101,7 @@ impl Config {
             self.server.faults(),
             self.database.faults(),
             self.keys.faults(),
-            self.mail.faults(),
+            self.mail.faults(&self.server.name),
             self.carriers.faults(),
             self.webhooks.faults(),
             self.tracing.faults(),
@@ -135,7 +135,11 @@ pub struct ServerConfig {
     /// Address of the documentation. If unset: `/docs` below `public_url`.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub docs_url: Option<ServiceUrl>,
-    /// The service's name: the realm of a 401, and the product in the `User-Agent` of its own requests.
+    /// The product's name: on the documentation's pages, in the panel and in mails to sellers.
+    #[schemars(extend("x-range" = "1 to 64 characters on one line", "x-read-by" = "serve, worker, sandbox, openapi"))]
+    #[default("Seller API")]
+    pub name: String,
+    /// The service's name for programs: the realm of a 401, and the product in the `User-Agent` of its own requests.
     #[schemars(extend("x-range" = "1 to 64 letters, digits, `.`, `_` or `-`"))]
     #[default("seller-api")]
     pub service_name: String,
@@ -194,6 +198,11 @@ pub enum WorkersMode {
 impl ServerConfig {
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
+        let is_line = self.name.trim() == self.name && !self.name.contains(char::is_control);
+        if !is_line || !(1..=64).contains(&self.name.chars().count()) {
+            let rule = "must be 1 to 64 characters on one line, without spaces around them";
+            faults.push(fault("server.name", rule));
+        }
         if !is_product(&self.service_name) {
             let rule =
                 "must be 1 to 64 ASCII letters, digits, '.', '_' or '-', the first one a letter or a digit";
@@ -438,6 +447,8 @@ pub struct PanelConfig {
     #[schemars(extend("x-range" = "from 1 to 1000000"))]
     #[default(10)]
     pub registrations_per_hour: u32,
+    /// Address of the terms of the API, linked where a seller accepts them. If unset: no link.
+    pub terms_url: Option<ServiceUrl>,
 }
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]

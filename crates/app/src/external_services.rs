@@ -86,7 +86,7 @@ pub(crate) fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>
             )
         })?;
     }
-    Ok(config.mail.mailer()?)
+    Ok(config.mail.mailer(&config.server.name)?)
 }
 
 /// The sender of webhooks. Logs a warning if any address is allowed.

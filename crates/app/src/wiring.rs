@@ -284,6 +284,7 @@ impl Shared {
                 per_seller: panel.applications_per_seller,
                 registered_per_hour: panel.registrations_per_hour,
             },
+            terms_url: panel.terms_url.as_ref().map(|url| url.0.to_string()),
         }
     }
 }
@@ -294,7 +295,8 @@ fn service_settings(config: &Config, public_url: String) -> ServiceSettings {
     ServiceSettings {
         docs_url: docs_url(config, &public_url),
         public_url,
-        name: server.service_name.clone(),
+        name: server.name.clone(),
+        realm: server.service_name.clone(),
         default_rate_limit: config.rate_limit.default,
         trusted_proxies: TrustedProxies::new(proxies),
         body_timeout: server.body_timeout.0,
@@ -306,7 +308,8 @@ fn service_settings(config: &Config, public_url: String) -> ServiceSettings {
 fn openapi(service: Arc<ServiceSettings>) -> ServedDocument {
     let document = OnceLock::new();
     Arc::new(move || {
-        let generate = || adapter_http::openapi(&service.public_url, &service.docs_url).to_string();
+        let generate =
+            || adapter_http::openapi(&service.name, &service.public_url, &service.docs_url).to_string();
         document.get_or_init(|| Bytes::from(generate())).clone()
     })
 }

@@ -73,8 +73,10 @@ pub struct ServiceSettings {
     /// The public origin and OAuth issuer, without a trailing slash. If it is https, cookies are `Secure` and browsers use only
     /// https (HSTS).
     pub public_url: String,
-    /// The name of the service: on every page, and the realm in `WWW-Authenticate`.
+    /// The product's name, on every page.
     pub name: String,
+    /// The realm in `WWW-Authenticate`.
+    pub realm: String,
     /// The address of the documentation.
     pub docs_url: String,
     /// Requests per minute of an application without its own limit.

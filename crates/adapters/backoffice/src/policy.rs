@@ -75,7 +75,7 @@ impl Listener for BackOffice {
             Some(hash) => request.deadline().run(operators.operator(hash)).await??,
             None => None,
         };
-        let row = row.ok_or_else(|| unauthorized(&self.service.name))?;
+        let row = row.ok_or_else(|| unauthorized(&self.service.realm))?;
         request.record_caller(CallerId::Operator(row.id));
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
@@ -84,7 +84,7 @@ impl Listener for BackOffice {
     }
 
     fn permit(&self, caller: &Option<Operator>, access: Access) -> Result<(), Problem> {
-        let realm = &self.service.name;
+        let realm = &self.service.realm;
         match (access, caller) {
             (Access::Open, _) | (Access::Read, Some(_)) => Ok(()),
             (Access::Write, Some(operator)) if !operator.read_only => Ok(()),
@@ -112,5 +112,5 @@ fn unauthorized(realm: &str) -> Problem {
 /// The calling operator, for the audit log.
 pub(crate) fn operator(call: &Call<BackOffice>) -> Result<ActingOperator, Problem> {
     let caller = call.caller.map(|operator| operator.acting);
-    caller.ok_or_else(|| unauthorized(&call.state.service.name))
+    caller.ok_or_else(|| unauthorized(&call.state.service.realm))
 }

@@ -34,6 +34,7 @@ fn service() -> ServiceSettings {
     ServiceSettings {
         public_url: "https://api.example.com".to_owned(),
         name: "Kettles & Co".to_owned(),
+        realm: "kettles".to_owned(),
         docs_url: "https://api.example.com/docs".to_owned(),
         default_rate_limit: NonZeroU32::MIN,
         trusted_proxies: TrustedProxies::default(),

@@ -45,10 +45,10 @@ const HEADERS: [&str; 10] = [
     "Link",
 ];
 
-/// The document for the public origin (without a trailing slash) and the address of the documentation. Its text is JSON on one line, with
+/// The document of the product with this name, for the public origin (without a trailing slash) and the address of the documentation. Its text is JSON on one line, with
 /// `{:#}` indented.
-pub fn openapi(public_url: &str, docs_url: &str) -> impl Display + use<> {
-    document(TABLE, public_url, docs_url).0
+pub fn openapi(name: &str, public_url: &str, docs_url: &str) -> impl Display + use<> {
+    document(TABLE, name, public_url, docs_url).0
 }
 
 /// Answers a request for the document, without a token.
@@ -61,7 +61,12 @@ pub(crate) fn answer(state: &Public, request: Request) -> Answer {
 }
 
 /// The document of these operations, and the names of schemas that clash.
-pub(crate) fn document(table: &[Route<Public>], public_url: &str, docs_url: &str) -> (Node, Vec<String>) {
+pub(crate) fn document(
+    table: &[Route<Public>],
+    name: &str,
+    public_url: &str,
+    docs_url: &str,
+) -> (Node, Vec<String>) {
     let fixed = |text: &str| {
         let text = text.replace("{public_url}", public_url);
         members(Node::parse(&text.replace("{docs_url}", docs_url)))
@@ -93,6 +98,7 @@ pub(crate) fn document(table: &[Route<Public>], public_url: &str, docs_url: &str
 
     if let Some(Node::Object(info)) = document.get_mut("info") {
         let description = include_str!("../openapi/info.md").trim_end();
+        info.insert("title".to_owned(), name.into());
         info.insert("description".to_owned(), description.into());
     }
     let mut shared = Map::from([

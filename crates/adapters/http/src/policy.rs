@@ -85,7 +85,7 @@ impl Listener for Public {
     ) -> Result<Principal, Error> {
         check_user_agent(request.headers())?;
 
-        let unauthorized = || Problem::unauthorized(&self.service.name, "access token");
+        let unauthorized = || Problem::unauthorized(&self.service.realm, "access token");
         let token = bearer(request.headers()).and_then(BearerToken::presented);
         let token = token.ok_or_else(unauthorized)?;
         let admission = request
@@ -107,7 +107,7 @@ impl Listener for Public {
     fn permit(&self, principal: &Principal, scope: Option<Scope>) -> Result<(), Problem> {
         match scope {
             Some(scope) if !principal.may(scope) => {
-                Err(Problem::insufficient_scope(scope.as_str(), &self.service.name))
+                Err(Problem::insufficient_scope(scope.as_str(), &self.service.realm))
             }
             _ => Ok(()),
         }

@@ -39,7 +39,7 @@ impl Content for AccountMail {
         Some(&self.name)
     }
 
-    fn text(&self, shop: &str, recipient: Option<&str>) -> Result<Text, askama::Error> {
+    fn text(&self, shop: &str, product: &str, recipient: Option<&str>) -> Result<Text, askama::Error> {
         let is_reset = self.kind == LinkKind::PasswordReset;
         let facts = Facts {
             shop,
@@ -50,18 +50,19 @@ impl Content for AccountMail {
             until: self.expires_at.format("%Y-%m-%d %H:%M UTC").to_string(),
         };
         let subject = if is_reset {
-            "Nowe hasło do panelu sprzedawcy / New password for the seller panel"
+            "nowe hasło do panelu sprzedawcy / new password for the seller panel"
         } else {
-            "Zaproszenie do panelu sprzedawcy / Invitation to the seller panel"
+            "zaproszenie do panelu sprzedawcy / invitation to the seller panel"
         };
+        let subject = format!("{product}: {subject}");
         Ok(Text {
-            subject: subject.to_owned(),
             plain: PlainText { facts: &facts }.render()?,
             html: HtmlText {
                 facts: &facts,
-                subject,
+                subject: &subject,
             }
             .render()?,
+            subject,
         })
     }
 }

@@ -20,6 +20,7 @@ use crate::{
 pub(crate) struct Renderer {
     sender: Mailbox,
     shop: String,
+    product: String,
     clock: Arc<dyn Clock>,
 }
 
@@ -41,7 +42,7 @@ pub(crate) trait Content: Mail + Sync {
     fn recipient(&self) -> Option<&str>;
 
     /// The mail's texts. `recipient` has one line and at most 100 characters.
-    fn text(&self, shop: &str, recipient: Option<&str>) -> Result<Text, askama::Error>;
+    fn text(&self, shop: &str, product: &str, recipient: Option<&str>) -> Result<Text, askama::Error>;
 }
 
 pub(crate) struct Text {
@@ -80,6 +81,7 @@ impl Renderer {
         Ok(Self {
             sender: Mailbox::new(Some(shop.clone()), address),
             shop,
+            product: one_line(&sender.product),
             clock,
         })
     }
@@ -88,7 +90,7 @@ impl Renderer {
     pub(crate) fn render(&self, mail: &impl Content) -> Result<Rendered, RenderError> {
         let to = address::parse(mail.to())?;
         let recipient = mail.recipient().map(one_line).filter(|name| !name.is_empty());
-        let text = mail.text(&self.shop, recipient.as_deref())?;
+        let text = mail.text(&self.shop, &self.product, recipient.as_deref())?;
         let texts = MultiPart::alternative()
             .boundary(boundary(mail.id()))
             .singlepart(part(ContentType::TEXT_PLAIN, text.plain))

@@ -12,6 +12,8 @@ pub struct SenderSettings {
     /// `From` and the envelope's sender, which receives undeliverable mail. `Message-ID` uses its domain. The part before the `@` must
     /// be ASCII.
     pub address: String,
+    /// The product's name, in mails to sellers.
+    pub product: String,
 }
 
 #[derive(Debug, Clone)]

@@ -39,7 +39,7 @@ impl Content for ShipmentMail {
         self.name.as_deref()
     }
 
-    fn text(&self, shop: &str, recipient: Option<&str>) -> Result<Text, askama::Error> {
+    fn text(&self, shop: &str, _: &str, recipient: Option<&str>) -> Result<Text, askama::Error> {
         let facts = Facts {
             shop,
             buyer: recipient,

@@ -74,6 +74,8 @@ pub struct PanelSettings {
     pub link_interval: TimeDelta,
     /// The limits of registrations.
     pub applications: ApplicationLimits,
+    /// The address of the terms of the API.
+    pub terms_url: Option<String>,
 }
 
 /// Serves `/panel` and everything below it; call it once per server thread, before the listener that takes every remaining request.

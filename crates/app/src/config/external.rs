@@ -74,14 +74,14 @@ pub struct MailConfig {
 }
 
 impl MailConfig {
-    pub(super) fn faults(&self) -> Vec<Fault> {
+    pub(super) fn faults(&self, product: &str) -> Vec<Fault> {
         let set = [self.username.is_some(), self.password.is_some()];
         let half = missing_half("mail", ["username", "password"], set);
-        half.or_else(|| self.mailer().err()).into_iter().collect()
+        half.or_else(|| self.mailer(product).err()).into_iter().collect()
     }
 
-    /// The configured mailer; `None` if neither a server nor a folder is configured.
-    pub fn mailer(&self) -> Result<Option<Arc<dyn Mailers>>, Fault> {
+    /// The configured mailer, for the product of this name; `None` if neither a server nor a folder is configured.
+    pub fn mailer(&self, product: &str) -> Result<Option<Arc<dyn Mailers>>, Fault> {
         let clock = Arc::new(SystemClock);
         Ok(match (&self.host, &self.folder) {
             (None, None) => None,
@@ -89,15 +89,19 @@ impl MailConfig {
                 return Err(fault("mail.folder", "must not be set beside mail.host"));
             }
             (Some(host), None) => Some(Arc::new(SmtpMailer::new(
-                &self.sender()?,
+                &self.sender(product)?,
                 &self.smtp(host)?,
                 clock,
             )?)),
-            (None, Some(folder)) => Some(Arc::new(FolderMailer::new(&self.sender()?, folder, clock)?)),
+            (None, Some(folder)) => Some(Arc::new(FolderMailer::new(
+                &self.sender(product)?,
+                folder,
+                clock,
+            )?)),
         })
     }
 
-    fn sender(&self) -> Result<MailSender, Fault> {
+    fn sender(&self, product: &str) -> Result<MailSender, Fault> {
         let needed = |key, value: &Option<String>| {
             let reason = "must be set, so that buyers and sellers see who writes to them";
             value.clone().ok_or_else(|| fault(key, reason))
@@ -105,6 +109,7 @@ impl MailConfig {
         Ok(MailSender {
             name: needed("mail.sender_name", &self.sender_name)?,
             address: needed("mail.sender_address", &self.sender_address)?,
+            product: product.to_owned(),
         })
     }
 

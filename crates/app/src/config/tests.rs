@@ -72,7 +72,10 @@ server.public_url=https://api.example.com/#x | `server.public_url` must be
 server.public_url=https://api.example.com/sellers | must be an origin
 server.public_url=https://api.example.com//sellers/ | must be an origin
 server.trusted_proxies=10.0.0.0/8,proxy | `proxy` must be
+server.name= | `server.name` must be 1 to 64 characters
+server.name=a\tb | `server.name` must be 1 to 64 characters
 server.service_name=two words | `server.service_name` must be
+panel.terms_url=terms | `panel.terms_url` must be
 server.workers=some | must be one of all, none
 server.drain=5 | not `5`
 server.drain=2h | from 0s to 1h, not `2h`
@@ -195,7 +198,7 @@ fn by_default_external_services_are_off_and_requests_end_within_3_s() {
     let config = config("PATH=/bin; SELLER_API=x");
     let silent = config.database.statement_timeout.0 + Duration::from_millis(500);
     assert!(silent <= Duration::from_secs(3));
-    assert!(config.mail.mailer().unwrap().is_none());
+    assert!(config.mail.mailer("Shop").unwrap().is_none());
     assert!(config.tracing.settings("seller-api").is_none());
     assert!(config.carriers.settings(String::new()).accounts.is_empty());
 }

@@ -155,6 +155,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
     let service = ServiceSettings {
         public_url: "https://api.shop.example".to_owned(),
         name: "Shop".to_owned(),
+        realm: "shop".to_owned(),
         docs_url: "https://docs.shop.example".to_owned(),
         default_rate_limit: NonZeroU32::new(600).context("no limit")?,
         trusted_proxies: TrustedProxies::default(),

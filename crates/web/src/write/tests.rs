@@ -124,7 +124,8 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
             tasks: Tasks::new(Handle::current()),
             service: ServiceSettings {
                 public_url: String::new(),
-                name: "shop".to_owned(),
+                name: "Shop".to_owned(),
+                realm: "shop".to_owned(),
                 docs_url: String::new(),
                 default_rate_limit: NonZeroU32::MIN,
                 trusted_proxies: TrustedProxies::default(),

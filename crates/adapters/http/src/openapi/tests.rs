@@ -17,6 +17,9 @@ use crate::authorization_server::{GrantType, METADATA_PATH, metadata_document};
 use crate::routes::TABLE;
 use crate::view::examples;
 
+/// The name of the product in the default configuration.
+const DEFAULT_NAME: &str = "Seller API";
+
 /// The origin of a server with the default configuration.
 const DEFAULT_ORIGIN: &str = "http://127.0.0.1:8080";
 
@@ -27,7 +30,7 @@ const DEFAULT_DOCS: &str = "http://127.0.0.1:8080/docs";
 const BACK_OFFICE_CODES: [Code; 3] = [Code::Conflict, Code::PriceIsManual, Code::InsufficientStock];
 
 fn json() -> Value {
-    serde_json::from_str(&openapi(DEFAULT_ORIGIN, DEFAULT_DOCS).to_string()).unwrap()
+    serde_json::from_str(&openapi(DEFAULT_NAME, DEFAULT_ORIGIN, DEFAULT_DOCS).to_string()).unwrap()
 }
 
 /// Visits every value of a document with its path.
@@ -70,7 +73,7 @@ fn is_example(path: &str) -> bool {
 #[test]
 fn the_committed_copy_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/openapi.json");
-    let declared = format!("{:#}\n", openapi(DEFAULT_ORIGIN, DEFAULT_DOCS));
+    let declared = format!("{:#}\n", openapi(DEFAULT_NAME, DEFAULT_ORIGIN, DEFAULT_DOCS));
     if std::env::var_os("RENEW").is_some() {
         std::fs::write(path, &declared).unwrap();
     }
@@ -86,7 +89,7 @@ fn the_committed_copy_is_current() {
 #[test]
 fn a_name_has_one_schema() {
     assert_eq!(
-        document(TABLE, DEFAULT_ORIGIN, DEFAULT_DOCS).1,
+        document(TABLE, DEFAULT_NAME, DEFAULT_ORIGIN, DEFAULT_DOCS).1,
         Vec::<String>::new()
     );
 }

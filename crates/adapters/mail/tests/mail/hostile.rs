@@ -107,7 +107,12 @@ fn a_sender_is_checked_at_the_start() {
         ("Sklep", "żółw@example.pl", false),
     ] {
         let (name, address) = (name.to_owned(), address.to_owned());
-        let mailer = FolderMailer::new(&SenderSettings { name, address }, "mail", clock());
+        let settings = SenderSettings {
+            name,
+            address,
+            ..sender()
+        };
+        let mailer = FolderMailer::new(&settings, "mail", clock());
         assert_eq!(mailer.is_ok(), is_valid);
     }
 }

@@ -19,6 +19,7 @@ pub(crate) fn sender() -> SenderSettings {
     SenderSettings {
         name: "Księgarnia Żółw".to_owned(),
         address: "sklep@zolw.example.pl".to_owned(),
+        product: "Żółw API".to_owned(),
     }
 }
 

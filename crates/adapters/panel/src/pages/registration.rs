@@ -25,6 +25,7 @@ struct Page {
     purposes: [(&'static str, &'static str, bool); 3],
     client_types: [(&'static str, &'static str, bool); 2],
     scopes: [ScopeGroup; 2],
+    terms_url: Option<String>,
     raw: RawRegistration,
 }
 
@@ -101,6 +102,7 @@ fn render(
             (word, t.client_type(kind), raw.client_type == word)
         }),
         scopes: scope_options(&raw.scopes),
+        terms_url: request.panel.settings.terms_url.clone(),
         raw,
     };
     html(template.issues.status, &template)

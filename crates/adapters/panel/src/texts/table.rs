@@ -238,6 +238,7 @@ texts! {
         submit => "Register", "Zarejestruj";
     }
     /// The calls of an application.
+        terms => "Read the terms of the API", "Przeczytaj warunki korzystania z API";
     usage: Usage {
         title => "Calls in the last 24 hours", "Wywołania z ostatnich 24 godzin";
         limit => "Limit in this minute", "Limit w tej minucie";
