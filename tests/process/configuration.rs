@@ -64,4 +64,22 @@ async fn a_start_that_fails_says_why_in_the_format_of_the_log() {
             .ended(1);
         assert!(refused.stderr.contains("seller-api: "), "{}", refused.stderr);
     }
+    let local = [
+        &mails[..4],
+        &[
+            ("SELLER_API__WORKER__BIND", "127.0.0.1:0"),
+            ("SELLER_API__WEBHOOKS__ADDRESSES", "local"),
+        ],
+    ]
+    .concat();
+    for command in ["serve", "worker"] {
+        let refused = run(PROGRAM, &[command], &local).await.ended(1).stderr;
+        for named in [
+            "`webhooks.addresses` must be",
+            "SELLER_API__WEBHOOKS__ADDRESSES",
+            "sandbox alone",
+        ] {
+            assert!(refused.contains(named), "{refused}");
+        }
+    }
 }

@@ -354,28 +354,36 @@ async fn an_empty_database_becomes_a_sandbox() {
     orders_are_of_every_kind_and_history_stays_as_it_was(&trade).await;
     carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(&trade).await;
 
-    // Deliveries go to this machine only if configured, with a warning.
+    // Deliveries go to this machine too, by default; to other private addresses or nowhere but the internet if configured.
     let receiver = Receiver::start().await;
-    let hook = json!({"url": receiver.url, "events": ["order.shipped"]});
     assert_eq!(trade.read("/v1/webhooks").await["items"], json!([]));
-    let subscribe = |trade: &Trade| {
+    let subscribe = async |trade: &Trade, url: &str, status: u16| {
+        let hook = json!({"url": url, "events": ["order.shipped"]});
         let request = trade.post("base_url", "/v1/webhooks", &hook);
-        request.bearer(trade.token()).send()
+        request.bearer(trade.token()).send().await.expect(status)
     };
-    subscribe(&trade).await.expect(400);
+    for refused in ["http://10.0.0.1/", "https://192.168.0.1/", "http://1.1.1.1/"] {
+        subscribe(&trade, refused, 400).await;
+    }
+    let made = subscribe(&trade, &receiver.url, 201).await.json();
     assert!(!trade.sandbox.output().contains("ANY address"));
-    let token = trade.token().to_owned();
-    trade.end(Signal::TERM).await;
-    let again = Trade::start(&data, &["--webhook-addresses", "any"], &environment).await;
-    assert_eq!(again.token(), token);
-    assert!(again.sandbox.output().contains("ANY address"));
-    let made = subscribe(&again).await.expect(201).json();
-    let order = again.paid().await;
-    again.ship(&order, "dpd", "0000000001").await;
+    let order = trade.paid().await;
+    trade.ship(&order, "dpd", "0000000001").await;
     let delivery = receiver.hears("order.shipped").await;
     assert_eq!(delivery.json()["data"]["order_id"], order);
     delivery.is_signed_by(text(&made["secret"])).await;
-    again.end(Signal::INT).await;
+    let token = trade.token().to_owned();
+    trade.end(Signal::TERM).await;
+    for (addresses, url, status) in [
+        ("public", receiver.url.as_str(), 400),
+        ("any", "http://10.0.0.1/", 201),
+    ] {
+        let again = Trade::start(&data, &["--webhook-addresses", addresses], &environment).await;
+        assert_eq!(again.token(), token);
+        assert_eq!(again.sandbox.output().contains("ANY address"), status == 201);
+        subscribe(&again, url, status).await;
+        again.end(Signal::INT).await;
+    }
 
     let fresh = [Sandbox::arguments(&data).as_slice(), &["--fresh"]].concat();
     let refused = run(PROGRAM, &fresh, &environment).await.failure().stderr;

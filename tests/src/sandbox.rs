@@ -47,10 +47,9 @@ impl Sandbox {
         refused
     }
 
-    /// Starts a sandbox in a folder. It may deliver to receivers on loopback addresses.
+    /// Starts a sandbox in a folder.
     pub async fn open(program: &str, folder: &Path) -> Self {
-        let arguments = ["--webhook-addresses", "any"];
-        Self::start(program, &folder.join(".sandbox"), &arguments, &[]).await
+        Self::start(program, &folder.join(".sandbox"), &[], &[]).await
     }
 
     /// A string of the credentials.

@@ -52,8 +52,8 @@ enum Command {
     Sandbox {
         #[command(flatten)]
         options: sandbox::Options,
-        /// Which receivers webhooks may go to: those of the public internet by https, or any, for local development [default: public]
-        #[arg(long, value_parser = ["public", "any"])]
+        /// Which receivers webhooks may go to: those of the public internet by https, also those on this machine, or any [default: local]
+        #[arg(long, value_parser = ["local", "public", "any"])]
         webhook_addresses: Option<String>,
     },
     /// Serve the public API and the back office

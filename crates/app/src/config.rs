@@ -34,7 +34,7 @@ pub use self::{
     values::{NameServer, Network, Period, Secret, ServiceUrl},
 };
 
-fn fault(key: impl Into<String>, reason: impl Into<String>) -> Fault {
+pub(crate) fn fault(key: impl Into<String>, reason: impl Into<String>) -> Fault {
     Fault {
         key: key.into(),
         reason: reason.into(),

@@ -7,12 +7,12 @@ use adapter_carriers::{Carriers, SimulatedCarriers};
 use adapter_mail::FolderMailer;
 use adapter_sealing::SystemClock;
 use adapter_webhook_sender::HttpSender;
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use kernel::{Clock, Mailer};
 use orders::{Carrier, CarrierLookup, ShipmentMail};
 use webhooks::AddressPolicy;
 
-use crate::config::Config;
+use crate::config::{Config, Fault, Loaded, fault};
 
 /// Sends every kind of mail.
 pub trait Mailers: Mailer<ShipmentMail> + Mailer<AccountMail> {}
@@ -36,7 +36,15 @@ pub(crate) struct ExternalServices {
 
 impl ExternalServices {
     /// The configured carriers and mail server.
-    pub(crate) fn real(config: &Config, public_url: &str) -> anyhow::Result<Self> {
+    pub(crate) fn real(loaded: &Loaded, public_url: &str) -> anyhow::Result<Self> {
+        let config = &loaded.config;
+        if config.webhooks.addresses == AddressPolicy::Local {
+            let key = "webhooks.addresses";
+            return Err(anyhow!(Fault {
+                set_in: loaded.source(key),
+                ..fault(key, "must be public or any: `local` is for the sandbox alone")
+            }));
+        }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let settings = config.carriers.settings(user_agent(config, public_url));
         let carriers = Carriers::new(&settings, Arc::clone(&clock)).context("the clients of the carriers")?;

@@ -11,6 +11,7 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 use adapter_docs_site::Audience;
 use anyhow::bail;
 use kernel::error_chain;
+use webhooks::AddressPolicy;
 
 use self::{
     data_dir::{Credentials, DataDir},
@@ -75,6 +76,9 @@ async fn prepare(
     if loaded.source("server.drain").is_none() {
         // No load balancer needs a drain period, and Ctrl-C should end a sandbox at once.
         config.server.drain = Period::default();
+    }
+    if loaded.source("webhooks.addresses").is_none() {
+        config.webhooks.addresses = AddressPolicy::Local;
     }
     // It serves this machine only, and prints plain addresses.
     config.server.tls = crate::config::TlsConfig::default();

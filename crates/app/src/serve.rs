@@ -40,7 +40,7 @@ pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let config = &loaded.config;
     let public = BoundSocket::bind(config.server.bind, "--bind")?;
     let backoffice = BoundSocket::bind(config.server.backoffice_bind, "--backoffice-bind")?;
-    let external = ExternalServices::real(config, &config.server.public_url_at(public.address()))?;
+    let external = ExternalServices::real(loaded, &config.server.public_url_at(public.address()))?;
     let tls = Tls::load(&config.server, &external.clock).await?;
     Service::new(config, public, backoffice, external, tls)?
         .run(Audience::Integrators, signals, || Ok(()))
@@ -54,7 +54,7 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     process::raise_open_files_limit(config.webhooks.concurrency.get().into());
     let probes = BoundSocket::bind(config.worker.bind, "--bind")?;
     let public_url = config.server.public_url_at(config.server.bind);
-    let external = ExternalServices::real(config, &public_url)?;
+    let external = ExternalServices::real(loaded, &public_url)?;
     let shared = Shared::new(config, public_url, external)?;
     let address = probes.address();
     let servers = vec![shared.probes(probes.listen()?)?];

@@ -400,7 +400,7 @@ pub struct WebhooksConfig {
     /// Which receivers are allowed.
     #[schemars(
         with = "String",
-        extend("x-kind" = "`public`: HTTPS to the public internet: the contract's rule. `any`: Also plain HTTP, and private and loopback addresses: for local development alone.")
+        extend("x-kind" = "`public`: HTTPS to the public internet: the contract's rule. `local`: Also this machine's loopback addresses, by HTTP too: the sandbox's default, refused by `serve` and `worker`. `any`: Also plain HTTP, and private and loopback addresses: for local development alone.")
     )]
     pub addresses: AddressPolicy,
     /// Networks that never get a delivery, whatever `addresses` says.

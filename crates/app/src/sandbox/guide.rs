@@ -16,8 +16,12 @@ pub(super) fn text(credentials: &Credentials, data_dir: &Path, addresses: Addres
     };
     let (receivers, receiver) = match addresses {
         AddressPolicy::Public => (
-            "Receivers have to be public and https;\n  # start with `--webhook-addresses any` to try one on this machine",
+            "Receivers have to be public and https",
             "https://example.com/hooks",
+        ),
+        AddressPolicy::Local => (
+            "Receivers are public and https,\n  # or on this machine",
+            "http://127.0.0.1:9000/hooks",
         ),
         AddressPolicy::Any => (
             "ANY address may be a receiver here,\n  # this machine included: never run a real service so",

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use kernel::Invalid;
 use url::Url;
 
-use crate::AddressPolicy;
+use crate::{AddressPolicy, address_rules::is_loopback};
 
 /// Maximum length of a URL in characters.
 pub const MAX_URL: usize = 2048;
@@ -70,9 +70,8 @@ pub struct WebhookUrl {
 }
 
 impl WebhookUrl {
-    /// Parses a URL (RFC 3986) of at most [`MAX_URL`] characters, with any port, without user information and fragment. Under
-    /// [`AddressPolicy::Public`] it must be `https`, and its host neither `localhost` nor a non-public address; names are resolved later.
-    /// Stored URLs are parsed under [`AddressPolicy::Any`], since the sender checks them again.
+    /// Parses a URL (RFC 3986) of at most [`MAX_URL`] characters, with any port, without user information and fragment, whose scheme and
+    /// host the policy admits; names are resolved later. Stored URLs are parsed under [`AddressPolicy::Any`], since the sender checks them again.
     pub fn parse(text: impl Into<String>, policy: AddressPolicy) -> Result<Self, Invalid> {
         let text = text.into();
         if text.len() > MAX_URL {
@@ -93,7 +92,7 @@ impl WebhookUrl {
         let url =
             Url::parse(&text).map_err(|_| Invalid::new("must have a host and port that can be reached"))?;
         let url = Self {
-            scheme: scheme(&url, policy)?,
+            scheme: scheme(&url)?,
             host: host(&url)?,
             port: url.port_or_known_default().unwrap_or_default(),
             text,
@@ -101,18 +100,23 @@ impl WebhookUrl {
         if url.port == 0 {
             return Err(Invalid::new("must have a host and port that can be reached"));
         }
-        if url.is_admitted(policy) {
-            Ok(url)
-        } else {
-            Err(Invalid::new("must lead to a public address"))
+        match url.broken_rule(policy) {
+            None => Ok(url),
+            Some(rule) => Err(Invalid::new(rule)),
         }
     }
 
-    fn is_admitted(&self, policy: AddressPolicy) -> bool {
-        match &self.host {
-            Host::Name(name) => policy == AddressPolicy::Any || !is_local(name),
-            Host::Address(address) => policy.admits(*address),
+    /// The rule of the policy that the URL breaks, judged by its scheme and, if that is `localhost` or an address, by its host.
+    pub(crate) fn broken_rule(&self, policy: AddressPolicy) -> Option<&'static str> {
+        let (is_local, is_admitted) = match &self.host {
+            Host::Name(name) => (is_local(name), policy != AddressPolicy::Public || !is_local(name)),
+            Host::Address(address) => (is_loopback(*address), policy.admits(*address)),
+        };
+        let may_be_http = policy == AddressPolicy::Any || policy == AddressPolicy::Local && is_local;
+        if self.scheme == Scheme::Http && !may_be_http {
+            return Some("must begin with https://");
         }
+        (!is_admitted).then_some("must lead to a public address")
     }
 
     /// The URL as it was given.
@@ -159,12 +163,11 @@ impl fmt::Display for WebhookUrl {
     }
 }
 
-fn scheme(url: &Url, policy: AddressPolicy) -> Result<Scheme, Invalid> {
-    match (url.scheme(), policy) {
-        ("https", _) => Ok(Scheme::Https),
-        ("http", AddressPolicy::Any) => Ok(Scheme::Http),
-        (_, AddressPolicy::Any) => Err(Invalid::new("must begin with https:// or http://")),
-        (_, AddressPolicy::Public) => Err(Invalid::new("must begin with https://")),
+fn scheme(url: &Url) -> Result<Scheme, Invalid> {
+    match url.scheme() {
+        "https" => Ok(Scheme::Https),
+        "http" => Ok(Scheme::Http),
+        _ => Err(Invalid::new("must begin with https://")),
     }
 }
 
