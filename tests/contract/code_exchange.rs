@@ -4,7 +4,7 @@ use blackbox::{CALLBACK, Expect, Pair, assert_members};
 use serde_json::json;
 
 use crate::{
-    instant,
+    instant, is_opaque,
     token_endpoint::{basic, credentials, form_with_basic},
     with_partner, world_of_consent,
 };
@@ -34,6 +34,9 @@ async fn a_code_is_exchanged_for_a_pair_of_the_consenting_seller() {
     world.refuses(&code, "/v1/me", 401, "unauthorized").await;
     // Each consent gives an independent pair.
     let other = world.pair(&mut member.browser, &app, "orders:read").await;
+    for (one, other) in [(&pair.access, &other.access), (&pair.refresh, &other.refresh)] {
+        is_opaque(one, other);
+    }
     world.revoke(&app, &pair.refresh).await.expect(200);
     assert!(!world.works(&pair.access).await && world.works(&other.access).await);
     let next = world.refreshed(&app, &other.refresh).await;

@@ -55,6 +55,12 @@ async fn every_operation_has_the_common_errors() {
             let answer = ask("").bearer(&without).send().await;
             answer.is_problem(403, &[whole("insufficient_scope")]);
         }
+        assert_eq!(
+            has("404"),
+            operation.template.contains("{id}"),
+            "{}",
+            operation.name()
+        );
         if has("404") {
             let answer = ask("").bearer(&token).send().await;
             answer.is_problem(404, &[whole("not_found")]);
@@ -138,6 +144,10 @@ async fn every_operation_is_500_without_a_database() {
     for operation in operations() {
         let answer = asking(&world, operation, NOBODYS, "").bearer(&token).send().await;
         answer.is_problem(500, &[whole("internal_error")]);
+        // Nothing of the cause: the message is the same for all.
+        let message = "Something failed on our side. Quote the traceId to support.";
+        let said = json!([{"code": "internal_error", "message": message}]);
+        assert_eq!(answer.json()["errors"], said, "{}", operation.name());
     }
     let form = "grant_type=client_credentials&client_id=psa_x&client_secret=pss_x&token=ps_rt_x";
     for request in [
@@ -145,7 +155,10 @@ async fn every_operation_is_500_without_a_database() {
         world.at("POST", "/oauth/revoke").form(form),
         world.at("GET", "/oauth/authorize?client_id=psa_x"),
     ] {
-        request.send().await.oauth_error(500, "server_error");
+        let answer = request.send().await;
+        answer.oauth_error(500, "server_error");
+        let said = "Something failed on our side. Quote the traceId to support.";
+        assert_eq!(answer.json()["error_description"], said);
     }
 }
 

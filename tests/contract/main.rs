@@ -68,6 +68,7 @@ mod webhook_panel;
 mod webhook_retries;
 mod webhook_suspension;
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use blackbox::{Application, Expect, Member, Trader, World, local_receivers};
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -147,6 +148,22 @@ fn is_guarded<'a>(path: &str, answer: &'a Answer) -> &'a str {
     }
     answer.must("x-trace-id");
     policy
+}
+
+/// Asserts that two tokens of one application and seller tell nothing and have nothing in common: after the prefix they are base64url of
+/// random bytes, no text and no JWT.
+#[track_caller]
+fn is_opaque(one: &str, other: &str) {
+    let [one, other] = [one, other].map(|token| {
+        let (prefix, random) = token.split_at("ps_at_".len());
+        assert!(matches!(prefix, "ps_at_" | "ps_rt_"), "{token}");
+        let bytes = URL_SAFE_NO_PAD.decode(random).unwrap();
+        assert!(bytes.len() >= 32 && str::from_utf8(&bytes).is_err(), "{token}");
+        bytes
+    });
+    // A UUID of the seventh version begins with the time. Random bytes are the same at few places.
+    let same = one.iter().zip(&other).skip(7).filter(|(one, other)| one == other);
+    assert!(same.count() < 8, "{one:?} {other:?}");
 }
 
 /// Parses an instant in RFC 3339 format.

@@ -27,6 +27,9 @@ async fn each_property_can_be_changed_alone_and_with_others() {
         json!({"price": price(11_900)}),
         json!({"stock": 0}),
         json!({"status": "draft"}),
+        json!({"status": "published"}),
+        json!({"status": "published"}),
+        json!({"status": "draft"}),
         json!({"price": price(0), "stock": 2_147_483_647_u32, "status": "published"}),
         json!({"price": price(9_007_199_254_740_991)}),
     ] {

@@ -54,6 +54,14 @@ async fn only_public_addresses_can_be_subscribed() {
         assert_eq!(answer.status, 400, "{url}: {answer:?}");
         answer.invalid("url");
     }
+    // HTTPS only, whatever the host.
+    for url in "http://public.example/ HTTP://public.example/ http://1.1.1.1/ http://public.example:443/ \
+        ws://public.example/ ftp://public.example/ //public.example/ public.example"
+        .split_whitespace()
+    {
+        let answer = world.subscribe_to(&own.token, url, &EVENTS).await;
+        answer.expect(400).invalid("url");
+    }
     let message = async |host: &str| -> Value {
         let url = format!("https://{host}/");
         let answer = world.subscribe_to(&own.token, &url, &EVENTS).await;
