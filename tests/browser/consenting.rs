@@ -74,7 +74,10 @@ async fn the_whole_way(browser: &Session, world: &World, seller: &Seller, site: 
     // The browser's history shows no screen with which the seller could decide again.
     browser.go(&world.url("/panel/connections")).await;
     assert!(browser.text("main").await.contains(&application.name));
-    browser.follow("main form[action$='/disconnect'] button").await;
+    for _ in ["asked for", "confirmed"] {
+        assert!(world.works(&pair.access).await);
+        browser.follow("main form[action$='/disconnect'] button").await;
+    }
     assert!(
         !browser.text("main").await.contains(&application.name),
         "{}",

@@ -85,7 +85,7 @@ async fn consent_and_registration_show_each_scopes_label_word_for_word() {
     let asking = world.asking(&app, &LABELS.map(|(scope, _)| scope).join(" "));
     let consent = world.screen(&mut member.browser, &asking).await;
     let registration = member.browser.page("/panel/applications/new").await;
-    for page in [consent, registration] {
+    for page in [&consent, &registration] {
         for (_, label) in LABELS {
             // The scope's name or a warning may follow.
             let mut ends = ["<", " <"].into_iter();
@@ -94,7 +94,13 @@ async fn consent_and_registration_show_each_scopes_label_word_for_word() {
                 "{label}: {page:?}"
             );
         }
+        page.shows("It cannot create offers.");
     }
+    consent.hides("it permits nothing yet");
+    world.set_scopes(&app, &["messaging"]).await;
+    let asking = world.asking(&app, "messaging");
+    let consent = world.screen(&mut member.browser, &asking).await;
+    consent.shows("it permits nothing yet");
 }
 
 #[tokio::test]

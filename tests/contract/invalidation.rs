@@ -105,10 +105,13 @@ async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_
     granted.has_ended(400, "invalid_grant").await;
     // A disconnection, and a new consent after it.
     granted.renew().await;
-    let page = granted.member.browser.page("/panel/connections").await;
-    page.shows(&granted.app.name);
     let action = format!("/panel/connections/{}/disconnect", granted.app.client_id);
-    let page = granted.member.browser.sent(&page.form(&action)).await;
+    let page = granted.member.browser.page("/panel/connections").await;
+    let question = granted.member.browser.sent(&page.form(&action)).await;
+    question.shows(&format!("Disconnect {}?", granted.app.name));
+    granted.expect(200).await;
+    let page = granted.member.browser.sent(&question.form(&action)).await;
+    page.shows("The application was disconnected");
     page.hides(&granted.app.name);
     granted.has_ended(400, "invalid_grant").await;
     let own = granted.world.token(&granted.app).await;

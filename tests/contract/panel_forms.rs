@@ -28,6 +28,7 @@ async fn all_forms(member: &mut Member, app: &Application) -> Vec<Form> {
         &format!("{of_it}/delete"),
         "/panel/tokens",
         "/panel/connections",
+        &format!("/panel/connections/{}/disconnect", app.client_id),
         "/panel/account",
         "/panel/sign-out",
     ] {
@@ -82,6 +83,7 @@ async fn another_sellers_pages_and_forms_are_404() {
     for path in [
         &of_it,
         &format!("{of_it}/delete"),
+        &format!("/panel/connections/{}/disconnect", app.client_id),
         "/panel/applications/psa_nobody",
     ] {
         stranger.browser.open(path).await.expect(404);
@@ -195,7 +197,9 @@ async fn an_edit_takes_effect_at_once_and_a_deletion_is_confirmed() {
     let app = world.partner(&member.seller, &scopes).await;
     let token = world.token(&app).await;
     let path = format!("/panel/applications/{}", app.client_id);
-    let form = member.browser.filled(&path, "scopes", "orders:read").await;
+    let page = member.browser.page(&path).await;
+    page.shows("Tokens that are refreshed meanwhile lose it for good");
+    let form = page.form(&path).with("scopes", "orders:read");
     let form = form.with("redirect_uris", "https://app.example/new");
     // The form does not ask for a name, and ignores one.
     member.browser.sent(&form.clone().and("name", "Another")).await;

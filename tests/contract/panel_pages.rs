@@ -26,6 +26,7 @@ async fn pages(world: &World) -> (Visitor, Vec<(String, u16)>) {
         ("/panel/applications/new", 200),
         (&of_it, 200),
         (&format!("{of_it}/delete"), 200),
+        (&format!("/panel/connections/{}/disconnect", app.client_id), 404),
         ("/panel/applications/psa_nobody", 404),
         ("/panel/tokens", 200),
         ("/panel/connections", 200),
@@ -107,7 +108,6 @@ async fn assets_are_cached_and_pages_are_in_polish_or_english() {
 }
 
 #[tokio::test]
-#[tokio::test]
 async fn the_products_name_and_its_terms_are_configured() {
     let terms = "https://shop.example/terms";
     let named = [("SERVER__NAME", "Kettles & Co"), ("PANEL__TERMS_URL", terms)];
@@ -132,6 +132,7 @@ async fn the_products_name_and_its_terms_are_configured() {
     }
 }
 
+#[tokio::test]
 async fn an_error_page_shows_its_trace_id_which_is_logged() {
     let world = world().await;
     let answer = world.visit("/panel/nothing").await.expect(404);

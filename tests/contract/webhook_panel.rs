@@ -113,6 +113,8 @@ async fn a_delivery_repeated_by_hand_is_a_new_delivery_of_the_same_event() {
     let first = world.attempted(&own.token, &hook, 1).await;
     let page = member.browser.page(&format!("{PAGE}?failed=1")).await;
     page.hides(&secret);
+    // The URL is whole for the application's owner.
+    assert!(page.html.matches(&receiver.url).count() >= 3, "{}", page.html);
     let form = page.form(&format!("{PAGE}/{}/again", id(&first)));
     let queued = member.browser.sent(&form).await;
     let filtered = format!("{PAGE}?failed=1");

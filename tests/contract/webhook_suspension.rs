@@ -96,9 +96,9 @@ impl Subscribed {
             "application" => world.delete_application(&own.application).await,
             "account" => world.close(&own.seller.id).await,
             _ => {
-                let page = self.browser.page("/panel/connections").await;
                 let action = format!("/panel/connections/{}/disconnect", own.application.client_id);
-                self.browser.sent(&page.form(&action)).await;
+                let question = self.browser.form(&action).await;
+                self.browser.sent(&question).await;
             }
         }
     }

@@ -57,9 +57,9 @@ async fn sellers_actions_in_the_panel_are_in_the_audit_log() {
         let asking = world.asking(&partner, "offers:read");
         world.decided(browser, &asking, decision).await;
     }
-    let page = browser.page("/panel/connections").await;
     let action = format!("/panel/connections/{}/disconnect", partner.client_id);
-    browser.sent(&page.form(&action)).await;
+    let question = browser.form(&action).await;
+    browser.sent(&question).await;
 
     let deletion = browser.form(&format!("{of_it}/delete")).await;
     browser.sent(&deletion).await;

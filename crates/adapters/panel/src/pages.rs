@@ -22,6 +22,7 @@ use askama::Template;
 use oauth::{Scope, ScopeSet};
 use url::form_urlencoded::Serializer;
 
+use crate::frame::Frame;
 use crate::next::Next;
 use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
@@ -42,6 +43,18 @@ pub(crate) fn page(status: StatusCode, template: &impl Template) -> Result<HttpR
 /// A page with status 200.
 fn ok(template: &impl Template) -> Result<HttpResponse, Refusal> {
     page(StatusCode::OK, template)
+}
+
+/// The question before an action that cannot be undone. Its form is sent to the path of its page.
+#[derive(Template)]
+#[template(path = "confirmation.html")]
+struct Confirmation {
+    frame: Frame,
+    action: String,
+    text: &'static str,
+    submit: &'static str,
+    /// The page to go back to.
+    back: String,
 }
 
 /// A redirect to another page, which the browser requests with GET (303).

@@ -118,6 +118,10 @@ pub(crate) static TABLE: &[Route] = &[
     form("/panel/tokens", signed_in!(tokens::issue)),
     form("/panel/tokens/{id}/revoke", signed_in!(tokens::revoke)),
     page("/panel/connections", signed_in!(connections::page)),
+    page(
+        "/panel/connections/{client_id}/disconnect",
+        signed_in!(connections::disconnection),
+    ),
     form(
         "/panel/connections/{client_id}/disconnect",
         signed_in!(connections::disconnect),

@@ -84,6 +84,29 @@ impl Texts {
         })
     }
 
+    /// What a scope permits where its label says more; empty if the label is exact.
+    pub(crate) const fn scope_meaning(&self, scope: Scope) -> &'static str {
+        self.pick(match scope {
+            Scope::OffersRead | Scope::OrdersRead | Scope::ShipmentsWrite => ("", ""),
+            Scope::OffersWrite => (
+                "Changes price, stock and publication of offers that you have. It cannot create offers.",
+                "Zmienia ceny, stany i publikację ofert, które już masz. Nie może tworzyć ofert.",
+            ),
+            Scope::SettingsRead => (
+                "Reads where the application has events of your account sent (webhooks).",
+                "Odczytuje, dokąd aplikacja kazała wysyłać zdarzenia z Twojego konta (webhooki).",
+            ),
+            Scope::SettingsWrite => (
+                "Decides where events of your account are sent to the application (webhooks).",
+                "Ustala, dokąd wysyłać aplikacji zdarzenia z Twojego konta (webhooki).",
+            ),
+            _ => (
+                "For an announced feature: it permits nothing yet.",
+                "Dla zapowiedzianej funkcji: na razie na nic nie pozwala.",
+            ),
+        })
+    }
+
     pub(crate) const fn status(&self, status: ApplicationStatus) -> &'static str {
         self.pick(match status {
             ApplicationStatus::Pending => ("Pending", "Oczekująca"),

@@ -162,19 +162,23 @@ macro_rules! delivery_columns {
     };
 }
 
-/// Subscriptions `s` with the names of their applications: without those of deleted ones, which are deleted in batches.
+/// Subscriptions `s` with the names of their applications, and whether these are the seller's own: without those of deleted ones, which are deleted in batches.
 macro_rules! seller_subscriptions {
     () => {
         concat!(
             subscription_columns!(),
-            ", a.name from subscriptions s join applications a on a.client_id = s.client_id and a.deleted_at is null"
+            ", a.name, a.owner_id = s.seller_id from subscriptions s join applications a on a.client_id = s.client_id and a.deleted_at is null"
         )
     };
 }
 
-fn seller_subscription((row, app_name): (SubscriptionRow, String)) -> Result<SellerSubscription, StoreError> {
+fn seller_subscription(
+    (row, app_name, is_own): (SubscriptionRow, String, bool),
+) -> Result<SellerSubscription, StoreError> {
+    let subscription = Subscription::try_from(row)?;
     Ok(SellerSubscription {
-        subscription: row.try_into()?,
+        receiver: subscription.url.shown(is_own),
+        subscription,
         app_name,
     })
 }
@@ -281,7 +285,7 @@ impl SubscriptionReader for Autocommit {
         subscription: SubscriptionId,
     ) -> Result<Option<SellerSubscription>, StoreError> {
         let row = self
-            .row(sql!((SubscriptionRow, String):
+            .row(sql!((SubscriptionRow, String, bool):
                 concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller.uuid(),
                 " and s.id = ", subscription.uuid(), ""))
             .await?;
@@ -296,7 +300,7 @@ impl SubscriptionReader for Autocommit {
     ) -> Result<Vec<SellerSubscription>, StoreError> {
         let (seller, after) = (seller.uuid(), after.map_or(Uuid::nil(), SubscriptionId::uuid));
         let rows = self
-            .rows(sql!((SubscriptionRow, String):
+            .rows(sql!((SubscriptionRow, String, bool):
                 concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller,
                 " and s.id > ", after, " order by s.id limit ", i64::from(limit), ""))
             .await?;
@@ -316,9 +320,9 @@ impl SubscriptionReader for Autocommit {
         let subscription = filter.subscription.map(SubscriptionId::uuid);
         macro_rules! page {
             ($condition:literal) => {
-                sql!((Uuid, String, String, bool, DeliveryRow):
-                    concat!("select s.id, s.app_name, s.url, s.active, ", delivery_columns!(), " from (\
-                       select s.*, a.name as app_name, d.id as delivery from subscriptions s \
+                sql!((Uuid, String, bool, String, bool, DeliveryRow):
+                    concat!("select s.id, s.app_name, s.is_own, s.url, s.active, ", delivery_columns!(), " from (\
+                       select s.*, a.name as app_name, a.owner_id = s.seller_id as is_own, d.id as delivery from subscriptions s \
                        join applications a on a.client_id = s.client_id and a.deleted_at is null cross join lateral (\
                        select d.id from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id", $condition,
                        " and d.id < "), before, " order by d.id desc limit ", limit, ") d where s.seller_id = ", seller,
@@ -335,11 +339,12 @@ impl SubscriptionReader for Autocommit {
         };
         let listed = rows
             .into_iter()
-            .map(|(subscription, app_name, url, active, delivery)| {
+            .map(|(id, app_name, is_own, text, active, delivery)| {
+                let subscription = SubscriptionId::from(id);
                 Ok(SellerDelivery {
-                    subscription: subscription.into(),
+                    subscription,
                     app_name,
-                    url,
+                    receiver: url(subscription, &text)?.shown(is_own),
                     active,
                     delivery: delivery.try_into()?,
                 })

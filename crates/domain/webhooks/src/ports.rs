@@ -123,6 +123,8 @@ pub struct SellerSubscription {
     pub subscription: Subscription,
     /// The application's name.
     pub app_name: String,
+    /// The URL, as far as the seller sees it.
+    pub receiver: String,
 }
 
 /// A delivery as shown to the seller.
@@ -131,7 +133,8 @@ pub struct SellerDelivery {
     pub subscription: SubscriptionId,
     /// The application's name.
     pub app_name: String,
-    pub url: String,
+    /// The URL, as far as the seller sees it.
+    pub receiver: String,
     /// Whether the subscription is active.
     pub active: bool,
     pub delivery: Delivery,

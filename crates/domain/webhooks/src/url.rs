@@ -124,6 +124,15 @@ impl WebhookUrl {
         &self.text
     }
 
+    /// As a seller sees it: whole if the application is the seller's own, else the host, for the rest may hold its owner's secret.
+    pub fn shown(&self, is_own: bool) -> String {
+        if is_own {
+            self.text.clone()
+        } else {
+            self.host.to_string()
+        }
+    }
+
     pub const fn scheme(&self) -> Scheme {
         self.scheme
     }

@@ -3,13 +3,15 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
-use oauth::{Application, ApplicationStatus, ClientId, ClientType, Purpose, RawEdit, Shown};
+use oauth::{Application, ApplicationStatus, ClientType, Purpose, RawEdit, Shown};
 use usecases::own_applications::{self, Refusal as Refused, is_own};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::usage::Usage;
-use super::{PAGE, ScopeGroup, done, next_page, ok, once, page as html, scope_names, scope_options};
+use super::{
+    Confirmation, PAGE, ScopeGroup, done, next_page, ok, once, page as html, scope_names, scope_options,
+};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::page_request::SignedInRequest;
@@ -139,19 +141,16 @@ pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Ref
     }
 }
 
-#[derive(Template)]
-#[template(path = "deletion.html")]
-struct DeletionPage {
-    frame: Frame,
-    client_id: ClientId,
-}
-
 /// GET: asks for confirmation before deleting.
 pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let application = own_application(&request).await?;
-    ok(&DeletionPage {
-        frame: request.frame((request.texts().application.confirm_title)(&application.name)),
-        client_id: application.client_id,
+    let t = &request.texts().application;
+    ok(&Confirmation {
+        frame: request.frame((t.confirm_title)(&application.name)),
+        action: request.path.clone(),
+        text: t.confirm_text,
+        submit: t.delete,
+        back: format!("{LIST}/{}", application.client_id),
     })
 }
 

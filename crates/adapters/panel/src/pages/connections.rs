@@ -5,7 +5,7 @@ use askama::Template;
 use oauth::{ClientId, ConnectedApplication};
 use usecases::consent;
 
-use super::{PAGE, done, next_page, ok};
+use super::{Confirmation, PAGE, done, next_page, ok};
 use crate::frame::Frame;
 use crate::page_request::SignedInRequest;
 use crate::refusal::Refusal;
@@ -31,6 +31,22 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
         frame: request.frame(request.texts().connections.title),
         next: next_page(LIST, &[], "after", &mut connections, |last| last.name.clone()),
         connections,
+    })
+}
+
+/// GET: asks for confirmation before disconnecting.
+pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+    let (seller, client_id) = (request.seller().id, request.id::<ClientId>()?);
+    let connections = request.panel.grants.connections(seller, None, u16::MAX).await?;
+    let mut connections = connections.into_iter();
+    let connection = connections.find(|connection| connection.client_id == client_id);
+    let t = &request.texts().connections;
+    ok(&Confirmation {
+        frame: request.frame((t.confirm_title)(&connection.ok_or(Refusal::NotFound)?.name)),
+        action: request.path.clone(),
+        text: t.confirm_text,
+        submit: t.disconnect,
+        back: LIST.to_owned(),
     })
 }
 

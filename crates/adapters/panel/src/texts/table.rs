@@ -19,6 +19,7 @@ texts! {
         summary => "Some fields need another look", "Popraw zaznaczone pola";
         optional => "optional", "opcjonalnie";
         back => "Back", "Wróć";
+        keep => "Keep it", "Zostaw";
         more => "Next page", "Następna strona";
     }
     /// Signing in.
@@ -162,11 +163,14 @@ texts! {
             "A public application has no secret: it proves itself by PKCE alone.",
             "Aplikacja publiczna nie ma sekretu: potwierdza się samym PKCE.";
         settings => "Settings", "Ustawienia";
+        scopes_hint =>
+            "Permissions beyond what the marketplace has granted to the application count once it accepts them.",
+            "Uprawnienia, których serwis nie przyznał aplikacji, zaczną działać, gdy je zaakceptuje.";
         narrowing =>
-            "Permissions that you take away are gone from existing tokens at once. Those beyond what the marketplace has granted to the \
-                          application count once it accepts them.",
-            "Odebrane uprawnienia znikają od razu także z wydanych tokenów. Te, których serwis nie przyznał aplikacji, zaczną \
-                          działać, gdy je zaakceptuje.";
+            "A permission that you take away is gone from existing tokens at once. Tokens that are refreshed meanwhile lose it for good, even if \
+                          you give it back: those sellers have to consent again.",
+            "Odebrane uprawnienie od razu znika także z wydanych tokenów. Tokeny odświeżone w tym czasie tracą je na stałe, nawet jeśli je \
+                          przywrócisz: ich sprzedawcy muszą wyrazić zgodę ponownie.";
         requested => "Asked for, not granted yet", "Wnioskowane, jeszcze nieprzyznane";
         changed_since =>
             "This was changed after you opened the page, and nothing was saved. The form shows the present value: change it again if needed.",
@@ -185,7 +189,6 @@ texts! {
                            be undone, and nobody can use the name again if other sellers could see it.",
             "Wszystkie tokeny aplikacji przestaną działać u każdego sprzedawcy, a jej powiadomienia (webhooki) zostaną \
                            usunięte. Tego nie można cofnąć, a nazwy, którą mogli widzieć inni sprzedawcy, nikt już nie użyje.";
-        cancel => "Keep it", "Zostaw";
     }
     /// The form for an application.
     form: ApplicationForm {
@@ -235,10 +238,10 @@ texts! {
             "For announced features, not in use yet",
             "Dla zapowiedzianych funkcji, jeszcze nieużywane";
         accept_terms => "I accept the terms of the API", "Akceptuję warunki korzystania z API";
+        terms => "Read the terms of the API", "Przeczytaj warunki korzystania z API";
         submit => "Register", "Zarejestruj";
     }
     /// The calls of an application.
-        terms => "Read the terms of the API", "Przeczytaj warunki korzystania z API";
     usage: Usage {
         title => "Calls in the last 24 hours", "Wywołania z ostatnich 24 godzin";
         limit => "Limit in this minute", "Limit w tej minucie";
@@ -318,9 +321,12 @@ texts! {
         never => "not yet", "jeszcze nie";
         documentation => "Documentation", "Dokumentacja";
         disconnect => "Disconnect", "Odłącz";
-        note =>
-            "Disconnecting ends the application's access at once, and stops its notifications.",
-            "Odłączenie od razu odbiera aplikacji dostęp i zatrzymuje jej powiadomienia.";
+        confirm_title: fn(&str) -> String =>
+            |name| format!("Disconnect {name}?"),
+            |name| format!("Odłączyć {name}?");
+        confirm_text =>
+            "The application's access ends at once, and so do its notifications. It has to ask for your consent to come back.",
+            "Aplikacja od razu straci dostęp i przestanie otrzymywać powiadomienia. Aby wrócić, będzie musiała poprosić o zgodę.";
     }
     /// Subscriptions and deliveries.
     deliveries: Deliveries {
