@@ -87,3 +87,24 @@ async fn pipelined_requests_are_answered_in_order() {
         assert_eq!(wire.answer().await.unwrap().expect(200).must("x-trace-id"), id);
     }
 }
+
+#[tokio::test]
+async fn a_refusal_before_a_small_body_keeps_the_connection() {
+    let (world, token) = prepared().await;
+    let mut wire = Wire::connect(&world.server.base_url).await;
+    let refused = ["{}", "{\n\n\r\n\n}\n", &"x".repeat(4096)].map(|body| {
+        let length = body.len().to_string();
+        let headers = [("content-length", length.as_str())];
+        world.raw("PATCH", "/v1/offers/1", "expired", &headers) + body
+    });
+    for refused in &refused {
+        wire.send(refused).await;
+        wire.answer().await.unwrap().expect(401);
+    }
+    wire.send(refused.concat() + &world.raw("GET", "/v1/me", &token, &[]))
+        .await;
+    for _ in &refused {
+        wire.answer().await.unwrap().expect(401);
+    }
+    wire.answer().await.unwrap().expect(200);
+}

@@ -34,14 +34,28 @@ async fn drip(wire: &mut Wire, byte: &str) -> Duration {
 }
 
 #[tokio::test]
-async fn a_head_that_drips_is_cut_off() {
+async fn a_head_that_drips_or_stalls_is_cut_off_also_after_other_requests() {
     let world = hasty_world().await;
-    let mut wire = Wire::connect(&world.server.base_url).await;
-    wire.send("GET /v1/me HTTP/1.1\r\nhost: tests.example\r\nx-slow: ")
-        .await;
-    let took = drip(&mut wire, "a").await;
-    assert!(took < Duration::from_secs(6), "{took:?}");
     let (_, token) = world.reader().await;
+    for earlier in [0, 1] {
+        let begun = async || {
+            let mut wire = Wire::connect(&world.server.base_url).await;
+            for _ in 0..earlier {
+                wire.send(me(&token)).await;
+                wire.answer().await.unwrap().expect(200);
+            }
+            wire.send("GET /v1/me HTTP/1.1\r\nhost: tests.example\r\nx-slow: ")
+                .await;
+            wire
+        };
+        let (mut drips, mut stalls) = join!(begun(), begun());
+        let (took, ()) = join!(drip(&mut drips, "a"), async {
+            if let Some(answer) = stalls.answer().await {
+                assert_eq!(answer.status, 408);
+            }
+        });
+        assert!(took < Duration::from_secs(6), "{took:?}");
+    }
     world.get(&token, "/v1/me").await.expect(200);
 }
 

@@ -155,8 +155,8 @@ pub struct ServerConfig {
     #[schemars(extend("x-range" = "from 1s to 1h"))]
     #[default(Period(Duration::from_secs(10)))]
     pub shutdown_timeout: Period,
-    /// Time limit for the head of a connection's first request, and before it for the TLS handshake. The HTTP library measures it in
-    /// steps of half a second.
+    /// Time limit for a request's head, a second longer after a connection's first, and for the TLS handshake. The HTTP library measures
+    /// the first in steps of half a second.
     #[schemars(extend("x-range" = "from 1s to 1h"))]
     #[default(Period(Duration::from_secs(5)))]
     pub header_timeout: Period,

@@ -3,8 +3,10 @@
 mod turns;
 
 use std::{
+    future::ready,
     io,
     net::{SocketAddr, TcpListener},
+    rc::Rc,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,7 +21,7 @@ use actix_tls::accept::{
     rustls_0_23::{Acceptor, TlsStream},
 };
 use actix_web::{
-    App, HttpMessage as _,
+    App,
     dev::{AppConfig, Extensions, Server, Service as _, ServiceFactory, ServiceResponse, fn_service},
     http::{ConnectionType, Method, header::UPGRADE},
     web::ServiceConfig,
@@ -88,7 +90,7 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
     };
     let server = match options.tls {
         None => server.listen("http", listener, move || {
-            fn_service(async |tcp: TcpStream| Ok(accepted(tcp, |tcp| tcp)))
+            fn_service(move |tcp: TcpStream| ready(Ok(accepted(tcp, header_timeout, |tcp| tcp))))
                 .and_then(http.clone().service(configure()))
         }),
         Some(mut tls) => {
@@ -99,7 +101,9 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
                 let http = http.clone().service(configure());
                 acceptor
                     .map_err(TlsError::into_service_error)
-                    .map(|tls: TlsStream<TcpStream>| accepted(tls, |tls| tls.get_ref().0))
+                    .map(move |tls: TlsStream<TcpStream>| {
+                        accepted(tls, header_timeout, |tls| tls.get_ref().0)
+                    })
                     .and_then(http.map_err(TlsError::Service))
             })
         }
@@ -127,31 +131,26 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
         let draining = self.draining;
         let app = App::new()
             .wrap_fn(move |mut request, app| {
-                let turn = Turn::of(&request);
+                let (turn, payload) = Turn::of(&mut request);
                 // Without a body, actix-web reads the payload of `Upgrade: websocket` and `CONNECT` to the end of the connection.
                 let upgrades = request.head().upgrade()
                     || request.headers().contains_key(UPGRADE)
                     || request.method() == Method::CONNECT;
-                let payload = turn.reading(request.take_payload());
-                let unread = if upgrades {
-                    Some(payload)
-                } else {
+                let mut unread = Some(payload);
+                if !upgrades && let Some(payload) = unread.take() {
                     request.set_payload(payload);
-                    None
-                };
+                }
                 let draining = Arc::clone(&draining);
                 let answering = app.call(request);
                 async move {
+                    turn.body_may_come().await;
                     let (request, mut response) = answering.await?.into_parts();
                     if let Some(payload) = unread {
                         response = response::closing(response, payload);
                     } else if draining.load(Ordering::Acquire) {
                         response.head_mut().set_connection_type(ConnectionType::Close);
                     }
-                    Ok(ServiceResponse::new(
-                        request,
-                        response.map_body(|_, body| turn.until_sent(body)),
-                    ))
+                    Ok(ServiceResponse::new(request, turn.until_sent(response)))
                 }
             })
             .configure(configure);
@@ -162,7 +161,7 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
             .client_disconnect_timeout(DISCONNECT_TIMEOUT)
             .h1_allow_half_closed(self.half_closed)
             .on_connect_ext(|connection: &Turns<T>, data: &mut Extensions| {
-                data.insert(connection.gate());
+                data.insert(Rc::clone(&connection.gate));
             })
             .h1(map_config(app, |()| AppConfig::default()).map_err(|error| error.error_response()))
     }
@@ -171,12 +170,14 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
 /// A connection and its client's address.
 type Accepted<T> = (Turns<T>, Option<SocketAddr>);
 
-fn accepted<T>(connection: T, tcp: impl Fn(&T) -> &TcpStream) -> Accepted<T> {
+fn accepted<T>(connection: T, header_timeout: Duration, tcp: impl Fn(&T) -> &TcpStream) -> Accepted<T> {
     let tcp = tcp(&connection);
     // Answers would only come later.
     drop(tcp.set_nodelay(true));
     let client = tcp.peer_addr().ok();
-    (Turns::new(connection), client)
+    // actix-http itself answers the first head with 408.
+    let head_timeout = header_timeout + Duration::from_secs(1);
+    (Turns::new(connection, head_timeout), client)
 }
 
 fn whole_seconds(duration: Duration) -> u64 {

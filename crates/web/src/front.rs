@@ -2,19 +2,13 @@
 //! access log and counts the request.
 
 use std::cell::Cell;
-use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
-use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse, Route};
-use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::access_log::AccessLine;
@@ -83,7 +77,6 @@ impl Front {
         answer: impl FnOnce(Request) -> F,
     ) -> HttpResponse {
         let received_at = Instant::now();
-        others_first().await;
         let trace_id = TraceId::of(http.headers(), || self.trace_ids.next());
         let span = RequestSpan::begin(self.name, http.headers(), &trace_id, || {
             self.internal || self.trusts_peer(&http)
@@ -154,47 +147,6 @@ impl Front {
             "a peer that is not in server.trusted_proxies sends X-Forwarded-For: it is not believed, and its own \
              address counts"
         );
-    }
-}
-
-/// Waits until the thread has run the tasks of other connections that are ready, and has looked for what arrived there.
-///
-/// actix-http answers pipelined requests one after another, and returns to the runtime only where an answer waits: without this wait, a
-/// connection whose answers need no other would keep the thread. `yield_now` alone ends when the connection is polled again, which happens
-/// at once where more of it has arrived. So this ends only when the runtime wakes it.
-async fn others_first() {
-    let mut yielding = pin!(yield_now());
-    let mut turn: Option<Arc<Turn>> = None;
-    poll_fn(|context| {
-        let begun = turn.get_or_insert_with(|| {
-            let turn = Arc::new(Turn {
-                connection: context.waker().clone(),
-                has_come: AtomicBool::new(false),
-            });
-            // Hands this waker to the runtime.
-            let waker = Waker::from(Arc::clone(&turn));
-            let _pending = yielding.as_mut().poll(&mut Context::from_waker(&waker));
-            turn
-        });
-        if begun.has_come.load(Ordering::Acquire) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-    .await;
-}
-
-/// Whether the turn of a connection's task has come.
-struct Turn {
-    connection: Waker,
-    has_come: AtomicBool,
-}
-
-impl Wake for Turn {
-    fn wake(self: Arc<Self>) {
-        self.has_come.store(true, Ordering::Release);
-        self.connection.wake_by_ref();
     }
 }
 

@@ -5,89 +5,148 @@
 
 use std::{
     cell::Cell,
+    future::poll_fn,
     io::{self, IoSlice},
     mem,
-    pin::Pin,
+    pin::{Pin, pin},
     rc::Rc,
     task::{Context, Poll, Waker, ready},
+    time::Duration,
 };
 
 use actix_web::{
-    body::{BodySize, BoxBody, MessageBody},
+    HttpMessage as _, HttpResponse,
     dev::{Payload, ServiceRequest},
     error::PayloadError,
+    http::header::CONTENT_LENGTH,
     web::{Buf as _, Bytes, BytesMut},
 };
 use futures_util::Stream;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    task::yield_now,
+    time::{Sleep, sleep},
+};
+use web::response;
 
 /// The most that is read of a connection while its server may not have it: enough to notice its end.
-const AHEAD: usize = 1024;
+const AHEAD: usize = 4096;
 
-/// Whether a connection's server may read: it waits for a request, or for more of a request's body.
+/// A connection ends with a longer head. The pipeline refuses shorter ones too, with an answer.
+const HEAD: usize = 64 * 1024;
+
+/// A body of up to so many bytes is read though nobody asks for it, so that a refusal does not end the connection.
+const SMALL: usize = 4096;
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Awaits {
+    #[default]
+    Head,
+    /// The answer. Nobody asks for the body.
+    Answer,
+    Body,
+}
+
+/// What a connection's server may read.
 #[derive(Default)]
 pub(super) struct Gate {
-    is_closed: Cell<bool>,
+    awaits: Cell<Awaits>,
+    /// The most that is left of the head or body.
+    left: Cell<usize>,
+    has_read: Cell<bool>,
     /// The server, if something waits for it behind the gate.
     server: Cell<Option<Waker>>,
 }
 
 impl Gate {
-    fn close(&self) {
-        self.is_closed.set(true);
+    fn open(&self, awaits: Awaits) {
+        self.awaits.set(awaits);
+        if let Some(server) = self.server.take() {
+            wake_after_others(&server);
+        }
     }
 
-    fn open(&self) {
-        self.is_closed.set(false);
-        if let Some(server) = self.server.take() {
-            server.wake();
+    fn allowed(&self) -> usize {
+        match self.left.get() {
+            left if left > SMALL && self.awaits.get() == Awaits::Answer => 0,
+            left => left,
         }
     }
 }
 
-/// A connection that yields at most one request whenever its server is polled.
+/// Wakes a server when the thread has run the tasks of other connections that are ready, and has looked for what arrived there: otherwise
+/// one whose answers need no wait would keep the thread as long as requests are there.
+fn wake_after_others(server: &Waker) {
+    let turn = pin!(yield_now());
+    let _pending = turn.poll(&mut Context::from_waker(server));
+}
+
+/// A connection that yields at most one head, or some KiB of a body, whenever its server is polled.
 pub(super) struct Turns<T> {
     connection: T,
-    gate: Rc<Gate>,
+    pub(super) gate: Rc<Gate>,
     /// What was read and not yielded.
     ahead: BytesMut,
-    /// Whether the line that is being yielded is empty so far: another line feed ends a head.
-    is_empty_line: bool,
-    /// Whether a head was just yielded.
+    /// Of the last line that was yielded; none before a head, where empty ones do not count.
+    is_empty_line: Option<bool>,
+    /// Whether something was just yielded.
     has_yielded: bool,
+    head_timeout: Duration,
+    /// The end of a head that has begun.
+    deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl<T> Turns<T> {
-    pub(super) fn new(connection: T) -> Self {
+    pub(super) fn new(connection: T, head_timeout: Duration) -> Self {
+        let gate = Rc::<Gate>::default();
+        gate.left.set(HEAD);
         Self {
             connection,
-            gate: Rc::default(),
+            gate,
             ahead: BytesMut::new(),
-            is_empty_line: false,
+            is_empty_line: None,
             has_yielded: false,
+            head_timeout,
+            deadline: None,
         }
-    }
-
-    pub(super) fn gate(&self) -> Rc<Gate> {
-        Rc::clone(&self.gate)
     }
 
     /// The length of what may be yielded at once: up to the first empty line, which ends a head.
     fn yielded(&mut self, bytes: &[u8]) -> usize {
-        for (at, byte) in bytes.iter().enumerate() {
-            match byte {
-                b'\n' if self.is_empty_line => {
-                    self.has_yielded = true;
-                    // Further empty lines go with it: one at a time, each would have the server look at all of them again.
-                    let rest = bytes.iter().skip(at);
-                    return at + rest.take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let gate = &self.gate;
+        let allowed = bytes.get(..gate.allowed()).unwrap_or(bytes);
+        let mut length = 0;
+        for byte in allowed {
+            length += 1;
+            self.is_empty_line = match (byte, self.is_empty_line) {
+                (b'\n', Some(true)) => {
+                    self.is_empty_line = None;
+                    if gate.awaits.get() == Awaits::Head && gate.left.get() <= HEAD {
+                        gate.awaits.set(Awaits::Answer);
+                        gate.left.set(length);
+                    }
+                    break;
                 }
-                b'\n' => self.is_empty_line = true,
-                b'\r' => {}
-                _ => self.is_empty_line = false,
-            }
+                (b'\n', Some(false)) => Some(true),
+                (b'\r' | b'\n', unchanged) => unchanged,
+                _ => Some(false),
+            };
         }
-        bytes.len()
+        self.has_yielded = true;
+        gate.left.update(|left| left - length);
+        length
+    }
+
+    /// Whether a head has begun that is too long or takes too long.
+    fn is_overdue(&mut self, cx: &mut Context<'_>) -> bool {
+        let left = self.gate.left.get();
+        if self.gate.awaits.get() != Awaits::Head || left >= HEAD {
+            self.deadline = None;
+            return false;
+        }
+        let timeout = self.head_timeout;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        left == 0 || deadline.as_mut().poll(cx).is_ready()
     }
 }
 
@@ -99,7 +158,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let has_yielded = mem::take(&mut this.has_yielded);
-        if has_yielded || this.gate.is_closed.get() {
+        this.gate.has_read.set(true);
+        if this.is_overdue(cx) {
+            return Poll::Ready(Ok(()));
+        }
+        if has_yielded || this.gate.allowed() == 0 {
             if this.ahead.is_empty() {
                 let mut bytes = [0; AHEAD];
                 let mut bytes = ReadBuf::new(&mut bytes);
@@ -110,7 +173,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
                 this.ahead.extend_from_slice(bytes.filled());
             }
             if has_yielded {
-                cx.waker().wake_by_ref();
+                wake_after_others(cx.waker());
             } else {
                 this.gate.server.set(Some(cx.waker().clone()));
             }
@@ -168,34 +231,56 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Turns<T> {
 pub(super) struct Turn(Rc<Gate>);
 
 impl Turn {
-    pub(super) fn of(request: &ServiceRequest) -> Self {
+    /// Begins the turn of a request. The gate is open while a piece of its body is waited for.
+    pub(super) fn of(request: &mut ServiceRequest) -> (Self, Payload) {
         let gate = request.conn_data::<Rc<Gate>>().map(Rc::clone);
         let gate = gate.unwrap_or_default();
-        gate.close();
-        Self(gate)
+        gate.awaits.set(Awaits::Answer);
+        let payload: Payload = match request.take_payload() {
+            Payload::None => {
+                gate.left.set(0);
+                Payload::None
+            }
+            payload => {
+                let length = request.headers().get(CONTENT_LENGTH);
+                let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+                // The end of chunks is known when they are read.
+                gate.left.set(length.unwrap_or(usize::MAX));
+                let gate = Rc::clone(&gate);
+                Payload::Stream {
+                    payload: Box::pin(Reading { payload, gate }),
+                }
+            }
+        };
+        (Self(gate), payload)
     }
 
-    /// The request's body. The gate is open while a piece of it is waited for.
-    pub(super) fn reading(&self, payload: Payload) -> Payload {
-        let gate = Rc::clone(&self.0);
-        match payload {
-            Payload::None => payload,
-            payload => Payload::Stream {
-                payload: Box::pin(Reading { payload, gate }),
-            },
-        }
+    /// Lets the server read what has arrived of the body.
+    pub(super) async fn body_may_come(&self) {
+        self.0.has_read.set(self.0.left.get() == 0);
+        let reading = |cx: &mut Context<'_>| {
+            if self.0.has_read.get() {
+                return Poll::Ready(());
+            }
+            wake_after_others(cx.waker());
+            Poll::Pending
+        };
+        poll_fn(reading).await;
     }
 
-    /// The response's body, which ends the turn.
-    pub(super) fn until_sent(self, body: BoxBody) -> BoxBody {
-        self.0.close();
-        BoxBody::new(Sending { body, _turn: self })
+    /// The response, which ends the turn when it is sent.
+    pub(super) fn until_sent(self, response: HttpResponse) -> HttpResponse {
+        self.0.awaits.set(Awaits::Answer);
+        response::keep_payload(response, self)
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.open();
+        // After a body that was not read, the server closes the connection and throws away what comes.
+        let is_read = self.0.left.get() == 0;
+        self.0.left.set(if is_read { HEAD } else { usize::MAX });
+        self.0.open(Awaits::Head);
     }
 }
 
@@ -208,27 +293,13 @@ impl Stream for Reading {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.gate.open();
-        let piece = ready!(Pin::new(&mut self.payload).poll_next(cx));
-        self.gate.close();
-        Poll::Ready(piece)
-    }
-}
-
-struct Sending {
-    body: BoxBody,
-    _turn: Turn,
-}
-
-impl MessageBody for Sending {
-    type Error = <BoxBody as MessageBody>::Error;
-
-    fn size(&self) -> BodySize {
-        self.body.size()
-    }
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Pin::new(&mut self.body).poll_next(cx)
+        let piece = Pin::new(&mut self.payload).poll_next(cx);
+        match piece {
+            Poll::Pending => self.gate.open(Awaits::Body),
+            Poll::Ready(None) => self.gate.left.set(0),
+            Poll::Ready(Some(_)) => self.gate.awaits.set(Awaits::Answer),
+        }
+        piece
     }
 }
 
@@ -250,32 +321,28 @@ mod tests {
     #[tokio::test]
     async fn one_request_is_read_at_a_poll_and_none_while_another_is_answered() {
         let (mut client, server) = duplex(1 << 16);
-        let mut connection = Turns::new(server);
+        let mut connection = Turns::new(server, Duration::MAX);
         let sent = [
             "GET /1 HTTP/1.1\r\nhost: a\r\n\r\n",
-            "GET /2 HTTP/1.1\n\n\r\n\n",
-            "GET /3",
+            "GET /2 HTTP/1.1\n\n",
+            "\r\n\nGET /3",
         ];
         client.write_all(sent.concat().as_bytes()).await.unwrap();
-        assert_eq!(read(&mut connection).as_deref(), Some(sent[0]));
-        assert_eq!(read(&mut connection), None);
-        connection.gate.close();
-        assert_eq!(read(&mut connection), None);
-        assert_eq!(read(&mut connection), None);
-        connection.gate.open();
-        for part in &sent[1..] {
-            assert_eq!(read(&mut connection).as_deref(), Some(*part));
-            if part.ends_with('\n') {
-                assert_eq!(read(&mut connection), None);
-            }
+        for part in sent {
+            assert_eq!(read(&mut connection).as_deref(), Some(part));
+            assert_eq!(read(&mut connection), None);
+            assert_eq!(read(&mut connection), None);
+            connection.gate.left.set(HEAD);
+            connection.gate.open(Awaits::Head);
         }
     }
 
     #[tokio::test]
     async fn the_end_of_a_connection_is_seen_while_a_request_is_answered() {
         let (client, server) = duplex(1 << 16);
-        let mut connection = Turns::new(server);
-        connection.gate.close();
+        let mut connection = Turns::new(server, Duration::MAX);
+        connection.gate.left.set(0);
+        connection.gate.awaits.set(Awaits::Answer);
         assert_eq!(read(&mut connection), None);
         drop(client);
         assert_eq!(read(&mut connection).as_deref(), Some(""));
