@@ -48,8 +48,8 @@ impl Asks {
         tokio::join!(asking, reading);
     }
 
-    /// How long each answer takes to another client, beside four such connections.
-    async fn beside(self, world: &World, token: &str, time: Duration) -> Vec<Duration> {
+    /// The time within which another client gets nine of ten answers, beside four such connections.
+    async fn beside(self, world: &World, token: &str, time: Duration) -> Duration {
         let mut greedy = JoinSet::new();
         for _ in 0..4 {
             greedy.spawn(self.endlessly(world.server.base_url.clone()));
@@ -63,14 +63,9 @@ impl Asks {
             took.push(sent.elapsed());
         }
         greedy.shutdown().await;
-        took
+        took.sort();
+        took[took.len() * 9 / 10]
     }
-}
-
-/// The time within which nine of ten answers came. A busy machine delays a few; a client that gets no turn waits for nearly all.
-fn usual(mut took: Vec<Duration>) -> Duration {
-    took.sort();
-    took[took.len() * 9 / 10]
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,18 +80,21 @@ async fn pipelined_requests_and_searches_take_no_more_from_others_than_single_re
         .expect(200);
     world.visit("/docs/search?q=order").await.expect(200);
     let kinds = [Asks::Singly, Asks::Pipelined, Asks::Searches];
-    let mut took = [const { Vec::new() }; 3];
+    let mut rounds = [const { Vec::new() }; 3];
     // In turn, so that what else the machine does slows them alike.
-    for _ in 0..4 {
-        for (kind, took) in kinds.iter().zip(&mut took) {
-            took.extend(kind.beside(&world, &token, Duration::from_millis(400)).await);
+    for _ in 0..5 {
+        for (kind, rounds) in kinds.iter().zip(&mut rounds) {
+            rounds.push(kind.beside(&world, &token, Duration::from_millis(400)).await);
         }
     }
-    let [single, pipelined, searches] = took.map(usual);
-    // It varies between one and two and a half, since single requests leave pauses. Without turns it is a thousand.
+    let [single, pipelined, searches] = rounds.map(|mut rounds| {
+        rounds.sort();
+        rounds[rounds.len() / 2]
+    });
+    // A median of the rounds, since a busy machine delays a few. Single requests leave pauses; without turns it is a thousand.
     for (took, kind) in [(pipelined, Asks::Pipelined), (searches, Asks::Searches)] {
         assert!(
-            took < 5 * single,
+            took < 4 * single,
             "{took:?} beside {kind:?}, {single:?} beside {:?}",
             Asks::Singly
         );
