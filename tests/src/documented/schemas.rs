@@ -14,10 +14,12 @@ use url::form_urlencoded;
 use crate::serving::lock;
 
 /// Members that may be missing although no request left them out: schema and member.
-pub(super) const MAY_LACK: [(&str, &str); 11] = [
+pub(super) const MAY_LACK: [(&str, &str); 13] = [
     ("OfferEventData", "test"),
     ("OrderEventData", "test"),
     ("TokenResponse", "refresh_token"),
+    ("TokenBadRequestError", "reason"),
+    ("OAuthUnauthorizedError", "reason"),
     ("BadRequestEntry", "path"),
     ("UnprocessableEntry", "path"),
     ("CreateShipmentConflictEntry", "item_ids"),
