@@ -92,7 +92,7 @@ async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_
         granted.expect(status).await;
     }
     granted.world.moved(&granted.app, "suspension").await;
-    granted.has_ended(401, "invalid_client").await;
+    granted.has_ended(401, "invalid_client suspended").await;
     granted.world.moved(&granted.app, "reinstatement").await;
     granted.expect(200).await;
     Pair::of(granted.exchange().await);
@@ -113,7 +113,7 @@ async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_
     let page = granted.member.browser.sent(&question.form(&action)).await;
     page.shows("The application was disconnected");
     page.hides(&granted.app.name);
-    granted.has_ended(400, "invalid_grant").await;
+    granted.has_ended(400, "invalid_grant disconnected").await;
     let own = granted.world.token(&granted.app).await;
     // The application's own tokens need no connection.
     assert!(granted.world.works(&own).await);
@@ -124,7 +124,7 @@ async fn a_grant_ends_by_revocation_disconnection_or_deletion_and_pauses_with_a_
     let sister = granted.world.application(&granted.member.seller, &SCOPES).await;
     let sister = granted.world.token(&sister).await;
     granted.world.delete_application(&granted.app).await;
-    granted.has_ended(401, "invalid_client").await;
+    granted.has_ended(401, "invalid_client none").await;
     granted.expect_of(&own, 401).await;
     granted.expect_of(&sister, 200).await;
     let page = granted.member.browser.page("/panel/connections").await;
@@ -143,7 +143,7 @@ async fn closing_a_seller_ends_all_of_the_sellers_grants_tokens_and_sessions_and
         granted.expect_of(token, 200).await;
     }
     world.close(&granted.member.seller.id).await;
-    granted.has_ended(400, "invalid_grant").await;
+    granted.has_ended(400, "invalid_grant revoked").await;
     for (token, status) in [(&own, 401), (&personal, 401), (&stranger, 200)] {
         granted.expect_of(token, status).await;
     }
@@ -164,12 +164,15 @@ async fn closing_an_applications_owner_ends_the_application() {
     let owner = text(&world.office_read(&path).await, "seller_id");
     world.close(&owner).await;
     // Other sellers' consents end with the next request too, on every process.
-    granted.has_ended(401, "invalid_client").await;
+    granted.has_ended(401, "invalid_client closed").await;
     assert!(!world.works(&own).await);
-    let token = world.token_answer(app).await;
-    token.oauth_error(401, "invalid_client");
+    let mut unproved = app.clone();
+    unproved.client_secret.push('x');
+    for (app, error) in [(app, "invalid_client closed"), (&unproved, "invalid_client none")] {
+        world.token_answer(app).await.oauth_error(401, error);
+    }
     let asked = world.visit(&world.asking(app, "offers:read").path()).await;
-    asked.oauth_error(400, "invalid_client");
+    asked.oauth_error(400, "invalid_client none");
     // The seller who consented is not affected otherwise.
     let page = granted.member.browser.clone().page("/panel/connections").await;
     assert_eq!(page.path, "/panel/connections");

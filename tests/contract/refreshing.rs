@@ -24,7 +24,12 @@ async fn each_refresh_gives_a_new_pair_and_reuse_ends_the_whole_family_and_no_ot
     }
     let tokens = pairs.iter().flat_map(|pair| [&pair.access, &pair.refresh]);
     assert_eq!(tokens.collect::<HashSet<_>>().len(), 8);
-    world.no_refresh(&app, &pairs[0].refresh, "invalid_grant").await;
+    world
+        .no_refresh(&app, &pairs[0].refresh, "invalid_grant used")
+        .await;
+    world
+        .no_refresh(&app, &pairs[0].refresh, "invalid_grant revoked")
+        .await;
     for pair in &pairs {
         world.has_ended(&app, pair).await;
     }
@@ -41,7 +46,7 @@ async fn an_invalid_or_foreign_refresh_token_is_refused_and_revokes_nothing() {
     let shorter = &pair.refresh[..pair.refresh.len() - 1];
     let upper = pair.refresh.to_uppercase();
     for token in [&pair.access, "ps_rt_", "nonsense", shorter, &upper] {
-        world.no_refresh(&app, token, "invalid_grant").await;
+        world.no_refresh(&app, token, "invalid_grant unknown").await;
     }
     world.no_refresh(&app, "", "invalid_request").await;
     let without = world
@@ -50,11 +55,13 @@ async fn an_invalid_or_foreign_refresh_token_is_refused_and_revokes_nothing() {
     without.oauth_error(400, "invalid_request");
     // Another client's valid or used token gives the same error, and stays unaffected.
     for token in [&pair.refresh, &used.refresh] {
-        world.no_refresh(&other, token, "invalid_grant").await;
+        world.no_refresh(&other, token, "invalid_grant unknown").await;
     }
     let mut stranger = app.clone();
     stranger.client_secret = other.client_secret;
-    world.no_refresh(&stranger, &used.refresh, "invalid_client").await;
+    world
+        .no_refresh(&stranger, &used.refresh, "invalid_client none")
+        .await;
     assert!(world.works(&pair.access).await);
     world.refreshed(&app, &pair.refresh).await;
 }
@@ -73,7 +80,9 @@ async fn a_refresh_token_lives_90_days_from_its_own_issue() {
     assert!(world.works(&second.access).await);
     clock.freeze(end).await;
     // Expired is not reused: the family of an unused token is not revoked, but cannot be refreshed any more.
-    world.no_refresh(&app, &late.refresh, "invalid_grant").await;
+    world
+        .no_refresh(&app, &late.refresh, "invalid_grant expired")
+        .await;
     clock.freeze(end + TimeDelta::days(60)).await;
     world.refreshed(&app, &second.refresh).await;
 }
@@ -100,9 +109,16 @@ async fn reuse_ends_the_family_for_90_days_and_is_then_an_unknown_token() {
     let [one, other] = families.try_into().unwrap();
     for (day, pairs, ends) in [(169, one, true), (171, other, false)] {
         clock.freeze(days(day)).await;
-        world.no_refresh(&app, &pairs[0].refresh, "invalid_grant").await;
+        let error = if ends {
+            "invalid_grant used"
+        } else {
+            "invalid_grant unknown"
+        };
+        world.no_refresh(&app, &pairs[0].refresh, error).await;
         if ends {
-            world.no_refresh(&app, &pairs[2].refresh, "invalid_grant").await;
+            world
+                .no_refresh(&app, &pairs[2].refresh, "invalid_grant revoked")
+                .await;
         } else {
             world.refreshed(&app, &pairs[2].refresh).await;
         }
@@ -124,7 +140,9 @@ async fn a_refresh_never_widens_scopes() {
     assert_eq!(scopes(&narrow.access).await, json!(["orders:read"]));
     world.set_scopes(&app, &["messaging"]).await;
     assert_eq!(scopes(&narrow.access).await, json!([]));
-    world.no_refresh(&app, &narrow.refresh, "invalid_grant").await;
+    world
+        .no_refresh(&app, &narrow.refresh, "invalid_grant none")
+        .await;
     // The rejected request has not used up the token.
     world.set_scopes(&app, &all).await;
     let next = world.refreshed(&app, &narrow.refresh).await;

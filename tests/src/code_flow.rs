@@ -368,5 +368,12 @@ impl World {
 }
 
 fn is_oauth_refusal(answer: &Answer, error: &str) {
-    answer.oauth_error(if error == "invalid_client" { 401 } else { 400 }, error);
+    answer.oauth_error(
+        if error.starts_with("invalid_client") {
+            401
+        } else {
+            400
+        },
+        error,
+    );
 }

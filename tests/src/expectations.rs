@@ -135,7 +135,7 @@ pub trait Expect {
     /// Whether this is the stored answer to an earlier request with the same idempotency key.
     fn is_replayed(&self) -> bool;
 
-    /// Asserts an `/oauth` error (contract: Errors).
+    /// Asserts an `/oauth` error (contract: Errors). After the code and a space there may be its `reason`, or `none` for one without.
     #[track_caller]
     fn oauth_error(&self, status: u16, error: &str);
 
@@ -187,13 +187,24 @@ impl Expect for Answer {
         let body = String::from_utf8_lossy(&self.bytes);
         assert_eq!(self.status, status, "{body}");
         let json = self.json();
+        let (error, reason) = error
+            .split_once(' ')
+            .map_or((error, None), |(error, reason)| (error, Some(reason)));
         assert_eq!(json["error"], error, "{body}");
+        if let Some(reason) = reason {
+            assert_eq!(json["reason"].as_str().unwrap_or("none"), reason, "{body}");
+        }
         let description = json["error_description"].as_str();
         assert!(description.is_some_and(|text| !text.is_empty()), "{body}");
         assert_eq!(json["traceId"], self.must("x-trace-id"), "{body}");
         assert_eq!(self.must("content-type"), "application/json");
         assert_eq!(self.must("cache-control"), "no-store");
-        assert_eq!(json.as_object().map(serde_json::Map::len), Some(3), "{body}");
+        let members = 3 + usize::from(json["reason"].is_string());
+        assert_eq!(
+            json.as_object().map(serde_json::Map::len),
+            Some(members),
+            "{body}"
+        );
     }
 
     fn must(&self, name: &str) -> &str {

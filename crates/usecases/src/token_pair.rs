@@ -84,12 +84,12 @@ impl TokenPair {
 
 /// Applies a verdict: `store` consumes the credential and stores the pair with these scopes.
 async fn apply<S: Future<Output = Result<(), StoreError>>>(
-    verdict: Verdict,
+    verdict: Result<Verdict, GrantRefusal>,
     grants: &dyn GrantStore,
     family: FamilyId,
     store: impl FnOnce(ScopeSet) -> S,
 ) -> Result<Granted, Failure<GrantRefusal>> {
-    match verdict {
+    match verdict.map_err(Failure::Refused)? {
         Verdict::Issue(scopes) => {
             store(scopes).await?;
             Ok(Granted::Pair(scopes))
@@ -98,7 +98,6 @@ async fn apply<S: Future<Output = Result<(), StoreError>>>(
             grants.revoke_family(family).await?;
             Ok(Granted::Replayed)
         }
-        Verdict::Refuse(refusal) => refuse(refusal),
     }
 }
 

@@ -272,18 +272,43 @@ pub enum InvalidClient {
     Credentials,
     #[error("this client is confidential: send its client_secret, by HTTP Basic or in the body")]
     SecretMissing,
+    /// `is_proved` if the client has authenticated, or sent a token of its own that can still be used.
     #[error("this application is suspended")]
-    Suspended,
+    Suspended { is_proved: bool },
+    /// Only a client that has authenticated learns it.
+    #[error("the account of this application's owner is closed")]
+    Closed,
     /// The application or the account has ended, or its scopes were narrowed, since the client was authenticated.
     #[error("this application has been suspended, deleted or narrowed meanwhile")]
     NoLongerValid,
 }
 
+impl InvalidClient {
+    /// The cause for programs (D141); None where the caller must not learn it.
+    pub const fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::Suspended { is_proved: true } => Some("suspended"),
+            Self::Closed => Some("closed"),
+            Self::Suspended { is_proved: false }
+            | Self::Credentials
+            | Self::SecretMissing
+            | Self::NoLongerValid => None,
+        }
+    }
+
+    /// Why a client is rejected whose application, if any, is of a closed account.
+    pub fn of_closed_account(application: Option<&Application>, secret: &str) -> Self {
+        match application {
+            Some(application) if application.secret == Some(SecretHash::of(secret)) => Self::Closed,
+            _ => Self::Credentials,
+        }
+    }
+}
+
 /// Authenticates a client. An empty secret counts as none. A public client sends no secret; any that it sends is wrong. The
 /// secret is checked before the status, so that only an authenticated client learns it.
-pub fn authenticate(application: Option<&Application>, secret: Option<&str>) -> Result<(), InvalidClient> {
+pub fn authenticate(application: &Application, secret: Option<&str>) -> Result<(), InvalidClient> {
     let secret = secret.filter(|secret| !secret.is_empty());
-    let application = application.ok_or(InvalidClient::Credentials)?;
     match (application.client_type, secret) {
         (ClientType::Public, None) => {}
         (ClientType::Confidential, None) => return Err(InvalidClient::SecretMissing),
@@ -294,7 +319,8 @@ pub fn authenticate(application: Option<&Application>, secret: Option<&str>) -> 
         }
     }
     if application.status == ApplicationStatus::Suspended {
-        return Err(InvalidClient::Suspended);
+        let is_proved = application.client_type == ClientType::Confidential;
+        return Err(InvalidClient::Suspended { is_proved });
     }
     Ok(())
 }

@@ -3,7 +3,10 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{ClientId, CodeChallenge, CodeVerifier, Family, ScopeSet, SecretHash, TokenKey};
+use crate::{
+    ApplicationStatus, ClientId, CodeChallenge, CodeVerifier, Family, InvalidClient, ScopeSet, SecretHash,
+    TokenKey,
+};
 
 /// A stored authorization code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,56 +62,76 @@ pub struct RefreshToken {
     pub used_at: Option<DateTime<Utc>>,
 }
 
-/// The verdict on a presented code or refresh token.
+/// The verdict on a presented code or refresh token that is not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Consume it and issue a pair with these scopes.
     Issue(ScopeSet),
-    /// Nothing changes.
-    Refuse(GrantRefusal),
     /// The same client used it before: revoke the whole family.
     RevokeFamily,
 }
 
-/// Why a code or a refresh token is refused. All are the protocol error `invalid_grant`; the messages help the client's
-/// developer.
+/// Why a code or a refresh token is refused, and nothing changes. The messages help the client's developer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GrantRefusal {
     #[error("it is unknown, or was issued to another client")]
     Unknown,
     #[error("it has expired")]
     Expired,
-    #[error("redirect_uri or code_verifier does not match the authorization request")]
-    Mismatch,
+    #[error("redirect_uri is not the one of the authorization request")]
+    RedirectMismatch,
+    #[error("code_verifier does not match the code_challenge of the authorization request")]
+    VerifierMismatch,
     #[error(
         "it was used before, so everything issued from it has been revoked. Ask the seller for consent again"
     )]
     Used,
-    /// Its family was revoked, the seller disconnected the application, or the account is closed.
+    #[error("the seller has disconnected the application. Ask the seller for consent again")]
+    Disconnected,
+    /// Its family was revoked, its application deleted, or its account closed.
     #[error("it was revoked. Ask the seller for consent again")]
-    Ended,
+    Revoked,
     #[error("the application no longer holds any of the scopes that the seller consented to")]
     NoScope,
+    /// The client cannot get tokens any more, though it could when it was authenticated.
+    #[error(transparent)]
+    Client(#[from] InvalidClient),
 }
+
+impl GrantRefusal {
+    /// The cause for programs (D141).
+    pub const fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::Unknown => Some("unknown"),
+            Self::Expired => Some("expired"),
+            Self::RedirectMismatch => Some("redirect_mismatch"),
+            Self::VerifierMismatch => Some("verifier_mismatch"),
+            Self::Used => Some("used"),
+            Self::Disconnected => Some("disconnected"),
+            Self::Revoked => Some("revoked"),
+            Self::NoScope => None,
+            Self::Client(refusal) => refusal.reason(),
+        }
+    }
+}
+
+type Judgement = Result<Verdict, GrantRefusal>;
 
 impl Code {
     /// Judges an exchange. A refused one leaves the code unused, so that only its own client can consume it. An
     /// exchange that fails only because the code was used before is a replay (contract: Flows 2).
-    pub fn judge(&self, family: &Family, presented: &CodeExchange, now: DateTime<Utc>) -> Verdict {
+    pub fn judge(&self, family: &Family, presented: &CodeExchange, now: DateTime<Utc>) -> Judgement {
         if family.client_id != presented.client_id {
-            return Verdict::Refuse(GrantRefusal::Unknown);
+            return Err(GrantRefusal::Unknown);
         }
-        if self.redirect_uri != presented.redirect_uri || !self.challenge.is_satisfied_by(&presented.verifier)
-        {
-            return Verdict::Refuse(GrantRefusal::Mismatch);
+        if self.redirect_uri != presented.redirect_uri {
+            return Err(GrantRefusal::RedirectMismatch);
         }
-        if self.used_at.is_some() {
-            return Verdict::RevokeFamily;
+        if !self.challenge.is_satisfied_by(&presented.verifier) {
+            return Err(GrantRefusal::VerifierMismatch);
         }
-        if self.expires_at <= now {
-            return Verdict::Refuse(GrantRefusal::Expired);
-        }
-        issue(family, family.scopes)
+        let (is_used, is_expired) = (self.used_at.is_some(), self.expires_at <= now);
+        judge(family, family.scopes, is_used, is_expired)
     }
 }
 
@@ -116,29 +139,30 @@ impl RefreshToken {
     /// Judges a refresh by an authenticated client. Another client's call changes nothing (D63); a second use revokes
     /// the family, without a grace period (D62). Scopes never grow: the result is the intersection of the token's and
     /// the application's scopes.
-    pub fn judge(&self, family: &Family, client_id: ClientId, now: DateTime<Utc>) -> Verdict {
-        if family.client_id != client_id {
-            return Verdict::Refuse(GrantRefusal::Unknown);
+    pub fn judge(&self, family: &Family, client_id: ClientId, now: DateTime<Utc>) -> Judgement {
+        let (is_used, is_expired) = (self.used_at.is_some(), self.expires_at <= now);
+        if family.client_id != client_id || (is_used && is_expired) {
+            return Err(GrantRefusal::Unknown);
         }
-        match (self.used_at, self.expires_at <= now) {
-            (Some(_), false) => Verdict::RevokeFamily,
-            (Some(_), true) => Verdict::Refuse(GrantRefusal::Unknown),
-            (None, true) => Verdict::Refuse(GrantRefusal::Expired),
-            (None, false) => issue(family, self.scopes),
-        }
+        judge(family, self.scopes, is_used, is_expired)
     }
 }
 
-/// Issues the remaining scopes of `scopes`, if the family is still valid.
-fn issue(family: &Family, scopes: ScopeSet) -> Verdict {
-    let Some(held) = family.status.issuable() else {
-        return Verdict::Refuse(GrantRefusal::Ended);
-    };
-    let left = scopes.intersection(held);
-    if left.is_empty() {
-        Verdict::Refuse(GrantRefusal::NoScope)
-    } else {
-        Verdict::Issue(left)
+/// Judges a credential that its own client presents: the first refusal that applies (D141), or the remaining scopes of `scopes`.
+fn judge(family: &Family, scopes: ScopeSet, is_used: bool, is_expired: bool) -> Judgement {
+    let (status, held) = family.status.living()?;
+    if is_used {
+        return Ok(Verdict::RevokeFamily);
+    }
+    if is_expired {
+        return Err(GrantRefusal::Expired);
+    }
+    if status == ApplicationStatus::Suspended {
+        return Err(InvalidClient::Suspended { is_proved: true }.into());
+    }
+    match scopes.intersection(held) {
+        none if none.is_empty() => Err(GrantRefusal::NoScope),
+        left => Ok(Verdict::Issue(left)),
     }
 }
 

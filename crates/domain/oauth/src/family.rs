@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::SellerId;
 
-use crate::{Application, ApplicationStatus, ClientId, FamilyId, ScopeSet, SecretHash};
+use crate::{Application, ApplicationStatus, ClientId, FamilyId, GrantRefusal, ScopeSet, SecretHash};
 
 kernel::words! {
     /// The origin of a family.
@@ -121,11 +121,13 @@ pub struct FamilyStatus {
 }
 
 impl FamilyStatus {
-    /// The application's current scopes if tokens may still be issued; else None.
-    pub fn issuable(&self) -> Option<ScopeSet> {
-        let (status, scopes) = self.application?;
-        let ended = self.revoked || self.disconnected || self.closed;
-        (!ended && status != ApplicationStatus::Suspended).then_some(scopes)
+    /// The application's current status and scopes, unless the family has ended for good.
+    pub const fn living(&self) -> Result<(ApplicationStatus, ScopeSet), GrantRefusal> {
+        match self.application {
+            _ if self.disconnected => Err(GrantRefusal::Disconnected),
+            Some(application) if !self.revoked && !self.closed => Ok(application),
+            _ => Err(GrantRefusal::Revoked),
+        }
     }
 }
 

@@ -92,6 +92,9 @@ pub trait ApplicationReader: Send + Sync {
     /// The application for client authentication; None if it is unknown or deleted, or its owner's account is closed.
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
 
+    /// The same of an owner whose account is closed.
+    async fn closed_client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
+
     /// Up to `limit` applications that a seller has registered before the one with the id `before`, newest first, without the
     /// built-in one.
     async fn applications_of(

@@ -1,7 +1,7 @@
 //! The parameters of a call, a form or a JSON object of strings, and client authentication (RFC 6749 §2.3, contract: Flows).
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
-use oauth::{Application, ApplicationReader, ClientType, InvalidClient, authenticate};
+use oauth::{Application, Credential, InvalidClient, authenticate};
 use web::ServiceSettings;
 use web::authorization::{ClientCredentials, basic};
 use web::body::BodyLimits;
@@ -12,7 +12,8 @@ use web::media_type::MediaType;
 use web::request::Request;
 
 use super::error::OAuthError;
-use super::token::GrantType;
+use super::limits::proves;
+use crate::Public;
 
 /// 16 KiB (D7).
 const BODY_CAP: usize = 16 * 1024;
@@ -83,39 +84,35 @@ fn text(json: &Json) -> Option<&str> {
     }
 }
 
-/// The calling application, authenticated by its secret if it has one. A 401 carries a challenge if the client used the `Authorization`
-/// header (RFC 6749 §5.2).
+/// The calling application, authenticated by its secret if it has one; `credential` is the code or token that it sends. A 401 carries a
+/// challenge if the client used the `Authorization` header (RFC 6749 §5.2).
 pub(super) async fn authenticated(
+    public: &Public,
     headers: &HeaderMap,
     parameters: &Parameters,
-    applications: &dyn ApplicationReader,
+    credential: Option<&Credential>,
     deadline: Deadline,
 ) -> Result<Application, OAuthError> {
     let challenged = |error| challenged(headers, error);
     let presented = presented(headers, parameters).map_err(challenged)?;
-    let application = match presented.client_id.parse() {
-        Ok(client_id) => deadline.run(applications.client(client_id)).await??,
-        Err(_not_one_of_ours) => None,
+    let Ok(client_id) = presented.client_id.parse() else {
+        return Err(challenged(InvalidClient::Credentials.into()));
     };
-    authenticate(application.as_ref(), Some(presented.secret.as_str()))
-        .and_then(|()| application.ok_or(InvalidClient::Credentials))
-        .map_err(|refusal| challenged(refusal.into()))
-}
-
-/// The same, for a grant that may require a client with a secret.
-pub(super) async fn for_grant(
-    headers: &HeaderMap,
-    parameters: &Parameters,
-    grant_type: GrantType,
-    applications: &dyn ApplicationReader,
-    deadline: Deadline,
-) -> Result<Application, OAuthError> {
-    let client = authenticated(headers, parameters, applications, deadline).await?;
-    if client.client_type == ClientType::Public && grant_type.needs_secret() {
-        let description = "This client is public: it has no secret, which this grant_type needs.";
-        return Err(challenged(headers, OAuthError::invalid_client(description)));
+    let (applications, secret) = (public.applications.as_ref(), presented.secret.as_str());
+    let Some(application) = deadline.run(applications.client(client_id)).await?? else {
+        let closed = deadline.run(applications.closed_client(client_id)).await??;
+        return Err(challenged(
+            InvalidClient::of_closed_account(closed.as_ref(), secret).into(),
+        ));
+    };
+    match authenticate(&application, Some(secret)) {
+        Ok(()) => Ok(application),
+        Err(InvalidClient::Suspended { is_proved: false }) => {
+            let is_proved = proves(public, client_id, credential, deadline).await?;
+            Err(challenged(InvalidClient::Suspended { is_proved }.into()))
+        }
+        Err(refusal) => Err(challenged(refusal.into())),
     }
-    Ok(client)
 }
 
 /// Adds a challenge to a refusal of the client if it used the `Authorization` header.

@@ -1,4 +1,4 @@
-//! The error shape of `/oauth`: `{"error", "error_description", "traceId"}` (contract: Errors).
+//! The error shape of `/oauth`: `{"error", "error_description", "reason", "traceId"}` (contract: Errors, D141).
 
 use std::borrow::Cow;
 
@@ -62,6 +62,8 @@ struct Inner {
     code: Code,
     status: StatusCode,
     description: Cow<'static, str>,
+    /// The cause for programs, if the caller may learn it.
+    reason: Option<&'static str>,
     retry_after: Option<u32>,
     allow: Option<&'static str>,
     challenge: bool,
@@ -76,6 +78,7 @@ impl OAuthError {
             code,
             status: code.status(),
             description: description.into(),
+            reason: None,
             retry_after: None,
             allow: None,
             challenge: false,
@@ -183,12 +186,15 @@ impl OAuthError {
         struct Body<'a> {
             error: &'static str,
             error_description: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<&'static str>,
             #[serde(rename = "traceId")]
             trace_id: &'a str,
         }
         let body = Body {
             error: self.0.code.as_str(),
             error_description: &printable(&self.0.description),
+            reason: self.0.reason,
             trace_id: trace_id.as_str(),
         };
         // Only strings: serialisation cannot fail.
@@ -236,14 +242,21 @@ impl From<BadHead> for OAuthError {
 
 impl From<InvalidClient> for OAuthError {
     fn from(refusal: InvalidClient) -> Self {
-        Self::invalid_client(refusal.to_string())
+        let mut error = Self::invalid_client(refusal.to_string());
+        error.0.reason = refusal.reason();
+        error
     }
 }
 
 impl From<GrantRefusal> for OAuthError {
     fn from(refusal: GrantRefusal) -> Self {
+        if let GrantRefusal::Client(refusal) = refusal {
+            return refusal.into();
+        }
         let description = format!("The code or token cannot be used: {refusal}.");
-        Self::new(Code::InvalidGrant, description)
+        let mut error = Self::new(Code::InvalidGrant, description);
+        error.0.reason = refusal.reason();
+        error
     }
 }
 

@@ -64,15 +64,25 @@ pub(super) async fn count_client(
     credential: Option<&Credential>,
     deadline: Deadline,
 ) -> Result<(), OAuthError> {
-    if client.client_type == ClientType::Public {
-        let Some(credential) = credential else {
-            return Ok(());
-        };
-        let holder = deadline.run(public.grants.holder(credential.key())).await??;
-        if holder != Some(client.client_id) {
-            return Ok(());
-        }
+    if client.client_type == ClientType::Public
+        && !proves(public, client.client_id, credential, deadline).await?
+    {
+        return Ok(());
     }
     count(public, Limit::TokenByClient(client.client_id), deadline).await?;
     Ok(())
+}
+
+/// Whether the credential is this client's own and can still be used.
+pub(super) async fn proves(
+    public: &Public,
+    client_id: ClientId,
+    credential: Option<&Credential>,
+    deadline: Deadline,
+) -> Result<bool, OAuthError> {
+    let Some(credential) = credential else {
+        return Ok(false);
+    };
+    let holder = deadline.run(public.grants.holder(credential.key())).await??;
+    Ok(holder == Some(client_id))
 }

@@ -25,12 +25,12 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     let parameters = Parameters::read(request, &public.service).await?;
     let deadline = request.deadline();
 
-    let applications = public.applications.as_ref();
-    let client = client::authenticated(request.headers(), &parameters, applications, deadline).await?;
-    request.record_caller(CallerId::Application(client.client_id));
     let token = parameters
         .get("token")
         .and_then(|text| Credential::parse(CredentialKind::RefreshToken, text));
+    let client = client::authenticated(public, request.headers(), &parameters, token.as_ref(), deadline);
+    let client = client.await?;
+    request.record_caller(CallerId::Application(client.client_id));
     count_client(public, &client, token.as_ref(), deadline).await?;
 
     if let Some(token) = PresentedToken::parse(required(&parameters, "token")?) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{
-    Application, BearerToken, ClientId, CodeExchange, CodeVerifier, Credential, CredentialKind, GrantRefusal,
-    Presented, ScopeSet,
+    Application, BearerToken, ClientId, ClientType, CodeExchange, CodeVerifier, Credential, CredentialKind,
+    GrantRefusal, Presented, ScopeSet,
 };
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
@@ -56,10 +56,16 @@ async fn check_and_issue(
 
     let grant_type = GrantType::of(&parameters)?;
     *requested = Some(grant_type);
-    let (headers, applications) = (request.headers(), public.applications.as_ref());
-    let client = client::for_grant(headers, &parameters, grant_type, applications, deadline).await?;
+    let (headers, credential) = (request.headers(), credential(grant_type, &parameters));
+    let client = client::authenticated(public, headers, &parameters, credential.as_ref(), deadline).await?;
+    if client.client_type == ClientType::Public && grant_type == GrantType::ClientCredentials {
+        let description = "This client is public: it has no secret, which this grant_type needs.";
+        return Err(client::challenged(
+            headers,
+            OAuthError::invalid_client(description),
+        ));
+    }
     request.record_caller(CallerId::Application(client.client_id));
-    let credential = credential(grant_type, &parameters);
     count_client(public, &client, credential.as_ref(), deadline).await?;
 
     let presented = match grant_type {
@@ -72,11 +78,10 @@ async fn check_and_issue(
         )?),
     };
     let issued = match presented {
-        None => client_credentials(public, &client, &parameters, deadline)
-            .await
-            .map_err(|error| client::challenged(headers, error))?,
-        Some(presented) => issuing::issue(public, presented, asked_at, deadline, request.trace_id).await?,
+        None => client_credentials(public, &client, &parameters, deadline).await,
+        Some(presented) => issuing::issue(public, presented, asked_at, deadline, request.trace_id).await,
     };
+    let issued = issued.map_err(|error| client::challenged(headers, error))?;
     granted(
         &issued,
         settings.access_token_ttl.num_seconds(),
@@ -121,14 +126,6 @@ kernel::words! {
 }
 
 impl GrantType {
-    /// Whether the grant requires a client that authenticates with a secret (D78).
-    pub(super) const fn needs_secret(self) -> bool {
-        match self {
-            Self::ClientCredentials => true,
-            Self::AuthorizationCode | Self::RefreshToken => false,
-        }
-    }
-
     /// The grant type of a call. A missing one counts as unsupported, as the contract defines (D77).
     fn of(parameters: &Parameters) -> Result<Self, OAuthError> {
         let given = parameters.get("grant_type");

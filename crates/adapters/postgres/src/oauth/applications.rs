@@ -118,7 +118,13 @@ impl Applications {
 #[async_trait]
 impl ApplicationReader for Applications {
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
-        self.clients.ask(client_id).await
+        let found = self.clients.ask(client_id).await?;
+        Ok(found.and_then(|(application, is_closed)| (!is_closed).then_some(application)))
+    }
+
+    async fn closed_client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
+        let found = self.clients.ask(client_id).await?;
+        Ok(found.and_then(|(application, is_closed)| is_closed.then_some(application)))
     }
 
     /// Ids rise with time.
@@ -135,37 +141,38 @@ impl ApplicationReader for Applications {
     }
 }
 
-/// A batch of clients of any owners.
+/// A batch of clients of any owners, each with whether its owner's account is closed.
 pub(crate) struct Clients;
 
 #[async_trait]
 impl BatchQuery for Clients {
     const NAME: &'static str = "applications";
     type Question = ClientId;
-    type Answer = Option<Application>;
+    type Answer = Option<(Application, bool)>;
 
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
         clients: &[ClientId],
-    ) -> QueryResult<Vec<Result<Option<Application>, StoreError>>> {
+    ) -> QueryResult<Vec<Result<Self::Answer, StoreError>>> {
         let mut ids: Vec<_> = clients.iter().map(|client| client.uuid()).collect();
         ids.sort_unstable();
         ids.dedup();
-        let rows = sql!(ApplicationRow: concat!("select ", application_columns!(),
-            " from applications a join sellers s on s.id = a.owner_id \
-              where a.deleted_at is null and s.closed_at is null and a.client_id = any("), ids, ")")
-        .get_results::<ApplicationRow>(&mut connection)
+        let rows = sql!((ApplicationRow, bool): concat!("select ", application_columns!(),
+            ", s.closed_at is not null from applications a join sellers s on s.id = a.owner_id \
+              where a.deleted_at is null and a.client_id = any("), ids, ")")
+        .get_results::<(ApplicationRow, bool)>(&mut connection)
         .await?;
         // An invalid row is an error only for its own callers.
-        let read = |row: ApplicationRow| {
-            let client_id = ClientId::from(row.client_id);
-            (client_id, Application::try_from(row).map_err(SharedFailure::new))
+        let read = |(row, is_closed): (ApplicationRow, bool)| {
+            let (client_id, read) = (ClientId::from(row.client_id), Application::try_from(row));
+            let read = read.map(|application| (application, is_closed));
+            (client_id, read.map_err(SharedFailure::new))
         };
         let found: HashMap<_, _> = rows.into_iter().map(read).collect();
         let answer = |client| match found.get(client) {
             None => Ok(None),
-            Some(Ok(application)) => Ok(Some(application.clone())),
+            Some(Ok(found)) => Ok(Some(found.clone())),
             Some(Err(failure)) => Err(failure.for_one()),
         };
         Ok(clients.iter().map(answer).collect())

@@ -34,7 +34,7 @@ async fn a_concurrent_rotation_and_replay_are_serialized() {
         let after = after.unwrap().unwrap_err();
         second.commit().await.unwrap();
         if replay_first {
-            assert_eq!((before.unwrap_err(), after), (None, Some(GrantRefusal::Ended)));
+            assert_eq!((before.unwrap_err(), after), (None, Some(GrantRefusal::Revoked)));
         } else {
             assert_eq!(after, None, "the replay is seen after the rotation too");
             assert!(!fixture.admits(before.unwrap().access).await);
@@ -97,7 +97,7 @@ async fn a_disconnection_waits_for_a_pair_being_issued_and_ends_it() {
     );
     second.commit().await.unwrap();
     let refused = parties.exchange(&*fixture.begin().await, code).await.unwrap();
-    assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Ended));
+    assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Disconnected));
 }
 
 #[tokio::test]
@@ -162,10 +162,10 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
             let tx = fixture.begin().await;
             for code in [code, consented] {
                 let refused = parties.exchange(&*tx, code).await.unwrap();
-                assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Ended));
+                assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
             }
             let refused = parties.rotate(&*tx, pair.refresh).await.unwrap();
-            assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Ended));
+            assert_eq!(refused.unwrap_err(), Some(GrantRefusal::Revoked));
             let counted = tx.count_personal_tokens(parties.seller, tx.now()).await.unwrap();
             assert_eq!(counted, alive);
             drop(tx);

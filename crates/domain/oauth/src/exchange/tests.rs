@@ -61,10 +61,10 @@ fn verdicts_on_codes() {
     used.used_at = Some(start());
     let late = start() + TimeDelta::minutes(10);
     for (code, now, verdict) in [
-        (&code, start(), Verdict::Issue(scopes(0b111))),
-        (&used, start(), Verdict::RevokeFamily),
-        (&used, late, Verdict::RevokeFamily),
-        (&code, late, Verdict::Refuse(GrantRefusal::Expired)),
+        (&code, start(), Ok(Verdict::Issue(scopes(0b111)))),
+        (&used, start(), Ok(Verdict::RevokeFamily)),
+        (&used, late, Ok(Verdict::RevokeFamily)),
+        (&code, late, Err(GrantRefusal::Expired)),
     ] {
         assert_eq!(code.judge(&family, &good, now), verdict);
     }
@@ -74,13 +74,13 @@ fn verdicts_on_codes() {
     verifier.verifier = CodeVerifier::new("x".repeat(43)).unwrap();
     stranger.client_id = client(4);
     for (wrong, refusal) in [
-        (uri, GrantRefusal::Mismatch),
-        (verifier, GrantRefusal::Mismatch),
+        (uri, GrantRefusal::RedirectMismatch),
+        (verifier, GrantRefusal::VerifierMismatch),
         (stranger, GrantRefusal::Unknown),
     ] {
         for code in [&code, &used] {
             let verdict = code.judge(&family, &wrong, start());
-            assert_eq!(verdict, Verdict::Refuse(refusal));
+            assert_eq!(verdict, Err(refusal));
         }
     }
 }
@@ -90,14 +90,14 @@ fn verdicts_on_refresh_tokens() {
     let end = start() + TimeDelta::days(90);
     let last = end - TimeDelta::microseconds(1);
     for (used, by, now, verdict) in [
-        (false, 3, start(), Verdict::Issue(scopes(0b11))),
-        (false, 3, last, Verdict::Issue(scopes(0b11))),
-        (false, 3, end, Verdict::Refuse(GrantRefusal::Expired)),
-        (true, 3, start(), Verdict::RevokeFamily),
-        (true, 3, last, Verdict::RevokeFamily),
-        (true, 3, end, Verdict::Refuse(GrantRefusal::Unknown)),
-        (false, 4, start(), Verdict::Refuse(GrantRefusal::Unknown)),
-        (true, 4, start(), Verdict::Refuse(GrantRefusal::Unknown)),
+        (false, 3, start(), Ok(Verdict::Issue(scopes(0b11)))),
+        (false, 3, last, Ok(Verdict::Issue(scopes(0b11)))),
+        (false, 3, end, Err(GrantRefusal::Expired)),
+        (true, 3, start(), Ok(Verdict::RevokeFamily)),
+        (true, 3, last, Ok(Verdict::RevokeFamily)),
+        (true, 3, end, Err(GrantRefusal::Unknown)),
+        (false, 4, start(), Err(GrantRefusal::Unknown)),
+        (true, 4, start(), Err(GrantRefusal::Unknown)),
     ] {
         let token = RefreshToken {
             scopes: scopes(0b11),
@@ -111,25 +111,42 @@ fn verdicts_on_refresh_tokens() {
 
 #[test]
 fn a_family_ends_with_everything_it_depends_on() {
-    let verdict = |change: fn(&mut FamilyStatus)| {
+    let of = |code: &Code, change: fn(&mut FamilyStatus), now| {
         let mut family = family(scopes(0b1));
         change(&mut family.status);
-        code().judge(&family, &presented(), start())
+        code.judge(&family, &presented(), now)
     };
-    let ended: [fn(&mut FamilyStatus); 5] = [
-        |status| status.revoked = true,
-        |status| status.disconnected = true,
-        |status| status.closed = true,
-        |status| status.application = None,
-        |status| status.application = Some((Suspended, ScopeSet::all())),
+    let verdict = |change| of(&code(), change, start());
+    let (mut used, late) = (code(), start() + TimeDelta::minutes(10));
+    used.used_at = Some(start());
+    let ended: [(fn(&mut FamilyStatus), _); 5] = [
+        (|status| status.revoked = true, GrantRefusal::Revoked),
+        (|status| status.disconnected = true, GrantRefusal::Disconnected),
+        (
+            |status| (status.disconnected, status.revoked) = (true, true),
+            GrantRefusal::Disconnected,
+        ),
+        (|status| status.closed = true, GrantRefusal::Revoked),
+        (|status| status.application = None, GrantRefusal::Revoked),
     ];
-    for change in ended {
-        assert_eq!(verdict(change), Verdict::Refuse(GrantRefusal::Ended));
+    for (change, refusal) in ended {
+        // It comes before a second use and the expiry.
+        for verdict in [
+            verdict(change),
+            of(&used, change, start()),
+            of(&code(), change, late),
+        ] {
+            assert_eq!(verdict, Err(refusal));
+        }
     }
+    let suspend: fn(&mut FamilyStatus) = |status| status.application = Some((Suspended, ScopeSet::all()));
+    let refused = verdict(suspend).unwrap_err();
+    assert_eq!(refused.reason(), Some("suspended"));
+    assert_eq!(of(&used, suspend, start()), Ok(Verdict::RevokeFamily));
     let pending = verdict(|status| status.application = Some((Pending, ScopeSet::all())));
-    assert_eq!(pending, Verdict::Issue(scopes(0b1)));
+    assert_eq!(pending, Ok(Verdict::Issue(scopes(0b1))));
     let narrowed = verdict(|status| status.application = Some((Active, scopes(0b10))));
-    assert_eq!(narrowed, Verdict::Refuse(GrantRefusal::NoScope));
+    assert_eq!(narrowed, Err(GrantRefusal::NoScope));
 }
 
 /// An event of a family.
@@ -168,11 +185,11 @@ struct Model {
 }
 
 impl Model {
-    fn apply(&mut self, verdict: Verdict, used: impl FnOnce(&mut Self)) {
+    fn apply(&mut self, verdict: Result<Verdict, GrantRefusal>, used: impl FnOnce(&mut Self)) {
         match verdict {
-            Verdict::Refuse(_) => {}
-            Verdict::RevokeFamily => self.family.status.revoked = true,
-            Verdict::Issue(scopes) => {
+            Err(_) => {}
+            Ok(Verdict::RevokeFamily) => self.family.status.revoked = true,
+            Ok(Verdict::Issue(scopes)) => {
                 used(self);
                 self.refreshes.push(RefreshToken {
                     scopes,
@@ -226,7 +243,7 @@ proptest! {
             now: start(), family: family(scopes(consented)), code: code(), refreshes: Vec::new(), exchanges: 0,
         };
         for step in &steps {
-            let (issued, ended) = (model.refreshes.len(), model.family.status.issuable().is_none());
+            let (issued, ended) = (model.refreshes.len(), model.family.status.living().is_err());
             model.step(step);
             prop_assert!(model.exchanges <= 1, "a code is used at most once");
             let unused = model.refreshes.iter().filter(|token| token.used_at.is_none());

@@ -49,35 +49,41 @@ fn purposes_decide_the_first_status() {
 
 #[test]
 fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
-    use InvalidClient::{Credentials, SecretMissing, Suspended};
+    use InvalidClient::{Closed, Credentials, SecretMissing, Suspended};
     let (confidential, secret) = application("confidential", &["offers:read"]);
-    let suspended = confidential
-        .clone()
-        .moved(Transition::Suspend, None)
-        .unwrap()
-        .after;
     let (public, _) = application("public", &["offers:read"]);
+    let [suspended, suspended_public] =
+        [&confidential, &public].map(|app| app.clone().moved(Transition::Suspend, None).unwrap().after);
     assert_eq!(public.client_type, ClientType::Public);
     let new = ClientSecret::from_random(&[1; 32]);
     let rotated = confidential.clone().with_secret(&new).after;
     let (right, wrong) = (secret.reveal(), "pss_wrong");
     for (application, secret, expected) in [
-        (Some(&confidential), Some(right), Ok(())),
-        (Some(&confidential), Some(wrong), Err(Credentials)),
-        (Some(&confidential), None, Err(SecretMissing)),
-        (Some(&confidential), Some(""), Err(SecretMissing)),
-        (None, Some(right), Err(Credentials)),
+        (&confidential, Some(right), Ok(())),
+        (&confidential, Some(wrong), Err(Credentials)),
+        (&confidential, None, Err(SecretMissing)),
+        (&confidential, Some(""), Err(SecretMissing)),
         // A public client has no secret: any is wrong.
-        (Some(&public), Some(""), Ok(())),
-        (Some(&public), Some(right), Err(Credentials)),
+        (&public, Some(""), Ok(())),
+        (&public, Some(right), Err(Credentials)),
         // Only the client itself learns that it is suspended.
-        (Some(&suspended), Some(right), Err(Suspended)),
-        (Some(&suspended), Some(wrong), Err(Credentials)),
-        (Some(&rotated), Some(right), Err(Credentials)),
-        (Some(&rotated), Some(new.reveal()), Ok(())),
+        (&suspended, Some(right), Err(Suspended { is_proved: true })),
+        (&suspended, Some(wrong), Err(Credentials)),
+        (&suspended_public, None, Err(Suspended { is_proved: false })),
+        (&rotated, Some(right), Err(Credentials)),
+        (&rotated, Some(new.reveal()), Ok(())),
     ] {
         let result = authenticate(application, secret);
         assert_eq!(result, expected, "{application:?} {secret:?}");
+    }
+    for (application, secret, expected) in [
+        (Some(&confidential), right, Closed),
+        (Some(&confidential), wrong, Credentials),
+        (Some(&public), "", Credentials),
+        (None, right, Credentials),
+    ] {
+        let refused = InvalidClient::of_closed_account(application, secret);
+        assert_eq!(refused, expected, "{application:?} {secret}");
     }
 }
 

@@ -85,13 +85,13 @@ impl Parties {
     pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> PairResult {
         let (family, stored) = tx.lock_code(code).await?.unwrap();
         match stored.unwrap().judge(&family, &self.presented(), tx.now()) {
-            Verdict::Issue(scopes) => {
+            Ok(Verdict::Issue(scopes)) => {
                 let pair = new_pair(scopes, tx.now());
                 tx.use_code(code, pair).await?;
                 Ok(Ok(keys(code.family, &pair)))
             }
-            Verdict::RevokeFamily => tx.revoke_family(code.family).await.map(|()| Err(None)),
-            Verdict::Refuse(refusal) => Ok(Err(Some(refusal))),
+            Ok(Verdict::RevokeFamily) => tx.revoke_family(code.family).await.map(|()| Err(None)),
+            Err(refusal) => Ok(Err(Some(refusal))),
         }
     }
 
@@ -99,13 +99,13 @@ impl Parties {
     pub(crate) async fn rotate(&self, tx: &dyn Transaction, token: TokenKey) -> PairResult {
         let (family, stored) = tx.lock_refresh_token(token).await?.unwrap();
         match stored.unwrap().judge(&family, self.client_id(), tx.now()) {
-            Verdict::Issue(scopes) => {
+            Ok(Verdict::Issue(scopes)) => {
                 let pair = new_pair(scopes, tx.now());
                 tx.use_refresh_token(token, pair).await?;
                 Ok(Ok(keys(token.family, &pair)))
             }
-            Verdict::RevokeFamily => tx.revoke_family(token.family).await.map(|()| Err(None)),
-            Verdict::Refuse(refusal) => Ok(Err(Some(refusal))),
+            Ok(Verdict::RevokeFamily) => tx.revoke_family(token.family).await.map(|()| Err(None)),
+            Err(refusal) => Ok(Err(Some(refusal))),
         }
     }
 }
