@@ -217,6 +217,23 @@ fn groups(html: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
+fn what_integrators_ask_for_first_leads_to_its_page() {
+    let site = site_for(Audience::Integrators);
+    for (query, pages) in [
+        ("pagination", ["/docs/guide/common-rules"].as_slice()),
+        ("cursor", &["/docs/guide/common-rules"]),
+        ("SDK", &["/docs/guide/clients"]),
+        ("postman", &["/docs/guide/clients", "/docs/reference"]),
+        ("wrong tracking number", &["/docs/guide/shipments"]),
+    ] {
+        let html = site.search(query).unwrap();
+        let found = &groups(&html)[0];
+        let page = found[0].split('#').next().unwrap();
+        assert!(pages.contains(&page), "{query}: {found:?}");
+    }
+}
+
+#[test]
 fn what_operators_read_is_found_below_what_integrators_read() {
     let html = site().search("idempotency").unwrap();
     let names = html.split("<h2>").skip(1);
