@@ -21,7 +21,7 @@ fn alerts() -> BTreeSet<String> {
     let groups = rules["groups"].as_vec().unwrap().iter();
     groups
         .flat_map(|group| group["rules"].as_vec().unwrap())
-        .map(|rule| rule["alert"].as_str().unwrap().to_owned())
+        .filter_map(|rule| rule["alert"].as_str().map(str::to_owned))
         .collect()
 }
 

@@ -189,6 +189,11 @@ pub(crate) fn set_ready(ready: bool) {
     metrics::gauge!("ready").set(if ready { 1.0 } else { 0.0 });
 }
 
+/// Tells what the process does: `serve`, `worker`, or `both`.
+pub(crate) fn set_role(role: &'static str) {
+    metrics::gauge!("process_role", "role" => role).set(1.0);
+}
+
 /// How often the queues are measured.
 const QUEUES_INTERVAL: Duration = Duration::from_secs(10);
 

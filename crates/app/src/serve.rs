@@ -20,7 +20,7 @@ use crate::{
     http_server::BoundSocket,
     logging,
     process::{self, Signals},
-    prometheus::measure_queues,
+    prometheus::{measure_queues, set_role},
     tls::Tls,
     wiring::Shared,
     workers,
@@ -57,6 +57,7 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let external = ExternalServices::real(loaded, &public_url)?;
     let shared = Shared::new(config, public_url, external)?;
     let address = probes.address();
+    set_role("worker");
     let servers = vec![shared.probes(probes.listen()?)?];
     run_until_stopped(&shared, servers, signals, || {
         tracing::info!(probes = %address, "listening");
@@ -113,6 +114,8 @@ impl Service {
         );
         let [public_tls, backoffice_tls] = tls.server_configs()?;
         let _reloading = tls.keep_current()?;
+        let has_workers = server.workers == WorkersMode::All;
+        set_role(if has_workers { "both" } else { "serve" });
         let addresses = (public.address(), backoffice.address());
         let servers = vec![
             shared.public(public.listen()?, public_tls, readers)?,
@@ -121,7 +124,7 @@ impl Service {
         run_until_stopped(&shared, servers, signals, || {
             tracing::info!(public = %addresses.0, backoffice = %addresses.1, "listening");
             workers::start_counting(&shared);
-            if shared.config.server.workers == WorkersMode::All {
+            if has_workers {
                 workers::start(&shared);
             }
             listening()
