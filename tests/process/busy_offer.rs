@@ -1,6 +1,7 @@
 //! One busy offer takes from other sellers neither connections nor time.
 
 use std::{
+    slice,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -141,7 +142,7 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
         ..Pace::default()
     });
     let (_, beside_spread) = send_all(&world, &spread, &neighbour, &in_carts).await;
-    let (answers, beside_busy) = send_all(&world, &[busy.clone()], &neighbour, &in_carts).await;
+    let (answers, beside_busy) = send_all(&world, slice::from_ref(&busy), &neighbour, &in_carts).await;
     let (mut placed, mut changed, mut refused) = (0, 0, Vec::new());
     for (n, answer) in (0..).zip(answers) {
         match answer.status {
@@ -157,7 +158,6 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     let told = format!(
         "beside a busy offer {beside_busy:?}, beside a hundred {beside_spread:?}; {placed} orders, {changed} changes"
     );
-    println!("{told}");
     let [limit, with_carts] = beside_spread.map(|spread| LIMIT.max(spread * TIMES_SPREAD));
     // Orders for both hold the offer that is in them too, each for a moment.
     assert!(
