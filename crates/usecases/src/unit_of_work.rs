@@ -38,19 +38,14 @@ pub struct LockSet {
 impl LockSet {
     /// A transaction of one seller.
     pub fn of_seller(seller: SellerId) -> Self {
-        let sellers = HashSet::from([seller]);
         Self {
-            sellers,
+            sellers: HashSet::from([seller]),
             ..Self::default()
         }
     }
 
     pub fn of_row(row: Row) -> Self {
-        let rows = HashSet::from([row]);
-        Self {
-            rows,
-            ..Self::default()
-        }
+        Self::default().and(row)
     }
 
     /// Offers, and their sellers.

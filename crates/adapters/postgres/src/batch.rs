@@ -21,6 +21,7 @@ use tokio::{
     time::timeout,
 };
 use tracing::Span;
+use usecases::LockSet;
 use uuid::Uuid;
 
 use crate::{
@@ -31,6 +32,7 @@ use crate::{
         shared::SharedConnection,
     },
     observe::{self, BatchSizes},
+    turns::{Admission, Turns},
 };
 
 /// The usual largest number of questions per batch: enough for all that a server thread has in flight, and few enough
@@ -129,6 +131,7 @@ pub(crate) struct Batcher<G: BatchQuery> {
     query: Arc<G>,
     connection: Arc<SharedConnection>,
     queue: Mutex<Option<mpsc::UnboundedSender<Waiter<G>>>>,
+    turns: Arc<Turns>,
 }
 
 impl<G: BatchQuery> Batcher<G> {
@@ -137,7 +140,13 @@ impl<G: BatchQuery> Batcher<G> {
             query: Arc::new(query),
             connection: Arc::new(SharedConnection::new(connector, G::NAME)),
             queue: Mutex::new(None),
+            turns: Turns::new(2 * G::MAX_MEMBERS),
         }
+    }
+
+    /// Waits until fewer questions of this seller than fill two batches are under way, so that they hold up no other seller's.
+    pub(crate) async fn turn(&self, seller: SellerId, limit: Duration) -> Result<Admission, StoreError> {
+        self.turns.take(&LockSet::of_seller(seller), limit).await
     }
 
     /// The connection of its statements, for related reads that are not batched.

@@ -64,7 +64,7 @@ pub struct DatabaseSettings {
     /// or a comma-separated list of hosts, of which the one that accepts writes is used. Supports libpq's `sslmode`,
     /// `sslrootcert`, `sslcert` and `sslkey`, and the parameters of `tokio_postgres::Config`.
     pub url: String,
-    /// Connections for transactions and rare reads, at least 1; one seller's transactions use a quarter at most. In addition, each gate
+    /// Connections for transactions and rare reads, at least 1; one seller's requests use a quarter at most. In addition, each gate
     /// opens one, each reader of offers or orders up to two, each server thread that issues tokens four, changes of offers two, the outcomes
     /// of lost commits one, and [`Database::for_workers`] up to [`WORKER_CONNECTIONS`].
     pub pool_size: usize,
@@ -482,7 +482,7 @@ impl Database {
     }
 
     pub(crate) fn autocommit(&self, statement: &'static str) -> Autocommit {
-        Autocommit::new(self.pool.clone(), statement)
+        Autocommit::new(self.pool.clone(), Arc::clone(&self.turns), statement)
     }
 
     fn unit_of_work(&self) -> PgUnitOfWork {

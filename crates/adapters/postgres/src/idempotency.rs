@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use kernel::{Claim, Claimed, IdempotencyClaims, LOST_CLAIM, StoreError, StoredResponse};
+use kernel::{Claim, Claimed, IdempotencyClaims, KeySpace, LOST_CLAIM, StoreError, StoredResponse};
 use tokio::{
     sync::Mutex,
     time::{Instant, sleep, timeout_at},
@@ -111,7 +111,7 @@ impl IdempotencyClaims for StoredClaims {
                expires_at = case when t.expires_at <= excluded.created_at then excluded.expires_at else t.expires_at end \
              returning fence, fingerprint, status, body, t.xmax <> 0");
         let taken = self
-            .statements
+            .of_seller(claim)
             .ask(|leased| async move {
                 match take
                     .get_result::<(ClaimRow, bool)>(&mut leased.connection())
@@ -166,12 +166,20 @@ impl IdempotencyClaims for StoredClaims {
 }
 
 impl StoredClaims {
+    /// In the seller's share of the pool, as the request's transaction: claims of one key wait for each other. A release waits for none.
+    fn of_seller(&self, claim: &Claim) -> Autocommit {
+        match claim.space {
+            KeySpace::Seller(seller) => self.statements.of_seller(seller),
+            KeySpace::Operator => self.statements.clone(),
+        }
+    }
+
     /// The state of a key whose row another transaction has locked, to complete it: the row as it was before.
     async fn read_locked(&self, claim: &Claim) -> Result<Claimed, StoreError> {
         let read = sql!(ClaimRow:
             "select fence, fingerprint, status, body from idempotency where seller_id = ", claim.space.uuid(),
             " and key = ", claim.key.as_str(), " and expires_at > (select api_now())");
-        let row = Autocommit::row(&self.statements, read).await?;
+        let row = self.of_seller(claim).row(read).await?;
         row.map_or(Ok(Claimed::InProgress), |row| row.claimed(claim, &self.sealing))
     }
 

@@ -31,6 +31,7 @@ use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::{
+    ANSWER_TIMEOUT,
     batch::{BatchQuery, Batcher},
     connection::Connector,
     layout::Layout,
@@ -123,6 +124,7 @@ where
         let rows: Vec<_> = if filter.updated_after.is_some() {
             self.slow.rows(seller, Updated(slice)).await?
         } else if is_batched {
+            let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
             let question = PageQuestion {
                 seller,
                 status: filter.status,
@@ -132,6 +134,7 @@ where
             let rows = self.pages.ask(question).await?;
             rows.into_iter().map(matching).collect()
         } else {
+            let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
             let rows = self.pages.connection().rows(slice).await?;
             rows.into_iter().map(matching).collect()
         };

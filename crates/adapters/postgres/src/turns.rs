@@ -4,15 +4,17 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
+    time::Duration,
 };
 
 use kernel::{SellerId, StoreError};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 use usecases::{LockSet, Row};
 
-/// How much work may wait for a row; more fails at once.
-const QUEUE: usize = 256;
+/// How much work may wait for a row, and for a seller's share; more fails at once.
+const ROW_QUEUE: usize = 256;
+const SHARE_QUEUE: usize = 1024;
 /// How often later work may pass the longest waiting at a row. Then its rows are kept free for it.
 const PASSES: u32 = 64;
 
@@ -60,10 +62,14 @@ struct Waiter {
     begin: oneshot::Sender<()>,
 }
 
-/// Too much work waits for a row. Only work for this row is refused.
+/// Why there is no turn. Only work for the same row or seller is refused.
 #[derive(Debug, thiserror::Error)]
-#[error("{QUEUE} others wait for {0:?}")]
-struct QueueFull(Row);
+enum NoTurn {
+    #[error("too many others wait for {0:?}")]
+    Full(Place),
+    #[error("no turn within {} ms", .0.as_millis())]
+    Late(Duration),
+}
 
 /// Places taken, or waited for; given up when it is dropped.
 pub(crate) struct Admission {
@@ -79,14 +85,20 @@ impl Turns {
         Arc::new(Self { share, state })
     }
 
-    /// Waits until all places are free. Nothing is taken if the future is dropped.
-    pub(crate) async fn take(self: &Arc<Self>, locks: &LockSet) -> Result<Admission, StoreError> {
+    /// Waits until all places are free, no longer than `limit`. Nothing is taken if the future is dropped.
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        locks: &LockSet,
+        limit: Duration,
+    ) -> Result<Admission, StoreError> {
         let rows = locks.rows.iter().cloned().map(Place::Row);
         let shares = locks.sellers.iter().copied().map(Place::Share);
         let (admission, admitted) = self.arrive(rows.chain(shares).collect())?;
         // The sender is dropped only after it has sent.
-        let _ = admitted.await;
-        Ok(admission)
+        match timeout(limit, admitted).await {
+            Ok(_) => Ok(admission),
+            Err(_) => Err(StoreError::Unavailable(NoTurn::Late(limit).into())),
+        }
     }
 
     fn arrive(self: &Arc<Self>, places: Places) -> Result<(Admission, oneshot::Receiver<()>), StoreError> {
@@ -94,8 +106,8 @@ impl Turns {
         state.arrived += 1;
         let (ticket, (begin, admitted)) = (state.arrived, oneshot::channel());
         let is_free = self.are_free(&state, ticket, &places);
-        if !is_free && let Some(row) = state.full_row(&places) {
-            return Err(StoreError::Unavailable(QueueFull(row).into()));
+        if !is_free && let Some(full) = places.iter().find(|place| state.is_full(place)) {
+            return Err(StoreError::Unavailable(NoTurn::Full(full.clone()).into()));
         }
         for place in places.iter() {
             let queue = state.queues.entry(place.clone()).or_default();
@@ -121,14 +133,18 @@ impl Turns {
         ))
     }
 
+    fn has_room(&self, place: &Place, queue: &Queue) -> bool {
+        let room = match place {
+            Place::Row(_) => 1,
+            Place::Share(_) => self.share,
+        };
+        queue.taken < room
+    }
+
     fn are_free(&self, state: &State, ticket: Ticket, places: &[Place]) -> bool {
         places.iter().all(|place| {
-            let room = match place {
-                Place::Row(_) => 1,
-                Place::Share(_) => self.share,
-            };
             state.queues.get(place).is_none_or(|queue| {
-                queue.taken < room && queue.kept_for.is_none_or(|longest| ticket <= longest)
+                self.has_room(place, queue) && queue.kept_for.is_none_or(|longest| ticket <= longest)
             })
         })
     }
@@ -137,6 +153,7 @@ impl Turns {
     fn admit_waiting(&self, state: &mut State, places: &[Place]) {
         for place in places {
             while let Some(queue) = state.queues.get(place)
+                && self.has_room(place, queue)
                 && let Some(next) = queue.waiting.iter().copied().find(|ticket| {
                     let waiter = state.waiting.get(ticket);
                     waiter.is_some_and(|waiter| self.are_free(state, *ticket, &waiter.places))
@@ -149,16 +166,14 @@ impl Turns {
 }
 
 impl State {
-    fn full_row(&self, places: &[Place]) -> Option<Row> {
-        places.iter().find_map(|place| match place {
-            Place::Row(row) => {
-                let queue = self.queues.get(place);
-                queue
-                    .is_some_and(|queue| queue.waiting.len() >= QUEUE)
-                    .then(|| row.clone())
-            }
-            Place::Share(_) => None,
-        })
+    fn is_full(&self, place: &Place) -> bool {
+        let most = match place {
+            Place::Row(_) => ROW_QUEUE,
+            Place::Share(_) => SHARE_QUEUE,
+        };
+        self.queues
+            .get(place)
+            .is_some_and(|queue| queue.waiting.len() >= most)
     }
 
     /// Takes the places of one who waits, and notes whom it passes.
@@ -212,13 +227,16 @@ impl State {
 impl Drop for Admission {
     fn drop(&mut self) {
         let mut state = self.turns.state.lock();
-        let waited = state.leave(self.ticket).is_some();
+        let waited = state.leave(self.ticket);
         for place in self.places.iter() {
             if let Some(queue) = state.queues.get_mut(place) {
-                queue.taken -= usize::from(!waited);
+                queue.taken -= usize::from(waited.is_none());
             }
         }
-        self.turns.admit_waiting(&mut state, &self.places);
+        // Who waited gives up nothing but rows that were kept for it, so that a crowd that gives up costs no look at all who still wait.
+        if waited.is_none_or(|waiter| waiter.passed >= PASSES) {
+            self.turns.admit_waiting(&mut state, &self.places);
+        }
         for place in self.places.iter() {
             let is_unused = |queue: &Queue| queue.taken == 0 && queue.waiting.is_empty();
             if state.queues.get(place).is_some_and(is_unused) {
@@ -253,7 +271,7 @@ mod tests {
 
     fn take(turns: &Arc<Turns>, locks: LockSet) -> Taking {
         let turns = Arc::clone(turns);
-        async move { turns.take(&locks).await }.boxed()
+        async move { turns.take(&locks, Duration::from_mins(1)).await }.boxed()
     }
 
     async fn admitted(taking: &mut Taking) -> Admission {
@@ -345,24 +363,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_queue_refuses_its_row_alone() {
+    async fn a_full_queue_refuses_its_row_or_its_seller_alone() {
         let turns = Turns::new(2);
-        let (hot, other) = (offer(1, 1), offer(1, 2));
+        let (hot, other, seller) = (offer(1, 1), offer(1, 2), LockSet::of_seller(offer(1, 1).0));
         let held = take(&turns, LockSet::of_offers([hot])).await.unwrap();
-        let mut waiting: Vec<_> = (0..QUEUE)
-            .map(|_| take(&turns, LockSet::of_offers([hot])))
-            .collect();
-        for taking in &mut waiting {
-            assert!(poll!(taking).is_pending());
-        }
+        let mut waiting = Vec::new();
+        let mut wait = |locks: &LockSet| {
+            let mut taking = take(&turns, locks.clone());
+            assert!((&mut taking).now_or_never().is_none());
+            waiting.push(taking);
+        };
+        (0..ROW_QUEUE).for_each(|_| wait(&LockSet::of_offers([hot])));
         let refused = take(&turns, LockSet::of_offers([other, hot])).await;
         assert!(matches!(refused, Err(StoreError::Unavailable(_))));
         // The seller's second place is free, and there is no third one.
         let beside = admitted(&mut take(&turns, LockSet::of_offers([other]))).await;
-        let seller = LockSet::of_seller(hot.0);
-        assert!(poll!(take(&turns, seller.clone())).is_pending());
+        (ROW_QUEUE..SHARE_QUEUE).for_each(|_| wait(&seller));
+        let refused = take(&turns, seller).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))));
+        drop(admitted(&mut take(&turns, LockSet::of_offers([offer(2, 2)]))).await);
+        // The first of those who do not wait for the row.
         drop(beside);
-        drop(admitted(&mut take(&turns, seller)).await);
+        drop(admitted(&mut waiting[ROW_QUEUE]).await);
         drop((held, waiting));
         assert!(is_empty(&turns));
     }

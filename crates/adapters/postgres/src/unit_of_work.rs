@@ -73,7 +73,7 @@ impl UnitOfWork for PgUnitOfWork {
     }
 
     async fn turn(&self, locks: &LockSet) -> Result<Turn, StoreError> {
-        self.turns.take(locks).await.map(Turn::new)
+        self.turns.take(locks, ANSWER_TIMEOUT).await.map(Turn::new)
     }
 }
 
@@ -82,10 +82,7 @@ impl PgUnitOfWork {
     pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
         let ends = Instant::now() + ANSWER_TIMEOUT;
         let left = || ends.saturating_duration_since(Instant::now());
-        let waiting = tokio::time::timeout(ANSWER_TIMEOUT, self.turns.take(locks));
-        // The rows or the seller's share were busy for too long.
-        let no_turn = |_| StoreError::Unavailable(format!("no turn within {ANSWER_TIMEOUT:?}").into());
-        let admission = waiting.await.map_err(no_turn)??;
+        let admission = self.turns.take(locks, ANSWER_TIMEOUT).await?;
         let taken = async { self.waits.measure(self.pool.get()).await.map_err(pool_error) };
         let leased = Leased::new(with_timeout(left(), taken).await?);
         // PostgreSQL's transaction begins at some time after this.

@@ -243,7 +243,7 @@ fn event(id: DeliveryId, name: &str) -> Result<WebhookEvent, StoreError> {
     WebhookEvent::parse(name).ok_or_else(|| StoreError::corrupt("deliveries", id, format!("event {name:?}")))
 }
 
-/// Reads subscriptions and histories. Each call is one statement.
+/// Reads subscriptions and histories. Each call is one statement, in the seller's share of the pool.
 #[async_trait]
 impl SubscriptionReader for Autocommit {
     async fn subscriptions(
@@ -251,10 +251,10 @@ impl SubscriptionReader for Autocommit {
         seller: SellerId,
         client_id: ClientId,
     ) -> Result<Vec<Subscription>, StoreError> {
-        let (seller, client) = (seller.uuid(), client_id.uuid());
-        let rows = self
+        let (statements, client) = (self.of_seller(seller), client_id.uuid());
+        let rows = statements
             .rows(sql!(SubscriptionRow:
-                concat!("select ", subscription_columns!(), " from subscriptions s where s.seller_id = "), seller,
+                concat!("select ", subscription_columns!(), " from subscriptions s where s.seller_id = "), seller.uuid(),
                 " and s.client_id = ", client, " order by s.created_at, s.id"))
             .await?;
         rows.into_iter().map(Subscription::try_from).collect()
@@ -267,11 +267,11 @@ impl SubscriptionReader for Autocommit {
         client_id: ClientId,
         subscription: SubscriptionId,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
-        let (seller, client, id) = (seller.uuid(), client_id.uuid(), subscription.uuid());
-        let rows = self.rows(sql!(Option<DeliveryRow>:
+        let (statements, client, id) = (self.of_seller(seller), client_id.uuid(), subscription.uuid());
+        let rows = statements.rows(sql!(Option<DeliveryRow>:
             concat!("select ", delivery_columns!(), " from subscriptions s left join lateral (select * from deliveries d \
                where d.seller_id = s.seller_id and d.subscription_id = s.id order by d.id desc limit 100) d on true where s.seller_id = "),
-            seller, " and s.client_id = ", client, " and s.id = ", id, " order by d.created_at desc, d.id desc")).await?;
+            seller.uuid(), " and s.client_id = ", client, " and s.id = ", id, " order by d.created_at desc, d.id desc")).await?;
         if rows.is_empty() {
             return Ok(None);
         }
@@ -285,6 +285,7 @@ impl SubscriptionReader for Autocommit {
         subscription: SubscriptionId,
     ) -> Result<Option<SellerSubscription>, StoreError> {
         let row = self
+            .of_seller(seller)
             .row(sql!((SubscriptionRow, String, bool):
                 concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller.uuid(),
                 " and s.id = ", subscription.uuid(), ""))
@@ -298,10 +299,11 @@ impl SubscriptionReader for Autocommit {
         after: Option<SubscriptionId>,
         limit: u16,
     ) -> Result<Vec<SellerSubscription>, StoreError> {
-        let (seller, after) = (seller.uuid(), after.map_or(Uuid::nil(), SubscriptionId::uuid));
+        let after = after.map_or(Uuid::nil(), SubscriptionId::uuid);
         let rows = self
+            .of_seller(seller)
             .rows(sql!((SubscriptionRow, String, bool):
-                concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller,
+                concat!("select ", seller_subscriptions!(), " where s.seller_id = "), seller.uuid(),
                 " and s.id > ", after, " order by s.id limit ", i64::from(limit), ""))
             .await?;
         rows.into_iter().map(seller_subscription).collect()
@@ -315,7 +317,7 @@ impl SubscriptionReader for Autocommit {
         before: Option<DeliveryId>,
         limit: u16,
     ) -> Result<Vec<SellerDelivery>, StoreError> {
-        let (seller, limit) = (seller.uuid(), i32::from(limit));
+        let (statements, limit) = (self.of_seller(seller), i32::from(limit));
         let before = before.map_or(Uuid::max(), DeliveryId::uuid);
         let subscription = filter.subscription.map(SubscriptionId::uuid);
         macro_rules! page {
@@ -325,17 +327,18 @@ impl SubscriptionReader for Autocommit {
                        select s.*, a.name as app_name, a.owner_id = s.seller_id as is_own, d.id as delivery from subscriptions s \
                        join applications a on a.client_id = s.client_id and a.deleted_at is null cross join lateral (\
                        select d.id from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id", $condition,
-                       " and d.id < "), before, " order by d.id desc limit ", limit, ") d where s.seller_id = ", seller,
+                       " and d.id < "), before, " order by d.id desc limit ", limit, ") d where s.seller_id = ", seller.uuid(),
                     " and s.id = coalesce(", subscription, ", s.id) order by d.id desc limit ", limit,
                     ") s cross join lateral (select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                        and d.id = s.delivery limit 1) d order by d.id desc")
             };
         }
         let rows = if filter.failed {
-            self.rows(page!(" and d.attempt > 0 and d.delivered_at is null"))
+            statements
+                .rows(page!(" and d.attempt > 0 and d.delivered_at is null"))
                 .await?
         } else {
-            self.rows(page!("")).await?
+            statements.rows(page!("")).await?
         };
         let listed = rows
             .into_iter()
@@ -388,7 +391,7 @@ impl DeliveryDirectory for Autocommit {
                   queues_with!("repeated", "due_at", "due_at is not null and attempt > 0"),
                   " select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from (\
                    select seller_id, subscription_id from first union select seller_id, subscription_id from repeated) q \
-                   join subscriptions s on s.seller_id = q.seller_id and s.id = q.subscription_id \
+                   cross join lateral (select * from subscriptions s where s.seller_id = q.seller_id and s.id = q.subscription_id limit 1) s \
                    join applications a on a.client_id = s.client_id cross join lateral (\
                    (select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                      and d.due_at is not null and d.attempt = 0 and d.id < "), before, " order by d.id desc limit ", limit,
@@ -400,7 +403,7 @@ impl DeliveryDirectory for Autocommit {
                 "with recursive asked as materialized (select ", seller,
                 concat!(" as seller), ", queues_with!("failed", "id", "attempt > 0 and delivered_at is null"),
                   " select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from failed q \
-                   join subscriptions s on s.seller_id = q.seller_id and s.id = q.subscription_id \
+                   cross join lateral (select * from subscriptions s where s.seller_id = q.seller_id and s.id = q.subscription_id limit 1) s \
                    join applications a on a.client_id = s.client_id cross join lateral (\
                    select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                    and d.attempt = 6 and d.delivered_at is null and d.id < "), before, " order by d.id desc limit ", limit,

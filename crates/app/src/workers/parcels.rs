@@ -95,6 +95,7 @@ impl QuotaLimitedCarriers {
                 share: daily_limit(carrier).map(EvenShare::new),
                 interval: (carrier == Carrier::Dhl).then_some(DHL_INTERVAL),
                 last_lookup: HashMap::new(),
+                pruned_at: 0,
             };
             (carrier, Mutex::new(quota))
         };
@@ -136,8 +137,9 @@ struct DailyQuota {
     share: Option<EvenShare>,
     /// The shortest time between two look-ups of one parcel.
     interval: Option<TimeDelta>,
-    /// Per parcel; those beyond the interval are pruned from time to time.
+    /// Per parcel; those beyond the interval are pruned when it has `pruned_at` of them.
     last_lookup: HashMap<TrackingNumber, DateTime<Utc>>,
+    pruned_at: usize,
 }
 
 impl DailyQuota {
@@ -148,10 +150,10 @@ impl DailyQuota {
             if self.last_lookup.get(number).is_some_and(is_recent) {
                 return false;
             }
-            // Pruned when it is full, and left half empty at least: the walk over all is rare.
-            if self.last_lookup.len() == self.last_lookup.capacity() {
+            // The walk over all is rare: it begins once there are twice as many as the last one left.
+            if self.last_lookup.len() >= self.pruned_at {
                 self.last_lookup.retain(|_, at| is_recent(at));
-                self.last_lookup.reserve(self.last_lookup.len());
+                self.pruned_at = 2 * self.last_lookup.len() + 1;
             }
         }
         let is_allowed = self.share.as_mut().is_none_or(|share| share.take(now));
@@ -248,6 +250,7 @@ mod tests {
             share: None,
             interval: Some(DHL_INTERVAL),
             last_lookup: HashMap::new(),
+            pruned_at: 0,
         };
         let taken = (0..24 * 60)
             .filter(|minute| quota.take(&number(1), at(*minute)))
@@ -257,7 +260,7 @@ mod tests {
             assert!((0..500).all(|n| quota.take(&number(500 * day + n), at(day * 24 * 60))));
         }
         assert!(quota.take(&number(1), at(20 * 24 * 60)));
-        assert!(quota.last_lookup.len() < 8 * 500, "{}", quota.last_lookup.len());
+        assert!(quota.last_lookup.len() < 3 * 500, "{}", quota.last_lookup.len());
     }
 
     #[tokio::test]

@@ -10,13 +10,15 @@ use diesel_async::{
     pooled_connection::deadpool::{Object, Pool},
 };
 use futures_util::future::BoxFuture;
-use kernel::StoreError;
+use kernel::{SellerId, StoreError};
+use usecases::LockSet;
 
 use super::error::{ends_connection, pool_error, store_error, with_timeout};
 use crate::{
     ANSWER_TIMEOUT,
     observe::{PoolWaits, StatementTimes},
     sql::Returns,
+    turns::Turns,
 };
 
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
@@ -65,17 +67,30 @@ impl Drop for Leased {
 #[derive(Clone)]
 pub(crate) struct Autocommit {
     pool: Pool<AsyncPgConnection>,
+    turns: Arc<Turns>,
+    /// The seller in whose share of the pool the statements run; none for the statements of others.
+    locks: LockSet,
     waits: PoolWaits,
     times: StatementTimes,
 }
 
 impl Autocommit {
     /// `statement` is the label in the metrics.
-    pub(crate) fn new(pool: Pool<AsyncPgConnection>, statement: &'static str) -> Self {
+    pub(crate) fn new(pool: Pool<AsyncPgConnection>, turns: Arc<Turns>, statement: &'static str) -> Self {
         Self {
             pool,
+            turns,
+            locks: LockSet::default(),
             waits: PoolWaits::new(),
             times: StatementTimes::of(statement),
+        }
+    }
+
+    /// For statements in a seller's share of the pool. Whoever sends them MUST NOT have a transaction in that share.
+    pub(crate) fn of_seller(&self, seller: SellerId) -> Self {
+        Self {
+            locks: LockSet::of_seller(seller),
+            ..self.clone()
         }
     }
 
@@ -104,13 +119,14 @@ impl Autocommit {
         Box::pin(self.ask(|leased| async move { statement.execute(&mut leased.connection()).await }))
     }
 
-    /// Runs one statement with the timeout of a read, including the wait for a connection. A connection that does not
+    /// Runs one statement with the timeout of a read, including the waits for the share and for a connection. A connection that does not
     /// respond, or no longer leads to the primary, is closed.
     pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Leased>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = QueryResult<T>>,
     {
         with_timeout(ANSWER_TIMEOUT, async {
+            let _admission = self.turns.take(&self.locks, ANSWER_TIMEOUT).await?;
             let leased = Arc::new(Leased::new(
                 self.waits.measure(self.pool.get()).await.map_err(pool_error)?,
             ));

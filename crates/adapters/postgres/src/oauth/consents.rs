@@ -162,7 +162,7 @@ impl GrantReader for Autocommit {
              where o.closed_at is null and (g.scopes is not null or exists (select from subscriptions s where s.seller_id = n.seller_id \
                and s.client_id = n.client_id and s.active and s.connection_generation = n.generation)) \
              order by lower(n.name) limit ", i64::from(limit), "");
-        let rows = self.rows(connections).await?;
+        let rows = self.of_seller(seller).rows(connections).await?;
         rows.into_iter().map(ConnectedApplication::try_from).collect()
     }
 }

@@ -9,7 +9,7 @@ use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Claim, Claimed, KeySpace, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
 use offers::{Offer, OfferChanges, OfferToChange, OptimisticChange, Stock};
-use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use usecases::Announcement;
 use uuid::Uuid;
 
@@ -28,8 +28,6 @@ use crate::{
 
 /// The most bytes of stored answers in one batch.
 const BATCH_BYTES: usize = 1 << 20;
-/// The most changes that wait for their batch; each further one fails.
-const WAITING: usize = 1024;
 /// A change is saved only within this time after its read, which is longer than its request waits. A batch that reaches the server later
 /// changes nothing.
 const FRESH: &str = "5s";
@@ -40,7 +38,6 @@ const LOCK_TIMEOUT: &str = "50ms";
 pub(crate) struct BatchedChanges {
     reads: Batcher<Reads>,
     batches: Batcher<Saves>,
-    waiting: Semaphore,
     sealing: Sealing,
 }
 
@@ -49,7 +46,6 @@ impl BatchedChanges {
         Self {
             reads: Batcher::new(Reads, Arc::clone(connector)),
             batches: Batcher::new(Saves, Arc::clone(connector)),
-            waiting: Semaphore::new(WAITING),
             sealing,
         }
     }
@@ -80,11 +76,13 @@ impl OfferChanges for BatchedChanges {
         answer: &StoredResponse,
         time_left: Duration,
     ) -> Result<bool, TransactionError> {
-        let full = |_| TransactionError::Store(StoreError::Unavailable("too many changes wait".into()));
-        let _place = self.waiting.try_acquire().map_err(full)?;
-        let member = Member::new(change, claim, answer, &self.sealing).map_err(TransactionError::Store)?;
-        let Some(member) = member else { return Ok(false) };
-        self.batches.send_once(member, time_left).await
+        let ends = Instant::now() + time_left;
+        let _turn = self.batches.turn(change.change.after.seller, time_left).await?;
+        let Some(member) = Member::new(change, claim, answer, &self.sealing)? else {
+            return Ok(false);
+        };
+        let left = ends.saturating_duration_since(Instant::now());
+        self.batches.send_once(member, left).await
     }
 }
 

@@ -467,41 +467,30 @@ impl Searched {
     }
 }
 
-/// Queues with an unreadable URL or secret. Each is counted, and logged at intervals: it comes up again with every
-/// lease, and with a wrong sealing key all of them do.
+/// When queues with an unreadable URL or secret were last logged. Each comes up again with every lease, and with a wrong sealing key all of
+/// them do.
 #[derive(Default)]
-struct Unreadable(Mutex<LogState>);
-
-#[derive(Default)]
-struct LogState {
-    last: Option<Instant>,
-    since: u64,
-}
+struct Unreadable(Mutex<Option<Instant>>);
 
 impl Unreadable {
     fn note(&self, error: &StoreError) {
         metrics::counter!("webhook_lanes_unreadable_total").increment(1);
-        if let Some(left_out) = self.due(Instant::now()) {
+        if self.is_logged(Instant::now()) {
             tracing::error!(
                 error = %error,
-                left_out,
                 "webhooks wait: their address or their secret cannot be read. Is `keys.sealing` what it is elsewhere?"
             );
         }
     }
 
-    /// The number skipped since the last log line, including this one, if another line is due.
-    fn due(&self, now: Instant) -> Option<u64> {
-        let mut state = self.0.lock();
-        state.since = state.since.saturating_add(1);
-        if state
-            .last
-            .is_some_and(|last| now.duration_since(last) < LOG_EVERY)
-        {
-            return None;
+    /// Whether another log line is due.
+    fn is_logged(&self, now: Instant) -> bool {
+        let mut last = self.0.lock();
+        let is_due = last.is_none_or(|last| now.duration_since(last) >= LOG_EVERY);
+        if is_due {
+            *last = Some(now);
         }
-        state.last = Some(now);
-        Some(std::mem::take(&mut state.since))
+        is_due
     }
 }
 
@@ -510,14 +499,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unreadable_queues_are_logged_once_a_minute_with_their_number() {
+    fn unreadable_queues_are_logged_once_a_minute() {
         let (unreadable, begin) = (Unreadable::default(), Instant::now());
-        let due = |after: u64| unreadable.due(begin + Duration::from_secs(after));
-        assert_eq!(due(0), Some(1));
-        for after in 0..50 {
-            assert_eq!(due(after), None, "{after} s");
-        }
-        assert_eq!(due(60), Some(51));
-        assert_eq!(due(61), None);
+        let logged = (0..=121).filter(|after| unreadable.is_logged(begin + Duration::from_secs(*after)));
+        assert_eq!(logged.collect::<Vec<_>>(), [0, 60, 120]);
     }
 }

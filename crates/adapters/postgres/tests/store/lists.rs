@@ -202,3 +202,22 @@ async fn pages_of_one_batch_hold_only_their_own_rows() {
         assert_eq!(page(question, after).await, next, "{question:?}");
     }
 }
+
+#[tokio::test]
+async fn a_hundred_pages_of_one_seller_hold_up_no_page_of_another() {
+    let fixture = Fixture::new().await;
+    let offers = fixture.database.offer_reader();
+    let (busy, other) = (fixture.seller().await, fixture.seller().await);
+    let page = async |seller| {
+        let page = offers.offers(seller, OfferFilter::default(), None, PageSize::clamped(50));
+        assert!(page.await.unwrap().items.is_empty());
+    };
+    let mut hundred = pin!(join_all((0..100).map(|_| page(busy))));
+    // Asked for last, and read before all these are.
+    tokio::select! {
+        biased;
+        _ = &mut hundred => panic!("it waited for all pages of the other seller"),
+        () = page(other) => {}
+    }
+    hundred.await;
+}

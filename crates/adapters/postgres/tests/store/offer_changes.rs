@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, Money, OfferId, SellerId, StoreError, TransactionError};
 use offers::{OfferChanges, OfferPatch, OptimisticChange, Stock};
+use tokio::select;
 use usecases::change_offer::decide_patch;
 
 use crate::support::{
@@ -191,15 +192,25 @@ fn is_unavailable(outcome: &Result<bool, TransactionError>) -> bool {
 }
 
 #[tokio::test]
-async fn changes_beyond_the_limits_are_refused_or_drop_out() {
+async fn changes_beyond_the_limits_are_refused_or_drop_out_and_hold_up_no_other_sellers() {
     let (fixture, clock) = Fixture::frozen().await;
     let changes = fixture.database.offer_changes().unwrap();
     let patch = Patch::new(&fixture).await;
     let change = patch.decide(&changes).await;
-    let outcomes = save(&changes, vec![(&patch, change); 1_030]).await;
+    let other = Patch::new(&fixture).await;
+    let beside = vec![(&other, other.decide(&changes).await)];
+    let mut many = Box::pin(save(&changes, vec![(&patch, change); 1_160]));
+    // Begins last, and is saved before all these are.
+    let beside = select! {
+        biased;
+        _ = &mut many => panic!("the other seller's change waited for all of them"),
+        beside = save(&changes, beside) => beside,
+    };
+    assert!(matches!(beside[..], [Ok(true)]), "{beside:?}");
+    let outcomes = many.await;
     let saved = outcomes.iter().filter(|outcome| matches!(outcome, Ok(true)));
     let full = outcomes.iter().filter(|outcome| is_unavailable(outcome));
-    assert_eq!((saved.count(), full.count()), (1, 6));
+    assert_eq!((saved.count(), full.count()), (1, 1_160 - 128 - 1_024));
 
     let [large, small] = Patch::several(&fixture).await;
     let (first, second) = (large.decide(&changes).await, small.decide(&changes).await);

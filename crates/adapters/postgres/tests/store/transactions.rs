@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 use adapter_postgres::{ANSWER_TIMEOUT, SchemaState};
-use futures_util::join;
+use futures_util::{FutureExt as _, StreamExt as _, future::join_all, join, stream::FuturesUnordered};
 use kernel::{PageSize, SellerId, StoreError};
-use oauth::{Limiter, Subject};
+use oauth::{ClientId, Limiter, Subject};
 use offers::OfferFilter;
-use tokio::time::{Instant, timeout};
+use tokio::{
+    select,
+    time::{Instant, timeout},
+};
 use usecases::LockSet;
+use webhooks::DeliveryFilter;
 
 use crate::support::{
-    Fixture, application, created, id, instant, is_rolled_back, is_unavailable, new_seller, offer,
+    Fixture, LEASE, application, claim, created, id, instant, is_rolled_back, is_unavailable, new_seller,
+    offer,
 };
 
 #[tokio::test]
@@ -31,6 +36,49 @@ async fn a_dropped_transaction_is_rolled_back_and_its_connection_reused() {
     assert_eq!(processes.len(), 1, "the connection was not given back");
     let open = "pg_stat_activity where datname = current_database() and state like 'idle in transaction%'";
     assert_eq!(fixture.rows_of(open).await, 0);
+}
+
+/// Their share is a quarter of the pool, here one connection.
+#[tokio::test]
+async fn a_sellers_claims_and_reads_wait_for_its_share_of_the_pool_and_delay_no_other() {
+    let fixture = Fixture::new().await;
+    let database = fixture.another(4);
+    let (busy, other) = (fixture.seller().await, fixture.seller().await);
+    let (claims, subscriptions) = (database.claims(), database.subscriptions());
+    let (claims, subscriptions, client) = (&claims, &subscriptions, ClientId::from(id()));
+    let requests = |seller: SellerId| {
+        let claims = async move { drop(claims.claim(&claim(seller, "k", "a"), LEASE).await.unwrap()) };
+        let list = async move { drop(subscriptions.subscriptions(seller, client).await.unwrap()) };
+        let history = async move {
+            let history = subscriptions.history(seller, client, id().into()).await;
+            assert!(history.unwrap().is_none());
+        };
+        let shown = async move {
+            let filter = DeliveryFilter::default();
+            let page = subscriptions.deliveries_of_seller(seller, filter, None, 50).await;
+            assert!(page.unwrap().is_empty());
+        };
+        [
+            claims.boxed_local(),
+            list.boxed_local(),
+            history.boxed_local(),
+            shown.boxed_local(),
+        ]
+    };
+    let held = database.units().begin(&LockSet::of_seller(busy)).await.unwrap();
+    let mut waiting: FuturesUnordered<_> = requests(busy).into_iter().collect();
+    let others = async {
+        for _ in 0..20 {
+            join_all(requests(other)).await;
+        }
+    };
+    select! {
+        biased;
+        Some(()) = waiting.next() => panic!("it is beyond the seller's share"),
+        () = others => {}
+    }
+    drop(held);
+    waiting.collect::<()>().await;
 }
 
 #[tokio::test]
