@@ -323,8 +323,9 @@ pub struct DatabaseConfig {
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     #[default(Period(Duration::from_millis(2_500)))]
     pub acquire_timeout: Period,
-    /// Time limit for one statement; a silent server gets half a second more. With the default every request is answered within 3 s,
-    /// except while the outcome of a COMMIT is unknown: up to 17.5 s with an idempotency key, 30 s at the token endpoint.
+    /// Time limit for one statement of a transaction; others are given up after 2.5 s. A silent server gets half a second more. With the
+    /// default every request is answered within 3 s, except while the outcome of a COMMIT is unknown: up to 17.5 s with an idempotency key,
+    /// 30 s at the token endpoint.
     #[schemars(extend("x-range" = "from 100ms to 1m"))]
     #[default(Period(Duration::from_secs(2)))]
     pub statement_timeout: Period,

@@ -17,11 +17,11 @@ use std::{
 };
 
 use diesel::ConnectionError;
-use diesel_async::AsyncPgConnection;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{StoreError, error_chain};
 use parking_lot::Mutex;
-use tokio::{task::JoinHandle, time::Instant};
+use tokio::{runtime::Handle, task::JoinHandle, time::Instant};
 use tokio_postgres::{Client, Config, NoTls, error::SqlState};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -216,6 +216,29 @@ impl Connector {
 
     fn advise(&self, advice: Option<&'static str>) {
         *self.advice.lock() = advice;
+    }
+
+    /// Ends the statement under way on a connection that its callers have given up: the server would go on with it. The connection is kept
+    /// until then, since a pooler forgets a statement with it.
+    pub(crate) fn cancel<C: Send + Sync + 'static>(
+        &self,
+        given_up: C,
+        connection: impl Fn(&C) -> &AsyncPgConnection + Send + Sync + 'static,
+    ) {
+        let tls = self.hosts.iter().find_map(|host| host.tls.clone());
+        let ended = async move {
+            let mut connection = connection(&given_up);
+            let token = connection.cancel_token();
+            match tls {
+                Some(tls) => drop(token.cancel_query(tls).await),
+                None => drop(token.cancel_query(NoTls).await),
+            }
+            drop(connection.batch_execute("").await);
+        };
+        // Where there is none, the program ends.
+        if let Ok(runtime) = Handle::try_current() {
+            drop(runtime.spawn(tokio::time::timeout(self.timeout, ended)));
+        }
     }
 
     pub(crate) async fn open(&self) -> Result<OpenConnection, ConnectError> {

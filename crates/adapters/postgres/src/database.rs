@@ -482,7 +482,12 @@ impl Database {
     }
 
     pub(crate) fn autocommit(&self, statement: &'static str) -> Autocommit {
-        Autocommit::new(self.pool.clone(), Arc::clone(&self.turns), statement)
+        Autocommit::new(
+            Arc::clone(&self.connector),
+            self.pool.clone(),
+            Arc::clone(&self.turns),
+            statement,
+        )
     }
 
     fn unit_of_work(&self) -> PgUnitOfWork {

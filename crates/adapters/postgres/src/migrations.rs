@@ -24,10 +24,16 @@ use crate::{
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 
 /// The migrations outside a transaction, by name, with their `up.sql`.
-const STATEMENT_BY_STATEMENT: [(&str, &str); 1] = [(
-    "0018_list_indexes",
-    include_str!("../../../../migrations/0018_list_indexes/up.sql"),
-)];
+const STATEMENT_BY_STATEMENT: [(&str, &str); 2] = [
+    (
+        "0018_list_indexes",
+        include_str!("../../../../migrations/0018_list_indexes/up.sql"),
+    ),
+    (
+        "0024_family_indexes",
+        include_str!("../../../../migrations/0024_family_indexes/up.sql"),
+    ),
+];
 
 /// Sends each statement of a migration alone: several in one message would be a transaction, in which no index is built concurrently.
 struct StatementByStatement<'m> {

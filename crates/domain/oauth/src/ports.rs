@@ -225,7 +225,7 @@ pub trait GrantReader: Send + Sync {
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError>;
 
     /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a live code or token, or an
-    /// active subscription. `client_credentials` tokens are no connection.
+    /// active subscription. `client_credentials` tokens are no connection. Of very many consents the newest count.
     async fn connections(
         &self,
         seller: SellerId,

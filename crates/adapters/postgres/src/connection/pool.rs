@@ -1,6 +1,9 @@
 //! The pool's connections, and autocommitted single statements over them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use deadpool::Status;
 use diesel::QueryResult;
@@ -13,7 +16,10 @@ use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
 use usecases::LockSet;
 
-use super::error::{ends_connection, pool_error, store_error, with_timeout};
+use super::{
+    Connector,
+    error::{ends_connection, pool_error, store_error, with_timeout},
+};
 use crate::{
     ANSWER_TIMEOUT,
     observe::{PoolWaits, StatementTimes},
@@ -26,11 +32,18 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A pooled connection that may be in a transaction. Unless it is returned, it is closed: it does not return to the
 /// pool, and the server rolls back.
-pub(crate) struct Leased(Option<Object<AsyncPgConnection>>);
+pub(crate) struct Leased {
+    connection: Option<Object<AsyncPgConnection>>,
+    /// Set while a read is under way, which is then cancelled. A transaction has its statement timeout, and other writes are short.
+    canceller: OnceLock<Arc<Connector>>,
+}
 
 impl Leased {
     pub(crate) const fn new(connection: Object<AsyncPgConnection>) -> Self {
-        Self(Some(connection))
+        Self {
+            connection: Some(connection),
+            canceller: OnceLock::new(),
+        }
     }
 
     #[expect(
@@ -38,12 +51,12 @@ impl Leased {
         reason = "it is there until `return_to_pool`, which consumes the value, and until the drop"
     )]
     pub(crate) fn connection(&self) -> &AsyncPgConnection {
-        self.0.as_deref().expect("the connection is leased")
+        self.connection.as_deref().expect("the connection is leased")
     }
 
     /// Gives the connection back to the pool: no transaction is open on it.
     pub(crate) fn return_to_pool(mut self) {
-        drop(self.0.take());
+        drop(self.connection.take());
     }
 
     pub(crate) async fn roll_back(self) {
@@ -57,8 +70,10 @@ impl Leased {
 
 impl Drop for Leased {
     fn drop(&mut self) {
-        if let Some(connection) = self.0.take() {
-            drop(Object::take(connection));
+        if let Some(connection) = self.connection.take().map(Object::take)
+            && let Some(connector) = self.canceller.get()
+        {
+            connector.cancel(connection, |connection| connection);
         }
     }
 }
@@ -66,6 +81,7 @@ impl Drop for Leased {
 /// Sends statements in autocommit mode.
 #[derive(Clone)]
 pub(crate) struct Autocommit {
+    connector: Arc<Connector>,
     pool: Pool<AsyncPgConnection>,
     turns: Arc<Turns>,
     /// The seller in whose share of the pool the statements run; none for the statements of others.
@@ -76,8 +92,14 @@ pub(crate) struct Autocommit {
 
 impl Autocommit {
     /// `statement` is the label in the metrics.
-    pub(crate) fn new(pool: Pool<AsyncPgConnection>, turns: Arc<Turns>, statement: &'static str) -> Self {
+    pub(crate) fn new(
+        connector: Arc<Connector>,
+        pool: Pool<AsyncPgConnection>,
+        turns: Arc<Turns>,
+        statement: &'static str,
+    ) -> Self {
         Self {
+            connector,
             pool,
             turns,
             locks: LockSet::default(),
@@ -94,12 +116,15 @@ impl Autocommit {
         }
     }
 
-    /// All rows of a statement.
+    /// All rows of a statement. It is cancelled once nobody waits for them.
     pub(crate) fn rows<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Vec<S::Row>, StoreError>>
     where
         S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
     {
-        Box::pin(self.ask(|leased| async move { statement.get_results(&mut leased.connection()).await }))
+        Box::pin(self.ask(move |leased| async move {
+            leased.canceller.get_or_init(|| Arc::clone(&self.connector));
+            statement.get_results(&mut leased.connection()).await
+        }))
     }
 
     /// The row of a statement that returns at most one.
@@ -132,8 +157,11 @@ impl Autocommit {
             ));
             let answer = self.times.measure(statement(Arc::clone(&leased))).await;
             let is_usable = !answer.as_ref().is_err_and(ends_connection);
-            if is_usable && let Some(leased) = Arc::into_inner(leased) {
-                leased.return_to_pool();
+            if let Some(mut leased) = Arc::into_inner(leased) {
+                leased.canceller.take();
+                if is_usable {
+                    leased.return_to_pool();
+                }
             }
             answer.map_err(store_error)
         })

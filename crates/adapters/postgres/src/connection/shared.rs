@@ -55,6 +55,7 @@ impl SharedConnection {
             }
             Err(elapsed) => {
                 self.discard(&open).await;
+                self.connector.cancel(open, |open| open.connection());
                 Err(timed_out(elapsed))
             }
         }

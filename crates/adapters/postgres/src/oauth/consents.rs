@@ -134,7 +134,8 @@ impl GrantReader for Autocommit {
     }
 
     /// The applications with a grant that can still be used, and the union of the scopes of their consents; and those that have lost
-    /// every grant, but still receive events.
+    /// every grant, but still receive events. However many consents there are, those that count are the newest fifty that were not
+    /// revoked. If there are as many, and none of them can be used, an older one might be.
     async fn connections(
         &self,
         seller: SellerId,
@@ -151,14 +152,16 @@ impl GrantReader for Autocommit {
             after.unwrap_or_default(), ") order by lower(a.name) offset 0) \
              select n.client_id, n.name, o.id, o.name, n.documentation_url, coalesce(g.scopes, 0) & n.scopes, n.connected_at, \
                (select u.used_at from last_uses u where u.seller_id = n.seller_id and u.client_id = n.client_id) \
-             from named n cross join lateral (select bit_or(f.scopes) as scopes from clock cross join families f \
-               where f.client_id = n.client_id and f.seller_id = n.seller_id and f.generation = n.generation \
-                 and f.generation is not null and f.application_generation = n.application_generation \
-                 and f.seller_generation = n.seller_generation and f.revoked_at is null and (\
+             from named n cross join lateral (select coalesce(bit_or(f.scopes) filter (where \
                  exists (select from access_tokens t where t.family_id = f.id and t.revoked_at is null and t.expires_at > clock.at) \
                  or exists (select from refresh_tokens r where r.family_id = f.id and r.used_at is null and r.expires_at > clock.at) \
                  or exists (select from authorization_codes a where a.family_id = f.id and a.used_at is null \
-                   and a.expires_at > clock.at))) g join sellers o on o.id = n.owner_id \
+                   and a.expires_at > clock.at)), case when count(*) = 50 then bit_or(f.scopes) end) as scopes \
+               from clock cross join (select f.id, f.scopes from families f \
+                 where f.client_id = n.client_id and f.seller_id = n.seller_id and f.generation = n.generation \
+                   and f.generation is not null and f.application_generation = n.application_generation \
+                   and f.seller_generation = n.seller_generation and f.revoked_at is null \
+                 order by f.id desc limit 50) f) g join sellers o on o.id = n.owner_id \
              where o.closed_at is null and (g.scopes is not null or exists (select from subscriptions s where s.seller_id = n.seller_id \
                and s.client_id = n.client_id and s.active and s.connection_generation = n.generation)) \
              order by lower(n.name) limit ", i64::from(limit), "");

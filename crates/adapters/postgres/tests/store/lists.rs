@@ -3,12 +3,16 @@
 use std::{pin::pin, time::Duration};
 
 use adapter_postgres::DatabaseSettings;
-use futures_util::{future::join_all, join};
+use futures_util::{
+    future::{OptionFuture, join_all},
+    join,
+};
 use kernel::{Keyset, Page, PageSize, SellerId};
 use offers::{Offer, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderStatus, SellerOrder};
+use testkit::PgBouncer;
 
-use crate::support::{Fixture, handle, is_unavailable, settings};
+use crate::support::{Fixture, handle, id, is_unavailable, settings};
 
 /// Reads the ids of a whole list by following `next`.
 async fn all<T>(
@@ -143,17 +147,39 @@ async fn a_slow_list_ends_at_the_statement_timeout_after_its_caller_has_gone() {
             () = fixture.wait_for_blocked_session() => {}
         }
     }
-    // The caller has gone, and the table is still locked.
-    let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    let ended = async {
-        while fixture.rows_of(waiting).await > 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), ended)
-        .await
-        .unwrap();
+    fixture.nothing_waits().await;
     fixture.tamper("rollback").await;
+}
+
+/// Also behind a pooler. A connection that is shared waits for the answers of the others until they time out.
+#[tokio::test]
+async fn a_statement_that_nobody_waits_for_is_ended_in_the_server() {
+    let fixture = Fixture::new().await;
+    let seller = fixture.seller().await;
+    let lock = "begin; lock table connections, applications in access exclusive mode";
+    let pooler = PgBouncer::is_installed().then(|| PgBouncer::start(&fixture.test_database, 3, 100));
+    let pooler = OptionFuture::from(pooler).await;
+    let urls = [
+        Some(fixture.test_database.url()),
+        pooler.as_ref().map(PgBouncer::url),
+    ];
+    for url in urls.into_iter().flatten() {
+        let database = handle(settings(url, 1));
+        let grants = database.grants();
+        assert!(grants.connections(seller, None, 50).await.unwrap().is_empty());
+        fixture.tamper(lock).await;
+        {
+            let mut page = pin!(grants.connections(seller, None, 50));
+            tokio::select! {
+                page = &mut page => is_unavailable(page),
+                () = fixture.wait_for_blocked_session() => {}
+            }
+        }
+        fixture.nothing_waits().await;
+        is_unavailable(database.applications().client(id().into()).await);
+        fixture.nothing_waits().await;
+        fixture.tamper("rollback").await;
+    }
 }
 
 #[tokio::test]

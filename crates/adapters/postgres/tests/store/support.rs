@@ -216,6 +216,19 @@ impl Fixture {
         }
     }
 
+    /// The sessions that wait for a lock end although it is still held.
+    pub(crate) async fn nothing_waits(&self) {
+        let waiting = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        let ended = async {
+            while self.rows_of(waiting).await > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), ended)
+            .await
+            .unwrap();
+    }
+
     /// Ends an open transaction once another one waits for it.
     pub(crate) async fn end_once_it_blocks_another(&self, tx: Box<dyn Transaction>, commits: bool) {
         self.wait_for_blocked_session().await;
