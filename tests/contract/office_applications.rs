@@ -136,6 +136,18 @@ async fn a_name_is_unique_ignoring_case_even_after_deletion_if_others_could_see_
             .await
             .is_problem(409, &[entry("conflict", "name")]);
     }
+    // Nor does anybody keep it taken by taking names that are like a deleted application's id.
+    for name in ["Nice Name", "Nicer Name"] {
+        let app = world
+            .register(&one, json!({"name": name, "purpose": "own_use"}))
+            .await;
+        world.delete_application(&app).await;
+        let like_id = world
+            .register(&one, json!({"name": app.client_id, "purpose": "own_use"}))
+            .await;
+        world.delete_application(&like_id).await;
+        assert_eq!(named(&other, name).await.status, 201);
+    }
 }
 
 #[tokio::test]

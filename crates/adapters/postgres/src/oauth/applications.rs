@@ -245,8 +245,8 @@ impl ApplicationStore for Tx {
         }
         let saved = match precondition {
             Precondition::MustNotExist => {
-                // The name of a deleted application that no other seller saw is free: that row takes its id for a name.
-                self.execute(sql!((): "update applications set name = 'psa_' || replace(client_id::text, '-', '') \
+                // The name of a deleted application that no other seller saw is free: that row takes one that nobody can register.
+                self.execute(sql!((): "update applications set name = '#' || replace(client_id::text, '-', '') \
                     where lower(name) = lower(", after.name.as_str(), ") and not built_in and deleted_at is not null \
                       and (purpose = 'own_use' or status = 'pending')"))
                     .await?;
