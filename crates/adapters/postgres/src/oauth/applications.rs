@@ -271,8 +271,8 @@ impl ApplicationStore for Tx {
     }
 
     async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError> {
-        let delete = sql!((): "update applications set deleted_at = api_now(), updated_at = api_now() \
-            where deleted_at is null and client_id = ", client_id.uuid(), "");
+        let delete = sql!((): "update applications set deleted_at = api_now(), updated_at = api_now(), description = null, \
+              redirect_uris = '{}' where deleted_at is null and client_id = ", client_id.uuid(), "");
         let deleted = self.execute(delete).await? == 1;
         if deleted {
             FollowUp::Application(client_id).queue(self);

@@ -592,12 +592,17 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
     assert!(fixture.claim().await.is_empty());
     follow("closure", "deliveries where due_at is not null", 0).await;
     assert_eq!(fixture.rows_of("subscriptions where active").await, 0);
+    fixture
+        .tamper("update applications set description = 'd', redirect_uris = '{https://a.example/}'")
+        .await;
     decide("deletion", &|tx| {
         Box::pin(async move { assert!(tx.delete_application(app).await.unwrap()) })
     })
     .await;
     follow("deletion", "subscriptions", 0).await;
     assert_eq!(fixture.rows_of("subscription_quota").await, 0);
+    let kept = "applications where description is not null or redirect_uris <> '{}'";
+    assert_eq!(fixture.rows_of(kept).await, 0);
 }
 
 /// Claims, refills, records the ends, and releases the queues.
