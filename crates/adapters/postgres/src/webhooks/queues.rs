@@ -314,7 +314,7 @@ impl SubscriptionQueues for StoredQueues {
              forgotten as materialized (select s.seller_id, s.id from due d \
                join subscriptions s on s.seller_id = d.seller_id and s.id = d.subscription_id cross join clock \
                where s.active and not s.leased and (s.wake_at is null or s.wake_at > clock.at + interval '5 seconds') \
-                 and ", queue_state!(), " <> 'suspended' order by s.seller_id, s.id for no key update of s skip locked) \
+                 and ", queue_state!(), " = 'live' order by s.seller_id, s.id for no key update of s skip locked) \
              update subscriptions s set wake_at = clock.at, none_due_before = null from forgotten f, clock where s.seller_id = f.seller_id and s.id = f.id"))).await
     }
 }
@@ -347,14 +347,15 @@ impl StoredQueues {
         }
     }
 
-    /// Puts queues of suspended applications to sleep until reinstatement wakes them, and stops deliveries of ended subscriptions, a
-    /// limited number at a time. Returns whether there were any. A failure here is retried by the next claim, since the queues stay due.
+    /// Puts queues to sleep: those of suspended applications until reinstatement wakes them, ended ones for ever. The follow-up of their end
+    /// stops their deliveries, which may be any number. Returns whether there were any. A failure here is retried by the next claim, since
+    /// the queues stay due.
     ///
-    /// A queue is put to sleep under a lock on its application: one that is being reinstated is skipped, and one already reinstated is no
-    /// longer suspended. Other awake, unleased queues of the same applications are put to sleep too, so that few claims meet them, however
-    /// many there are. Locked rows are skipped and examined the next time.
+    /// A suspended queue is put to sleep under a lock on its application: one that is being reinstated is skipped, and one already reinstated
+    /// is no longer suspended. Other awake, unleased queues of the same applications are put to sleep too, so that few claims meet them,
+    /// however many there are. Locked rows are skipped and examined the next time.
     async fn suspend(&self, rows: &[QueueRow]) -> bool {
-        let suspend = sql!((Uuid, Uuid):
+        let suspend = sql!(():
             "with clock as materialized (select api_now() as at), \
              locked as materialized (select s.seller_id, s.id, s.client_id, s.active, s.connection_generation \
                from unnest(", column(rows, |row| row.seller_id), ", ", column(rows, |row| row.id),
@@ -363,30 +364,20 @@ impl StoredQueues {
              queues as materialized (select s.*, ", queue_state!(), " as state from locked s), \
              applications_asleep as materialized (select a.client_id from applications a where a.status = 'suspended' \
                and a.client_id = any(array(select client_id from queues where state = 'suspended')) for share skip locked), \
-             sleeping as materialized (select l.seller_id, l.id from queues l join applications_asleep r on r.client_id = l.client_id where l.state = 'suspended' \
+             sleeping as materialized (select l.seller_id, l.id from queues l left join applications_asleep r on r.client_id = l.client_id \
+                 where l.state = 'ended' or (l.state = 'suspended' and r.client_id is not null) \
                union select o.seller_id, o.id from (select s.seller_id, s.id from applications_asleep r join subscriptions s on s.client_id = r.client_id \
-                 where s.active and not s.leased and s.wake_at is not null limit 2000 for no key update of s skip locked) o), \
-             pending as materialized (select l.seller_id, l.id as queue, d.id from queues l cross join lateral (\
-                 (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
-                    and d.due_at is not null and d.attempt = 0 limit 500) union all \
-                 (select id from deliveries d where d.seller_id = l.seller_id and d.subscription_id = l.id \
-                    and d.due_at is not null and d.attempt > 0 limit 500)) d where l.state = 'ended'), \
-             stopped as (update deliveries d set due_at = null from pending p \
-               where d.seller_id = p.seller_id and d.subscription_id = p.queue and d.id = p.id), \
-             asleep as (update subscriptions s set wake_at = null, leased = false, fence = null, in_hand = '{}' from sleeping h \
-               where s.seller_id = h.seller_id and s.id = h.id returning s.seller_id, s.id), \
-             ended as (update subscriptions s set active = false, leased = false, fence = null, in_hand = '{}', \
-               wake_at = case when exists (select from pending p where p.seller_id = l.seller_id and p.queue = l.id) then clock.at end \
-             from queues l, clock where l.state = 'ended' and s.seller_id = l.seller_id and s.id = l.id \
-               returning s.seller_id, s.id) \
-             select * from asleep union all select * from ended"));
-        match self.statements.rows(suspend).await {
-            Ok(queues) => !queues.is_empty(),
-            Err(error) => {
-                tracing::warn!(error = %error, "delivery queues that may not be worked on could not be suspended");
+                 where s.active and not s.leased and s.wake_at is not null limit 2000 for no key update of s skip locked) o) \
+             update subscriptions s set wake_at = null, leased = false, fence = null, in_hand = '{}' from sleeping h \
+               where s.seller_id = h.seller_id and s.id = h.id"));
+        let asleep = self.statements.execute(suspend).await;
+        asleep.map_or_else(
+            |error| {
+                tracing::warn!(error = %error, "delivery queues that may not be worked on could not be put to sleep");
                 false
-            }
-        }
+            },
+            |queues| queues > 0,
+        )
     }
 
     /// Rows of one queue are adjacent. A queue whose URL or secret is unreadable is logged and left until its lease expires.
