@@ -34,16 +34,18 @@ use crate::{
     gate::TokenGate,
     idempotency::{Outcomes, StoredClaims},
     layout::Layout,
-    mails::AccountMails,
+    mails::{AccountMails, ShipmentMails},
     oauth::{applications::Applications, client_tokens::IssuedTokens, exchanges::BatchedExchanges},
     observe::{PoolWaits, TransactionTimes},
     offers::{OffersReader, changes::BatchedChanges},
     orders::{OrdersReader, WholeOrders},
+    parcels::Parcels,
     rate_limits::Rates,
     retention::{self, Cleared, Expired},
     schema_state::{self, SchemaState},
     sealed::SealedValues,
     sealing::Sealing,
+    searched::Searched,
     slow_reads::{self, SlowReads},
     sql::sql,
     turns::Turns,
@@ -257,7 +259,10 @@ impl Database {
 
     /// The queue of mails to buyers.
     pub fn mail_queue(&self) -> Arc<dyn MailQueue<ShipmentMail>> {
-        Arc::new(self.autocommit("mails"))
+        Arc::new(ShipmentMails {
+            statements: self.autocommit("mails"),
+            searched: Searched::default(),
+        })
     }
 
     /// Looks up mails to buyers.
@@ -270,12 +275,13 @@ impl Database {
         Arc::new(AccountMails {
             statements: self.autocommit("account_mails"),
             sealing: self.context.sealing.clone(),
+            searched: Searched::default(),
         })
     }
 
     /// The queue of parcels to look up.
     pub fn tracking_queue(&self) -> Arc<dyn TrackingQueue> {
-        Arc::new(self.autocommit("parcels"))
+        Arc::new(Parcels::new(self.autocommit("parcels")))
     }
 
     /// Reads subscriptions and their deliveries.

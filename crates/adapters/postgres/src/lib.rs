@@ -40,6 +40,7 @@ mod retention;
 mod schema_state;
 mod sealed;
 mod sealing;
+mod searched;
 mod slow_reads;
 mod sql;
 mod turns;

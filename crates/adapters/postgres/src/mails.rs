@@ -12,6 +12,7 @@ use crate::{
     connection::pool::Autocommit,
     orders::{order_number, parse_carrier, parse_tracking_number},
     sealing::Sealing,
+    searched::Searched,
     sql::{microseconds, readable, row, sql},
     unit_of_work::{Write, changing},
 };
@@ -61,8 +62,13 @@ impl ShipmentRow {
 }
 
 /// Mails to buyers. Each call is one autocommitted statement.
+pub(crate) struct ShipmentMails {
+    pub(crate) statements: Autocommit,
+    pub(crate) searched: Searched,
+}
+
 #[async_trait]
-impl MailQueue<ShipmentMail> for Autocommit {
+impl MailQueue<ShipmentMail> for ShipmentMails {
     /// The longest waiting first.
     async fn lease_mails(
         &self,
@@ -70,15 +76,17 @@ impl MailQueue<ShipmentMail> for Autocommit {
         limit: u16,
         lease: TimeDelta,
     ) -> Result<Vec<DueMail<ShipmentMail>>, StoreError> {
-        let lease = sql!(ShipmentRow:
+        let lease = sql!((DateTime<Utc>, Option<ShipmentRow>):
             "with clock as materialized (select api_now() as at), \
-             due as materialized (select id from mails where due_at <= (select at from clock) order by due_at limit ",
-            i64::from(limit), " for no key update skip locked) \
-             update mails m set attempts = attempts + 1, fence = ", fence, ", due_at = (select at from clock) + ",
+             due as materialized (select id, due_at from mails where due_at >= (select least(", self.searched.next(),
+            ", at) - interval '1 second' from clock) and due_at <= (select at from clock) order by due_at limit ",
+            i64::from(limit), " for no key update skip locked), \
+             leased as (update mails m set attempts = attempts + 1, fence = ", fence, ", due_at = (select at from clock) + ",
             microseconds(lease), " * interval '1 microsecond' from due where m.id = due.id \
-             returning m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.attempts");
-        let rows = self.rows(lease).await?;
-        Ok(readable(rows.into_iter().map(|row| row.leased(fence))))
+               returning m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.attempts) \
+             select coalesce((select min(due_at) from due), clock.at), l.* from clock left join leased l on true");
+        let rows = self.statements.rows(lease).await?;
+        Ok(readable(self.searched.leased(rows).map(|row| row.leased(fence))))
     }
 
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
@@ -89,7 +97,7 @@ impl MailQueue<ShipmentMail> for Autocommit {
             " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
             " and fence = ", fence, "");
         // No row: the lease was lost, or the buyer was erased.
-        self.execute(record).await?;
+        self.statements.execute(record).await?;
         Ok(())
     }
 }
@@ -173,6 +181,7 @@ impl AccountRow {
 pub(crate) struct AccountMails {
     pub(crate) statements: Autocommit,
     pub(crate) sealing: Sealing,
+    pub(crate) searched: Searched,
 }
 
 #[async_trait]
@@ -185,25 +194,28 @@ impl MailQueue<AccountMail> for AccountMails {
         limit: u16,
         lease: TimeDelta,
     ) -> Result<Vec<DueMail<AccountMail>>, StoreError> {
-        let lease = sql!(AccountRow:
+        let lease = sql!((DateTime<Utc>, Option<AccountRow>):
             "with clock as materialized (select api_now() as at), \
              due as materialized (select m.id, m.seller_id, m.kind, m.expires_at, m.due_at from account_mails m \
-               where m.due_at <= (select at from clock) order by m.due_at limit ", 20 + i64::from(limit),
+               where m.due_at >= (select least(", self.searched.next(), ", at) - interval '1 second' from clock) \
+                 and m.due_at <= (select at from clock) order by m.due_at limit ", 20 + i64::from(limit),
             concat!(" for no key update skip locked), \
              judged as materialized (select d.id, d.due_at, exists (select from ", all_links!(), " l join sellers s on s.id = l.seller_id \
                  where l.seller_id = d.seller_id and l.kind = d.kind and l.expires_at = d.expires_at \
                    and l.expires_at > (select at from clock) and s.closed_at is null) as is_worth_sending from due d), \
              chosen as (select id, is_worth_sending, row_number() over (partition by is_worth_sending order by due_at) as turn \
-               from judged) \
-             update account_mails m set attempts = attempts + j.is_worth_sending::integer, \
+               from judged), \
+             leased as (update account_mails m set attempts = attempts + j.is_worth_sending::integer, \
                fence = case when j.is_worth_sending then "), fence,
             " end, due_at = case when j.is_worth_sending then (select at from clock) + ", microseconds(lease),
             " * interval '1 microsecond' end, dead_at = case when not j.is_worth_sending then (select at from clock) end, \
                url = case when j.is_worth_sending then m.url end from chosen j \
              where m.id = j.id and (not j.is_worth_sending or j.turn <= ", i64::from(limit), ") \
-             returning m.id, m.seller_id, m.kind, m.recipient, m.recipient_name, m.url, m.expires_at, m.attempts");
+               returning m.id, m.seller_id, m.kind, m.recipient, m.recipient_name, m.url, m.expires_at, m.attempts) \
+             select coalesce((select min(due_at) from due), clock.at), l.* from clock left join leased l on true");
         let rows = self.statements.rows(lease).await?;
-        let leased = readable(rows.into_iter().map(|row| row.leased(fence, &self.sealing)));
+        let leased = self.searched.leased(rows);
+        let leased = readable(leased.map(|row| row.leased(fence, &self.sealing)));
         Ok(leased.into_iter().flatten().collect())
     }
 

@@ -1,15 +1,19 @@
 //! Tracked parcels: a row is created with the shipment, carriers are polled for it, and it is deleted on delivery.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Change, SellerId, StoreError};
 use orders::{Carrier, DueParcel, OrderEvent, OrderId, SellerOrder, TrackingChange, TrackingQueue};
+use parking_lot::Mutex;
 use usecases::Transaction;
 use uuid::Uuid;
 
 use crate::{
     connection::pool::Autocommit,
     orders::{parse_carrier, parse_tracking_number},
+    searched::Searched,
     sql::{microseconds, readable, row, sql},
     unit_of_work::{Tx, Write, changing, changing_any},
 };
@@ -63,8 +67,20 @@ impl ParcelRow {
 }
 
 /// Each call is one autocommitted statement.
+pub(crate) struct Parcels {
+    statements: Autocommit,
+    searched: Mutex<BTreeMap<Carrier, Arc<Searched>>>,
+}
+
+impl Parcels {
+    pub(crate) fn new(statements: Autocommit) -> Self {
+        let searched = Mutex::default();
+        Self { statements, searched }
+    }
+}
+
 #[async_trait]
-impl TrackingQueue for Autocommit {
+impl TrackingQueue for Parcels {
     async fn lease_parcels(
         &self,
         carrier: Carrier,
@@ -72,16 +88,18 @@ impl TrackingQueue for Autocommit {
         limit: u16,
         lease: TimeDelta,
     ) -> Result<Vec<DueParcel>, StoreError> {
-        let lease = sql!(ParcelRow:
+        let searched = Arc::clone(self.searched.lock().entry(carrier).or_default());
+        let lease = sql!((DateTime<Utc>, Option<ParcelRow>):
             "with clock as materialized (select api_now() as at), \
-             candidates as materialized (select seller_id, order_id from parcels \
-               where carrier = ", carrier.as_str(), " and due_at <= (select at from clock) order by due_at limit ",
-            i64::from(limit), " for no key update skip locked) \
-             update parcels p set fence = ", fence, ", due_at = (select at from clock) + ", microseconds(lease),
+             candidates as materialized (select seller_id, order_id, due_at from parcels where carrier = ", carrier.as_str(),
+            " and due_at >= (select least(", searched.next(), ", at) - interval '1 second' from clock) \
+               and due_at <= (select at from clock) order by due_at limit ", i64::from(limit), " for no key update skip locked), \
+             leased as (update parcels p set fence = ", fence, ", due_at = (select at from clock) + ", microseconds(lease),
             " * interval '1 microsecond' from candidates c where p.seller_id = c.seller_id and p.order_id = c.order_id \
-             returning p.seller_id, p.order_id, p.carrier, p.tracking_number, p.shipped_at");
-        let rows = self.rows(lease).await?;
-        Ok(readable(rows.into_iter().map(|row| row.leased(fence))))
+               returning p.seller_id, p.order_id, p.carrier, p.tracking_number, p.shipped_at) \
+             select coalesce((select min(due_at) from candidates), clock.at), l.* from clock left join leased l on true");
+        let rows = self.statements.rows(lease).await?;
+        Ok(readable(searched.leased(rows).map(|row| row.leased(fence))))
     }
 
     async fn schedule_parcel(
@@ -92,13 +110,13 @@ impl TrackingQueue for Autocommit {
         let (seller, order, fence) = (parcel.seller.uuid(), parcel.order.uuid(), parcel.fence);
         // No row: the lease was lost, or the parcel has arrived.
         if let Some(next) = next {
-            self
+            self.statements
                 .execute(sql!(():
                     "update parcels set fence = null, due_at = ", next, " where seller_id = ", seller, " and order_id = ",
                     order, " and fence = ", fence, ""))
                 .await?;
         } else {
-            self
+            self.statements
                 .execute(sql!(():
                     "delete from parcels where seller_id = ", seller, " and order_id = ", order, " and fence = ", fence, ""))
                 .await?;

@@ -21,13 +21,12 @@ use super::{
 use crate::{
     connection::pool::{Autocommit, Leased},
     sealing::Sealing,
+    searched::Searched,
     sql::{column, readable, row, sql},
 };
 
 /// The minimum interval between log lines about unreadable queues.
 const LOG_EVERY: Duration = Duration::from_mins(1);
-/// The interval between claims that search the whole indexes.
-const SEARCH_EVERY: Duration = Duration::from_secs(5);
 
 /// The instant from which on the deliveries of a subscription `s` are read: the stored one, and half a minute ago at most, since a
 /// transaction may be as old as that, and clocks step back.
@@ -140,7 +139,8 @@ pub(crate) struct StoredQueues {
     sealing: Sealing,
     asleep: RecentlyAsleep,
     unreadable: Unreadable,
-    searched: Mutex<Searched>,
+    /// The indexes of healthy queues, and of failing ones.
+    searched: (Searched, Searched),
 }
 
 /// Queues that this process has put to sleep while deliveries were being queued.
@@ -165,9 +165,7 @@ impl SubscriptionQueues for StoredQueues {
     ///   worker has leased and released in between, which changes `wake_at`, is left to the next claim: its deliveries may be sent already.
     /// - A locked row is found again by its place: its key leads past every version that an old snapshot keeps.
     /// - Queues that are not live are returned with their state, unchanged.
-    /// - Each index is read from its first queue at the last claim on, less a second for transactions that were under way. Every lease leaves
-    ///   dead entries before it, which stay and are read as long as any snapshot in the database is older. Every five seconds the
-    ///   whole indexes are read, for a queue that a slower transaction or a clock that stepped back has woken before that place.
+    /// - Each index is read from its first queue at the last claim on: see [`Searched`].
     ///
     /// The commit is asynchronous: if a crash loses the claim, its fence is invalid and the queues are due again.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
@@ -176,7 +174,7 @@ impl SubscriptionQueues for StoredQueues {
         let (attempts, failing_attempts) =
             (i32::from(capacity.attempts), i32::from(capacity.failing_attempts));
         let under_way = &capacity.under_way;
-        let (healthy, failing) = self.searched.lock().next(Instant::now());
+        let (healthy, failing) = (self.searched.0.next(), self.searched.1.next());
         let claim = sql!((DateTime<Utc>, DateTime<Utc>, Option<QueueRow>):
             "with clock as materialized (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode), \
              searched as materialized (select least(", healthy, ", at) - interval '1 second' as healthy, least(", failing,
@@ -236,7 +234,8 @@ impl SubscriptionQueues for StoredQueues {
                on t.id is not null or l.state <> 'live' order by l.wake_at, l.seller_id, l.id, g.place");
         let rows = self.statements.rows(claim).await?;
         if let Some((healthy, failing, _)) = rows.first() {
-            self.searched.lock().from = (*healthy, *failing);
+            self.searched.0.found(*healthy);
+            self.searched.1.found(*failing);
         }
         let rows = rows.into_iter().filter_map(|(_, _, row)| row).collect::<Vec<_>>();
         let more = rows.iter().any(|row| row.more);
@@ -326,7 +325,7 @@ impl StoredQueues {
             sealing,
             asleep,
             unreadable: Unreadable::default(),
-            searched: Mutex::default(),
+            searched: Default::default(),
         }
     }
 
@@ -426,35 +425,6 @@ fn lease(seller: Uuid, subscription: Uuid, fence: Uuid) -> Lease {
             subscription: SubscriptionId::from(subscription),
         },
         fence,
-    }
-}
-
-/// Where claims begin to read the index of healthy queues, and that of failing ones: at the `wake_at` of the first queue that the last claim
-/// saw there, or at the time of that claim if it is earlier.
-struct Searched {
-    from: (DateTime<Utc>, DateTime<Utc>),
-    /// When the whole indexes are read next.
-    whole_at: Option<Instant>,
-}
-
-impl Default for Searched {
-    /// The first claim reads the whole indexes. If it fails, the next one begins at its own time.
-    fn default() -> Self {
-        Self {
-            from: (DateTime::<Utc>::MAX_UTC, DateTime::<Utc>::MAX_UTC),
-            whole_at: None,
-        }
-    }
-}
-
-impl Searched {
-    /// Where a claim begins now.
-    fn next(&mut self, now: Instant) -> (DateTime<Utc>, DateTime<Utc>) {
-        if self.whole_at.is_some_and(|at| now < at) {
-            return self.from;
-        }
-        self.whole_at = Some(now + SEARCH_EVERY);
-        (DateTime::UNIX_EPOCH, DateTime::UNIX_EPOCH)
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, join_all};
 use kernel::{Keyset, PageSize, SellerId};
 use oauth::{ApplicationStatus, FamiliesOf, NewClientToken, SecretHash, TokenKey};
 use offers::{OfferFilter, OfferStatus};
-use orders::{OrderFilter, OrderRef, OrderStatus};
+use orders::{Carrier, OrderFilter, OrderRef, OrderStatus};
 use usecases::{LockSet, Transaction, transition_order::Transition};
 use webhooks::{
     Capacity, DeliveryFilter, QueueKey, SubscriptionQueue, SubscriptionQueues, Undelivered, UndeliveredFilter,
@@ -707,6 +707,61 @@ async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
     let read = entries().await - before;
     // A process reads the whole index with its first claim, and every five seconds; each of thirty would read 800 entries and more.
     assert!(read < 10_000, "{read} entries");
+    drop(old);
+}
+
+/// A thousand parcels and mails of each kind, one due each second.
+const LEASES: &str = "
+    set session_replication_role = replica;
+    create temporary table due as select api_now() - n * interval '1 s' as at, gen_random_uuid() as id from generate_series(1, 1000) n;
+    insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) select id, id, at, at, 'dhl', 'ABCD1' from due;
+    insert into mails (id, order_id, due_at, order_number, recipient, carrier, tracking_number)
+      select id, id, at, 'N-1', 'a@b.example', 'dhl', 'ABCD1' from due;
+    insert into links (hash, seller_id, kind, expires_at) select sha256('a'), id, 'invitation', api_now() + interval '1 day' from sellers;
+    insert into account_mails (id, seller_id, due_at, kind, recipient, recipient_name, url, expires_at)
+      select due.id, sellers.id, at, 'invitation', 'a@b.example', 'n', 'x', api_now() + interval '1 day' from due, sellers;
+    reset session_replication_role";
+
+#[tokio::test]
+async fn leases_do_not_read_what_was_leased_since_an_old_snapshot() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    fixture.seller().await;
+    fixture.filled(LEASES).await;
+    let old = fixture.test_database.connect().await;
+    old.batch_execute("begin isolation level repeatable read; select from sellers")
+        .await
+        .unwrap();
+    let lease = async |number: usize| {
+        let (database, time) = (fixture.another(1), TimeDelta::minutes(5));
+        let (parcels, mails, links) = (
+            database.tracking_queue(),
+            database.mail_queue(),
+            database.account_mail_queue(),
+        );
+        for _ in 0..number {
+            let leased = parcels.lease_parcels(Carrier::Dhl, id(), 1, time).await;
+            assert_eq!(leased.unwrap().len(), 1);
+            assert_eq!(mails.lease_mails(id(), 1, time).await.unwrap().len(), 1);
+            links.lease_mails(id(), 1, time).await.unwrap();
+        }
+    };
+    let entries = async || {
+        fixture.wait_until_alone().await;
+        fixture.tamper("select pg_stat_force_next_flush()").await;
+        let read = "select sum(idx_tup_read)::bigint from pg_stat_user_indexes \
+            where indexrelname in ('parcels_due_idx', 'mails_due_idx', 'account_mails_due_idx')";
+        fixture.count(read).await
+    };
+    lease(200).await;
+    let before = entries().await;
+    lease(30).await;
+    let read = entries().await - before;
+    for table in ["parcels", "mails", "account_mails"] {
+        let leased = format!("{table} where fence is not null");
+        assert_eq!(fixture.rows_of(&leased).await, 230, "{table}");
+    }
+    // A process reads the whole indexes with its first look-up, and every five seconds; each of ninety would read 200 entries and more.
+    assert!(read < 8_000, "{read} entries");
     drop(old);
 }
 
