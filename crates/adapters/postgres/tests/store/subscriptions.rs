@@ -92,16 +92,17 @@ async fn old_finished_deliveries_are_cleared_except_the_last_hundred() {
     let now = clock.now().await;
     let month = TimeDelta::days(30);
     let old = now - month - TimeDelta::milliseconds(2);
-    let (quiet, busy) = (fixture.queue().await, fixture.queue().await);
-    let (waiting, young) = (fixture.queue().await, fixture.queue().await);
+    let (quiet, busy, young) = (
+        fixture.queue().await,
+        fixture.queue().await,
+        fixture.queue().await,
+    );
     fill(&fixture, quiet, 130, old, true).await;
     fill(&fixture, busy, 1_500, old, true).await;
     fill(&fixture, busy, 60, now, true).await;
-    fill(&fixture, waiting, 20, old, false).await;
-    fill(&fixture, waiting, 200, now, true).await;
     fill(&fixture, young, 300, now - month, true).await;
     assert_eq!(clear(&fixture).await, 30 + 1_460);
-    for (queue, left) in [(quiet, 100), (busy, 100), (waiting, 220), (young, 300)] {
+    for (queue, left) in [(quiet, 100), (busy, 100), (young, 300)] {
         let of_queue = format!("deliveries where subscription_id = '{}'", queue.subscription);
         assert_eq!(fixture.rows_of(&of_queue).await, left);
     }
@@ -122,6 +123,31 @@ async fn old_finished_deliveries_are_cleared_except_the_last_hundred() {
     let first = fixture.database.clear(Expired::Deliveries).await.unwrap();
     assert_eq!((first.rows, first.more), (200, true));
     assert_eq!(clear(&fixture).await, 450);
+}
+
+/// Those due later, or due again within the 30 days, are not; they hold up no other queue.
+#[tokio::test]
+async fn deliveries_that_have_waited_for_30_days_are_cleared_except_the_last_hundred() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let now = clock.now().await;
+    let old = now - TimeDelta::days(30) - TimeDelta::milliseconds(2);
+    let (repeated, hanging, other) = (
+        fixture.queue().await,
+        fixture.queue().await,
+        fixture.queue().await,
+    );
+    fill(&fixture, repeated, 2_000, old, false).await;
+    fixture
+        .tamper("update deliveries set due_at = api_now() - interval '29 days'")
+        .await;
+    fill(&fixture, hanging, 3_000, old, false).await;
+    fill(&fixture, hanging, 50, now, false).await;
+    fill(&fixture, other, 150, old, true).await;
+    assert_eq!(clear(&fixture).await, 2_950 + 50);
+    for (queue, left) in [(repeated, 2_000), (hanging, 100), (other, 100)] {
+        let of_queue = format!("deliveries where subscription_id = '{}'", queue.subscription);
+        assert_eq!(fixture.rows_of(&of_queue).await, left);
+    }
 }
 
 #[tokio::test]
