@@ -63,8 +63,8 @@ pub struct MailedLink {
 }
 
 /// Creates a link and queues the mail that carries it, unless the newest one of its kind is younger than `interval` or the account has had
-/// enough mails of the kind in this hour: so nobody can flood a mailbox. Without an interval both bounds are off. None if no mail is sent and no
-/// earlier link lives.
+/// enough mails of the kind in this hour: so nobody can flood a mailbox. Without an interval both bounds are off. None if no mail is sent
+/// and no earlier link lives.
 pub async fn send_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
