@@ -107,8 +107,8 @@ pub enum Expired {
     Changes,
     /// 30 days after they were sent or given up.
     Mails,
-    /// Deliveries that are 30 days old, and finished or due for as long, unless they are among the last 100 of their subscription; and those
-    /// of deleted subscriptions.
+    /// Deliveries after 30 days, also those that wait and have been due for an hour, unless they are among the last 100 of their
+    /// subscription; and those of deleted subscriptions.
     Deliveries,
 }
 
@@ -279,19 +279,19 @@ async fn store_position(
     tx.execute(store).await.map(drop)
 }
 
-/// Deletes old deliveries that are finished, or have been due for 30 days, except the last hundred of each subscription, and all deliveries
-/// whose subscription was deleted. There is more until the last queue was examined.
+/// Deletes old deliveries, except the last hundred of each subscription, and all deliveries whose subscription was deleted. Those that rest
+/// between two attempts, or have not been due for an hour, stay. There is more until the last queue was examined.
 ///
 /// It walks the queues by the primary key, in which ids rise with time, and stores its position: the last queue if the
-/// batch was full, else the one after the last examined, and none at the end. So it reads of each queue
-/// the oldest thousand and the hundred it keeps, and needs no index of its own. The id of thirty days ago is that timestamp with all random bits
-/// zero.
+/// batch was full, else the one after the last examined, and none at the end. So it reads of
+/// each queue the oldest thousand and the hundred it keeps, and needs no index of its own. The id of thirty days ago is that timestamp with
+/// all random bits zero.
 async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
     let stored = stored_position(tx, QUEUE_POSITION).await?;
     let position = stored.as_deref().unwrap_or(FIRST_QUEUE);
     let clear = sql!((i64, bool, Option<String>):
-        "with recursive age as materialized (select at, (lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') \
-             || repeat('0', 20))::uuid as id from (select api_now() - interval '30 days' as at) long_ago), \
+        "with recursive age as materialized (select at, (lpad(to_hex(floor(extract(epoch from at - interval '30 days') * 1000)::bigint), 12, '0') \
+             || repeat('0', 20))::uuid as id from (select api_now() as at) clock), \
          queue as ((select seller_id, subscription_id, 0 as n from deliveries where (seller_id, subscription_id) >= \
              (split_part(", position, ", ' ', 1)::uuid, split_part(", position, ", ' ', 2)::uuid) order by seller_id, subscription_id limit 1) \
            union all select d.seller_id, d.subscription_id, l.n + 1 from queue l cross join lateral (\
@@ -304,7 +304,7 @@ async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
                else least(age.id, coalesce((select h.id from deliveries h where h.seller_id = l.seller_id \
                  and h.subscription_id = l.subscription_id order by h.id desc offset 99 limit 1), '00000000-0000-0000-0000-000000000000')) end \
              order by x.id limit 1000) d \
-           where l.n < ", QUEUES, " and (s.id is null or d.due_at is null or d.due_at < age.at) order by d.seller_id, d.subscription_id, d.id limit ", BATCH,
+           where l.n < ", QUEUES, " and (s.id is null or d.due_at is null or d.due_at < age.at - interval '1 hour') order by d.seller_id, d.subscription_id, d.id limit ", BATCH,
         "), cleared as (delete from deliveries d using expired x where d.seller_id = x.seller_id \
              and d.subscription_id = x.subscription_id and d.id = x.id), \
          size as (select count(*) as rows, count(*) >= ", BATCH, " as full from expired), \

@@ -161,7 +161,7 @@ impl GrantReader for Autocommit {
                  where f.client_id = n.client_id and f.seller_id = n.seller_id and f.generation = n.generation \
                    and f.generation is not null and f.application_generation = n.application_generation \
                    and f.seller_generation = n.seller_generation and f.revoked_at is null \
-                 order by f.id desc limit 50) f) g join sellers o on o.id = n.owner_id \
+                 order by f.created_at desc limit 50) f) g join sellers o on o.id = n.owner_id \
              where o.closed_at is null and (g.scopes is not null or exists (select from subscriptions s where s.seller_id = n.seller_id \
                and s.client_id = n.client_id and s.active and s.connection_generation = n.generation)) \
              order by lower(n.name) limit ", i64::from(limit), "");

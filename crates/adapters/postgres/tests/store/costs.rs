@@ -376,13 +376,13 @@ const RECEIVERS: &str = "
 
 /// 5 000 more consents to an application, each with a refresh token; and as many used tokens of the newest.
 const CONSENTS: &str = "
-    insert into families select (jsonb_populate_record(null::families, to_jsonb(f) || jsonb_build_object('id', gen_random_uuid()))).*
+    insert into families select (jsonb_populate_record(null::families, to_jsonb(f) || jsonb_build_object('id', gen_random_uuid(), 'created_at', clock_timestamp()))).*
       from (select * from families where generation is not null limit 1) f, generate_series(1, 5000);
     insert into refresh_tokens (family_id, hash, expires_at, scopes)
       select id, sha256(uuid_send(id)), api_now() + interval '1 day', 1 from families where generation is not null;
     insert into refresh_tokens (family_id, hash, expires_at, used_at, scopes)
       select f.id, sha256(('r' || n)::bytea), api_now() + interval '1 day', api_now(), 1 from generate_series(1, 5000) n,
-        (select id from families where generation is not null order by id desc limit 1) f";
+        (select id from families where generation is not null order by created_at desc limit 1) f";
 
 #[tokio::test]
 async fn the_panel_reads_the_rows_that_it_shows() {
