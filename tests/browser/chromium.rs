@@ -1,11 +1,9 @@
 //! Runs Chromium and its driver as processes of one test.
 
-use std::{
-    io::{BufRead, BufReader},
-    net::SocketAddr,
-    ops::Deref,
-    process::{Child, Command, Stdio},
-};
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::process::{Child, Command, Stdio};
 
 use blackbox::{on_path, skipped};
 use serde_json::json;

@@ -2,12 +2,10 @@
 
 use blackbox::{Asking, Pair, Seller, World};
 
-use crate::{
-    chromium::{Browser, Options},
-    driver::Session,
-    other_origin::OtherOrigin,
-    sign_in, world_and_seller,
-};
+use crate::chromium::{Browser, Options};
+use crate::driver::Session;
+use crate::other_origin::OtherOrigin;
+use crate::{sign_in, world_and_seller};
 
 async fn decide(browser: &Session, world: &World, asking: &Asking, decision: &str) -> Vec<(String, String)> {
     browser.go(&world.url(&asking.path())).await;

@@ -4,13 +4,10 @@
 use blackbox::Sandbox;
 use serde_json::{Value, json};
 
-use crate::{
-    PROGRAM,
-    chromium::{Browser, Options},
-    driver::Session,
-    looks::{emulate, look},
-    world_and_seller,
-};
+use crate::chromium::{Browser, Options};
+use crate::driver::Session;
+use crate::looks::{emulate, look};
+use crate::{PROGRAM, world_and_seller};
 
 const WITH_SCRIPTS: Options = Options {
     scripts: true,

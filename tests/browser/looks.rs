@@ -3,12 +3,9 @@
 use blackbox::{Application, PASSWORD, Receiver, Reply, Seller, World, local_receivers, until};
 use serde_json::json;
 
-use crate::{
-    PROGRAM,
-    chromium::{Browser, Options},
-    driver::Session,
-    keyboard, sign_in,
-};
+use crate::chromium::{Browser, Options};
+use crate::driver::Session;
+use crate::{PROGRAM, keyboard, sign_in};
 
 const WIDTHS: [u32; 2] = [360, 1280];
 const SCHEMES: [&str; 2] = ["light", "dark"];

@@ -1,16 +1,12 @@
 //! An integrator's site: another origin, over HTTPS with a self-signed certificate.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivatePkcs8KeyDer};
-use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
-};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 const PAGE: &str = "<!doctype html><title>Back at the application</title><p id=arrived>arrived</p>";

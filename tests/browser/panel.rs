@@ -2,10 +2,8 @@
 
 use blackbox::{Application, PASSWORD};
 
-use crate::{
-    chromium::{Browser, Options},
-    sign_in, world_and_seller,
-};
+use crate::chromium::{Browser, Options};
+use crate::{sign_in, world_and_seller};
 
 async fn registers_and_rotates(scripts: bool) {
     let options = Options {

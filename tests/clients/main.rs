@@ -4,18 +4,14 @@
 //! unless `CI` is set.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use blackbox::{Application, CALLBACK, Callback, Member, World, skipped};
 use serde_json::json;
-use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
-    process::Command,
-};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::Command;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_seller-api-blackbox");
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -1,9 +1,7 @@
 //! Secrets in the database and the log: only hashes and sealed values.
 
-use base64::{
-    Engine,
-    prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD},
-};
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use blackbox::{Asking, EVENTS, HOOK_SCOPES, PASSWORD, Pair, Receiver, World, hex, keyed, text};
 use ring::digest::{SHA256, digest};
 use serde_json::json;

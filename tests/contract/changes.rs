@@ -1,13 +1,9 @@
 //! `GET /changes`: the feed of sellers' changes, complete and in one order.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use blackbox::{Expect, Sandbox, TRADE_SCOPES, World, all_invalid, entry, items, parcel, text, until};
 use serde_json::{Value, json};

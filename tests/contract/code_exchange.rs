@@ -3,11 +3,8 @@
 use blackbox::{CALLBACK, Expect, Pair, assert_members};
 use serde_json::json;
 
-use crate::{
-    instant, is_opaque,
-    token_endpoint::{basic, credentials, form_with_basic},
-    with_partner, world_of_consent,
-};
+use crate::token_endpoint::{basic, credentials, form_with_basic};
+use crate::{instant, is_opaque, with_partner, world_of_consent};
 
 #[tokio::test]
 async fn a_code_is_exchanged_for_a_pair_of_the_consenting_seller() {

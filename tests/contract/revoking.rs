@@ -2,10 +2,8 @@
 
 use blackbox::{Expect, encoded};
 
-use crate::{
-    token_endpoint::{basic, credentials},
-    with_partner,
-};
+use crate::token_endpoint::{basic, credentials};
+use crate::with_partner;
 
 #[tokio::test]
 async fn revoking_a_refresh_token_ends_its_family_and_an_access_token_only_itself() {

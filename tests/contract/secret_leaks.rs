@@ -7,12 +7,9 @@ use reqwest::Method;
 use serde_json::json;
 use testkit::{OwnPostgres, TestWorker, sealing_key};
 
-use crate::{
-    PROGRAM,
-    account_links::links,
-    at_rest::{busy, holds_none, search_is_effective, the},
-    set,
-};
+use crate::account_links::links;
+use crate::at_rest::{busy, holds_none, search_is_effective, the};
+use crate::{PROGRAM, set};
 
 type Secrets = Vec<(&'static str, String)>;
 

@@ -3,10 +3,8 @@
 use blackbox::{Application, Expect, World, text};
 use serde_json::json;
 
-use crate::{
-    token_endpoint::{asking, basic, credentials, form, form_with_basic, proper},
-    world, world_of_consent,
-};
+use crate::token_endpoint::{asking, basic, credentials, form, form_with_basic, proper};
+use crate::{world, world_of_consent};
 
 const GRANT: &str = "grant_type=client_credentials";
 

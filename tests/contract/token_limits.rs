@@ -4,12 +4,9 @@ use blackbox::{Expect, World, at_once, count_of};
 use chrono::TimeDelta;
 use testkit::{Answer, ServerOptions, TestClock};
 
-use crate::{
-    PROGRAM, instant,
-    token_crowds::forms,
-    token_endpoint::{asking, form, proper},
-    world, world_with,
-};
+use crate::token_crowds::forms;
+use crate::token_endpoint::{asking, form, proper};
+use crate::{PROGRAM, instant, world, world_with};
 
 const ODD: &str = "grant_type=password";
 

@@ -4,10 +4,8 @@ use blackbox::{Application, Expect, Wire, World, request_with_body, sorted, text
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::{
-    token_endpoint::asking, token_endpoint::credentials, token_endpoint::form,
-    token_endpoint::form_with_basic, token_endpoint::proper, world, world_of_consent, world_with,
-};
+use crate::token_endpoint::{asking, credentials, form, form_with_basic, proper};
+use crate::{world, world_of_consent, world_with};
 
 const URLENCODED: &str = "application/x-www-form-urlencoded";
 

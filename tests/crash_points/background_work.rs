@@ -2,12 +2,10 @@
 //!
 //! This module takes longest and mostly waits. Names put it first in the run, and `changes` beside it, which computes.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use blackbox::{CarrierStub, Integration, Receiver, Reply, StubAnswer, World, soon_again, until};
 use chrono::TimeDelta;
@@ -16,10 +14,8 @@ use serde_json::json;
 use testkit::{Fault, Flaw, ServerOptions, Statement, StatementProxy, TestWorker};
 use tokio::time::timeout;
 
-use crate::{
-    changes::{Trade, asks, pays},
-    rig::{Footprint, Rig, Verdict, at_each, difference, eventually_or, through},
-};
+use crate::changes::{Trade, asks, pays};
+use crate::rig::{Footprint, Rig, Verdict, at_each, difference, eventually_or, through};
 
 /// The faults of a worker. Nothing waits for its answers, so the other faults have the same effect as one of these.
 const FAULTS: [Fault; 4] = [

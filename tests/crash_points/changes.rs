@@ -1,9 +1,7 @@
 //! Offers, orders, shipments and subscriptions: requests with idempotency keys.
 
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use blackbox::{
     CarrierStub, EVENTS, Integration, Receiver, StubAnswer, World, items, line, number_of, offer_line,

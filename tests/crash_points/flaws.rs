@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use testkit::{Fault, Flaw};
 
-use crate::{
-    background_work::{Deliveries, Workers, queue_while_a_worker_releases},
-    changes::{case, changes_an_offer, follow_the_feed, orders_one_of_many, orders_the_last},
-    rig::{Case, Rig, Verdict},
-    tokens::{ALONE, Connected, Counting, Exchange, Refresh, Revocation},
-};
+use crate::background_work::{Deliveries, Workers, queue_while_a_worker_releases};
+use crate::changes::{case, changes_an_offer, follow_the_feed, orders_one_of_many, orders_the_last};
+use crate::rig::{Case, Rig, Verdict};
+use crate::tokens::{ALONE, Connected, Counting, Exchange, Refresh, Revocation};
 
 /// Number of tries for a flaw that depends on a worker's pace.
 const TRIES: usize = 3;

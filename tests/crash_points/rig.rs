@@ -1,10 +1,8 @@
 //! Runs a case with each fault at each of its statements and checks the result.
 
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use blackbox::{World, listen, local_receivers, lock_waits, until};
 use chrono::TimeDelta;
@@ -12,10 +10,8 @@ use testkit::{
     Answer, Fault, Flaw, Request, ServerOptions, Statement, StatementProxy, TestClock, TestDatabase,
     TestServer,
 };
-use tokio::{
-    task::JoinHandle,
-    time::{sleep, timeout},
-};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 use crate::PROGRAM;
 

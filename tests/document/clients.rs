@@ -7,10 +7,8 @@ use serde_json::json;
 use tempfile::TempDir;
 use testkit::Client;
 
-use crate::{
-    PROGRAM,
-    tools::{committed, installed, of_machine, of_node, of_python, run},
-};
+use crate::PROGRAM;
+use crate::tools::{committed, installed, of_machine, of_node, of_python, run};
 
 /// A sandbox, and its data for a client.
 struct Market {

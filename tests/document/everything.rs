@@ -6,10 +6,8 @@
 use blackbox::{Document, Sandbox, documented_returns};
 use serde_json::Value;
 
-use crate::{
-    PROGRAM,
-    tools::{committed, of_python, run},
-};
+use crate::PROGRAM;
+use crate::tools::{committed, of_python, run};
 
 /// Examples per operation and test phase; a run takes less than a minute.
 const EXAMPLES: &str = "30";

@@ -1,9 +1,7 @@
 //! The external tools: where they are installed and how they are run.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use blackbox::{on_path, run_command, skipped};
 use tokio::process::Command;

@@ -1,12 +1,11 @@
 //! Runs an example as a process.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::Write as _,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::OnceLock,
-};
+use std::fs;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 use blackbox::{on_path, skipped};
 

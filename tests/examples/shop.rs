@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{Answer, Client, Request};
 
-use crate::{
-    PROGRAM,
-    program::{Example, Language},
-};
+use crate::PROGRAM;
+use crate::program::{Example, Language};
 
 /// The index of the sandbox's application for its owner, and of the one for other sellers.
 const OWN: usize = 0;

@@ -1,9 +1,7 @@
 //! Parses the commands of a Markdown page and their expected output.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use blackbox::fences;
 

@@ -1,14 +1,12 @@
 //! A shell that runs the commands of one page against a separate sandbox.
 
-use std::{
-    fmt::Write as _,
-    fs,
-    net::TcpListener,
-    os::unix::fs::{PermissionsExt as _, symlink},
-    path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
-};
+use std::fmt::Write as _;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use blackbox::{Sandbox, on_path};
 use rustix::process::{Pid, Signal, kill_process_group};

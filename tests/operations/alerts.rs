@@ -4,10 +4,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use yaml_rust2::{Yaml, YamlEmitter, YamlLoader};
 
-use crate::{
-    operations, root, text,
-    tools::{installed, run},
-};
+use crate::tools::{installed, run};
+use crate::{operations, root, text};
 
 const CASES: &str = "tests/operations/alerts.test.yml";
 

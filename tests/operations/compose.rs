@@ -1,26 +1,19 @@
 //! The Compose deployment on one machine.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::TestDatabase;
 
-use crate::{
-    PROGRAM,
-    configured::{ConfigFile, stop},
-    image, operations,
-    started::{Started, ends_well},
-    text,
-    tools::run,
-    words, yaml,
-};
+use crate::configured::{ConfigFile, stop};
+use crate::started::{Started, ends_well};
+use crate::tools::run;
+use crate::{PROGRAM, image, operations, text, words, yaml};
 
 const PROGRAMS: [&str; 3] = ["migrate", "api", "worker"];
 

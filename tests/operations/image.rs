@@ -1,22 +1,17 @@
 //! The container image.
 
-use std::{
-    collections::BTreeSet,
-    io::{Read as _, Write as _},
-    net::TcpListener,
-    process::Command,
-};
+use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::Command;
 
 use testkit::TestDatabase;
 
-use crate::{
-    configured::{ConfigFile, secrets, variables},
-    dockerfile::{Stage, stages},
-    operations, root,
-    started::Started,
-    text,
-    tools::{of_python, run},
-};
+use crate::configured::{ConfigFile, secrets, variables};
+use crate::dockerfile::{Stage, stages};
+use crate::started::Started;
+use crate::tools::{of_python, run};
+use crate::{operations, root, text};
 
 const DOCKERFILE: &str = "docker/Dockerfile";
 

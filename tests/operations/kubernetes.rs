@@ -1,24 +1,17 @@
 //! The manifests for Kubernetes.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    os::unix::fs::PermissionsExt as _,
-    process::Command,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use seller_api::config::Config;
 use serde_json::{Value, json};
 use testkit::TestDatabase;
 
-use crate::{
-    PROGRAM,
-    configured::{ConfigFile, stop, variables},
-    image, operations,
-    started::{Started, ends_well},
-    text,
-    tools::{of_python, run},
-    words, yaml,
-};
+use crate::configured::{ConfigFile, stop, variables};
+use crate::started::{Started, ends_well};
+use crate::tools::{of_python, run};
+use crate::{PROGRAM, image, operations, text, words, yaml};
 
 const FILES: [&str; 5] = ["config", "network", "migrate", "api", "worker"];
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];

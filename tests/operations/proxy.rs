@@ -1,11 +1,10 @@
 //! The configuration of `HAProxy`, before two servers, with and without their database.
 
-use std::{
-    fs::{self, File},
-    net::Ipv4Addr,
-    path::Path,
-    process::{Child, Stdio},
-};
+use std::fs;
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::{Child, Stdio};
 
 use blackbox::{Expect as _, logs_request, own_loopback, requests, until};
 use rcgen::generate_simple_self_signed;
@@ -13,10 +12,8 @@ use tempfile::TempDir;
 use testkit::{Answer, Client, HttpServer, OwnPostgres, ServerOptions, TestServer, read_request, response};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc::unbounded_channel};
 
-use crate::{
-    PROGRAM, text,
-    tools::{of_machine, run},
-};
+use crate::tools::{of_machine, run};
+use crate::{PROGRAM, text};
 
 /// A running proxy over two servers. Dropping it kills it.
 struct Proxy {

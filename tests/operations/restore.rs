@@ -1,12 +1,10 @@
 //! Executes the restore runbook. The real program works, an accident happens, the cluster is restored to an instant before it, and the
 //! program continues there.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
-    path::Path,
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::Path;
 
 use blackbox::{
     Expect as _, Hook, Integration, PersonalToken, Received, Receiver, Reply, World, entry, eventually,
@@ -17,10 +15,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{Answer, ServerOptions, TestDatabase};
 
-use crate::{
-    PROGRAM,
-    runbook::{Runbook, path_with},
-};
+use crate::PROGRAM;
+use crate::runbook::{Runbook, path_with};
 
 const PAGE: &str = "backup.md";
 const DATABASE: &str = "seller_api";

@@ -5,11 +5,9 @@ use std::{process::Stdio, time::Duration};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::{Client, TestDatabase, sealing_key};
-use tokio::{
-    io::{AsyncBufReadExt as _, BufReader},
-    process::{Child, Command},
-    time::timeout,
-};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 use crate::{PROGRAM, configured::ConfigFile};
 

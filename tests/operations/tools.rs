@@ -1,9 +1,7 @@
 //! The linters: where they are installed and how they are run.
 
-use std::{
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use blackbox::{on_path, skipped};
 

@@ -5,13 +5,10 @@ use std::{fs, path::Path};
 use seller_api::config::Sources;
 use testkit::{TestDatabase, sealing_key};
 
-use crate::{
-    configured::{ConfigFile, stop},
-    operations,
-    started::{Started, ends_well},
-    text,
-    tools::{of_machine, run},
-};
+use crate::configured::{ConfigFile, stop};
+use crate::started::{Started, ends_well};
+use crate::tools::{of_machine, run};
+use crate::{operations, text};
 
 const UNITS: [&str; 3] = [
     "seller-api@.service",

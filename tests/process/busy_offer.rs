@@ -1,13 +1,9 @@
 //! One busy offer takes from other sellers neither connections nor time.
 
-use std::{
-    slice,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use blackbox::{Trader, World, line, order_body};
 use reqwest::Method;

@@ -1,11 +1,9 @@
 //! The program over a Citus cluster: how many commands its requests send to workers, and faults of nodes during keyed writes. Left out
 //! where Citus is not installed.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use blackbox::{Sandbox, World, line, run, text, until};
 use private_postgres::Cluster;
@@ -14,14 +12,11 @@ use serde_json::json;
 use testkit::{Answer, OwnCitus, TestDatabase, sealing_key};
 use tokio::task::block_in_place;
 
-use crate::{
-    PROGRAM,
-    killed::{a_while, rounds},
-    ledger::Ledger,
-    metrics,
-    outage::may_be_repeated,
-    postgres_killed::{Writers, fed_once, kill_all, moment},
-};
+use crate::killed::{a_while, rounds};
+use crate::ledger::Ledger;
+use crate::outage::may_be_repeated;
+use crate::postgres_killed::{Writers, fed_once, kill_all, moment};
+use crate::{PROGRAM, metrics};
 
 /// Time until a request of a seller whose worker is away has failed.
 const FAILS_WITHIN: Duration = Duration::from_secs(2);

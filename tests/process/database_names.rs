@@ -1,23 +1,17 @@
 //! The database's host name cannot be resolved: at the start, and after connections are lost.
 
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use blackbox::{Expect as _, MachineNames, World, listen, run, threads_of, until};
 use serde_json::json;
 use testkit::TestDatabase;
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, UnixStream},
-};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, UnixStream};
 
-use crate::{
-    PROGRAM,
-    name_servers::{FAULTS, HERE},
-    outage::{all_in_time, connect_every_thread, holds_out, in_time},
-};
+use crate::PROGRAM;
+use crate::name_servers::{FAULTS, HERE};
+use crate::outage::{all_in_time, connect_every_thread, holds_out, in_time};
 
 const NAME: &str = "db.example";
 const PASSWORD: &str = "neverToBeTold";

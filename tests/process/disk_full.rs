@@ -7,12 +7,10 @@ use blackbox::{World, report_skipped, until};
 use reqwest::Method;
 use testkit::{OwnPostgres, SmallDisk};
 
-use crate::{
-    PROGRAM,
-    ledger::{Ledger, in_time as in_time_by_log, in_time_but_for},
-    outage::{holds_out, in_time},
-    paused::OUTCOME_WITHIN,
-};
+use crate::PROGRAM;
+use crate::ledger::{Ledger, in_time as in_time_by_log, in_time_but_for};
+use crate::outage::{holds_out, in_time};
+use crate::paused::OUTCOME_WITHIN;
 
 /// A small disk; `None` after the report that the test is skipped without one.
 pub(crate) fn small_disk(megabytes: u32) -> Option<SmallDisk> {

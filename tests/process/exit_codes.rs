@@ -5,16 +5,11 @@ use std::{os::unix::process::ExitStatusExt as _, process::Stdio, time::Duration}
 use blackbox::{World, run, run_unread};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::{Fault, StatementProxy};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    process::{Child, Command},
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
 
-use crate::{
-    PROGRAM,
-    admin::{admin, admin_json},
-    run_over, world,
-};
+use crate::admin::{admin, admin_json};
+use crate::{PROGRAM, run_over, world};
 
 #[tokio::test]
 async fn each_kind_of_failure_has_an_exit_code() {

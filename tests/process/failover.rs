@@ -9,12 +9,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use testkit::{TestDatabase, TestWorker};
 
-use crate::{
-    PROGRAM,
-    deliveries::without_workers,
-    ledger::Ledger,
-    postgres_killed::{BACK_WITHIN, Writers, moment},
-};
+use crate::PROGRAM;
+use crate::deliveries::without_workers;
+use crate::ledger::Ledger;
+use crate::postgres_killed::{BACK_WITHIN, Writers, moment};
 
 const WRITERS: i32 = 4;
 

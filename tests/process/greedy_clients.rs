@@ -4,12 +4,10 @@ use std::time::{Duration, Instant};
 
 use blackbox::{Wire, World, request, resident_kib};
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpSocket, TcpStream},
-    task::JoinSet,
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::{me, world, world_with};
 

@@ -4,11 +4,9 @@ use std::time::{Duration, Instant};
 
 use blackbox::{EVENTS, Receiver, World, local_receivers, resident_kib};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    time::sleep,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
 
 use crate::PROGRAM;
 

@@ -4,11 +4,8 @@ use blackbox::{World, offer_line, run_fed};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
-use crate::{
-    PROGRAM, cli,
-    exit_codes::{interrupted, started},
-    world,
-};
+use crate::exit_codes::{interrupted, started};
+use crate::{PROGRAM, cli, world};
 
 async fn listed(world: &World, token: &str) -> usize {
     let page = world.get(token, "/v1/offers?fields=id").await.expect(200).json();

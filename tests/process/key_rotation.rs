@@ -5,12 +5,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{Answer, ServerOptions, TestServer, sealing_key};
 
-use crate::{
-    PROGRAM,
-    admin::audit,
-    exit_codes::{interrupted, started},
-    mails_to,
-};
+use crate::admin::audit;
+use crate::exit_codes::{interrupted, started};
+use crate::{PROGRAM, mails_to};
 
 const KEYS: &str = "SELLER_API__KEYS__SEALING";
 /// Every column with sealed values.

@@ -1,10 +1,8 @@
 //! The program, or a backend of the database, is killed under keyed changes that go in batches: the repeat under the same key runs at once,
 //! and its effect happens once.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    time::Duration,
-};
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
 
 use blackbox::{Trader, World, at_once, until};
 use serde_json::json;

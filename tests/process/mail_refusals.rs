@@ -5,18 +5,12 @@ use std::{collections::BTreeSet, time::Duration};
 use blackbox::{MachineNames, MailServer, World, line, parcel, until};
 use chrono::TimeDelta;
 use serde_json::json;
-use testkit::{
-    SmtpAction::{self, After, Close, Reply},
-    TestClock,
-};
+use testkit::SmtpAction::{After, Close, Reply};
+use testkit::{SmtpAction, TestClock};
 
-use crate::{
-    PROGRAM,
-    admin::{admin, admin_json, audit},
-    metrics,
-    name_servers::FAULTS,
-    set,
-};
+use crate::admin::{admin, admin_json, audit};
+use crate::name_servers::FAULTS;
+use crate::{PROGRAM, metrics, set};
 
 /// Temporary trouble, and where it occurs.
 const PASSING: [(&str, SmtpAction); 9] = [

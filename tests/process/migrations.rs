@@ -3,10 +3,8 @@
 use blackbox::{Finished, run};
 use testkit::{ServerOptions, TestDatabase, TestServer};
 
-use crate::{
-    PROGRAM,
-    exit_codes::{interrupted, started},
-};
+use crate::PROGRAM;
+use crate::exit_codes::{interrupted, started};
 
 async fn migrate(environment: &[(&str, &str)]) -> Finished {
     run(PROGRAM, &["migrate"], environment).await

@@ -1,9 +1,7 @@
 //! Name servers that lose a name, fail or do not answer, for receivers and carriers.
 
-use std::{
-    net::Ipv4Addr,
-    time::{Duration, Instant},
-};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
 
 use blackbox::{
     CarrierStub, EVENTS, Expect as _, MachineNames, NameServer, Receiver, StubAnswer, World, local_receivers,

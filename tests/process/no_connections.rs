@@ -5,13 +5,10 @@ use blackbox::{World, listen, until};
 use testkit::{OwnPostgres, ServerOptions, TestServer};
 use tokio_postgres::{Client, NoTls, error::SqlState};
 
-use crate::{
-    PROGRAM,
-    ledger::{self, Ledger},
-    outage::{connect_every_thread, holds_out, in_time},
-    served_by,
-    starts::reason,
-};
+use crate::ledger::Ledger;
+use crate::outage::{connect_every_thread, holds_out, in_time};
+use crate::starts::reason;
+use crate::{PROGRAM, ledger, served_by};
 
 /// A role without superuser rights, as in production: reserved connections are not available to it.
 const ACCOUNT: &str = "

@@ -1,9 +1,7 @@
 //! The database is unreachable: every request is answered in time, and everything recovers by itself.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use blackbox::{Expect, World, at_once, events, logs_request, offer_body, offer_id};
 use reqwest::Method;

@@ -1,10 +1,9 @@
 //! The disk of the program's log is full: the log cannot be written, everything else works.
 
-use std::{
-    fs::{self, File},
-    process::Stdio,
-    time::Duration,
-};
+use std::fs;
+use std::fs::File;
+use std::process::Stdio;
+use std::time::Duration;
 
 use blackbox::{World, eventually, until};
 use serde_json::Value;

@@ -9,12 +9,10 @@ use serde_json::json;
 use testkit::OwnPostgres;
 use tokio::join;
 
-use crate::{
-    PROGRAM,
-    deliveries::without_workers,
-    ledger::{Ledger, in_time_but_for},
-    outage::holds_out,
-};
+use crate::PROGRAM;
+use crate::deliveries::without_workers;
+use crate::ledger::{Ledger, in_time_but_for};
+use crate::outage::holds_out;
 
 /// Time for looking up a transaction's outcome, plus one last statement.
 pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(18);

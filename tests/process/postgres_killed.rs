@@ -1,14 +1,10 @@
 //! All PostgreSQL processes are killed during keyed writes, and the server recovers on the same data. Claims on idempotency keys are
 //! committed asynchronously, so some may be lost; no write is executed twice because of that.
 
-use std::{
-    hash::{BuildHasher, Hasher, RandomState},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use blackbox::{World, eventually, until};
 use private_postgres::Cluster;
@@ -16,12 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use testkit::{OwnPostgres, TestDatabase};
 use tokio::task::JoinHandle;
 
-use crate::{
-    PROGRAM,
-    failover::kill_postmaster,
-    ledger::{Ledger, in_time_but_for},
-    paused::OUTCOME_WITHIN,
-};
+use crate::PROGRAM;
+use crate::failover::kill_postmaster;
+use crate::ledger::{Ledger, in_time_but_for};
+use crate::paused::OUTCOME_WITHIN;
 
 /// Maximum number of answered writes before a kill.
 const MOST_ANSWERS: u64 = 120;

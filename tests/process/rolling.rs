@@ -1,12 +1,8 @@
 //! Every process is replaced, one after another, behind a balancer under load: no request fails.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use blackbox::{Application, Trader, World};
 use reqwest::Method;

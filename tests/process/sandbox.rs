@@ -1,10 +1,8 @@
 //! The sandbox: its seed data, trade in it, and its life over a folder or a given database.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use blackbox::{Expect, Receiver, Sandbox, Seller, eventually, line, order_body, run, until};
 use reqwest::Method;

@@ -7,10 +7,8 @@ use blackbox::{CarrierStub, StubAnswer, World, line, order_body, parcel};
 use serde_json::json;
 use testkit::{Pace, ServerOptions};
 
-use crate::{
-    PROGRAM,
-    ledger::{Ledger, in_time},
-};
+use crate::PROGRAM;
+use crate::ledger::{Ledger, in_time};
 
 fn pace(delay: u64, jitter: u64, bandwidth: Option<u32>) -> Pace {
     Pace {

@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use blackbox::{Expect, Wire, World, request, request_with_body};
 use testkit::TestWorker;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::PROGRAM;
 

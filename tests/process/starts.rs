@@ -1,9 +1,7 @@
 //! `serve` starts with the database in any state, and reports what it waits for.
 
-use std::{
-    net::TcpListener,
-    time::{Duration, Instant},
-};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use blackbox::{Expect, eventually, run};
 use testkit::{Client, ServerOptions, TestDatabase, TestServer, sealing_key};

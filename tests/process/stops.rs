@@ -1,9 +1,7 @@
 //! SIGTERM and SIGINT: requests in progress are finished, then the program exits with success.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use blackbox::{Expect, Wire, World, offer_line, request, until};
 use rustix::process::Signal;

@@ -1,26 +1,20 @@
 //! TLS of the listeners: handshakes, replaced certificates, and clients that do not complete a handshake.
 
-use std::{
-    fs,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use blackbox::{Wire, World, request, run};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustix::process::Signal;
-use rustls::{
-    ClientConfig, RootCertStore, SupportedProtocolVersion,
-    crypto::ring,
-    pki_types::{CertificateDer, ServerName},
-    version::{TLS12, TLS13},
-};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tempfile::TempDir;
 use testkit::{ServerOptions, TestDatabase, TestServer, sealing_key};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::{PROGRAM, metrics, set};

@@ -1,23 +1,18 @@
 //! A process's clock is outside the validity of its database's certificate. The process reports that, and recovers with the clock.
 
-use std::{
-    fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
 
 use blackbox::{World, own_loopback};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 use testkit::OwnPostgres;
 
-use crate::{
-    PROGRAM,
-    clock_steps::{can_step, set_clock, with_clock},
-    outage::{connect_every_thread, holds_out},
-    served_by,
-    starts::reason,
-};
+use crate::clock_steps::{can_step, set_clock, with_clock};
+use crate::outage::{connect_every_thread, holds_out};
+use crate::starts::reason;
+use crate::{PROGRAM, served_by};
 
 const RIGHT: &str = "+0s";
 /// Thirty years ahead.

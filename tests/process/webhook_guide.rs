@@ -1,10 +1,8 @@
 //! Runs the guide's example receivers as printed.
 
-use std::{
-    net::TcpListener,
-    path::Path,
-    process::{Command as Probe, Stdio},
-};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command as Probe, Stdio};
 
 use blackbox::{World, eventually, line, local_receivers, signature, skipped};
 use serde_json::json;

@@ -1,10 +1,8 @@
 //! A carrier on a loopback address: the look-up of InPost's tracking service, with answers that a test sets.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::json;
 use testkit::{HttpServer, Received, response};

@@ -5,10 +5,8 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
 
-use crate::{
-    Application, Expect, Page, Seller, Visitor, Wire, World, documented, forms::encoded, request_with_body,
-    text,
-};
+use crate::forms::encoded;
+use crate::{Application, Expect, Page, Seller, Visitor, Wire, World, documented, request_with_body, text};
 
 /// The redirect URI of [`World::partner`].
 pub const CALLBACK: &str = "https://app.example/callback";

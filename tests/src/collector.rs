@@ -1,16 +1,15 @@
 //! An OTLP collector on a loopback address. It decodes spans, and keeps every byte so that a test can search it for data that must not
 //! be exported.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
-use opentelemetry_proto::tonic::{
-    collector::trace::v1::ExportTraceServiceRequest,
-    common::v1::{AnyValue, KeyValue, any_value::Value},
-    trace::v1::{Span, span::SpanKind, status::StatusCode},
-};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use prost::Message;
 use testkit::{HttpServer, Received, response};
 

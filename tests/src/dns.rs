@@ -1,11 +1,9 @@
 //! A DNS server on a loopback address that knows a test's names only (RFC 1035 §4.1). Its answers can change or fail.
 
-use std::{
-    collections::HashMap,
-    io::ErrorKind,
-    net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex},
-};
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
 
 use tokio::net::UdpSocket;
 

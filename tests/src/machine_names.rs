@@ -1,11 +1,9 @@
 //! Gives one process a different system resolver: a test's name server instead of the machine's.
 
-use std::{
-    fs,
-    net::Ipv4Addr,
-    os::unix::fs::PermissionsExt as _,
-    process::{Command, Stdio},
-};
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 use testkit::{ServerOptions, may_lack_mounts, mounts_are_refused};

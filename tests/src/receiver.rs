@@ -1,16 +1,12 @@
 //! A webhook receiver on a loopback address. It records deliveries byte for byte and answers as a test decides.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use testkit::{HttpServer, Received, read_request, response};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::{documented, eventually, serving::lock};
 

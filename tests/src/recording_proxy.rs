@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use reqwest::{
-    Method,
-    header::{HeaderMap, HeaderValue},
-};
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 use testkit::{Answer, Client, HttpServer, Received, response};
 use tokio::sync::Notify;

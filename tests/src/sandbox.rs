@@ -1,10 +1,8 @@
 //! The sandbox as a separate process over a data directory.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use testkit::{Answer, Client};

@@ -1,12 +1,11 @@
 //! Servers besides a world's first one, with their answers checked against the OpenAPI document too; and loopback addresses for a
 //! test's own servers.
 
-use std::{
-    io::{self, ErrorKind},
-    net::{Ipv4Addr, TcpListener},
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::io;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use testkit::{ServerOptions, StatementProxy, TestDatabase, TestServer};
 use tokio::time::sleep;

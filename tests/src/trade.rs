@@ -1,9 +1,7 @@
 //! Orders in a world: placed, paid and shipped; and sellers' changes.
 
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};

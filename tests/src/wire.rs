@@ -4,10 +4,8 @@ use std::{fmt::Write as _, time::Duration};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use testkit::{Answer, TestServer, take_head};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::documented;
 

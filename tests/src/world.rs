@@ -1,9 +1,7 @@
 //! The environment of one test: a database, a running server, and helpers that create a marketplace's data.
 
-use std::{
-    path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use reqwest::Method;
 use serde_json::{Value, json};

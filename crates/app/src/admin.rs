@@ -17,20 +17,15 @@ use clap::Subcommand;
 use futures_util::future::BoxFuture;
 use oauth::{Application, ClientId, ConnectedApplication, Scope};
 use serde_json::{Value, json};
-use usecases::{
-    LockSet, Repeatable, Transaction,
-    operator_tokens::{create_operator_token, revoke_operator_token},
-    transact,
-};
+use usecases::operator_tokens::{create_operator_token, revoke_operator_token};
+use usecases::{LockSet, Repeatable, Transaction, transact};
 use uuid::Uuid;
 
 use self::listing::{Format, Listed, PageArgs, to_microsecond};
-use crate::{
-    command::{Exit, Failure, block_on, note, started},
-    config::{Config, Period, Sources},
-    readiness::require_schema,
-    wiring,
-};
+use crate::command::{Exit, Failure, block_on, note, started};
+use crate::config::{Config, Period, Sources};
+use crate::readiness::require_schema;
+use crate::wiring;
 
 /// The longest name of an operating system's user in the audit log.
 const MAX_OS_USER: usize = 100;

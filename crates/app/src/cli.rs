@@ -2,11 +2,9 @@
 
 mod import;
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 
 use adapter_postgres::Database;
 use adapter_sealing::SystemClock;
@@ -15,16 +13,12 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 use kernel::Clock;
 
-use crate::{
-    admin,
-    command::{Exit, PrintError, block_on, note, print, started},
-    config::{Layer, Loaded, Sources, reference},
-    external_services::{docs_url, mailer},
-    logging, prometheus,
-    readiness::require_schema,
-    sandbox, serve,
-    tls::Tls,
-};
+use crate::command::{Exit, PrintError, block_on, note, print, started};
+use crate::config::{Layer, Loaded, Sources, reference};
+use crate::external_services::{docs_url, mailer};
+use crate::readiness::require_schema;
+use crate::tls::Tls;
+use crate::{admin, logging, prometheus, sandbox, serve};
 
 /// The API of an online marketplace's sellers.
 ///

@@ -1,18 +1,15 @@
 //! Shared by all commands: start, output (results on stdout, the rest on stderr), and exit codes.
 
-use std::{
-    fmt::Display,
-    io::{self, Write as _},
-    process::ExitCode,
-};
+use std::fmt::Display;
+use std::io;
+use std::io::Write as _;
+use std::process::ExitCode;
 
 use adapter_postgres::MigrateError;
 use kernel::{StoreError, TransactionError};
 
-use crate::{
-    config::{Loaded, LogConfig, Sources},
-    logging,
-};
+use crate::config::{Loaded, LogConfig, Sources};
+use crate::logging;
 
 /// The result could not be printed.
 #[derive(Debug, thiserror::Error)]

@@ -10,12 +10,10 @@ mod load;
 pub mod reference;
 mod values;
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    num::{NonZeroU16, NonZeroU32},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::{NonZeroU16, NonZeroU32};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use adapter_postgres::{DatabaseSettings, Layout, check_url};
 use adapter_sealing::{KeyError, KeyRing};

@@ -2,36 +2,29 @@
 
 mod turns;
 
-use std::{
-    future::ready,
-    io,
-    net::{SocketAddr, TcpListener},
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::future::ready;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use actix_http::{HttpServiceBuilder, error::DispatchError};
 use actix_service::{ServiceFactoryExt as _, map_config};
-use actix_tls::accept::{
-    TlsError, max_concurrent_tls_connect,
-    rustls_0_23::{Acceptor, TlsStream},
+use actix_tls::accept::rustls_0_23::{Acceptor, TlsStream};
+use actix_tls::accept::{TlsError, max_concurrent_tls_connect};
+use actix_web::App;
+use actix_web::dev::{
+    AppConfig, Extensions, Server, Service as _, ServiceFactory, ServiceResponse, fn_service,
 };
-use actix_web::{
-    App,
-    dev::{AppConfig, Extensions, Server, Service as _, ServiceFactory, ServiceResponse, fn_service},
-    http::{ConnectionType, Method, header::UPGRADE},
-    web::ServiceConfig,
-};
+use actix_web::http::header::UPGRADE;
+use actix_web::http::{ConnectionType, Method};
+use actix_web::web::ServiceConfig;
 use anyhow::{Context as _, anyhow};
 use rustix::net::sockopt::set_tcp_user_timeout;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpSocket, TcpStream},
-};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpSocket, TcpStream};
 use web::response;
 
 use crate::config::ServerConfig;

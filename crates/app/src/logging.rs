@@ -1,15 +1,10 @@
 //! The log on stderr, one event per line, written by a separate thread; and spans for a trace collector.
 
-use std::{
-    io::{self, BufWriter, IsTerminal as _, Write},
-    panic,
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::io::{BufWriter, IsTerminal as _, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::{io, panic, thread};
 
 use adapter_sealing::SystemClock;
 use adapter_telemetry::Telemetry;
@@ -21,13 +16,13 @@ use serde_json::json;
 use tokio::task::spawn_blocking;
 use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::{
-    EnvFilter, Layer as _,
-    fmt::{self, FmtContext, FormatEvent, FormatFields, format::Writer, writer::MakeWriterExt as _},
-    layer::SubscriberExt as _,
-    registry::LookupSpan,
-    util::SubscriberInitExt as _,
-};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::writer::MakeWriterExt as _;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 
 use crate::config::{Config, LogConfig, LogFormat};
 

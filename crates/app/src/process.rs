@@ -4,10 +4,8 @@ use std::{io, process, time::Duration};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    time::sleep,
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::logging;

@@ -1,12 +1,8 @@
 //! Readiness of the service: the schema fits, the keys are right, and the process is not stopping.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use adapter_backoffice::{Health, NotReady};
 use adapter_postgres::{Database, SchemaState};
@@ -14,18 +10,13 @@ use adapter_sealing::KeyRing;
 use async_trait::async_trait;
 use kernel::{StoreError, error_chain};
 use sd_notify::NotifyState;
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep, timeout},
-};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{
-    command::{Exit, Failure},
-    process,
-    prometheus::set_ready,
-    sealing_keys,
-};
+use crate::command::{Exit, Failure};
+use crate::prometheus::set_ready;
+use crate::{process, sealing_keys};
 
 /// The time limit for the database's answer: a probe is answered within 2 s.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_900);

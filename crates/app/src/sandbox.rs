@@ -13,20 +13,16 @@ use anyhow::bail;
 use kernel::error_chain;
 use webhooks::AddressPolicy;
 
-use self::{
-    data_dir::{Credentials, DataDir},
-    database::SandboxDatabase,
-};
-use crate::{
-    command::print,
-    config::{Config, Loaded, Period},
-    external_services::ExternalServices,
-    http_server::BoundSocket,
-    process::Signals,
-    serve::Service,
-    tls::Tls,
-    wiring,
-};
+use self::data_dir::{Credentials, DataDir};
+use self::database::SandboxDatabase;
+use crate::command::print;
+use crate::config::{Config, Loaded, Period};
+use crate::external_services::ExternalServices;
+use crate::http_server::BoundSocket;
+use crate::process::Signals;
+use crate::serve::Service;
+use crate::tls::Tls;
+use crate::wiring;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {

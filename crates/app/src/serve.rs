@@ -8,23 +8,18 @@ use adapter_docs_site::Audience;
 use anyhow::anyhow;
 use futures_util::future::join_all;
 use sd_notify::NotifyState;
-use tokio::{
-    task::{JoinError, JoinSet},
-    time::{Instant, sleep, timeout},
-};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{
-    config::{Config, Loaded, WorkersMode},
-    external_services::ExternalServices,
-    http_server::BoundSocket,
-    logging,
-    process::{self, Signals},
-    prometheus::{measure_queues, set_role},
-    tls::Tls,
-    wiring::Shared,
-    workers,
-};
+use crate::config::{Config, Loaded, WorkersMode};
+use crate::external_services::ExternalServices;
+use crate::http_server::BoundSocket;
+use crate::process::Signals;
+use crate::prometheus::{measure_queues, set_role};
+use crate::tls::Tls;
+use crate::wiring::Shared;
+use crate::{logging, process, workers};
 
 /// A service with a checked configuration and bound sockets that do not listen yet.
 pub(crate) struct Service {

@@ -3,28 +3,23 @@
 //! The files are read once a minute and on SIGHUP. If they cannot be used, that is logged once and the previous certificate stays in use.
 //! Open connections are not affected.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use kernel::{Clock, error_chain};
-use rustls::{
-    ServerConfig,
-    crypto::ring,
-    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-    server::{ClientHello, ResolvesServerCert},
-    sign::CertifiedKey,
-};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::watch,
-    time::{MissedTickBehavior, interval},
-};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 use x509_cert::der::Decode as _;
 

@@ -1,16 +1,13 @@
 //! Wires adapters to ports, for each thread of the two servers.
 
-use std::{
-    net::TcpListener,
-    num::NonZeroUsize,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
-    thread,
-};
+use std::net::TcpListener;
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
-use actix_web::{
-    dev::Server,
-    web::{Bytes, ServiceConfig},
-};
+use actix_web::dev::Server;
+use actix_web::web::{Bytes, ServiceConfig};
 use adapter_backoffice::BackOffice;
 use adapter_docs_site::{Audience, Docs};
 use adapter_http::{HttpSettings, Public, UsageMeter};
@@ -26,13 +23,12 @@ use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
 use web::{ServiceSettings, Tasks, TrustedProxies, openapi::ServedDocument};
 
-use crate::{
-    config::Config,
-    external_services::{ExternalServices, docs_url},
-    http_server::{self, ListenerOptions},
-    prometheus::Metrics,
-    readiness::Readiness,
-};
+use crate::config::Config;
+use crate::external_services::{ExternalServices, docs_url};
+use crate::http_server;
+use crate::http_server::ListenerOptions;
+use crate::prometheus::Metrics;
+use crate::readiness::Readiness;
 
 /// The marketplace has few connections, but an import must not block other requests.
 const BACKOFFICE_THREADS: usize = 2;

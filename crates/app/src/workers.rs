@@ -17,17 +17,13 @@ use kernel::{MailQueue, Mailer, error_chain};
 use orders::{Carrier, ShipmentMail};
 use tokio::{select, sync::Semaphore};
 
-use self::{
-    deliveries::{Deliveries, Reconciliation},
-    housekeeping::{Cleaning, FollowUps, Statistics, Step, Usage},
-    mails::{Kind, LoggedMailer, Mails},
-    parcels::{Parcels, QuotaLimitedCarriers},
-    routine::{Routine, TaskSlots, run_routine},
-};
-use crate::{
-    external_services::ExternalServices,
-    wiring::{Shared, poll_schedule},
-};
+use self::deliveries::{Deliveries, Reconciliation};
+use self::housekeeping::{Cleaning, FollowUps, Statistics, Step, Usage};
+use self::mails::{Kind, LoggedMailer, Mails};
+use self::parcels::{Parcels, QuotaLimitedCarriers};
+use self::routine::{Routine, TaskSlots, run_routine};
+use crate::external_services::ExternalServices;
+use crate::wiring::{Shared, poll_schedule};
 
 /// Starts all workers. They wait for the schema, and end when the tasks are stopped.
 pub(crate) fn start(shared: &Shared) {

@@ -1,25 +1,18 @@
 //! A TCP load balancer in front of several servers, as an operator runs one. New connections go round-robin to the servers that
 //! report ready; open connections stay with their server.
 
-use std::{
-    future::ready,
-    io,
-    net::TcpListener as StdTcpListener,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::future::ready;
+use std::net::TcpListener as StdTcpListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::{io, thread};
 
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
-    sync::oneshot,
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
 use crate::{Client, TestServer, database::blocking, wait_until};
 

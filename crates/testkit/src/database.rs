@@ -1,20 +1,16 @@
 //! A database per test, cloned from a migrated template.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::OnceLock,
-};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use adapter_postgres::Layout;
 use private_postgres::{Binaries, Cluster, Error, Options};
 use tokio_postgres::{Client, Config, NoTls, config::Host};
 use uuid::Uuid;
 
-use crate::{
-    TestClock,
-    citus::{CITUS, join_nodes, run},
-    fleet::Topology,
-};
+use crate::TestClock;
+use crate::citus::{CITUS, join_nodes, run};
+use crate::fleet::Topology;
 
 /// The tests do not need durability. Autovacuum would disturb copies of the template.
 const SETTINGS: [(&str, &str); 8] = [

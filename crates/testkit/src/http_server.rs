@@ -1,22 +1,17 @@
 //! HTTP servers on loopback addresses: the requests that they receive, and answers that a test writes byte by byte.
 
-use std::{
-    net::SocketAddr,
-    process::Stdio,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-    },
-    time::Instant,
-};
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Instant;
 
 use serde_json::Value;
-use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream, ToSocketAddrs},
-    process::Command,
-    task::JoinHandle,
-};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
+use tokio::process::Command;
+use tokio::task::JoinHandle;
 
 /// A request as a server received it.
 #[derive(Debug, Clone)]

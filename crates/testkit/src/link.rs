@@ -1,17 +1,13 @@
 //! The network between a program and a proxy: latency, bandwidth, and an outage during which bytes wait.
 
-use std::{
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::Arc,
-    time::Duration,
-};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream},
-    net::UnixStream,
-    sync::{mpsc, watch},
-    time::{Instant, sleep_until},
-};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
 
 /// Bytes buffered in one direction of a connection. A sender waits when the buffer is full.
 const BUFFER: usize = 1 << 20;

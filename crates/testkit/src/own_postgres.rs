@@ -1,10 +1,8 @@
 //! A PostgreSQL server for one test, which the test may break. It is durable (`fsync`), unlike the server that tests share.
 
-use std::{
-    fs::{Permissions, set_permissions},
-    os::unix::fs::PermissionsExt as _,
-    path::Path,
-};
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use private_postgres::{Cluster, Options};
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,15 +1,11 @@
 //! A `PgBouncer` in transaction mode in front of a test's database.
 
-use std::{
-    env, fs,
-    os::unix::{
-        fs::{MetadataExt as _, chown},
-        process::CommandExt as _,
-    },
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use std::{env, fs};
 
 use tempfile::TempDir;
 use tokio::net::UnixStream;

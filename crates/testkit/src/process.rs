@@ -1,19 +1,15 @@
 //! A process of the product: its log, signals and exit.
 
-use std::{
-    io::{BufRead, BufReader, Read},
-    process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::{
-    sync::mpsc::{UnboundedReceiver, unbounded_channel},
-    task::spawn_blocking,
-    time::timeout,
-};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(30);
 

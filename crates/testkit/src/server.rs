@@ -7,12 +7,9 @@ use adapter_postgres::{Database, DatabaseSettings};
 use adapter_sealing::{KeyRing, SystemRandomness};
 use usecases::{LockSet, operator_tokens::create_operator_token, transact};
 
-use crate::{
-    Client, Process, TestDatabase,
-    fleet::{Fleet, Topology},
-    process::START_TIMEOUT,
-    wait_until,
-};
+use crate::fleet::{Fleet, Topology};
+use crate::process::START_TIMEOUT;
+use crate::{Client, Process, TestDatabase, wait_until};
 
 /// Which workers a server runs.
 pub(crate) const WORKERS: &str = "SELLER_API__SERVER__WORKERS";

@@ -1,11 +1,10 @@
 //! A disk of a few megabytes that a test can fill completely.
 
-use std::{
-    fs::{self, File},
-    io::Write as _,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 

@@ -1,20 +1,16 @@
 //! An SMTP server (RFC 5321) on a loopback address that follows a script and records what it receives.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustls::ServerConfig;
-use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
-    net::TcpListener,
-    sync::mpsc,
-    task::JoinHandle,
-    time::sleep,
-};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
 /// The server's action at a point of the dialogue.

@@ -4,31 +4,25 @@
 //! It executes a connection's statements one after another, even if the client pipelines them. So the server has finished a statement
 //! when its fault happens.
 
-use std::{
-    collections::HashMap,
-    future::poll_fn,
-    io,
-    path::PathBuf,
-    pin::pin,
-    sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    task::Poll,
-};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Poll;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream},
-    net::{UnixListener, UnixStream},
-    sync::watch,
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream,
 };
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
 
-use crate::{
-    TestDatabase,
-    link::{LinkState, Pace},
-};
+use crate::TestDatabase;
+use crate::link::{LinkState, Pace};
 
 /// The port in the names of sockets.
 const PORT: u16 = 5432;

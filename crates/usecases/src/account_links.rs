@@ -6,10 +6,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{Limiter, SecretHash, Subject};
 
-use crate::{
-    ActingOperator, ActingSeller, Failure, failure::refuse, sellers::NotOpen, sellers::lock_open,
-    sign_in::NewSession, sign_in::store_session,
-};
+use crate::failure::refuse;
+use crate::sellers::{NotOpen, lock_open};
+use crate::sign_in::{NewSession, store_session};
+use crate::{ActingOperator, ActingSeller, Failure};
 
 /// Why a link cannot be used or a password not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -6,9 +6,9 @@ use kernel::{Randomness, SellerId, StoreError};
 use oauth::{Limiter, Subject};
 use webhooks::{DeliveryId, Event, NewDelivery, SubscriptionId, SubscriptionStore, with_delivery_id};
 
-use crate::{
-    ActingOperator, ActingSeller, Failure, failure::refuse, shown_once::NumberUsed, shown_once::SentForm,
-};
+use crate::failure::refuse;
+use crate::shown_once::{NumberUsed, SentForm};
+use crate::{ActingOperator, ActingSeller, Failure};
 
 /// Limit of test events to one subscription per clock minute, since the receiver has to handle them.
 pub const MAX_TEST_EVENTS_PER_MINUTE: u32 = 10;

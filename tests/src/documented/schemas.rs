@@ -1,11 +1,9 @@
 //! The document's schemas, made stricter: a published schema allows unknown members. A test must get exactly the documented members, or
 //! those that `fields` selects.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex};
 
 use jsonschema::Validator;
 use serde_json::{Map, Value};

@@ -1,13 +1,12 @@
 //! Records the lines that the tests of a run fulfil, in one file for all of the run's processes.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, OpenOptions},
-    io::Write as _,
-    os::unix::process::parent_id,
-    path::PathBuf,
-    sync::{LazyLock, Mutex},
-};
+use std::collections::BTreeSet;
+use std::fs;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::process::parent_id;
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex};
 
 use crate::serving::lock;
 

@@ -5,29 +5,23 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use kernel::Clock;
 use orders::{Carrier, CarrierLookup, Lookup, TrackingNumber};
-use reqwest::{
-    StatusCode,
-    header::{AUTHORIZATION, HeaderName},
-};
+use reqwest::StatusCode;
+use reqwest::header::{AUTHORIZATION, HeaderName};
 use secrecy::ExposeSecret as _;
 
-use crate::{
-    CarrierSettings,
-    apis::{
-        Api,
-        dhl::Dhl,
-        dpd::Dpd,
-        fedex::Fedex,
-        gls::Gls,
-        inpost::Inpost,
-        poczta_polska::{PocztaLogin, PocztaPolska},
-        ups::Ups,
-    },
-    client::{Auth, CarrierClient},
-    http::{Http, Response, secret_header},
-    oauth::ClientCredentials,
-    tokens::{TokenCache, TokenSource},
-};
+use crate::CarrierSettings;
+use crate::apis::Api;
+use crate::apis::dhl::Dhl;
+use crate::apis::dpd::Dpd;
+use crate::apis::fedex::Fedex;
+use crate::apis::gls::Gls;
+use crate::apis::inpost::Inpost;
+use crate::apis::poczta_polska::{PocztaLogin, PocztaPolska};
+use crate::apis::ups::Ups;
+use crate::client::{Auth, CarrierClient};
+use crate::http::{Http, Response, secret_header};
+use crate::oauth::ClientCredentials;
+use crate::tokens::{TokenCache, TokenSource};
 
 /// The clients of the configured carriers.
 pub struct Carriers {

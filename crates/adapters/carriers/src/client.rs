@@ -5,19 +5,15 @@ use std::{sync::Arc, time::Duration};
 use kernel::SPANS;
 use orders::{Carrier, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
 use reqwest::header::{HeaderName, HeaderValue};
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, timeout_at},
-};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, field::Empty};
 use url::Url;
 
-use crate::{
-    apis::{Api, Failure, Reading},
-    breaker::{CircuitBreaker, Outcome, Permit},
-    http::{Http, Response},
-    tokens::TokenCache,
-};
+use crate::apis::{Api, Failure, Reading};
+use crate::breaker::{CircuitBreaker, Outcome, Permit};
+use crate::http::{Http, Response};
+use crate::tokens::TokenCache;
 
 /// Concurrent look-ups with one carrier.
 const MAX_IN_FLIGHT: usize = 4;

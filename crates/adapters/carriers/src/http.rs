@@ -6,10 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, SPANS, error_chain};
 use opentelemetry::{Context, trace::TraceContextExt as _};
 use orders::Carrier;
-use reqwest::{
-    Body, Client, Method, Request, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER},
-};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Body, Client, Method, Request, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use tracing::{Instrument as _, Span, field::Empty};
 use url::Url;

@@ -7,12 +7,9 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::{
-    Account, SetupError,
-    http::{post, secret_header, sensitive},
-    parse,
-    tokens::{Expiry, Token, TokenSource},
-};
+use crate::http::{post, secret_header, sensitive};
+use crate::tokens::{Expiry, Token, TokenSource};
+use crate::{Account, SetupError, parse};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 

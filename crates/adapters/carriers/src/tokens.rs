@@ -5,11 +5,10 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
 use reqwest::{Request, StatusCode, header::HeaderValue};
-use tokio::{
-    sync::{self, OwnedMutexGuard},
-    task::JoinHandle,
-    time::{Instant, timeout},
-};
+use tokio::sync;
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
 use crate::{apis::Failure, http::Http};

@@ -1,21 +1,18 @@
 //! Writes mails to files: the sandbox's outbox.
 
-use std::{
-    fs::create_dir_all,
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::fs::create_dir_all;
+use std::io;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use kernel::{Clock, Mailer, SendError};
 use tempfile::{Builder, NamedTempFile};
 use tokio::task::spawn_blocking;
 
-use crate::{
-    SenderSettings, SettingsError,
-    message::{Content, Renderer},
-};
+use crate::message::{Content, Renderer};
+use crate::{SenderSettings, SettingsError};
 
 /// Writes each mail to `<mail id>.eml` in a folder, readable only by the file's owner.
 ///

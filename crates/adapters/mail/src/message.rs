@@ -3,18 +3,13 @@
 use std::{sync::Arc, time::SystemTime};
 
 use kernel::{Clock, Mail, MailId, SendError};
-use lettre::{
-    Address, Message,
-    message::{
-        Mailbox, MultiPart, SinglePart,
-        header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue},
-    },
-};
+use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MultiPart, SinglePart};
+use lettre::{Address, Message};
 
-use crate::{
-    address::{self, InvalidAddress, one_line},
-    settings::{SenderSettings, SettingsError},
-};
+use crate::address;
+use crate::address::{InvalidAddress, one_line};
+use crate::settings::{SenderSettings, SettingsError};
 
 /// Renders mails of one sender.
 pub(crate) struct Renderer {

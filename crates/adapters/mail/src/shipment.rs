@@ -3,10 +3,8 @@
 use askama::Template;
 use orders::{Carrier, ShipmentMail};
 
-use crate::{
-    address::one_line,
-    message::{Content, Text},
-};
+use crate::address::one_line;
+use crate::message::{Content, Text};
 
 struct Facts<'a> {
     shop: &'a str,

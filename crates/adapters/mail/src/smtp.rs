@@ -7,28 +7,20 @@ mod starttls_guard;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use deadpool::{
-    Runtime,
-    managed::{Object, Pool, PoolError},
-};
+use deadpool::Runtime;
+use deadpool::managed::{Object, Pool, PoolError};
 use kernel::{Clock, Mailer, SendError};
-use lettre::transport::smtp::{
-    Error as SmtpError,
-    client::AsyncSmtpConnection,
-    commands::{Data, Mail, Rcpt},
-    extension::{Extension, MailBodyParameter, MailParameter},
-    response::{Response, Severity},
-};
+use lettre::transport::smtp::Error as SmtpError;
+use lettre::transport::smtp::client::AsyncSmtpConnection;
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
+use lettre::transport::smtp::extension::{Extension, MailBodyParameter, MailParameter};
+use lettre::transport::smtp::response::{Response, Severity};
 use tokio::time::timeout;
 
-use self::{
-    dialer::Dialer,
-    failure::{SmtpFailure, Stage},
-};
-use crate::{
-    SenderSettings, SettingsError, SmtpSettings,
-    message::{Content, Rendered, Renderer},
-};
+use self::dialer::Dialer;
+use self::failure::{SmtpFailure, Stage};
+use crate::message::{Content, Rendered, Renderer};
+use crate::{SenderSettings, SettingsError, SmtpSettings};
 
 /// Time for `QUIT` after a refusal, in addition to the mail's timeouts.
 const QUIT_TIMEOUT: Duration = Duration::from_millis(250);

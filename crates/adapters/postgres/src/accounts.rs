@@ -16,14 +16,12 @@ use kernel::{SellerId, StoreError};
 use oauth::{Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject};
 use uuid::Uuid;
 
-use crate::{
-    connection::pool::Autocommit,
-    follow_ups::FollowUp,
-    mails::account_mail,
-    rate_limits,
-    sql::{microseconds, row, sql},
-    unit_of_work::{Tx, expect_rows},
-};
+use crate::connection::pool::Autocommit;
+use crate::follow_ups::FollowUp;
+use crate::mails::account_mail;
+use crate::rate_limits;
+use crate::sql::{microseconds, row, sql};
+use crate::unit_of_work::{Tx, expect_rows};
 
 row! {
     struct SellerRow {

@@ -8,10 +8,8 @@ use std::time::Duration;
 use kernel::StoreError;
 use orders::Carrier;
 
-use crate::{
-    connection::pool::Autocommit,
-    sql::{column, row, sql},
-};
+use crate::connection::pool::Autocommit;
+use crate::sql::{column, row, sql};
 
 /// The largest count reported per queue.
 pub const QUEUE_LIMIT: i64 = 10_000;

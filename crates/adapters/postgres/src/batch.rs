@@ -1,14 +1,10 @@
 //! Batching: while one statement is under way, further questions queue, and then go out together.
 
-use std::{
-    collections::BTreeMap,
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use diesel::QueryResult;
@@ -16,24 +12,18 @@ use diesel_async::AsyncPgConnection;
 use futures_util::future::join_all;
 use kernel::{SellerId, StoreError, TransactionError};
 use parking_lot::Mutex;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::timeout,
-};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tracing::Span;
 use usecases::LockSet;
 use uuid::Uuid;
 
-use crate::{
-    ANSWER_TIMEOUT,
-    connection::{
-        Connector,
-        error::{SharedFailure, ends_connection, store_error, with_timeout},
-        shared::SharedConnection,
-    },
-    observe::{self, BatchSizes},
-    turns::{Admission, Turns},
-};
+use crate::connection::Connector;
+use crate::connection::error::{SharedFailure, ends_connection, store_error, with_timeout};
+use crate::connection::shared::SharedConnection;
+use crate::observe::BatchSizes;
+use crate::turns::{Admission, Turns};
+use crate::{ANSWER_TIMEOUT, observe};
 
 /// The usual largest number of questions per batch: enough for all that a server thread has in flight, and few enough
 /// that no caller waits long for the rows of others.

@@ -7,14 +7,10 @@ pub(crate) mod shared;
 mod tls;
 pub(crate) mod url;
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use diesel::ConnectionError;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};

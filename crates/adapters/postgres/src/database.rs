@@ -5,10 +5,9 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 use accounts::{AccountMail, AuditReader, OperatorTokens, PanelReader, SellerReader, UsageLog};
 use changes::ChangeReader;
 use chrono::TimeDelta;
-use diesel_async::{
-    AsyncPgConnection,
-    pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod, deadpool::Pool},
-};
+use diesel_async::AsyncPgConnection;
+use diesel_async::pooled_connection::deadpool::Pool;
+use diesel_async::pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod};
 use futures_util::FutureExt;
 use kernel::{IdempotencyClaims, MailQueue, Sealer, StoreError, TransactionError};
 use oauth::{
@@ -20,38 +19,36 @@ use tokio::sync::Notify;
 use usecases::{LockSet, Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
-use crate::{
-    ANSWER_TIMEOUT,
-    backlog::{self, Queues, Workers},
-    connection::{
-        Connector,
-        error::{SchemaOutdated, is_permission_denied},
-        pool::{Autocommit, PoolState},
-        pooler::Pooler,
-        url::{self, DatabaseUrlError},
-    },
-    follow_ups,
-    gate::TokenGate,
-    idempotency::{Outcomes, StoredClaims},
-    layout::Layout,
-    mails::{AccountMails, ShipmentMails},
-    oauth::{applications::Applications, client_tokens::IssuedTokens, exchanges::BatchedExchanges},
-    observe::{PoolWaits, TransactionTimes},
-    offers::{OffersReader, changes::BatchedChanges},
-    orders::{OrdersReader, WholeOrders},
-    parcels::Parcels,
-    rate_limits::Rates,
-    retention::{self, Cleared, Expired},
-    schema_state::{self, SchemaState},
-    sealed::SealedValues,
-    sealing::Sealing,
-    searched::Searched,
-    slow_reads::{self, SlowReads},
-    sql::sql,
-    turns::Turns,
-    unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows},
-    webhooks::{RecentlyAsleep, StoredQueues},
-};
+use crate::backlog::{Queues, Workers};
+use crate::connection::error::{SchemaOutdated, is_permission_denied};
+use crate::connection::pool::{Autocommit, PoolState};
+use crate::connection::pooler::Pooler;
+use crate::connection::url::DatabaseUrlError;
+use crate::connection::{Connector, url};
+use crate::gate::TokenGate;
+use crate::idempotency::{Outcomes, StoredClaims};
+use crate::layout::Layout;
+use crate::mails::{AccountMails, ShipmentMails};
+use crate::oauth::applications::Applications;
+use crate::oauth::client_tokens::IssuedTokens;
+use crate::oauth::exchanges::BatchedExchanges;
+use crate::observe::{PoolWaits, TransactionTimes};
+use crate::offers::OffersReader;
+use crate::offers::changes::BatchedChanges;
+use crate::orders::{OrdersReader, WholeOrders};
+use crate::parcels::Parcels;
+use crate::rate_limits::Rates;
+use crate::retention::{Cleared, Expired};
+use crate::schema_state::SchemaState;
+use crate::sealed::SealedValues;
+use crate::sealing::Sealing;
+use crate::searched::Searched;
+use crate::slow_reads::SlowReads;
+use crate::sql::sql;
+use crate::turns::Turns;
+use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
+use crate::webhooks::{RecentlyAsleep, StoredQueues};
+use crate::{ANSWER_TIMEOUT, backlog, follow_ups, retention, schema_state, slow_reads};
 
 /// The shortest time between two look-ups of a parcel, unless [`Database::with_polling`] sets another one.
 const POLL_INTERVAL: TimeDelta = TimeDelta::minutes(30);

@@ -9,10 +9,8 @@ use kernel::{Money, StoreError};
 use offers::{OfferStatus, Stock};
 use uuid::Uuid;
 
-use crate::{
-    connection::pool::Autocommit,
-    sql::{row, sql},
-};
+use crate::connection::pool::Autocommit;
+use crate::sql::{row, sql};
 
 /// The columns of [`FeedRow`], from the table alias `f`.
 macro_rules! feed_columns {

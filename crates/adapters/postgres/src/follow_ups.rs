@@ -7,11 +7,9 @@ use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use uuid::Uuid;
 
-use crate::{
-    sql::sql,
-    unit_of_work::{Tx, changing, changing_any},
-    webhooks::{delete_subscriptions, end_subscriptions, wake_queues},
-};
+use crate::sql::sql;
+use crate::unit_of_work::{Tx, changing, changing_any};
+use crate::webhooks::{delete_subscriptions, end_subscriptions, wake_queues};
 
 /// Token families marked as revoked per batch.
 const FAMILIES: i64 = 2_000;

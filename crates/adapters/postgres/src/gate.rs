@@ -12,13 +12,12 @@ use oauth::{
 };
 use uuid::Uuid;
 
-use crate::{
-    batch::{BatchQuery, Batcher},
-    connection::{Connector, error::SharedFailure},
-    oauth::applications::limit_from,
-    rate_limits::WINDOW,
-    sql::{row, sql},
-};
+use crate::batch::{BatchQuery, Batcher};
+use crate::connection::Connector;
+use crate::connection::error::SharedFailure;
+use crate::oauth::applications::limit_from;
+use crate::rate_limits::WINDOW;
+use crate::sql::{row, sql};
 
 /// The gate of one server thread.
 pub(crate) struct TokenGate(Batcher<Requests>);

@@ -5,23 +5,17 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use kernel::{Claim, Claimed, IdempotencyClaims, KeySpace, LOST_CLAIM, StoreError, StoredResponse};
-use tokio::{
-    sync::Mutex,
-    time::{Instant, sleep, timeout_at},
-};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
-use crate::{
-    connection::{
-        Connector, OpenConnection,
-        error::{AnswerTimeout, is_lock_timeout, store_error},
-        pool::Autocommit,
-        shared::SharedConnection,
-    },
-    sealing::Sealing,
-    sql::{row, sql},
-    unit_of_work::{BEGIN, TRANSACTION_TIMEOUT, Tx, Write},
-};
+use crate::connection::error::{AnswerTimeout, is_lock_timeout, store_error};
+use crate::connection::pool::Autocommit;
+use crate::connection::shared::SharedConnection;
+use crate::connection::{Connector, OpenConnection};
+use crate::sealing::Sealing;
+use crate::sql::{row, sql};
+use crate::unit_of_work::{BEGIN, TRANSACTION_TIMEOUT, Tx, Write};
 
 /// How long a claim waits for a locked row: only the end of a transaction locks it, which normally takes less.
 const CLAIM_LOCK_TIMEOUT: Duration = Duration::from_millis(300);

@@ -6,10 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    connection::{Connector, error::is_permission_denied, url},
-    migrations::{CONNECT_TIMEOUT, MigrateError, take_lock},
-};
+use crate::connection::error::is_permission_denied;
+use crate::connection::{Connector, url};
+use crate::migrations::{CONNECT_TIMEOUT, MigrateError, take_lock};
 
 /// `database.layout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

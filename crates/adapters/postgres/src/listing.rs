@@ -19,25 +19,21 @@ use std::{collections::BTreeSet, marker::PhantomData, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::{
-    QueryResult,
-    pg::Pg,
-    query_builder::{AstPass, Query, QueryFragment, QueryId},
-    sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid},
-};
+use diesel::QueryResult;
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
 use futures_util::future::try_join_all;
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
 use uuid::Uuid;
 
-use crate::{
-    ANSWER_TIMEOUT,
-    batch::{BatchQuery, Batcher},
-    connection::Connector,
-    layout::Layout,
-    slow_reads::SlowReads,
-    sql::{Returns, Value, column},
-};
+use crate::ANSWER_TIMEOUT;
+use crate::batch::{BatchQuery, Batcher};
+use crate::connection::Connector;
+use crate::layout::Layout;
+use crate::slow_reads::SlowReads;
+use crate::sql::{Returns, Value, column};
 
 /// At most this many updated rows are sorted, and at most this many rows of a list are walked past.
 const MOST_EXAMINED: i64 = 5_000;

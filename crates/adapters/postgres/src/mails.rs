@@ -7,15 +7,13 @@ use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
 use orders::{GivenUpMail, MailDirectory, ShipmentMail};
 use uuid::Uuid;
 
-use crate::{
-    accounts::all_links,
-    connection::pool::Autocommit,
-    orders::{order_number, parse_carrier, parse_tracking_number},
-    sealing::Sealing,
-    searched::Searched,
-    sql::{microseconds, readable, row, sql},
-    unit_of_work::{Write, changing},
-};
+use crate::accounts::all_links;
+use crate::connection::pool::Autocommit;
+use crate::orders::{order_number, parse_carrier, parse_tracking_number};
+use crate::sealing::Sealing;
+use crate::searched::Searched;
+use crate::sql::{microseconds, readable, row, sql};
+use crate::unit_of_work::{Write, changing};
 
 /// A mail's next step for SQL: a word, and the microseconds until the next attempt.
 fn step_columns(next: MailStep) -> (&'static str, Option<i64>) {

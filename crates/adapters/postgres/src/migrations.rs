@@ -2,24 +2,19 @@
 
 use std::{sync::mpsc, thread, time::Duration};
 
-use diesel::{
-    connection::BoxableConnection,
-    migration::{self, Migration, MigrationMetadata, MigrationName, MigrationSource},
-    pg::Pg,
-};
+use diesel::connection::BoxableConnection;
+use diesel::migration;
+use diesel::migration::{Migration, MigrationMetadata, MigrationName, MigrationSource};
+use diesel::pg::Pg;
 use diesel_async::AsyncMigrationHarness;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::{runtime, time::sleep};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::{
-    connection::{
-        ConnectError, Connector,
-        error::is_permission_denied,
-        url::{self, DatabaseUrlError},
-    },
-    layout::MAX_ROWS_WITHOUT_CONFIRMATION,
-};
+use crate::connection::error::is_permission_denied;
+use crate::connection::url::DatabaseUrlError;
+use crate::connection::{ConnectError, Connector, url};
+use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 

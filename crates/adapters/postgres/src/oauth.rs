@@ -18,11 +18,9 @@ use oauth::{
 };
 use uuid::Uuid;
 
-use crate::{
-    follow_ups::FollowUp,
-    sql::{row, sql},
-    unit_of_work::{Tx, expect_rows},
-};
+use crate::follow_ups::FollowUp;
+use crate::sql::{row, sql};
+use crate::unit_of_work::{Tx, expect_rows};
 
 row! {
     struct FamilyRow {

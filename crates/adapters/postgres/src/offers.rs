@@ -13,15 +13,14 @@ use offers::{
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
 
-use crate::{
-    batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller},
-    connection::{Connector, error::store_error},
-    layout::Layout,
-    listing::{Filter, List, Listed},
-    slow_reads::SlowReads,
-    sql::{column, row, sql},
-    unit_of_work::{Tx, Write, expect_rows},
-};
+use crate::batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller};
+use crate::connection::Connector;
+use crate::connection::error::store_error;
+use crate::layout::Layout;
+use crate::listing::{Filter, List, Listed};
+use crate::slow_reads::SlowReads;
+use crate::sql::{column, row, sql};
+use crate::unit_of_work::{Tx, Write, expect_rows};
 
 /// The columns of [`OfferRow`].
 macro_rules! offer_columns {

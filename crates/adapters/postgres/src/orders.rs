@@ -17,20 +17,18 @@ use orders::{
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
 
-use self::{
-    documents::Document,
-    row::{PartRow, instants, part_columns},
-};
-use crate::{
-    batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller},
-    connection::{Connector, error::store_error, pool::Autocommit},
-    layout::Layout,
-    listing::{Filter, List, Listed},
-    parcels,
-    slow_reads::SlowReads,
-    sql::sql,
-    unit_of_work::{Tx, Write, changing, changing_any, expect_rows},
-};
+use self::documents::Document;
+use self::row::{PartRow, instants, part_columns};
+use crate::batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller};
+use crate::connection::Connector;
+use crate::connection::error::store_error;
+use crate::connection::pool::Autocommit;
+use crate::layout::Layout;
+use crate::listing::{Filter, List, Listed};
+use crate::parcels;
+use crate::slow_reads::SlowReads;
+use crate::sql::sql;
+use crate::unit_of_work::{Tx, Write, changing, changing_any, expect_rows};
 
 pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
 

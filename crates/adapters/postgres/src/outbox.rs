@@ -1,13 +1,9 @@
 //! The announcements of a transaction: to the marketplace by the change feed, to subscribers by deliveries. Both are
 //! rows of the same transaction, so that they are announced exactly if the change is committed.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use changes::{ChangeItem, Detail, Topic};
@@ -17,12 +13,10 @@ use kernel::{SellerId, StoreError};
 use usecases::Announcement;
 use webhooks::Event;
 
-use crate::{
-    connection::error::store_error,
-    sql::{column, sql},
-    unit_of_work::{Write, expect_rows},
-    webhooks::queue_state,
-};
+use crate::connection::error::store_error;
+use crate::sql::{column, sql};
+use crate::unit_of_work::{Write, expect_rows};
+use crate::webhooks::queue_state;
 
 /// Announcements by seller. Delivery queues are locked in this order of sellers.
 #[derive(Default)]

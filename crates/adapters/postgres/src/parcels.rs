@@ -10,13 +10,11 @@ use parking_lot::Mutex;
 use usecases::Transaction;
 use uuid::Uuid;
 
-use crate::{
-    connection::pool::Autocommit,
-    orders::{parse_carrier, parse_tracking_number},
-    searched::Searched,
-    sql::{microseconds, readable, row, sql},
-    unit_of_work::{Tx, Write, changing, changing_any},
-};
+use crate::connection::pool::Autocommit;
+use crate::orders::{parse_carrier, parse_tracking_number};
+use crate::searched::Searched;
+use crate::sql::{microseconds, readable, row, sql};
+use crate::unit_of_work::{Tx, Write, changing, changing_any};
 
 /// The write that starts tracking a shipped parcel, or ends it for a delivered one.
 pub(crate) fn track(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {

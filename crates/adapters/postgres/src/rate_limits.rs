@@ -10,12 +10,10 @@ use kernel::StoreError;
 use oauth::{Count, Limiter, RateCounter, Subject};
 use uuid::Uuid;
 
-use crate::{
-    batch::{BatchQuery, Batcher},
-    connection::Connector,
-    sql::sql,
-    unit_of_work::Tx,
-};
+use crate::batch::{BatchQuery, Batcher};
+use crate::connection::Connector;
+use crate::sql::sql;
+use crate::unit_of_work::Tx;
 
 /// The length of a window of calls.
 pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);

@@ -7,11 +7,9 @@ use kernel::StoreError;
 use usecases::Transaction;
 use uuid::Uuid;
 
-use crate::{
-    layout::Layout,
-    sql::{column, microseconds, sql},
-    unit_of_work::Tx,
-};
+use crate::layout::Layout;
+use crate::sql::{column, microseconds, sql};
+use crate::unit_of_work::Tx;
 
 /// Rows of each kind deleted per batch.
 const BATCH: i64 = 1_000;

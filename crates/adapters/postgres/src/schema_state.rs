@@ -2,12 +2,11 @@
 
 use kernel::StoreError;
 
-use crate::{
-    connection::{error::is_permission_denied, pool::Autocommit},
-    layout::Layout,
-    migrations::embedded_versions,
-    sql::sql,
-};
+use crate::connection::error::is_permission_denied;
+use crate::connection::pool::Autocommit;
+use crate::layout::Layout;
+use crate::migrations::embedded_versions;
+use crate::sql::sql;
 
 /// Whether this program can work with the database's schema; displayed as why not, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

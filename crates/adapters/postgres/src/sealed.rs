@@ -7,16 +7,12 @@ use diesel_async::RunQueryDsl;
 use kernel::{SealPurpose, StoreError};
 use uuid::Uuid;
 
-use crate::{
-    connection::{
-        Connector, OpenConnection,
-        error::{is_lock_timeout, store_error},
-        pool::Autocommit,
-    },
-    sealing::Sealing,
-    sql::{row, sql},
-    webhooks::secret_binding,
-};
+use crate::connection::error::{is_lock_timeout, store_error};
+use crate::connection::pool::Autocommit;
+use crate::connection::{Connector, OpenConnection};
+use crate::sealing::Sealing;
+use crate::sql::{row, sql};
+use crate::webhooks::secret_binding;
 
 /// The column of webhook signing secrets.
 pub const WEBHOOK_SECRETS: &str = "subscriptions.secret";

@@ -6,13 +6,11 @@
 use std::marker::PhantomData;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::{
-    QueryResult,
-    pg::Pg,
-    query_builder::{AstPass, Query, QueryFragment, QueryId},
-    serialize::ToSql,
-    sql_types::{self, HasSqlType},
-};
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::serialize::ToSql;
+use diesel::sql_types::HasSqlType;
+use diesel::{QueryResult, sql_types};
 use kernel::StoreError;
 use uuid::Uuid;
 

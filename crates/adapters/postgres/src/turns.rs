@@ -1,11 +1,9 @@
 //! Turns: work waits in this process for the rows that it will lock and for a place in its sellers' shares of the pool, and only then takes
 //! a connection.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
 
 use kernel::{SellerId, StoreError};
 use parking_lot::Mutex;

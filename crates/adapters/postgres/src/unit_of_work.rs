@@ -4,27 +4,19 @@
 //! with the next read or at the end. The outbox goes last: delivery queues are locked after everything else, in the
 //! same order by all transactions, and for the shortest time.
 
-use std::{
-    panic::Location,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::{OptionalExtension, QueryResult};
-use diesel_async::{
-    AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection,
-    methods::{ExecuteDsl, LoadQuery},
-    pooled_connection::deadpool::Pool,
-};
-use futures_util::{
-    future::{BoxFuture, join_all, try_join_all},
-    join,
-};
+use diesel_async::methods::{ExecuteDsl, LoadQuery};
+use diesel_async::pooled_connection::deadpool::Pool;
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use futures_util::future::{BoxFuture, join_all, try_join_all};
+use futures_util::join;
 use kernel::{Claim, StoreError, StoredResponse, TransactionError};
 use orders::PollSchedule;
 use parking_lot::{Mutex, MutexGuard};
@@ -32,20 +24,15 @@ use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
 use usecases::{LockSet, Transaction, Turn, UnitOfWork};
 
-use crate::{
-    ANSWER_TIMEOUT,
-    connection::{
-        error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout},
-        pool::Leased,
-    },
-    idempotency,
-    layout::Layout,
-    observe::{self, PoolWaits, TransactionTimes},
-    outbox::Outbox,
-    sealing::Sealing,
-    sql::{Returns, sql},
-    turns::{Admission, Turns},
-};
+use crate::connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout};
+use crate::connection::pool::Leased;
+use crate::layout::Layout;
+use crate::observe::{PoolWaits, TransactionTimes};
+use crate::outbox::Outbox;
+use crate::sealing::Sealing;
+use crate::sql::{Returns, sql};
+use crate::turns::{Admission, Turns};
+use crate::{ANSWER_TIMEOUT, idempotency, observe};
 
 /// READ COMMITTED, whatever the default of role or server is.
 pub(crate) const BEGIN: &str = "begin isolation level read committed read write";

@@ -18,12 +18,10 @@ use webhooks::{
     Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
-use crate::{
-    connection::pool::Autocommit,
-    sealing::Sealing,
-    sql::{column, row, sql},
-    unit_of_work::{Tx, expect_rows},
-};
+use crate::connection::pool::Autocommit;
+use crate::sealing::Sealing;
+use crate::sql::{column, row, sql};
+use crate::unit_of_work::{Tx, expect_rows};
 
 pub(crate) use self::{
     ending::{delete_subscriptions, end_subscriptions, wake_queues},

@@ -8,11 +8,9 @@ use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kernel::{Randomness, SealError, SealPurpose, Sealer};
-use ring::{
-    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
-    error::Unspecified,
-    hkdf::{HKDF_SHA256, Prk, Salt},
-};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::error::Unspecified;
+use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::SystemRandomness;

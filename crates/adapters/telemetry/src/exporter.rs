@@ -1,21 +1,15 @@
 //! The exporter: OTLP over HTTP, with a metric of exported spans and a log line when exports start or stop failing.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use opentelemetry_otlp::{Protocol, SpanExporter as OtlpExporter, WithExportConfig, WithHttpConfig};
-use opentelemetry_sdk::{
-    Resource,
-    error::OTelSdkResult,
-    trace::{SpanData, SpanExporter},
-};
-use reqwest::{
-    blocking::Client,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING},
-    redirect::Policy,
-};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use reqwest::blocking::Client;
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 

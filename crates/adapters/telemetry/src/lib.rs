@@ -5,27 +5,19 @@
 
 mod exporter;
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    time::Duration,
-};
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
 
 use kernel::SPANS;
-use opentelemetry::{
-    Context, KeyValue,
-    trace::{Link, SpanContext, SpanKind, TraceContextExt, TraceId, TracerProvider as _},
+use opentelemetry::trace::{Link, SpanContext, SpanKind, TraceContextExt, TraceId, TracerProvider as _};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, Sampler, SamplingResult, SdkTracerProvider, ShouldSample,
+    SpanLimits,
 };
-use opentelemetry_sdk::{
-    Resource,
-    trace::{
-        BatchConfigBuilder, BatchSpanProcessor, Sampler, SamplingResult, SdkTracerProvider, ShouldSample,
-        SpanLimits,
-    },
-};
-use tracing_subscriber::{
-    Layer, Registry,
-    filter::{LevelFilter, filter_fn},
-};
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
+use tracing_subscriber::{Layer, Registry};
 use url::Url;
 use web::traceparent::UntrustedParent;
 

@@ -4,23 +4,18 @@ use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{
-    Request,
-    body::Incoming,
-    client::conn::http1::{self, SendRequest},
-    ext::on_informational,
-};
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::client::conn::http1::SendRequest;
+use hyper::ext::on_informational;
 use hyper_util::rt::TokioIo;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    time::Instant,
-};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
 use webhooks::{Failure, Host};
 
-use crate::{
-    failure,
-    read_limit::{LimitedReader, MAX_HEAD_SIZE, ReadLimit},
-};
+use crate::failure;
+use crate::read_limit::{LimitedReader, MAX_HEAD_SIZE, ReadLimit};
 
 /// No sender needs more header fields. The head is limited by its length in bytes.
 const MAX_HEADER_FIELDS: usize = 1024;

@@ -3,12 +3,10 @@
 //! The pool of hyper-util's client does not fit: its key cannot include the checked address, and it limits neither the total
 //! number of connections nor their age.
 
-use std::{
-    collections::VecDeque,
-    net::IpAddr,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::sleep;

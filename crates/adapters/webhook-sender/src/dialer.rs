@@ -1,29 +1,21 @@
 //! Opens connections to checked addresses: TCP, and TLS for the host's name.
 
-use std::{
-    io,
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
 
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::ring::default_provider,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
-};
-use tokio::{
-    net::TcpStream,
-    time::{Instant, timeout_at},
-};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use webhooks::{Failure, Host};
 
-use crate::{
-    SenderSettings, SettingsError,
-    connection::{Connection, Peer, Stream},
-    failure,
-};
+use crate::connection::{Connection, Peer, Stream};
+use crate::{SenderSettings, SettingsError, failure};
 
 /// How many of a host's addresses are tried. Each try gets an equal share of the remaining time.
 const MAX_ADDRESSES: usize = 4;

@@ -1,21 +1,19 @@
 //! Resolves a host to the addresses that a delivery may connect to. Nothing else resolves names or checks addresses.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    time::Duration,
-};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use hickory_resolver::{
-    TokioResolver,
-    config::{
-        ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
-    },
-    lookup_ip::LookupIp,
-    net::{DnsError, NetError, NoRecords, runtime::TokioRuntimeProvider},
-    proto::{op::ResponseCode, rr::Name},
-    system_conf::read_system_conf,
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{
+    ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
 };
+use hickory_resolver::lookup_ip::LookupIp;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError, NoRecords};
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::Name;
+use hickory_resolver::system_conf::read_system_conf;
 use tokio::time::timeout;
 use webhooks::{AddressRules, Failure, Host, WebhookUrl};
 

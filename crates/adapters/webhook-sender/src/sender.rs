@@ -5,24 +5,20 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{
-    Method, Request,
-    body::Incoming,
-    header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT},
-};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::{Method, Request};
 use tokio::time::{Instant, timeout_at};
 use webhooks::{
     Attempted, Failure, HostCheck, HostRefused, Message, Outcome, Scheme, Sent, WebhookSender, WebhookUrl,
 };
 
-use crate::{
-    SenderSettings, SettingsError,
-    connection::{Connection, Peer},
-    connection_pool::ConnectionPool,
-    dialer::Dialer,
-    host_limiter::{HostLimiter, Limits},
-    resolver::Resolver,
-};
+use crate::connection::{Connection, Peer};
+use crate::connection_pool::ConnectionPool;
+use crate::dialer::Dialer;
+use crate::host_limiter::{HostLimiter, Limits};
+use crate::resolver::Resolver;
+use crate::{SenderSettings, SettingsError};
 
 /// How long to wait for the rest of an answer, so that its connection can be reused. The outcome is already final.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);

@@ -11,17 +11,12 @@ use kernel::TransactionError;
 use serde_json::{Value, json};
 use usecases::ActingOperator;
 
-use super::{
-    in_transaction,
-    listing::{Format, Listed},
-    open_database,
-};
-use crate::{
-    command::{block_on, print, started},
-    config::{Loaded, Sources},
-    sealing_keys::{Comparison, compare},
-    wiring::sealer,
-};
+use super::listing::{Format, Listed};
+use super::{in_transaction, open_database};
+use crate::command::{block_on, print, started};
+use crate::config::{Loaded, Sources};
+use crate::sealing_keys::{Comparison, compare};
+use crate::wiring::sealer;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

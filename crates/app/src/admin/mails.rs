@@ -9,11 +9,8 @@ use serde_json::{Value, json};
 use usecases::{ActingOperator, send_mails::send_again};
 use uuid::Uuid;
 
-use super::{
-    id, in_transaction,
-    listing::{Format, Listed, PageArgs, to_microsecond},
-    not_found,
-};
+use super::listing::{Format, Listed, PageArgs, to_microsecond};
+use super::{id, in_transaction, not_found};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -8,10 +8,8 @@ use clap::Subcommand;
 use kernel::TransactionError;
 use oauth::{FamiliesOf, FamilyId};
 use serde_json::{Value, json};
-use usecases::{
-    ActingOperator, Failure,
-    revoke_tokens::{PresentedToken, revoke_all, revoke_presented},
-};
+use usecases::revoke_tokens::{PresentedToken, revoke_all, revoke_presented};
+use usecases::{ActingOperator, Failure};
 
 use super::{Format, SellerName, find_application, find_seller, in_transaction};
 use crate::command::{self, Exit, PrintError, note};

@@ -8,21 +8,16 @@ use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use kernel::SellerId;
 use serde_json::{Value, json};
-use usecases::{
-    ActingOperator, Failure,
-    redeliver::{Refusal, deliver_again_for_operator},
-};
+use usecases::redeliver::{Refusal, deliver_again_for_operator};
+use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 use webhooks::{
     Attempted, DeliveryId, DeliveryState, DeliveryWithSeller, Outcome, SellerSubscription, SubscriptionId,
     Undelivered, UndeliveredFilter,
 };
 
-use super::{
-    SellerName, find_seller, id, in_transaction,
-    listing::{Format, Listed, PageArgs, to_microsecond},
-    not_found,
-};
+use super::listing::{Format, Listed, PageArgs, to_microsecond};
+use super::{SellerName, find_seller, id, in_transaction, not_found};
 use crate::command::{note, use_case_error};
 
 #[derive(Debug, Subcommand)]

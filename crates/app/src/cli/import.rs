@@ -1,27 +1,22 @@
 //! `seller-api import`.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use adapter_backoffice::{ImportReport, Importer};
 use anyhow::Context as _;
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
-use tokio::{
-    fs::File,
-    io::{AsyncRead, AsyncReadExt as _},
-    runtime::Handle,
-};
+use tokio::fs::File;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::runtime::Handle;
 use web::Tasks;
 
-use crate::{
-    admin::{self, SellerName},
-    command::{block_on, note, print},
-    config::Loaded,
-};
+use crate::admin;
+use crate::admin::SellerName;
+use crate::command::{block_on, note, print};
+use crate::config::Loaded;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

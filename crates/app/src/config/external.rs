@@ -19,10 +19,8 @@ use smart_default::SmartDefault;
 use usecases::deliver_webhooks::Slots;
 use webhooks::{AddressPolicy, AddressRules, RetrySchedule};
 
-use super::{
-    Fault, fault, missing_half,
-    values::{NameServer, Network, Period, Secret, ServiceUrl},
-};
+use super::values::{NameServer, Network, Period, Secret, ServiceUrl};
+use super::{Fault, fault, missing_half};
 use crate::external_services::Mailers;
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]

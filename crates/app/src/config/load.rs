@@ -1,21 +1,15 @@
 //! Merges layers of values into the effective configuration, and keeps the source of each value.
 
-use std::{
-    env, fmt, mem,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{env, fmt, mem};
 
-use figment::{
-    Error, Figment, Metadata, Profile, Provider,
-    providers::{Format as _, Toml},
-    value::{Dict, Map, Value},
-};
+use figment::providers::{Format as _, Toml};
+use figment::value::{Dict, Map, Value};
+use figment::{Error, Figment, Metadata, Profile, Provider};
 
-use super::{
-    Config, ConfigError, Fault, LogFormat,
-    error::{refused, with_value},
-    reference::keys,
-};
+use super::error::{refused, with_value};
+use super::reference::keys;
+use super::{Config, ConfigError, Fault, LogFormat};
 
 /// The prefix of environment variables.
 const PREFIX: &str = "SELLER_API__";

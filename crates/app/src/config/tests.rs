@@ -6,10 +6,8 @@ use std::{fs, path::PathBuf};
 
 use orders::Carrier;
 
-use super::{
-    reference::{Key, keys},
-    *,
-};
+use super::reference::{Key, keys};
+use super::*;
 
 /// Settings such as `server.bind=127.0.0.1:1; DATABASE_URL=postgres://h/d` in the environment.
 fn sources(settings: &str) -> Sources {

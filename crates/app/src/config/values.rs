@@ -1,10 +1,8 @@
 //! The types of configuration values. Each is parsed from a text and displayed as one.
 
-use std::{
-    fmt,
-    net::{IpAddr, SocketAddr},
-    time::Duration,
-};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use schemars::JsonSchema;

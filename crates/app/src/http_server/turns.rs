@@ -3,30 +3,24 @@
 //! actix-http decodes every request that has arrived, up to 128 KiB, before it answers the first. Each takes 7 KB then, and their decoding
 //! keeps the thread for milliseconds. So what a client pipelines stays in the socket until the answer before it is sent.
 
-use std::{
-    cell::Cell,
-    future::poll_fn,
-    io::{self, IoSlice},
-    mem,
-    pin::{Pin, pin},
-    rc::Rc,
-    task::{Context, Poll, Waker, ready},
-    time::Duration,
-};
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io::IoSlice;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+use std::{io, mem};
 
-use actix_web::{
-    HttpMessage as _, HttpResponse,
-    dev::{Payload, ServiceRequest},
-    error::PayloadError,
-    http::header::CONTENT_LENGTH,
-    web::{Buf as _, Bytes, BytesMut},
-};
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::http::header::CONTENT_LENGTH;
+use actix_web::web::{Buf as _, Bytes, BytesMut};
+use actix_web::{HttpMessage as _, HttpResponse};
 use futures_util::Stream;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    task::yield_now,
-    time::{Sleep, sleep},
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::yield_now;
+use tokio::time::{Sleep, sleep};
 use web::response;
 
 /// The most that is read of a connection while its server may not have it: enough to notice its end.

@@ -10,11 +10,10 @@
 //! | `mail/` | the mails to buyers and sellers |
 //! | `claim` | the URL of a database that was found empty and is becoming a sandbox |
 
-use std::{
-    fs::{self, File},
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use adapter_sealing::{KeyRing, SystemRandomness};
 use anyhow::{Context as _, bail};

@@ -13,26 +13,21 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{OfferId, Randomness as _, SellerId};
 use oauth::{RawRegistration, Registrar, Scope, Transition};
 use orders::{Carrier, OrderId, OrderNumber, OrderRef, TrackingNumber, TrackingReport, TrackingStatus};
-use usecases::{
-    ActingOperator, Failure, LockSet, Transaction,
-    feed_offers::feed_offer,
-    manage_application::change_status,
-    operator_tokens::create_operator_token,
-    own_applications::register_application,
-    personal_tokens::issue_personal_token,
-    place_order::{self, Line, place_order},
-    sellers::register_seller,
-    ship_order::{Report, record_report},
-    transact,
-    transition_order::{self, transition_order},
-};
+use usecases::feed_offers::feed_offer;
+use usecases::manage_application::change_status;
+use usecases::operator_tokens::create_operator_token;
+use usecases::own_applications::register_application;
+use usecases::personal_tokens::issue_personal_token;
+use usecases::place_order::{Line, place_order};
+use usecases::sellers::register_seller;
+use usecases::ship_order::{Report, record_report};
+use usecases::transition_order::transition_order;
+use usecases::{ActingOperator, Failure, LockSet, Transaction, place_order, transact, transition_order};
 
 use crate::command::use_case_error;
 
-use super::{
-    data_dir::{ApplicationCredentials, Credentials, DataDir, Examples, SellerCredentials},
-    plan::{ApplicationPlan, OrderPlan, Plan, SellerPlan, Step},
-};
+use super::data_dir::{ApplicationCredentials, Credentials, DataDir, Examples, SellerCredentials};
+use super::plan::{ApplicationPlan, OrderPlan, Plan, SellerPlan, Step};
 
 /// The credentials of an earlier seeding of this database; otherwise seeds it now.
 pub(super) async fn seed_once(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {

@@ -6,10 +6,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, SPANS, StoreError, TransactionError};
 use parking_lot::Mutex;
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout},
-};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks};

@@ -1,12 +1,8 @@
 //! Database maintenance: deletes expired rows, refreshes statistics, and stores the counts of calls.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use accounts::UsageLog;
 use adapter_http::UsageMeter;

@@ -1,12 +1,8 @@
 //! Sends mails that are due. Each kind has its own worker, so that an account link does not wait behind a day's shipment mails.
 
-use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use accounts::AccountMail;
 use async_trait::async_trait;
@@ -14,10 +10,8 @@ use kernel::{
     Mail, MailId, MailQueue, MailStep, Mailer, Randomness, SPANS, SendError, TransactionError, error_chain,
 };
 use orders::ShipmentMail;
-use tokio::{
-    select,
-    time::{Instant, sleep},
-};
+use tokio::select;
+use tokio::time::{Instant, sleep};
 use tracing::{Instrument, Span, field::Empty};
 use usecases::send_mails::{lease_mail, send_mail};
 use web::Tasks;

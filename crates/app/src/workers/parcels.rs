@@ -1,21 +1,17 @@
 //! Asks carriers about parcels that are due, within each carrier's daily limit. Each carrier has its own worker. Sellers' requests also ask
 //! the carriers and have priority.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, Randomness, TransactionError};
 use orders::{Carrier, CarrierLookup, Lookup, PollSchedule, TrackingNumber, TrackingQueue};
 use parking_lot::{Mutex, MutexGuard};
-use usecases::{
-    UnitOfWork,
-    track_parcels::{Tracking, lease_parcel, track_parcel},
-};
+use usecases::UnitOfWork;
+use usecases::track_parcels::{Tracking, lease_parcel, track_parcel};
 
 use super::routine::{Routine, TaskSlots};
 

@@ -1,21 +1,15 @@
 //! The loop of every worker: a batch, then a pause, until the process stops.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kernel::{Randomness, StoreError, TransactionError, error_chain};
 use parking_lot::Mutex;
-use tokio::{
-    select,
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::sleep,
-};
+use tokio::select;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
 use web::Tasks;
 
 /// The pause after a first failure; it doubles after each further one.

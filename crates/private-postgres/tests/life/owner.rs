@@ -1,10 +1,8 @@
 //! Owns a cluster until its standard input ends. Tests kill this process.
 
-use std::{
-    env,
-    error::Error,
-    io::{self, Read as _, Write as _},
-};
+use std::error::Error;
+use std::io::{Read as _, Write as _};
+use std::{env, io};
 
 use private_postgres::{Cluster, Options};
 

@@ -6,13 +6,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::json;
 
 use super::*;
-use crate::{
-    documented::{
-        examples::{self, Example},
-        schemas::MAY_LACK,
-    },
-    merged,
-};
+use crate::documented::examples;
+use crate::documented::examples::Example;
+use crate::documented::schemas::MAY_LACK;
+use crate::merged;
 
 /// Checks an example with a change to the answer.
 fn judged(example: &Example, request: (&str, &str), change: impl FnOnce(&mut Answer)) -> Judgement {

@@ -7,12 +7,9 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::{Api, Failure, Reading};
-use crate::{
-    Account,
-    http::{Response, join, post},
-    parse,
-    status::{CodeTable, of_history, status_of},
-};
+use crate::http::{Response, join, post};
+use crate::status::{CodeTable, of_history, status_of};
+use crate::{Account, parse};
 
 /// Business codes are text: leading zeros are significant.
 const CODES: CodeTable = &[

@@ -7,11 +7,9 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{Api, Failure, Reading};
-use crate::{
-    http::{Response, join, post},
-    parse,
-    status::{CodeTable, status_of},
-};
+use crate::http::{Response, join, post};
+use crate::parse;
+use crate::status::{CodeTable, status_of};
 
 const CODES: CodeTable = &[
     (Status::Registered, &["OC", "EP", "OX"]),

@@ -6,11 +6,9 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Api, Failure, Reading};
-use crate::{
-    http::{Response, get, join},
-    parse,
-    status::{CodeTable, status_of},
-};
+use crate::http::{Response, get, join};
+use crate::parse;
+use crate::status::{CodeTable, status_of};
 
 /// `DELIVEREDPS` means delivered to a `ParcelShop`, where the buyer still has to collect the parcel.
 const CODES: CodeTable = &[

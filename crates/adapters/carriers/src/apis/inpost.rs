@@ -6,11 +6,9 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Api, Failure, Reading};
-use crate::{
-    http::{Response, get, join},
-    parse,
-    status::{CodeTable, status_of},
-};
+use crate::http::{Response, get, join};
+use crate::parse;
+use crate::status::{CodeTable, status_of};
 
 /// `claimed` means a complaint. `taken_by_courier` and `collected_from_sender` are on the way to the buyer.
 const CODES: CodeTable = &[

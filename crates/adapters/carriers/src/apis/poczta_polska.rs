@@ -8,13 +8,10 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{Api, Failure, Reading};
-use crate::{
-    Account,
-    http::{Response, get, join, post, sensitive},
-    parse,
-    status::{CodeTable, of_history, status_of},
-    tokens::{Token, TokenSource},
-};
+use crate::http::{Response, get, join, post, sensitive};
+use crate::status::{CodeTable, of_history, status_of};
+use crate::tokens::{Token, TokenSource};
+use crate::{Account, parse};
 
 /// Codes of events, not of event states.
 const CODES: CodeTable = &[

@@ -9,11 +9,9 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Api, Failure, Reading};
-use crate::{
-    http::{Response, get, join},
-    parse,
-    status::{CodeTable, status_of},
-};
+use crate::http::{Response, get, join};
+use crate::parse;
+use crate::status::{CodeTable, status_of};
 
 /// Numeric status codes without leading zeros.
 const CODES: CodeTable = &[

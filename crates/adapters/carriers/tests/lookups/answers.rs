@@ -6,10 +6,8 @@ use adapter_carriers::{Carriers, DEADLINE};
 use chrono::SecondsFormat;
 use orders::{Carrier, Lookup};
 
-use crate::{
-    fixtures::{delivered_body, parcel, samples},
-    world::{CARRIERS, clock, number, settings},
-};
+use crate::fixtures::{delivered_body, parcel, samples};
+use crate::world::{CARRIERS, clock, number, settings};
 
 /// Clients that parse answers and send nothing.
 static PARSERS: LazyLock<Carriers> = LazyLock::new(|| {

@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 use adapter_carriers::{Carriers, DEADLINE};
 use orders::{Carrier, CarrierLookup, Lookup};
 
-use crate::{
-    fixtures,
-    world::{self, CARRIERS, SILENCE, World, number, reply, throttled},
-};
+use crate::world::{CARRIERS, SILENCE, World, number, reply, throttled};
+use crate::{fixtures, world};
 
 /// Asserts that the breaker stays open for exactly this number of seconds.
 async fn is_open_for(world: &World, seconds: i64) {

@@ -9,10 +9,8 @@ use tempfile::NamedTempFile;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::{
-    fixtures,
-    world::{CARRIERS, LOGIN, NUMBER, SECRET, World, reply, settings, truncated},
-};
+use crate::fixtures;
+use crate::world::{CARRIERS, LOGIN, NUMBER, SECRET, World, reply, settings, truncated};
 
 /// Everything that this thread logs while it exists, including the HTTP client's traces.
 struct Log {

@@ -7,10 +7,9 @@ use futures_util::future::join_all;
 use orders::Carrier;
 use serde_json::json;
 
-use crate::{
-    fixtures::{self, token, token_for},
-    world::{self, CARRIERS, Reply, SILENCE, WITH_TOKENS, World, reply, until},
-};
+use crate::fixtures::{token, token_for};
+use crate::world::{CARRIERS, Reply, SILENCE, WITH_TOKENS, World, reply, until};
+use crate::{fixtures, world};
 
 const CREDENTIALS: &str = "the carrier refuses the credentials";
 

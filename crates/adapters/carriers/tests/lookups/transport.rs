@@ -5,15 +5,13 @@ use std::time::{Duration, Instant};
 use adapter_carriers::{Carriers, DEADLINE};
 use futures_util::future::join_all;
 use orders::{Carrier, CarrierLookup, Lookup};
-use tokio::{
-    net::{TcpSocket, TcpStream},
-    time::timeout,
-};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 
-use crate::{
-    fixtures,
-    world::{self, CARRIERS, World, clock, last_response, number, reason, reply, settings, truncated, until},
+use crate::world::{
+    CARRIERS, World, clock, last_response, number, reason, reply, settings, truncated, until,
 };
+use crate::{fixtures, world};
 
 async fn each(check: impl AsyncFn(&World)) {
     world::each(&CARRIERS, DEADLINE, check).await;

@@ -1,10 +1,8 @@
 //! One carrier's client, a stub that plays the carrier, and a manual clock.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use adapter_carriers::{Account, CarrierSettings, Carriers};
 use futures_util::future::join_all;

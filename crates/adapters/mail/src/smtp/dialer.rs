@@ -3,22 +3,16 @@
 use std::{io, net::SocketAddr, time::Duration};
 
 use deadpool::managed::{Manager, Metrics, RecycleError, RecycleResult};
-use lettre::transport::smtp::{
-    Error as SmtpError,
-    authentication::{Credentials as Account, DEFAULT_MECHANISMS},
-    client::{AsyncSmtpConnection, Certificate, TlsParameters},
-    extension::ClientId,
-};
+use lettre::transport::smtp::Error as SmtpError;
+use lettre::transport::smtp::authentication::{Credentials as Account, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
 use secrecy::ExposeSecret as _;
-use tokio::{
-    net::{TcpStream, lookup_host},
-    time::timeout,
-};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
 
-use super::{
-    failure::{SmtpFailure, Stage},
-    starttls_guard::StartTlsGuard,
-};
+use super::failure::{SmtpFailure, Stage};
+use super::starttls_guard::StartTlsGuard;
 use crate::{Credentials, Security, SettingsError, SmtpSettings};
 
 /// Maximum number of mails per connection; many servers allow at most a hundred.

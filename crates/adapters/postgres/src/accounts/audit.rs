@@ -8,11 +8,9 @@ use chrono::{DateTime, Utc};
 use kernel::StoreError;
 use uuid::Uuid;
 
-use crate::{
-    connection::pool::Autocommit,
-    sql::{row, sql},
-    unit_of_work::{Write, changing},
-};
+use crate::connection::pool::Autocommit;
+use crate::sql::{row, sql};
+use crate::unit_of_work::{Write, changing};
 
 /// The write of an entry. Its id is a UUIDv7 (RFC 9562 §5.7) with the fraction of the millisecond in the twelve bits after the version
 /// (§6.2, method 3), so that the entries of one transaction keep the order in which they were written.

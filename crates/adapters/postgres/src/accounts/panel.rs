@@ -11,10 +11,8 @@ use oauth::{ClientId, FamilyId, ScopeSet, SecretHash};
 use uuid::Uuid;
 
 use super::{SellerRow, all_links, usage};
-use crate::{
-    connection::pool::Autocommit,
-    sql::{microseconds, row, sql},
-};
+use crate::connection::pool::Autocommit;
+use crate::sql::{microseconds, row, sql};
 
 row! {
     struct SignedInRow {

@@ -6,10 +6,8 @@ use chrono::{DateTime, Utc};
 use kernel::StoreError;
 use oauth::{ClientId, Limiter, Subject};
 
-use crate::{
-    connection::pool::Autocommit,
-    sql::{column, row, sql},
-};
+use crate::connection::pool::Autocommit;
+use crate::sql::{column, row, sql};
 
 /// Stores the counts of a process. Each call is one autocommitted statement.
 #[async_trait]

@@ -1,31 +1,23 @@
 //! The pool's connections, and autocommitted single statements over them.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use deadpool::Status;
 use diesel::QueryResult;
-use diesel_async::{
-    AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _,
-    methods::{ExecuteDsl, LoadQuery},
-    pooled_connection::deadpool::{Object, Pool},
-};
+use diesel_async::methods::{ExecuteDsl, LoadQuery};
+use diesel_async::pooled_connection::deadpool::{Object, Pool};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection as _};
 use futures_util::future::BoxFuture;
 use kernel::{SellerId, StoreError};
 use usecases::LockSet;
 
-use super::{
-    Connector,
-    error::{ends_connection, pool_error, store_error, with_timeout},
-};
-use crate::{
-    ANSWER_TIMEOUT,
-    observe::{PoolWaits, StatementTimes},
-    sql::Returns,
-    turns::Turns,
-};
+use super::Connector;
+use super::error::{ends_connection, pool_error, store_error, with_timeout};
+use crate::ANSWER_TIMEOUT;
+use crate::observe::{PoolWaits, StatementTimes};
+use crate::sql::Returns;
+use crate::turns::Turns;
 
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);

@@ -8,10 +8,8 @@ use futures_util::future::BoxFuture;
 use kernel::StoreError;
 use tokio::sync::Mutex;
 
-use super::{
-    Connector, OpenConnection,
-    error::{AnswerTimeout, ends_connection, store_error},
-};
+use super::error::{AnswerTimeout, ends_connection, store_error};
+use super::{Connector, OpenConnection};
 use crate::{ANSWER_TIMEOUT, observe::StatementTimes, sql::Returns};
 
 /// A connection on which several callers pipeline reads and single statements, never a transaction.

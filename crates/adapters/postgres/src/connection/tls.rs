@@ -1,32 +1,23 @@
 //! TLS to the database, configured by its URL: `sslmode`, `sslrootcert`, `sslcert` and `sslkey` have the same meaning
 //! as in libpq (PostgreSQL documentation, "SSL Support").
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    client::{
-        WebPkiServerVerifier,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    },
-    crypto::{
-        CryptoProvider, ring::default_provider, verify_tls12_signature, verify_tls13_signature,
-        verify_tls13_signature_with_raw_key,
-    },
-    pki_types::{
-        CertificateDer, PrivateKeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime, pem::PemObject,
-    },
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::default_provider;
+use rustls::crypto::{
+    CryptoProvider, verify_tls12_signature, verify_tls13_signature, verify_tls13_signature_with_raw_key,
 };
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
-use x509_cert::{
-    Certificate,
-    der::{Decode as _, Encode as _},
-};
+use x509_cert::Certificate;
+use x509_cert::der::{Decode as _, Encode as _};
 
 use super::url::DatabaseUrlError;
 

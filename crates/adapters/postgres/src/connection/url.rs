@@ -3,10 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use percent_encoding::percent_decode_str;
-use tokio_postgres::{
-    Config,
-    config::{Host as ConfigHost, TargetSessionAttrs},
-};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host as ConfigHost, TargetSessionAttrs};
 
 use super::{Host, tls::TlsParameters};
 

@@ -14,13 +14,13 @@ use oauth::{
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
 
-use crate::{
-    batch::{BatchQuery, Batcher},
-    connection::{Connector, error::SharedFailure, pool::Autocommit},
-    follow_ups::{FollowUp, queue_reinstatement},
-    sql::{row, sql},
-    unit_of_work::{Tx, expect_rows},
-};
+use crate::batch::{BatchQuery, Batcher};
+use crate::connection::Connector;
+use crate::connection::error::SharedFailure;
+use crate::connection::pool::Autocommit;
+use crate::follow_ups::{FollowUp, queue_reinstatement};
+use crate::sql::{row, sql};
+use crate::unit_of_work::{Tx, expect_rows};
 
 /// The columns of [`ApplicationRow`], from the table alias `a`.
 macro_rules! application_columns {

@@ -1,9 +1,7 @@
 //! Issues client tokens: all in flight in one durable statement.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use diesel::{OptionalExtension, QueryResult};
@@ -12,14 +10,10 @@ use kernel::StoreError;
 use oauth::{ClientId, ClientTokens, FamilyKind, NewClientToken};
 use uuid::Uuid;
 
-use crate::{
-    batch::{BatchQuery, Batcher},
-    connection::{
-        Connector,
-        error::{SharedFailure, is_lock_timeout, is_rolled_back, store_error},
-    },
-    sql::{column, microseconds, sql},
-};
+use crate::batch::{BatchQuery, Batcher};
+use crate::connection::Connector;
+use crate::connection::error::{SharedFailure, is_lock_timeout, is_rolled_back, store_error};
+use crate::sql::{column, microseconds, sql};
 
 /// First part of both statements, over `given`: locks the applications and then their owners, each in the order of
 /// their keys, which is the same for all batches. Their state is read from the locked rows.

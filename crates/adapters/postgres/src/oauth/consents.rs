@@ -9,12 +9,10 @@ use oauth::{
 };
 use uuid::Uuid;
 
-use crate::{
-    connection::pool::Autocommit,
-    follow_ups::FollowUp,
-    sql::{row, sql},
-    unit_of_work::{Tx, expect_rows},
-};
+use crate::connection::pool::Autocommit;
+use crate::follow_ups::FollowUp;
+use crate::sql::{row, sql};
+use crate::unit_of_work::{Tx, expect_rows};
 
 /// Opens the connection, unless it is open, and stores a family under its generation, with the code.
 pub(super) async fn add(tx: &Tx, consent: &NewConsent) -> Result<(), StoreError> {

@@ -9,14 +9,10 @@ use futures_util::join;
 use kernel::{StoreError, TransactionError};
 use oauth::{CodeExchange, Exchange, Exchanges, Presented, ScopeSet, UnknownScope};
 
-use crate::{
-    batch::{BatchQuery, Batcher, Withdrawable},
-    connection::{
-        Connector,
-        error::{is_lock_timeout, is_rolled_back},
-    },
-    sql::{column, microseconds, sql},
-};
+use crate::batch::{BatchQuery, Batcher, Withdrawable};
+use crate::connection::Connector;
+use crate::connection::error::{is_lock_timeout, is_rolled_back};
+use crate::sql::{column, microseconds, sql};
 
 /// An exchange takes place only within this time after its request was counted, which is before its body is read: one with a slow body goes
 /// alone.

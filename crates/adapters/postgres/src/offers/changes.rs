@@ -14,17 +14,13 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use super::{OfferRow, amount, source};
-use crate::{
-    batch::{BatchQuery, Batcher, Withdrawable},
-    connection::{
-        Connector,
-        error::{is_lock_timeout, is_rolled_back},
-    },
-    idempotency::ClaimRow,
-    outbox::columns,
-    sealing::Sealing,
-    sql::{column, sql},
-};
+use crate::batch::{BatchQuery, Batcher, Withdrawable};
+use crate::connection::Connector;
+use crate::connection::error::{is_lock_timeout, is_rolled_back};
+use crate::idempotency::ClaimRow;
+use crate::outbox::columns;
+use crate::sealing::Sealing;
+use crate::sql::{column, sql};
 
 /// The most bytes of stored answers in one batch.
 const BATCH_BYTES: usize = 1 << 20;

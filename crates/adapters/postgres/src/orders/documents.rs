@@ -2,13 +2,11 @@
 
 use std::{borrow::Cow, io::Write as _};
 
-use diesel::{
-    deserialize::{self, FromSql, FromSqlRow},
-    expression::AsExpression,
-    pg::{Pg, PgValue},
-    serialize::{self, IsNull, Output, ToSql},
-    sql_types,
-};
+use diesel::deserialize::{FromSql, FromSqlRow};
+use diesel::expression::AsExpression;
+use diesel::pg::{Pg, PgValue};
+use diesel::serialize::{IsNull, Output, ToSql};
+use diesel::{deserialize, serialize, sql_types};
 use kernel::{Money, OfferId, StoreError};
 use orders::OrderItem;
 use serde::{Deserialize, Serialize};

@@ -14,16 +14,12 @@ use webhooks::{
     Release, SubscriptionId, SubscriptionQueue, SubscriptionQueues,
 };
 
-use super::{
-    queue_state, queues_with,
-    recording::{Asleep, Recording, find_queued},
-};
-use crate::{
-    connection::pool::{Autocommit, Leased},
-    sealing::Sealing,
-    searched::Searched,
-    sql::{column, readable, row, sql},
-};
+use super::recording::{Asleep, Recording, find_queued};
+use super::{queue_state, queues_with};
+use crate::connection::pool::{Autocommit, Leased};
+use crate::sealing::Sealing;
+use crate::searched::Searched;
+use crate::sql::{column, readable, row, sql};
 
 /// The minimum interval between log lines about unreadable queues.
 const LOG_EVERY: Duration = Duration::from_mins(1);

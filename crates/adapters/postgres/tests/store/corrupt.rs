@@ -6,11 +6,9 @@ use futures_util::join;
 use kernel::{Row, StoreError};
 use orders::{Carrier, OrderRef};
 
-use crate::{
-    feed::follow,
-    support::{
-        Fixture, Parties, SetStock, Work as _, id, instant, key_of, link, offer, part, session, shipped,
-    },
+use crate::feed::follow;
+use crate::support::{
+    Fixture, Parties, SetStock, Work as _, id, instant, key_of, link, offer, part, session, shipped,
 };
 
 /// Drops the checks of the tables.

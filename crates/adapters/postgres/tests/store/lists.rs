@@ -3,10 +3,8 @@
 use std::{pin::pin, time::Duration};
 
 use adapter_postgres::DatabaseSettings;
-use futures_util::{
-    future::{OptionFuture, join_all},
-    join,
-};
+use futures_util::future::{OptionFuture, join_all};
+use futures_util::join;
 use kernel::{Keyset, Page, PageSize, SellerId};
 use offers::{Offer, OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderStatus, SellerOrder};

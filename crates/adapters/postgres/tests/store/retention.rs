@@ -8,9 +8,9 @@ use kernel::{Change, MailStep};
 use oauth::FamilyKind;
 use orders::{OrderRef, SellerOrder};
 
-use crate::{
-    orders::parts_of_every_state,
-    support::{Fixture, Parties, SetStock, handle, id, instant, key_of, mail, new_token, part, settings},
+use crate::orders::parts_of_every_state;
+use crate::support::{
+    Fixture, Parties, SetStock, handle, id, instant, key_of, mail, new_token, part, settings,
 };
 
 /// Deletes a batch of each kind and returns the number of deleted rows.

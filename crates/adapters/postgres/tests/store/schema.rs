@@ -1,11 +1,9 @@
 //! Schema migrations up and down, the reported schema state, and the schema's rules: reversible, indexed, keyed by
 //! class, and compatible with the previous program version during a rollout.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use adapter_postgres::{Database, MigrateError, SchemaState, migrate};
 use testkit::TestDatabase;

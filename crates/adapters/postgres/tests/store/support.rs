@@ -5,15 +5,11 @@ pub(crate) mod servers;
 mod trade;
 mod webhooks;
 
-use std::{
-    collections::BTreeSet,
-    num::NonZeroU32,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use accounts::{Email, Link, LinkKind, NewSeller, Seller, SellerName, Session};
 use adapter_postgres::{Database, DatabaseSettings};

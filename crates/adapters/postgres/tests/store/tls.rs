@@ -1,11 +1,9 @@
 //! TLS connections, and servers other than the one that the URL names.
 
-use std::{
-    fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
-    path::Path,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use adapter_postgres::{MigrateError, SchemaState, migrate};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -13,10 +11,8 @@ use private_postgres::{Cluster, Options};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tempfile::TempDir;
-use x509_cert::{
-    Certificate, Version,
-    der::{Decode as _, Encode as _},
-};
+use x509_cert::der::{Decode as _, Encode as _};
+use x509_cert::{Certificate, Version};
 
 use crate::support::servers::{database, refusal, start, tamper};
 

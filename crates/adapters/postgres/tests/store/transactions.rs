@@ -7,10 +7,8 @@ use futures_util::{FutureExt as _, StreamExt as _, future::join_all, join, strea
 use kernel::{PageSize, SellerId, StoreError};
 use oauth::{ClientId, Limiter, Subject};
 use offers::OfferFilter;
-use tokio::{
-    select,
-    time::{Instant, timeout},
-};
+use tokio::select;
+use tokio::time::{Instant, timeout};
 use usecases::LockSet;
 use webhooks::DeliveryFilter;
 

@@ -1,21 +1,16 @@
 //! Hostile receivers.
 
-use std::{
-    future::ready,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-    },
-    time::{Duration, Instant},
-};
+use std::future::ready;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use fuzz::{mutated, runner};
 use testkit::HttpServer;
-use tokio::{
-    io::AsyncWriteExt as _,
-    net::{TcpSocket, TcpStream},
-    time::{sleep, timeout},
-};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::{sleep, timeout};
 use webhooks::{Failure, Outcome};
 
 use super::support::{

@@ -3,12 +3,10 @@
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use testkit::{HttpServer, read_request};
-use tokio::{
-    io::AsyncWriteExt as _,
-    sync::Notify,
-    task::JoinSet,
-    time::{Instant, sleep, timeout},
-};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 use webhooks::{Attempted, Failure, Outcome, Sent, WebhookSender as _};
 

@@ -1,15 +1,12 @@
 //! DNS servers on loopback addresses, and the results of their answers.
 
-use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use hickory_resolver::proto::{
-    op::{Message, OpCode, ResponseCode},
-    rr::{Name, RData, Record, RecordType, rdata::CNAME},
-};
+use hickory_resolver::proto::op::{Message, OpCode, ResponseCode};
+use hickory_resolver::proto::rr::rdata::CNAME;
+use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use testkit::{HttpServer, answer_all};
 use tokio::{net::UdpSocket, time::sleep};
 use webhooks::{AddressPolicy, Failure, HostCheck as _, HostRefused, Outcome};

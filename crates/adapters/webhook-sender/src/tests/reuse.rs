@@ -1,18 +1,13 @@
 //! Reuse of connections.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 use testkit::HttpServer;
-use tokio::{
-    sync::Notify,
-    time::{advance, sleep},
-};
+use tokio::sync::Notify;
+use tokio::time::{advance, sleep};
 use webhooks::{Failure, Outcome};
 
 use super::support::{OK, answering, delivers, failed, outcome, receive_and_send, sender, sender_with};

@@ -1,10 +1,8 @@
 //! A database handle for a URL, and the result of connecting to it.
 
-use std::{
-    error::Error as _,
-    num::NonZeroU32,
-    time::{Duration, Instant},
-};
+use std::error::Error as _;
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
 
 use adapter_postgres::{Database, DatabaseSettings, Layout};
 use kernel::StoreError;

@@ -13,9 +13,10 @@ use orders::{
     Buyer, Carrier, Cause, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, SellerOrder,
     ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
 };
+use usecases::transition_order::Transition;
 use usecases::{
     Failure, LockSet, Repeatable, Transaction, UnitOfWork, change_offer, place_order, ship_order,
-    transition_order, transition_order::Transition,
+    transition_order,
 };
 
 use super::{Fixture, TestRandomness, created, id, instant, number};
