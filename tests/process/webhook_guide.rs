@@ -64,12 +64,21 @@ impl Language {
         block.split("```").next().unwrap().to_owned()
     }
 
-    fn arguments(&self, port: u16) -> Vec<String> {
-        match self.mark {
-            "go" => vec!["run".to_owned(), self.file.to_owned()],
-            "php" => vec!["-S".to_owned(), format!("127.0.0.1:{port}"), self.file.to_owned()],
-            _ => vec![self.file.to_owned()],
+    /// What runs the receiver in its folder.
+    fn command(&self, folder: &Path, port: u16) -> Command {
+        if self.mark == "go" {
+            // `go run` would leave the program behind when it is killed.
+            let mut build = Probe::new(self.program);
+            build.args(["build", "-o", "receiver", self.file]);
+            assert!(build.current_dir(folder).status().unwrap().success());
+            return Command::new(folder.join("receiver"));
         }
+        let mut command = Command::new(self.program);
+        if self.mark == "php" {
+            command.arg("-S").arg(format!("127.0.0.1:{port}"));
+        }
+        command.arg(self.file);
+        command
     }
 
     /// Runs the receiver and sends it one real and two forged deliveries.
@@ -90,8 +99,8 @@ impl Language {
         let (id, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
         let output = folder.join(format!("{}.log", self.mark));
         let file = std::fs::File::create(&output).unwrap();
-        let _receiver = Command::new(self.program)
-            .args(self.arguments(port))
+        let _receiver = self
+            .command(folder, port)
             .current_dir(folder)
             .env("WEBHOOK_SECRET", secret)
             .env("PORT", port.to_string())
