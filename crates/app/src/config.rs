@@ -433,8 +433,8 @@ pub struct PanelConfig {
     #[schemars(extend("x-range" = "from 1 to 1000000"))]
     #[default(120)]
     pub pages_per_minute: u32,
-    /// Within this time after a mail with a link an account gets no second one of the same kind. At most five of a kind go to an account
-    /// in a clock hour. With 0s both bounds are off.
+    /// Within this time after a mail with a link an account gets no second one of the same kind. At most five go to an account in a
+    /// clock hour. With 0s both bounds are off.
     #[schemars(extend("x-range" = "from 0s to 1h"))]
     #[default(Period(Duration::from_mins(5)))]
     pub link_interval: Period,

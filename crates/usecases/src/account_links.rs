@@ -51,7 +51,7 @@ pub async fn create_link(
     Ok((secret, link))
 }
 
-/// The most mails of one kind with links to one account in a clock hour.
+/// The most mails with links to one account in a clock hour.
 const MAX_MAILS_PER_HOUR: u32 = 5;
 
 /// A link by mail.
@@ -63,8 +63,8 @@ pub struct MailedLink {
 }
 
 /// Creates a link and queues the mail that carries it, unless the newest one of its kind is younger than `interval` or the account has had
-/// enough mails of the kind in this hour: so nobody can flood a mailbox. Without an interval both bounds are off. None if no mail is sent
-/// and no earlier link lives.
+/// enough mails in this hour: so nobody can flood a mailbox. Without an interval both bounds are off. None if no mail is sent and no
+/// earlier link lives.
 pub async fn send_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -80,7 +80,7 @@ pub async fn send_link(
             .await?
             .filter(|end| *end > now);
         let is_young = newest.is_some_and(|end| now < end - kind.lifetime() + interval);
-        if is_young || !has_mails_left(accounts, seller.id, kind).await? {
+        if is_young || !has_mails_left(accounts, seller.id).await? {
             let earlier = |expires_at| MailedLink {
                 expires_at,
                 is_new: false,
@@ -105,17 +105,11 @@ pub async fn send_link(
     }))
 }
 
-/// Counts a mail to an account. What strangers cause does not block the marketplace's invitations.
-async fn has_mails_left(
-    accounts: &dyn AccountStore,
-    seller: SellerId,
-    kind: LinkKind,
-) -> Result<bool, StoreError> {
-    let limiter = match kind {
-        LinkKind::Invitation => Limiter::InvitationMails,
-        LinkKind::PasswordReset | LinkKind::SignIn => Limiter::ResetMails,
-    };
-    let counted = accounts.count_action(limiter, Subject::seller(seller)).await?;
+/// Counts a mail to an account.
+async fn has_mails_left(accounts: &dyn AccountStore, seller: SellerId) -> Result<bool, StoreError> {
+    let counted = accounts
+        .count_action(Limiter::LinkMails, Subject::seller(seller))
+        .await?;
     Ok(counted.against(MAX_MAILS_PER_HOUR).admits())
 }
 
@@ -224,7 +218,7 @@ pub enum NotInvited {
     #[error("the seller has a password; the sign-in page sends a link for a new one")]
     HasPassword,
     #[error(
-        "no invitation is sent: the account has had its {MAX_MAILS_PER_HOUR} invitations of this hour, and no earlier invitation is valid"
+        "no invitation is sent: the account has had its {MAX_MAILS_PER_HOUR} mails of this hour, and no earlier invitation is valid"
     )]
     TooManyMails,
 }

@@ -31,10 +31,8 @@ pub enum Limiter {
     PanelPages,
     /// Applications that a seller registers in the panel, in an hour.
     Registrations,
-    /// Mails with a reset link to an account, in an hour. Anybody causes them.
-    ResetMails,
-    /// Mails with an invitation to an account, in an hour.
-    InvitationMails,
+    /// Mails with a link to an account, in an hour.
+    LinkMails,
 }
 
 impl Limiter {
@@ -51,14 +49,13 @@ impl Limiter {
             Self::Redeliveries => 8,
             Self::PanelPages => 9,
             Self::Registrations => 10,
-            Self::ResetMails => 11,
-            Self::InvitationMails => 12,
+            Self::LinkMails => 11,
         }
     }
 
     /// Whether its windows are clock hours. Such a limiter counts in the transaction of what it counts.
     pub const fn is_hourly(self) -> bool {
-        self.code() >= 10
+        matches!(self, Self::Registrations | Self::LinkMails)
     }
 }
 
@@ -160,13 +157,9 @@ mod tests {
             Limiter::Redeliveries,
             Limiter::PanelPages,
             Limiter::Registrations,
-            Limiter::ResetMails,
-            Limiter::InvitationMails,
+            Limiter::LinkMails,
         ];
-        assert_eq!(
-            limiters.map(Limiter::code),
-            [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
-        );
+        assert_eq!(limiters.map(Limiter::code), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::test_support::{HOME, OPERATOR, by, chance, knowing_sellers, logging, 
 const URL: &str = "https://api.example";
 const INTERVAL: TimeDelta = TimeDelta::minutes(5);
 
-/// The account's newest link of any kind was made this long ago, and the next mail of this limiter has this place in the hour.
-fn mailed_before(tx: &mut MockTransaction, limiter: Limiter, ago: Option<TimeDelta>, place: u64) {
+/// The account's newest link of any kind was made this long ago, and the next mail has this place in the hour.
+fn mailed_before(tx: &mut MockTransaction, ago: Option<TimeDelta>, place: u64) {
     tx.expect_newest_link()
         .returning(move |_, kind| Ok(ago.map(|ago| now() - ago + kind.lifetime())));
     let count = Count {
@@ -19,7 +19,7 @@ fn mailed_before(tx: &mut MockTransaction, limiter: Limiter, ago: Option<TimeDel
         counted_at: now(),
     };
     tx.expect_count_action()
-        .withf(move |counted, subject| *counted == limiter && *subject == Subject::seller(by().seller))
+        .withf(|limiter, subject| *limiter == Limiter::LinkMails && *subject == Subject::seller(by().seller))
         .returning(move |_, _| Ok(count));
 }
 
@@ -42,12 +42,7 @@ fn session() -> SecretHash {
 /// Stores one link of this kind, and logs this action. A mail carries the link, if any is expected.
 fn storing(kind: LinkKind, lifetime: TimeDelta, mails: usize, action: Action) -> MockTransaction {
     let mut tx = knowing_sellers(logging(1, action), false);
-    let limiter = if kind == LinkKind::Invitation {
-        Limiter::InvitationMails
-    } else {
-        Limiter::ResetMails
-    };
-    mailed_before(&mut tx, limiter, None, 1);
+    mailed_before(&mut tx, None, 1);
     let link = Link {
         hash: secret().hash(),
         kind,
@@ -203,7 +198,7 @@ async fn an_account_gets_a_mail_in_five_minutes_and_five_in_an_hour() {
         (Some(minutes(1)), 6, TimeDelta::zero(), 1),
     ] {
         let mut tx = knowing_sellers(logging(mails, Action::ResetRequested), false);
-        mailed_before(&mut tx, Limiter::ResetMails, ago, place);
+        mailed_before(&mut tx, ago, place);
         tx.expect_add_link().times(mails).returning(|_| Ok(()));
         tx.expect_queue_account_mail().times(mails).returning(|_| Ok(()));
         send_reset(&tx, &chance(), by(), URL, interval, now())
@@ -212,7 +207,7 @@ async fn an_account_gets_a_mail_in_five_minutes_and_five_in_an_hour() {
     }
     let invited = async |ago, place| {
         let mut tx = knowing_sellers(MockTransaction::new(), false);
-        mailed_before(&mut tx, Limiter::InvitationMails, ago, place);
+        mailed_before(&mut tx, ago, place);
         tx.expect_password_hash().returning(|_| Ok(None));
         invite(&tx, &chance(), OPERATOR, by().seller, URL, INTERVAL, now()).await
     };
