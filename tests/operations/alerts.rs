@@ -40,10 +40,15 @@ fn as_strangers(text: &str) -> String {
         .unwrap()
         .remove(0);
     let rules = operations("alerts.yml").display().to_string();
-    let well =
-        YamlLoader::load_from_str(r#"{series: 'up{job="seller-api",instance="well"}', values: '1x100'}"#)
+    let well = [
+        r#"up{job="seller-api",instance="well"}"#,
+        r#"process_role{job="seller-api",instance="well",role="both"}"#,
+    ]
+    .map(|series| {
+        YamlLoader::load_from_str(&format!("{{series: '{series}', values: '1x400'}}"))
             .unwrap()
-            .remove(0);
+            .remove(0)
+    });
     let top = document.as_mut_hash().unwrap();
     top.insert(
         Yaml::String("rule_files".to_owned()),
@@ -53,7 +58,7 @@ fn as_strangers(text: &str) -> String {
     for case in cases.unwrap().as_mut_vec().unwrap() {
         let case = case.as_mut_hash().unwrap();
         let series = case.get_mut(&Yaml::String("input_series".to_owned()));
-        series.unwrap().as_mut_vec().unwrap().push(well.clone());
+        series.unwrap().as_mut_vec().unwrap().extend(well.clone());
         let expected = case.get_mut(&Yaml::String("alert_rule_test".to_owned()));
         for alert in expected.unwrap().as_mut_vec().unwrap() {
             let alert = alert.as_mut_hash().unwrap();

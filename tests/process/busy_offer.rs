@@ -19,7 +19,7 @@ const WITHIN: Duration = Duration::from_secs(8);
 /// What a neighbour's request may take beside them, or so many times what it takes while they are for a hundred offers: all of it shares
 /// two cores with the program, the proxy and the clients, in a debug build.
 const LIMIT: Duration = Duration::from_millis(500);
-const TIMES_SPREAD: u32 = 2;
+const TIMES_SPREAD: u32 = 4;
 
 /// A seller with an offer.
 #[derive(Clone)]

@@ -47,7 +47,8 @@ pub(super) struct Gate {
     awaits: Cell<Awaits>,
     /// The most that is left of the head or body.
     left: Cell<usize>,
-    has_read: Cell<bool>,
+    /// Whether all that had arrived was read.
+    is_all_read: Cell<bool>,
     /// The server, if something waits for it behind the gate.
     server: Cell<Option<Waker>>,
 }
@@ -144,6 +145,16 @@ impl<T> Turns<T> {
     }
 }
 
+impl<T: AsyncRead + Unpin> Turns<T> {
+    /// Reads what has arrived; nothing at the connection's end.
+    fn poll_arrived(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.connection).poll_read(cx, buffer);
+        self.gate.is_all_read.set(buffer.filled().len() == before);
+        polled
+    }
+}
+
 impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -152,15 +163,15 @@ impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let has_yielded = mem::take(&mut this.has_yielded);
-        this.gate.has_read.set(true);
         if this.is_overdue(cx) {
+            this.gate.is_all_read.set(true);
             return Poll::Ready(Ok(()));
         }
         if has_yielded || this.gate.allowed() == 0 {
             if this.ahead.is_empty() {
                 let mut bytes = [0; AHEAD];
                 let mut bytes = ReadBuf::new(&mut bytes);
-                ready!(Pin::new(&mut this.connection).poll_read(cx, &mut bytes))?;
+                ready!(this.poll_arrived(cx, &mut bytes))?;
                 if bytes.filled().is_empty() {
                     return Poll::Ready(Ok(()));
                 }
@@ -175,7 +186,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Turns<T> {
         }
         if this.ahead.is_empty() {
             let before = buffer.filled().len();
-            ready!(Pin::new(&mut this.connection).poll_read(cx, buffer))?;
+            ready!(this.poll_arrived(cx, buffer))?;
             let read = buffer.filled().get(before..).unwrap_or_default();
             let length = this.yielded(read);
             let rest = read.get(length..).unwrap_or_default();
@@ -251,9 +262,9 @@ impl Turn {
 
     /// Lets the server read what has arrived of the body.
     pub(super) async fn body_may_come(&self) {
-        self.0.has_read.set(self.0.left.get() == 0);
+        self.0.is_all_read.set(false);
         let reading = |cx: &mut Context<'_>| {
-            if self.0.has_read.get() {
+            if self.0.is_all_read.get() || self.0.allowed() == 0 {
                 return Poll::Ready(());
             }
             wake_after_others(cx.waker());
