@@ -93,12 +93,12 @@ impl Texts {
                 "Zmienia ceny, stany i publikację ofert, które już masz. Nie może tworzyć ofert.",
             ),
             Scope::SettingsRead => (
-                "Reads where the application has events of your account sent (webhooks).",
-                "Odczytuje, dokąd aplikacja kazała wysyłać zdarzenia z Twojego konta (webhooki).",
+                "Reads the addresses to which your account's events are sent for the application (webhooks).",
+                "Odczytuje adresy, na które aplikacja otrzymuje zdarzenia z Twojego konta (webhooki).",
             ),
             Scope::SettingsWrite => (
-                "Decides where events of your account are sent to the application (webhooks).",
-                "Ustala, dokąd wysyłać aplikacji zdarzenia z Twojego konta (webhooki).",
+                "Sets the addresses to which your account's events are sent for the application (webhooks).",
+                "Ustala adresy, na które aplikacja otrzymuje zdarzenia z Twojego konta (webhooki).",
             ),
             _ => (
                 "For an announced feature: it permits nothing yet.",

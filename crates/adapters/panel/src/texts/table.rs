@@ -325,8 +325,8 @@ texts! {
             |name| format!("Disconnect {name}?"),
             |name| format!("Odłączyć {name}?");
         confirm_text =>
-            "The application's access ends at once, and so do its notifications. It has to ask for your consent to come back.",
-            "Aplikacja od razu straci dostęp i przestanie otrzymywać powiadomienia. Aby wrócić, będzie musiała poprosić o zgodę.";
+            "The application's access ends at once, and so do its notifications. It has to ask for your consent to come back. An application of your own keeps what its secret permits: delete it to stop that.",
+            "Aplikacja od razu straci dostęp i przestanie otrzymywać powiadomienia. Aby wrócić, będzie musiała poprosić o zgodę. Twoja własna aplikacja zachowa to, na co pozwala jej klucz: aby to zakończyć, usuń ją.";
     }
     /// Subscriptions and deliveries.
     deliveries: Deliveries {
