@@ -390,7 +390,7 @@ impl DeliveryDirectory for Autocommit {
                   " select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from (\
                    select seller_id, subscription_id from first union select seller_id, subscription_id from repeated) q \
                    cross join lateral (select * from subscriptions s where s.seller_id = q.seller_id and s.id = q.subscription_id limit 1) s \
-                   join applications a on a.client_id = s.client_id cross join lateral (\
+                   cross join lateral (select name from applications a where a.client_id = s.client_id limit 1) a cross join lateral (\
                    (select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                      and d.due_at is not null and d.attempt = 0 and d.id < "), before, " order by d.id desc limit ", limit,
                 ") union all (select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
@@ -402,7 +402,7 @@ impl DeliveryDirectory for Autocommit {
                 concat!(" as seller), ", queues_with!("failed", "id", "attempt > 0 and delivered_at is null"),
                   " select s.seller_id, s.id, a.name, s.url, ", delivery_columns!(), " from failed q \
                    cross join lateral (select * from subscriptions s where s.seller_id = q.seller_id and s.id = q.subscription_id limit 1) s \
-                   join applications a on a.client_id = s.client_id cross join lateral (\
+                   cross join lateral (select name from applications a where a.client_id = s.client_id limit 1) a cross join lateral (\
                    select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                    and d.attempt = 6 and d.delivered_at is null and d.id < "), before, " order by d.id desc limit ", limit,
                 ") d where s.seller_id = coalesce(", seller, ", s.seller_id) and s.id = coalesce(", subscription,

@@ -298,7 +298,7 @@ impl SubscriptionQueues for StoredQueues {
     }
 
     /// Wakes queues that are neither leased nor due although one of their deliveries is. A queue that is due within a
-    /// few seconds is not stuck: it is paused because its host had no capacity.
+    /// few seconds is not stuck: it is paused because its host had no capacity. Each queue is looked up by its key, however many there are.
     async fn reconcile(&self) -> Result<usize, StoreError> {
         self.statements.execute(sql!(():
             concat!("with recursive clock as materialized (select api_now() as at), asked as materialized (select null::uuid as seller), ",
@@ -306,11 +306,11 @@ impl SubscriptionQueues for StoredQueues {
             queues_with!("repeated", "due_at", "due_at is not null and attempt > 0"),
             ", due as materialized (select seller_id, subscription_id from first, clock where value <= at \
                union select seller_id, subscription_id from repeated, clock where value <= at), \
-             forgotten as materialized (select s.seller_id, s.id from due d \
-               join subscriptions s on s.seller_id = d.seller_id and s.id = d.subscription_id cross join clock \
-               where s.active and not s.leased and (s.wake_at is null or s.wake_at > clock.at + interval '5 seconds') \
-                 and ", queue_state!(), " = 'live' order by s.seller_id, s.id for no key update of s skip locked) \
-             update subscriptions s set wake_at = clock.at, none_due_before = null from forgotten f, clock where s.seller_id = f.seller_id and s.id = f.id"))).await
+             forgotten as materialized (select s.place from due d cross join lateral (select s.ctid as place from subscriptions s cross join clock \
+               where s.seller_id = d.seller_id and s.id = d.subscription_id and s.active and not s.leased \
+                 and (s.wake_at is null or s.wake_at > clock.at + interval '5 seconds') and ", queue_state!(), " = 'live' \
+               limit 1 for no key update of s skip locked) s) \
+             update subscriptions s set wake_at = clock.at, none_due_before = null from forgotten f, clock where s.ctid = f.place"))).await
     }
 }
 

@@ -32,3 +32,4 @@ mod subscriptions;
 mod support;
 mod tls;
 mod transactions;
+mod worker_costs;

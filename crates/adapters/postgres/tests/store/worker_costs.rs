@@ -1,0 +1,345 @@
+//! Work of operators and workers that must stay cheap however large the tables are, measured as in `costs.rs`: decisions and what follows
+//! them, claims of queues, leases, reconciliation.
+
+use adapter_postgres::{Database, QUEUE_LIMIT};
+use chrono::TimeDelta;
+use futures_util::future::BoxFuture;
+use oauth::{ApplicationStatus, FamiliesOf, SecretHash, TokenKey};
+use orders::Carrier;
+use tokio_postgres::Client;
+use usecases::{LockSet, Transaction};
+use webhooks::{Capacity, QueueKey, SubscriptionQueue, SubscriptionQueues, Undelivered, UndeliveredFilter};
+
+use crate::costs::OTHERS;
+use crate::support::{CAPACITY, Fixture, all_ended, id, ids, more, queue_one, release, set_status};
+
+/// An application that 20 000 sellers have connected, each with a token, a subscription and a pending delivery; and the owner's sessions.
+const LARGEST: &str = "
+    set session_replication_role = replica;
+    create temporary table n as select n, md5('s' || n)::uuid as seller, md5('f' || n)::uuid as family, md5('q' || n)::uuid as queue
+      from generate_series(1, 20000) n;
+    insert into sellers (id, name, email, created_at) select seller, 's', 's' || n || '@x', api_now() from n;
+    insert into connections (client_id, seller_id, connected_at) select '{app}', seller, api_now() from n;
+    insert into families (id, seller_id, client_id, kind, scopes, generation)
+      select family, seller, '{app}', 'authorization_code', 1, 1 from n;
+    insert into access_tokens (family_id, hash, expires_at) select family, sha256(('t' || n)::bytea), api_now() + interval '1 hour' from n;
+    insert into subscription_quota select seller, '{app}', 1 from n;
+    insert into subscriptions (seller_id, id, client_id, created_at, connection_generation, active, url, events, secret)
+      select seller, queue, '{app}', api_now(), 1, true, 'https://a.example/', '{order.paid}', '' from n;
+    insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
+      select seller, queue, api_uuid(api_now()), api_now(), api_now(), 'order.paid', 'x' from n;
+    insert into sessions (hash, seller_id, created_at, seen_at) select sha256(('s' || n)::bytea), '{owner}', api_now(), api_now() from n;
+    reset session_replication_role";
+
+/// A decision about the largest is one row; what hangs on it follows in batches.
+#[tokio::test]
+async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_them() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.seller().await;
+    let app = fixture.client_of(owner).await;
+    let fill = LARGEST.replace("{app}", &app.uuid().to_string());
+    fixture.filled(&fill.replace("{owner}", &owner.to_string())).await;
+    let sellers = fixture.rows_of("sellers").await;
+    assert_eq!(sellers, 20_001);
+    let token = TokenKey {
+        family: fixture.texts("select md5('f1')::uuid::text").await[0]
+            .parse()
+            .unwrap(),
+        hash: SecretHash::of("t1"),
+    };
+    let decide = async |what: &str, decision: &dyn for<'t> Fn(&'t dyn Transaction) -> BoxFuture<'t, ()>| {
+        let work = async |database: &Database| {
+            let tx = database.units().begin(&LockSet::default()).await.unwrap();
+            decision(&*tx).await;
+            tx.commit().await.unwrap();
+        };
+        fixture.costs(what, 20, work).await;
+    };
+    let follow = async |what: &str, changed: &str, rows: i64| {
+        let mut batches = 0;
+        while fixture.database.follow_up().await.unwrap() {
+            batches += 1;
+        }
+        assert!(batches <= 100, "{what}: {batches} batches");
+        assert_eq!(fixture.rows_of(changed).await, rows, "{what}");
+    };
+    assert!(fixture.admits(token).await);
+    decide("revocation", &|tx| {
+        Box::pin(async move { tx.revoke_families(FamiliesOf::Application(app)).await.unwrap() })
+    })
+    .await;
+    assert!(!fixture.admits(token).await);
+    follow("revocation", "families where revoked_at is not null", 20_000).await;
+    for status in [ApplicationStatus::Suspended, ApplicationStatus::Active] {
+        fixture.tamper("update subscriptions set wake_at = null").await;
+        decide("status", &move |tx| Box::pin(set_status(tx, app, status))).await;
+    }
+    follow("reinstatement", "subscriptions where wake_at is not null", 20_000).await;
+    decide("end of sessions", &|tx| {
+        Box::pin(async move { tx.end_sessions(owner, None).await.unwrap() })
+    })
+    .await;
+    let session = fixture.database.panel().signed_in(SecretHash::of("s1")).await;
+    assert_eq!(session.unwrap(), None);
+    decide("closure", &|tx| {
+        Box::pin(async move { assert!(tx.close_seller(owner, tx.now()).await.unwrap()) })
+    })
+    .await;
+    assert!(fixture.claim().await.is_empty());
+    follow("closure", "deliveries where due_at is not null", 0).await;
+    assert_eq!(fixture.rows_of("subscriptions where active").await, 0);
+    fixture
+        .tamper("update applications set description = 'd', redirect_uris = '{https://a.example/}'")
+        .await;
+    decide("deletion", &|tx| {
+        Box::pin(async move { assert!(tx.delete_application(app).await.unwrap()) })
+    })
+    .await;
+    follow("deletion", "subscriptions", 0).await;
+    assert_eq!(fixture.rows_of("subscription_quota").await, 0);
+    let kept = "applications where description is not null or redirect_uris <> '{}'";
+    assert_eq!(fixture.rows_of(kept).await, 0);
+}
+
+impl Fixture {
+    /// A snapshot that is kept until the connection is dropped: nothing that changes meanwhile is cleaned.
+    async fn old_snapshot(&self) -> Client {
+        let old = self.test_database.connect().await;
+        let begin = "begin isolation level repeatable read; select from sellers";
+        old.batch_execute(begin).await.unwrap();
+        old
+    }
+}
+
+/// Claims, refills, records the ends, and releases the queues.
+async fn poll(queues: &dyn SubscriptionQueues, capacity: Capacity, active: Option<QueueKey>) {
+    let claimed = queues.claim(id(), capacity).await.unwrap().queues;
+    let mine = |queue: &SubscriptionQueue| Some(queue.lease.queue) == active;
+    assert!(
+        active.is_none()
+            || claimed
+                .iter()
+                .any(|queue| mine(queue) && queue.deliveries.len() == 1)
+    );
+    let refills: Vec<_> = claimed
+        .iter()
+        .map(|queue| more(queue.lease, &ids(queue), 4, 4))
+        .collect();
+    queues.refill(&refills).await.unwrap();
+    let end = |queue: &SubscriptionQueue| all_ended(queue, if mine(queue) { 200 } else { 500 });
+    let ends: Vec<_> = claimed.iter().flat_map(end).collect();
+    let back: Vec<_> = claimed.iter().map(|queue| release(queue.lease)).collect();
+    queues.record(&ends, &back).await.unwrap();
+}
+
+async fn enqueue(database: &Database, queue: QueueKey) {
+    let tx = database.units().begin(&LockSet::default()).await.unwrap();
+    assert!(queue_one(&*tx, queue).await.is_some());
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn claims_do_not_read_the_backlog_of_other_queues() {
+    let fixture = Fixture::new().await;
+    let (dead, failing, active) = (
+        fixture.queue().await,
+        fixture.queue().await,
+        fixture.queue().await,
+    );
+    fixture.fill(dead, 100_000, 0).await;
+    fixture.fill(failing, 100_000, 3).await;
+    fixture.set_queue(failing, "failing = true").await;
+    fixture.filled("").await;
+    // Otherwise it depends on the transactions of other tests how much of what each call leaves is read by the next ones.
+    let _old = fixture.old_snapshot().await;
+    let none = Capacity {
+        attempts: 4,
+        failing_attempts: 0,
+        per_queue: 1,
+        per_failing_queue: 1,
+        ..CAPACITY
+    };
+    let idle = async |database: &Database| {
+        for _ in 0..20 {
+            poll(&*database.subscription_queues(), none.clone(), None).await;
+        }
+    };
+    fixture
+        .costs("claims without failing queues", 20 * 80, idle)
+        .await;
+    // Each examines three queues and at most some dozens of their deliveries, several times.
+    let live = async |database: &Database| {
+        for _ in 0..20 {
+            enqueue(database, active).await;
+            poll(&*database.subscription_queues(), CAPACITY, Some(active)).await;
+        }
+    };
+    fixture.costs("claims", 20 * 250, live).await;
+    let look = async |database: &Database| drop(database.queues().await.unwrap());
+    // Much more is pending than the counting limit.
+    fixture
+        .costs("the figures of the queues", QUEUE_LIMIT, look)
+        .await;
+}
+
+#[tokio::test]
+async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let queue = fixture.queue().await;
+    fixture.filled("").await;
+    let _old = fixture.old_snapshot().await;
+    let deliver = async |number: usize| {
+        let database = fixture.another(1);
+        let queues = database.subscription_queues();
+        for _ in 0..number {
+            enqueue(&database, queue).await;
+            poll(&*queues, CAPACITY, Some(queue)).await;
+        }
+    };
+    let entries = "select sum(idx_tup_read)::bigint from pg_stat_user_indexes \
+        where indexrelname in ('subscriptions_lanes_idx', 'deliveries_first_idx')";
+    deliver(200).await;
+    clock.advance(TimeDelta::minutes(1)).await;
+    // This one still begins where the last one ended.
+    deliver(1).await;
+    let before = fixture.statistic(entries).await;
+    deliver(30).await;
+    let read = fixture.statistic(entries).await - before;
+    // A process reads the whole index with its first claim, and every five seconds; each of thirty would read 800 entries and more.
+    assert!(read < 10_000, "{read} entries");
+}
+
+/// A thousand parcels and mails of each kind, one due each second.
+const LEASES: &str = "
+    set session_replication_role = replica;
+    create temporary table due as select api_now() - n * interval '1 s' as at, gen_random_uuid() as id from generate_series(1, 1000) n;
+    insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) select id, id, at, at, 'dhl', 'ABCD1' from due;
+    insert into mails (id, order_id, due_at, order_number, recipient, carrier, tracking_number)
+      select id, id, at, 'N-1', 'a@b.example', 'dhl', 'ABCD1' from due;
+    insert into links (hash, seller_id, kind, expires_at) select sha256('a'), id, 'invitation', api_now() + interval '1 day' from sellers;
+    insert into account_mails (id, seller_id, due_at, kind, recipient, recipient_name, url, expires_at)
+      select due.id, sellers.id, at, 'invitation', 'a@b.example', 'n', 'x', api_now() + interval '1 day' from due, sellers;
+    reset session_replication_role";
+
+#[tokio::test]
+async fn leases_do_not_read_what_was_leased_since_an_old_snapshot() {
+    let (fixture, _clock) = Fixture::frozen().await;
+    fixture.seller().await;
+    fixture.filled(LEASES).await;
+    let _old = fixture.old_snapshot().await;
+    let lease = async |number: usize| {
+        let (database, time) = (fixture.another(1), TimeDelta::minutes(5));
+        let (parcels, mails, links) = (
+            database.tracking_queue(),
+            database.mail_queue(),
+            database.account_mail_queue(),
+        );
+        for _ in 0..number {
+            let leased = parcels.lease_parcels(Carrier::Dhl, id(), 1, time).await;
+            assert_eq!(leased.unwrap().len(), 1);
+            assert_eq!(mails.lease_mails(id(), 1, time).await.unwrap().len(), 1);
+            links.lease_mails(id(), 1, time).await.unwrap();
+        }
+    };
+    let entries = "select sum(idx_tup_read)::bigint from pg_stat_user_indexes \
+        where indexrelname in ('parcels_due_idx', 'mails_due_idx', 'account_mails_due_idx')";
+    lease(200).await;
+    let before = fixture.statistic(entries).await;
+    lease(30).await;
+    let read = fixture.statistic(entries).await - before;
+    for table in ["parcels", "mails", "account_mails"] {
+        let leased = format!("{table} where fence is not null");
+        assert_eq!(fixture.rows_of(&leased).await, 230, "{table}");
+    }
+    // A process reads the whole indexes with its first look-up, and every five seconds; each of ninety would read 200 entries and more.
+    assert!(read < 8_000, "{read} entries");
+}
+
+/// 2 000 subscriptions like the first one, each with ten finished deliveries, and as many mails that were sent.
+const HISTORY: &str = "
+    insert into subscriptions select (jsonb_populate_record(null::subscriptions,
+        to_jsonb(s) || jsonb_build_object('id', gen_random_uuid(), 'wake_at', null))).*
+      from (select * from subscriptions limit 1) s, generate_series(1, 2000);
+    insert into deliveries (seller_id, subscription_id, id, created_at, delivered_at, attempt, response_status, event, body)
+      select seller_id, id, api_uuid(api_now()), api_now(), api_now(), 1, 204, 'order.paid', 'x'
+      from subscriptions, generate_series(1, 10) where wake_at is null;
+    insert into mails (id, order_id, sent_at, due_at, dead_at, order_number, recipient, carrier, tracking_number)
+      select gen_random_uuid(), gen_random_uuid(), case when n > 20 then api_now() end, null,
+        case when n <= 20 then api_now() end, 'N-1', 'a@b.example', 'dhl', 'ABCD1' from generate_series(1, 20000) n";
+
+#[tokio::test]
+async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() {
+    let fixture = Fixture::new().await;
+    let (first, repeated, exhausted) = (
+        fixture.queue().await,
+        fixture.queue().await,
+        fixture.queue().await,
+    );
+    fixture.fill(first, 20, 0).await;
+    fixture.fill(repeated, 20, 5).await;
+    fixture.fill(exhausted, 20, 5).await;
+    let give_up = format!(
+        "update deliveries set due_at = null, attempt = 6 where subscription_id = '{}'; \
+         update subscriptions set wake_at = null where id = '{}'",
+        exhausted.subscription, repeated.subscription
+    );
+    fixture.tamper(&give_up).await;
+    fixture.filled(&format!("{HISTORY};{OTHERS}")).await;
+    let list = async |database: &Database| {
+        for (why, seller, expected) in [
+            (Undelivered::Pending, None, 40),
+            (Undelivered::Pending, Some(first.seller), 20),
+            (Undelivered::Exhausted, None, 20),
+            (Undelivered::Exhausted, Some(first.seller), 0),
+        ] {
+            let filter = UndeliveredFilter {
+                why,
+                seller,
+                subscription: None,
+            };
+            let listed = database.delivery_directory().undelivered(filter, None, 50).await;
+            assert_eq!(listed.unwrap().len(), expected, "{filter:?}");
+        }
+        let mails = database.mail_directory().given_up(None, 50).await.unwrap();
+        assert_eq!(mails.len(), 20);
+    };
+    // Each of the 80 deliveries with its application and what tells whether it has ended; of what is listed there are 20 000.
+    fixture.costs("lists", 380, list).await;
+    let reconcile = async |database: &Database| {
+        assert_eq!(database.subscription_queues().reconcile().await.unwrap(), 1);
+    };
+    fixture.costs("reconciliation", 20, reconcile).await;
+}
+
+#[tokio::test]
+async fn finished_rows_are_not_read() {
+    let fixture = Fixture::new().await;
+    let queue = fixture.queue().await;
+    // Many queues with few deliveries and one with many: the planner's estimate is low for each.
+    let history = format!(
+        "insert into deliveries (seller_id, subscription_id, id, created_at, delivered_at, attempt, response_status, event, body) \
+           select l.seller, l.id, api_uuid(api_now()), api_now(), api_now(), 1, 204, 'order.paid', 'x' \
+           from (select gen_random_uuid() as seller, gen_random_uuid() as id, 10 as rows from generate_series(1, 300) \
+             union all select '{}', '{}', 20000) l cross join lateral generate_series(1, l.rows); \
+         set session_replication_role = replica; \
+         insert into mails (id, order_id, sent_at, due_at, order_number, recipient, carrier, tracking_number) \
+           select gen_random_uuid(), gen_random_uuid(), api_now(), null, 'N-1', 'a@b.example', 'dhl', 'ABCD1' \
+             from generate_series(1, 50000) n; \
+         insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) \
+           select '{}', gen_random_uuid(), api_now(), api_now() + interval '1 day', 'dhl', 'ABCD1' from generate_series(1, 50000) n; \
+         reset session_replication_role",
+        queue.seller, queue.subscription, queue.seller
+    );
+    fixture.filled(&history).await;
+    let end = async |database: &Database| {
+        for _ in 0..10 {
+            enqueue(database, queue).await;
+            poll(&*database.subscription_queues(), CAPACITY, Some(queue)).await;
+        }
+    };
+    fixture.costs("ends of attempts", 10 * 150, end).await;
+    fixture.fill(queue, 50, 0).await;
+    let look =
+        async |database: &Database| assert_eq!(database.queues().await.unwrap().first_deliveries.waiting, 50);
+    fixture.costs("the figures of the queues", 200, look).await;
+}
