@@ -17,7 +17,7 @@ const FAMILIES: i64 = 2_000;
 /// What has to be followed up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FollowUp {
-    /// An application was deleted, reinstated, or lost all its tokens.
+    /// An application was deleted, or lost all its tokens.
     Application(ClientId),
     /// An account was closed, or lost all its tokens.
     Seller(SellerId),
@@ -39,10 +39,10 @@ impl FollowUp {
     }
 }
 
-/// Queues the follow-up of a reinstatement if the application is suspended. Call it before its status changes.
+/// Queues the follow-up of a reinstatement if the application is suspended: the application with its owner. Call it before its status changes.
 pub(crate) fn queue_reinstatement(tx: &Tx, client_id: ClientId) {
     tx.write_later(changing_any(sql!(():
-        "insert into follow_ups (client_id) select client_id from applications where status = 'suspended' and client_id = ",
+        "insert into follow_ups (seller_id, client_id) select owner_id, client_id from applications where status = 'suspended' and client_id = ",
         client_id.uuid(), "")));
 }
 
@@ -62,7 +62,10 @@ pub(crate) async fn run(tx: &Tx, (id, seller, client): Taken) -> Result<(), Stor
     let rows = match (seller, client) {
         (None, Some(client)) => follow_application(tx, client).await?,
         (Some(seller), None) => follow_seller(tx, seller).await?,
-        (seller, client) => end_subscriptions(tx, seller, client).await?,
+        (seller, client) => match wake_queues(tx, seller, client).await? {
+            0 => end_subscriptions(tx, seller, client).await?,
+            woken => woken,
+        },
     };
     let done = if rows > 0 {
         tx.execute(sql!((): "update follow_ups set due_at = api_now() where id = ", id, ""))
@@ -75,13 +78,12 @@ pub(crate) async fn run(tx: &Tx, (id, seller, client): Taken) -> Result<(), Stor
 }
 
 async fn follow_application(tx: &Tx, client: Uuid) -> Result<usize, StoreError> {
-    let state = sql!((bool, bool, bool):
-        "select a.deleted_at is not null, o.closed_at is not null, a.status = 'suspended' \
+    let state = sql!((bool, bool):
+        "select a.deleted_at is not null, o.closed_at is not null \
          from applications a join sellers o on o.id = a.owner_id where a.client_id = ", client, "");
     let subscriptions = match tx.row(state).await? {
-        Some((true, ..)) => delete_subscriptions(tx, client).await?,
-        Some((_, true, _)) => end_subscriptions(tx, None, Some(client)).await?,
-        Some((_, _, false)) => wake_queues(tx, client).await?,
+        Some((true, _)) => delete_subscriptions(tx, client).await?,
+        Some((_, true)) => end_subscriptions(tx, None, Some(client)).await?,
         _ => 0,
     };
     if subscriptions > 0 {

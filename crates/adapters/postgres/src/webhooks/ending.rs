@@ -103,17 +103,23 @@ async fn delete_deliveries(tx: &Tx, deleted: Vec<(Uuid, Uuid)>) -> Result<(), St
          where d.seller_id = x.seller_id and d.subscription_id = x.subscription_id and d.id = x.id")).await.map(drop)
 }
 
-/// Wakes a batch of an application's sleeping queues that have pending deliveries, those put to sleep while it was suspended, and
-/// returns its size. A statement that puts one to sleep holds a lock on the suspended application, so none follows the reinstatement.
-pub(crate) async fn wake_queues(tx: &Tx, client: Uuid) -> Result<usize, StoreError> {
+/// Wakes a batch of sleeping queues with pending deliveries, those put to sleep while their application was suspended, and returns its size:
+/// none if the seller is not its owner. A statement that puts one to sleep holds a lock on the suspended application, so none follows the
+/// reinstatement.
+pub(crate) async fn wake_queues(
+    tx: &Tx,
+    owner: Option<Uuid>,
+    client: Option<Uuid>,
+) -> Result<usize, StoreError> {
     let woken = tx.execute(sql!(():
-        "with sleeping as materialized (select s.seller_id, s.id from subscriptions s where s.client_id = ", client,
-        " and s.active and not s.leased and s.wake_at is null and (\
+        "with sleeping as materialized (select s.ctid as place from subscriptions s where s.client_id = ", client,
+        " and exists (select from applications a where a.client_id = ", client, " and a.owner_id = ", owner,
+        " and a.status <> 'suspended') and s.active and not s.leased and s.wake_at is null and (\
              exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                and d.due_at is not null and d.attempt = 0) \
              or exists (select from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                and d.due_at is not null and d.attempt > 0)) limit ", BATCH, " for no key update of s skip locked) \
-         update subscriptions s set wake_at = (select api_now()) from sleeping r where s.seller_id = r.seller_id and s.id = r.id")).await?;
+         update subscriptions s set wake_at = (select api_now()) where s.ctid = any(array(select place from sleeping))")).await?;
     if woken > 0 {
         tx.wakes_queue();
     }

@@ -55,12 +55,17 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
         };
         fixture.costs(what, 20, work).await;
     };
-    let follow = async |what: &str, changed: &str, rows: i64| {
-        let mut batches = 0;
+    let read = "select seq_tup_read + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables where relname = 'subscriptions'";
+    let follow = async |what: &str, changed: &str, rows: i64, most: i64| {
+        let (before, mut batches) = (fixture.statistic(read).await, 0);
         while fixture.database.follow_up().await.unwrap() {
             batches += 1;
         }
-        assert!(batches <= 100, "{what}: {batches} batches");
+        let read = fixture.statistic(read).await - before;
+        assert!(
+            batches <= 100 && read <= most,
+            "{what}: {batches} batches, {read} subscriptions"
+        );
         assert_eq!(fixture.rows_of(changed).await, rows, "{what}");
     };
     assert!(fixture.admits(token).await);
@@ -69,12 +74,13 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
     })
     .await;
     assert!(!fixture.admits(token).await);
-    follow("revocation", "families where revoked_at is not null", 20_000).await;
+    follow("revocation", "families where revoked_at is not null", 20_000, 0).await;
     for status in [ApplicationStatus::Suspended, ApplicationStatus::Active] {
         fixture.tamper("update subscriptions set wake_at = null").await;
         decide("status", &move |tx| Box::pin(set_status(tx, app, status))).await;
     }
-    follow("reinstatement", "subscriptions where wake_at is not null", 20_000).await;
+    let woken = "subscriptions where wake_at is not null";
+    follow("reinstatement", woken, 20_000, 12 * 20_000).await;
     decide("end of sessions", &|tx| {
         Box::pin(async move { tx.end_sessions(owner, None).await.unwrap() })
     })
@@ -86,7 +92,7 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
     })
     .await;
     assert!(fixture.claim().await.is_empty());
-    follow("closure", "deliveries where due_at is not null", 0).await;
+    follow("closure", "deliveries where due_at is not null", 0, 41 * 20_000).await;
     assert_eq!(fixture.rows_of("subscriptions where active").await, 0);
     fixture
         .tamper("update applications set description = 'd', redirect_uris = '{https://a.example/}'")
@@ -95,7 +101,7 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
         Box::pin(async move { assert!(tx.delete_application(app).await.unwrap()) })
     })
     .await;
-    follow("deletion", "subscriptions", 0).await;
+    follow("deletion", "subscriptions", 0, 21 * 20_000).await;
     assert_eq!(fixture.rows_of("subscription_quota").await, 0);
     let kept = "applications where description is not null or redirect_uris <> '{}'";
     assert_eq!(fixture.rows_of(kept).await, 0);
