@@ -37,11 +37,12 @@ pub(crate) const CHANGELOG_FILE: &str = "docs/CHANGELOG.md";
 
 /// Pages with an explicit address: section, file, name below `/docs`, and label (empty: the first heading). If a file moves, change its
 /// line here; if a folder moves, change its constant below.
-const PAGES: [(&str, &str, &str, &str); 18] = [
+const PAGES: [(&str, &str, &str, &str); 19] = [
     (ERRORS, "docs/guide/errors.md", "errors", "All codes"),
     (CHANGELOG, CHANGELOG_FILE, "changelog", "What changed"),
     (OPERATIONS, README, "first-steps", "First steps"),
     (OPERATIONS, "docs/operations/README.md", "operations", ""),
+    (OPERATIONS, "docs/operations/runbook.md", "runbook", ""),
     (OPERATIONS, "docs/operations/configuration.md", "config", ""),
     (OPERATIONS, "docs/operations/backup.md", "backup", ""),
     (OPERATIONS, "docs/operations/metrics.md", "metrics", ""),

@@ -83,6 +83,26 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
         .collect()
 }
 
+/// The `runbook_url` of each alert leads to its heading.
+#[test]
+fn every_alert_is_in_the_runbook() {
+    let site = site();
+    let headings = attributes(pages(&site)["/docs/runbook"], "id");
+    let (mut alert, mut checked) = ("", 0);
+    for line in include_str!("../../../../docs/operations/alerts.yml").lines() {
+        if let Some(name) = line.trim().strip_prefix("- alert: ") {
+            assert_eq!(alert, "", "it has no runbook_url");
+            alert = name;
+        } else if let Some(url) = line.trim().strip_prefix("runbook_url: ") {
+            let heading = url.strip_prefix("https://docs.example/runbook#").unwrap();
+            assert_eq!(heading, alert.to_lowercase());
+            assert!(headings.contains(&heading), "{alert}");
+            (alert, checked) = ("", checked + 1);
+        }
+    }
+    assert!(checked > 20, "{checked}");
+}
+
 #[test]
 fn every_link_and_anchor_has_a_target() {
     for audience in [Audience::Integrators, Audience::Operators] {
