@@ -36,7 +36,7 @@ fn fired() -> BTreeSet<String> {
 
 /// The cases with all of their series under another program's job, beside one healthy process of ours.
 fn as_strangers(text: &str) -> String {
-    let mut document = YamlLoader::load_from_str(&text.replace("job=\"seller-api\"", "job=\"another\""))
+    let mut document = YamlLoader::load_from_str(&text.replace("job=\"seller-api", "job=\"another"))
         .unwrap()
         .remove(0);
     let rules = operations("alerts.yml").display().to_string();
@@ -112,7 +112,6 @@ fn what_collects_is_configured_soundly_and_calls_the_job_what_the_rules_do() {
         let said = text(&format!("prometheus/{name}"));
         let config = YamlLoader::load_from_str(&said).unwrap().remove(0);
         let scraped = config["scrape_configs"].as_vec().unwrap();
-        assert_eq!(scraped.len(), 1, "{name}");
         assert_eq!(scraped[0]["job_name"].as_str(), Some("seller-api"), "{name}");
         let Some(mut promtool) = installed("promtool") else {
             return;

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use testkit::{Answer, Client, HttpServer, OwnPostgres, ServerOptions, TestServer, read_request, response};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc::unbounded_channel};
 
-use crate::tools::{of_machine, run};
+use crate::tools::{installed, of_machine, run};
 use crate::{PROGRAM, text};
 
 /// A running proxy over two servers. Dropping it kills it.
@@ -44,8 +44,9 @@ impl Proxy {
         let tls = whole.lines().find(|line| line.contains("bind :443")).unwrap();
         fs::write(&file, &whole).unwrap();
         run(of_machine("haproxy")?.arg("-c").arg("-f").arg(&file));
-        // Clients of the test speak plain HTTP, at an address of its own.
-        let plain = whole.replace(tls, &format!("    bind {}:8080", addresses[0]));
+        // Clients of the test speak plain HTTP, the probe TLS, at an address of its own.
+        let own = |port| tls.replace(":443", &format!("{}:{port}", addresses[0]));
+        let plain = whole.replace(tls, &format!("    bind {}:8080\n{}", addresses[0], own(8443)));
         fs::write(&file, plain).unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         haproxy.arg("-db").arg("-f").arg(&file);
@@ -91,6 +92,37 @@ impl Proxy {
     }
 }
 
+/// The blackbox exporter at the proxy's address, and where it probes the proxy. `None` if it is not installed.
+async fn probing(proxy: &Proxy, address: Ipv4Addr) -> Option<(tokio::process::Child, String)> {
+    let exporter = installed("prometheus-blackbox-exporter")?;
+    let [file, authority] = ["blackbox.yml", "proxy.pem"].map(|name| proxy.folder.path().join(name));
+    let trust = format!(
+        "tls_config: {{ca_file: {}, server_name: api.example}}",
+        authority.display()
+    );
+    fs::write(
+        &file,
+        format!("{}      {trust}\n", text("prometheus/blackbox.yml")),
+    )
+    .unwrap();
+    let mut exporter = tokio::process::Command::from(exporter);
+    exporter.arg(format!("--config.file={}", file.display()));
+    exporter.arg(format!("--web.listen-address={address}:9115"));
+    let started = exporter.stderr(Stdio::null()).kill_on_drop(true).spawn();
+    until("the exporter listens", async || {
+        TcpStream::connect((address, 9115)).await.is_ok()
+    })
+    .await;
+    let url = format!("http://{address}:9115/probe?module=seller_api&target=https://{address}:8443/v1/me");
+    Some((started.unwrap(), url))
+}
+
+/// Whether what is scraped there has this line.
+async fn shows(url: &str, line: &str) -> bool {
+    let answer = Client::new().get(url).send().await.expect(200);
+    String::from_utf8_lossy(&answer.bytes).contains(&format!("\n{line}"))
+}
+
 impl Drop for Proxy {
     fn drop(&mut self) {
         drop(self.child.kill());
@@ -124,6 +156,14 @@ async fn without_the_database_clients_get_the_services_own_answer() {
     let is_found = async || proxy.holds_ready("one") && proxy.holds_ready("two");
     until("the proxy finds them", is_found).await;
     proxy.get("/v1/me").await.expect(401);
+    let probe = probing(&proxy, addresses[0]).await;
+    if let Some((_, url)) = &probe {
+        assert!(shows(url, "probe_success 1\n").await);
+        assert!(shows(url, "probe_ssl_earliest_cert_expiry ").await);
+    }
+    let metrics = format!("http://{}:8405/metrics", addresses[0]);
+    let is_up = r#"haproxy_server_status{proxy="public",server="two",state="UP"} 1"#;
+    assert!(shows(&metrics, is_up).await);
 
     let started = proxy.log().len();
     tokio::task::block_in_place(|| postgres.cluster().stop()).unwrap();
@@ -159,6 +199,9 @@ async fn without_the_database_clients_get_the_services_own_answer() {
     drop((one, two));
     let answer = proxy.get("/v1/me").await;
     answer.refused(503, "internal_error");
+    if let Some((_, url)) = &probe {
+        assert!(shows(url, "probe_success 0\n").await);
+    }
     assert_eq!(answer.must("retry-after"), "5");
     let answer = proxy.get("/oauth/token").await;
     answer.oauth_error(503, "server_error");

@@ -12,6 +12,8 @@ const ALERTS: &str = include_str!("../../../../../docs/operations/alerts.yml");
 
 /// Labels that Prometheus adds to every target.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
+/// Metrics of exporters around the service, with the prefixes of their names.
+const OF_OTHERS: [&str; 3] = ["up", "probe_", "pg_stat_archiver_"];
 /// The pattern with which an expression excludes probes, which are not requests of clients.
 const NO_PROBES: &str = "/healthz|/readyz|/metrics";
 /// Words of the query language that can occur in the place of a label.
@@ -32,6 +34,7 @@ fn metric(name: &str) -> Option<&'static Metric> {
 fn faults(expression: &str) -> Vec<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_:$.".contains(c);
     let (mut faults, mut found, mut others) = (Vec::new(), Vec::new(), String::new());
+    let mut others_found = false;
     let mut rest = expression;
     while let Some((before, after)) = rest.split_once('{') {
         let (other, name) = before.split_at(before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1));
@@ -41,7 +44,11 @@ fn faults(expression: &str) -> Vec<String> {
                 faults.extend(of_conditions(metric, conditions));
                 found.push(metric);
             }
-            None if name == "up" => {}
+            None if OF_OTHERS.iter().any(|prefix| name.starts_with(prefix))
+                && conditions.contains("job=") =>
+            {
+                others_found = true
+            }
             None => faults.push(format!("there is no metric {name}")),
         }
         others += other;
@@ -67,7 +74,7 @@ fn faults(expression: &str) -> Vec<String> {
             faults.push(format!("there is no metric and no label {name}"));
         }
     }
-    if found.is_empty() && !expression.contains("up{") {
+    if found.is_empty() && !others_found {
         faults.push("it uses no metric".to_owned());
     }
     faults
