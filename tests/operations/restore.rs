@@ -268,10 +268,9 @@ async fn a_restore_to_an_instant_has_the_documented_effects() {
     let options = world.options.clone();
     drop((world, accident));
     archived.runbook.step("pg_switch_wal");
-    let archived = archived.back_to(&instant).await;
-    archived.runbook.is_done();
+    let mut archived = archived.back_to(&instant).await;
     let sent_before = before.receiver.count();
-    let world = archived.world(|_| options).await;
+    let mut world = archived.world(|_| options).await;
 
     for (path, seen) in &before.seen {
         assert_eq!(world.read(token, path).await, *seen, "{path}");
@@ -283,8 +282,8 @@ async fn a_restore_to_an_instant_has_the_documented_effects() {
 
     let new = page(&world, &before.cursor).await.expect(200).json();
     assert_eq!(new["items"], json!([]));
-    let refused = [entry("conflict", "after")];
-    page(&world, &after.cursor).await.is_problem(409, &refused);
+    let refused_cursor = [entry("conflict", "after")];
+    page(&world, &after.cursor).await.is_problem(409, &refused_cursor);
 
     let replayed = change(&world, token, &before.offer, "before").await;
     assert_eq!(replayed.header("idempotent-replayed"), Some("true"));
@@ -297,7 +296,7 @@ async fn a_restore_to_an_instant_has_the_documented_effects() {
     })
     .await;
     use_up_ids(&world, &after.cursor).await;
-    page(&world, &after.cursor).await.is_problem(409, &refused);
+    page(&world, &after.cursor).await.is_problem(409, &refused_cursor);
 
     all_arrived(&world, &before.hook).await;
     let sent = before.receiver.received();
@@ -307,6 +306,35 @@ async fn a_restore_to_an_instant_has_the_documented_effects() {
     let is_late = |delivery: &&Received| delivery.delivery() == after.late;
     let known = first.iter().rfind(is_late).unwrap();
     assert!(again.iter().all(|delivery| delivery.body == known.body));
+
+    // A dump beside the original, in the same cluster.
+    archived.runbook.step("pg_dump");
+    let admin = world.database.connect().await;
+    admin.batch_execute("create database anew").await.unwrap();
+    archived.runbook.set("NEW", "anew");
+    archived.runbook.step("pg_restore");
+    archived.runbook.is_done();
+    let url = archived.cluster.url("anew");
+    let environment = [("DATABASE_URL", url.as_str())];
+    let anew = blackbox::listen(&world.options, &url).await;
+    let original = std::mem::replace(&mut world.server, anew);
+    world.server.operator_token.clone_from(&original.operator_token);
+    world.server.not_ready().await;
+    let refused = world.office_get("/readyz").await.expect(503).json();
+    assert!(text(&refused, "reason").contains("adopt-database"), "{refused}");
+    world.office_get("/changes").await.expect(500);
+    let adopt = ["admin", "adopt-database", "--restored", "--yes"];
+    for (words, exit) in [
+        (&["admin", "audit", "list"][..], 4),
+        (&adopt[..3], 2),
+        (&adopt, 0),
+    ] {
+        run(PROGRAM, words, &environment).await.ended(exit);
+    }
+    world.server.ready().await;
+    page(&world, &before.cursor)
+        .await
+        .is_problem(409, &refused_cursor);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn allows(label: &Label, value: &str) -> bool {
         (None, "status") => value
             .parse()
             .is_ok_and(|status: u16| (100..=599).contains(&status)),
-        (None, "version") => value.starts_with(|first: char| first.is_ascii_digit()),
+        (None, "version" | "id") => value.starts_with(|first: char| first.is_ascii_digit()),
         (None, _) => false,
     }
 }
@@ -160,11 +160,10 @@ async fn every_exported_series_is_in_the_table() {
     assert!(value(&found, "database_pool_connections_max", &[]) >= 1.0);
     assert!(value(&found, "process_resident_memory_bytes", &[]) > 1_000_000.0);
     assert!(value(&found, "process_open_fds", &[]) > 3.0 && value(&found, "process_threads", &[]) > 1.0);
-    assert!(
-        found
-            .keys()
-            .any(|series| series.name == "build_info" && series.labels.contains_key("version"))
-    );
+    for (name, label) in [("build_info", "version"), ("database_info", "id")] {
+        let has_label = |series: &Series| series.name == name && series.labels.contains_key(label);
+        assert!(found.keys().any(has_label), "{name}");
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! `seller-api admin`: operator commands that work on the database directly, without a running `serve`.
 
+mod adoption;
 mod keys;
 mod listing;
 mod mails;
@@ -24,7 +25,7 @@ use uuid::Uuid;
 use self::listing::{Format, Listed, PageArgs, to_microsecond};
 use crate::command::{Exit, Failure, block_on, note, started};
 use crate::config::{Config, Period, Sources};
-use crate::readiness::require_schema;
+use crate::readiness::{not_adopted, require_schema};
 use crate::wiring;
 
 /// The longest name of an operating system's user in the audit log.
@@ -54,6 +55,11 @@ pub(crate) enum Command {
     /// Keys that seal stored values
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Accept a database whose rows were written in another one
+    ///
+    /// After a dump was restored, or the database cloned, copied or upgraded, no process is ready. Stop the service on the other database,
+    /// then run this once: processes that wait become ready. Webhooks and mails that wait in the database are sent from then on.
+    AdoptDatabase(adoption::Command),
 }
 
 #[derive(Debug, Subcommand)]
@@ -137,6 +143,9 @@ impl Command {
         }
         let loaded = started(sources)?;
         block_on(async {
+            if let Self::AdoptDatabase(command) = self {
+                return command.run(&open_foreign_database(&loaded.config).await?).await;
+            }
             let database = open_database(&loaded.config).await?;
             match self {
                 Self::Tokens(command) => command.run(&database).await,
@@ -145,14 +154,24 @@ impl Command {
                 Self::Webhooks(command) => command.run(&database).await,
                 Self::Mails(command) => command.run(&database).await,
                 Self::Audit(command) => command.run(&database).await,
-                Self::Keys(_) => Ok(()),
+                Self::Keys(_) | Self::AdoptDatabase(_) => Ok(()),
             }
         })
     }
 }
 
-/// The configured database, if the program can use its schema.
+/// The configured database, if the program can use it.
 pub(crate) async fn open_database(config: &Config) -> anyhow::Result<Database> {
+    let database = open_foreign_database(config).await?;
+    let identity = database.identity().await?;
+    if !identity.is_own() {
+        bail!(Failure(Exit::Unavailable, not_adopted(&identity)));
+    }
+    Ok(database)
+}
+
+/// The configured database, if the program can use its schema; its rows may have been written in another one.
+async fn open_foreign_database(config: &Config) -> anyhow::Result<Database> {
     let database = wiring::database(config)?.with_os_user(os_user());
     require_schema(&database, false).await?;
     Ok(database)

@@ -189,6 +189,14 @@ pub(crate) fn set_ready(ready: bool) {
     metrics::gauge!("ready").set(if ready { 1.0 } else { 0.0 });
 }
 
+/// Shows which database the process works on, in place of the one before.
+pub(crate) fn set_database(before: Option<String>, id: &str) {
+    if let Some(before) = before {
+        metrics::gauge!("database_info", "id" => before).set(0.0);
+    }
+    metrics::gauge!("database_info", "id" => id.to_owned()).set(1.0);
+}
+
 /// Tells what the process does: `serve`, `worker`, or `both`.
 pub(crate) fn set_role(role: &'static str) {
     metrics::gauge!("process_role", "role" => role).set(1.0);

@@ -1,11 +1,11 @@
-//! Readiness of the service: the schema fits, the keys are right, and the process is not stopping.
+//! Readiness of the service: the schema fits, the database is its own, the keys are right, and the process is not stopping.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use adapter_backoffice::{Health, NotReady};
-use adapter_postgres::{Database, SchemaState};
+use adapter_postgres::{Database, Identity, SchemaState};
 use adapter_sealing::KeyRing;
 use async_trait::async_trait;
 use kernel::{StoreError, error_chain};
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::command::{Exit, Failure};
-use crate::prometheus::set_ready;
+use crate::prometheus::{set_database, set_ready};
 use crate::{process, sealing_keys};
 
 /// The time limit for the database's answer: a probe is answered within 2 s.
@@ -49,6 +49,16 @@ pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyho
         | (SchemaState::Ready, _) => Ok(()),
         (unfit, _) => Err(Failure(Exit::Unavailable, unfit.to_string()).into()),
     }
+}
+
+/// Why a database is not used whose rows were written in another one.
+pub(crate) fn not_adopted(identity: &Identity) -> String {
+    let written_in = identity.written_in.as_deref().unwrap_or("an unknown one");
+    format!(
+        "this is the database {}, and its rows were written in {written_in}: it was restored from a dump, cloned, copied or upgraded. \
+         Run `seller-api admin adopt-database`, with --restored or --upgraded",
+        identity.here
+    )
 }
 
 impl Readiness {
@@ -96,7 +106,7 @@ impl Readiness {
     }
 
     async fn watch_once(&self) -> Failure {
-        let mut last = None;
+        let (mut last, mut shown) = (None, None);
         let mut next_login = Instant::now() + LOGIN_INTERVAL;
         loop {
             if Instant::now() >= next_login {
@@ -106,6 +116,11 @@ impl Readiness {
                 next_login = Instant::now() + if is_locked_out { INTERVAL } else { LOGIN_INTERVAL };
             }
             let state = self.check_in_time().await;
+            if let Some(id) = state.database()
+                && shown.as_deref() != Some(id)
+            {
+                set_database(shown.replace(id.to_owned()), id);
+            }
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
             if last != reason {
@@ -142,15 +157,23 @@ impl Readiness {
         if self.locked_out.load(Ordering::Relaxed) {
             return Ok(self.unreachable("new connections are refused".to_owned()));
         }
-        let state = State::Schema(self.database.schema_state().await?);
-        if state != READY || *self.reached.borrow() {
-            return Ok(state);
+        let schema = self.database.schema_state().await?;
+        if schema != SchemaState::Ready {
+            return Ok(State::Schema(schema));
+        }
+        let identity = self.database.identity().await?;
+        if !identity.is_own() {
+            return Ok(State::NotAdopted(identity));
+        }
+        let ready = State::Ready(identity.here);
+        if *self.reached.borrow() {
+            return Ok(ready);
         }
         if let Err(mismatched) = self.compare_keys().await {
             return Ok(mismatched);
         }
         self.reached.send_replace(true);
-        Ok(state)
+        Ok(ready)
     }
 
     /// Compares the keys with a sample of the stored values, once at the start. Values that another process seals later, with keys that
@@ -180,23 +203,24 @@ impl Readiness {
 
 #[async_trait]
 impl Health for Readiness {
-    async fn ready(&self) -> Result<(), NotReady> {
+    async fn ready(&self) -> Result<String, NotReady> {
         if self.stopping.load(Ordering::Acquire) {
             return Err(NotReady("stopping".to_owned()));
         }
-        self.check_in_time()
-            .await
-            .not_ready()
-            .map_or(Ok(()), |reason| Err(NotReady(reason)))
+        match self.check_in_time().await {
+            State::Ready(database) => Ok(database),
+            unfit => Err(NotReady(unfit.not_ready().unwrap_or_default())),
+        }
     }
 }
-
-const READY: State = State::Schema(SchemaState::Ready);
 
 /// The result of the last check of the database.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
+    /// The database's identity.
+    Ready(String),
     Schema(SchemaState),
+    NotAdopted(Identity),
     MismatchedKey(String),
     Unreachable {
         cause: String,
@@ -208,13 +232,23 @@ impl State {
     /// Why the service is not ready; never contains the database's address.
     fn not_ready(&self) -> Option<String> {
         match self {
-            Self::Schema(SchemaState::Ready) => None,
+            Self::Ready(_) => None,
             Self::Schema(unfit) => Some(unfit.to_string()),
+            Self::NotAdopted(identity) => Some(not_adopted(identity)),
             Self::MismatchedKey(reason) => Some(reason.clone()),
             Self::Unreachable { advice, .. } => {
                 let advice = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
                 Some(format!("the database cannot be reached{advice}"))
             }
+        }
+    }
+
+    /// The identity of the database, if it was read.
+    fn database(&self) -> Option<&str> {
+        match self {
+            Self::Ready(id) => Some(id),
+            Self::NotAdopted(identity) => Some(&identity.here),
+            _ => None,
         }
     }
 

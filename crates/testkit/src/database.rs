@@ -26,6 +26,10 @@ const SETTINGS: [(&str, &str); 8] = [
 
 const TEMPLATE: &str = "template_migrated";
 
+/// Makes a clone's rows its own, as `seller-api admin adopt-database` does.
+const OWN: &str = "update instance set value = split_part(value, '/', 1) || '/' || d.oid from pg_database d
+    where d.datname = current_database() and key = 'database'";
+
 /// A migrated database for one test. Dropping the value drops the database.
 #[derive(Debug)]
 pub struct TestDatabase {
@@ -57,8 +61,13 @@ impl TestDatabase {
             let admin = connect(&node.url("postgres")).await;
             admin.batch_execute(&clone).await.expect("the template is cloned");
         }
+        let url = cluster().url(&name);
+        if template == TEMPLATE {
+            let own = connect(&url).await.batch_execute(OWN).await;
+            own.expect("the clone is adopted");
+        }
         Self {
-            url: cluster().url(&name),
+            url,
             name: Some(name),
         }
     }

@@ -17,7 +17,7 @@ const READY_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// 200 while the process runs.
 pub(crate) struct Healthz;
 
-/// 200 `{status}` if the process can do its work, otherwise 503 `{status, reason}`.
+/// 200 `{status, database}` if the process can do its work, otherwise 503 `{status, reason}`.
 pub(crate) struct Readyz;
 
 /// Metrics in the Prometheus text format.
@@ -54,7 +54,7 @@ impl Read<BackOffice> for Readyz {
         let late = |_| Err(NotReady("the check did not end in time".to_owned()));
         let ready = timeout(READY_TIMEOUT, call.state.health.ready()).await;
         match ready.unwrap_or_else(late) {
-            Ok(()) => Reply::ok(&json!({ "status": "ready" })),
+            Ok(database) => Reply::ok(&json!({ "status": "ready", "database": database })),
             Err(NotReady(reason)) => {
                 let body = json!({ "status": "not_ready", "reason": reason });
                 Reply::json(StatusCode::SERVICE_UNAVAILABLE, &body, 128)

@@ -80,8 +80,8 @@ pub struct BackOffice {
 /// Whether this process can do its work.
 #[async_trait]
 pub trait Health: Send + Sync {
-    /// Called at each `/readyz` with a time limit of 1.2 s; a timeout counts as not ready.
-    async fn ready(&self) -> Result<(), NotReady>;
+    /// Called at each `/readyz` with a time limit of 1.2 s; a timeout counts as not ready. Returns the database's identity.
+    async fn ready(&self) -> Result<String, NotReady>;
 }
 
 /// Why this process cannot do its work; for an operator, without secrets.

@@ -27,6 +27,7 @@ use crate::connection::url::DatabaseUrlError;
 use crate::connection::{Connector, url};
 use crate::gate::TokenGate;
 use crate::idempotency::{Outcomes, StoredClaims};
+use crate::identity::{Adoption, Arrival, Identity};
 use crate::layout::Layout;
 use crate::mails::{AccountMails, ShipmentMails};
 use crate::oauth::applications::Applications;
@@ -48,7 +49,7 @@ use crate::sql::sql;
 use crate::turns::Turns;
 use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
 use crate::webhooks::{RecentlyAsleep, StoredQueues};
-use crate::{ANSWER_TIMEOUT, backlog, follow_ups, retention, schema_state, slow_reads};
+use crate::{ANSWER_TIMEOUT, backlog, follow_ups, identity, retention, schema_state, slow_reads};
 
 /// The shortest time between two look-ups of a parcel, unless [`Database::with_polling`] sets another one.
 const POLL_INTERVAL: TimeDelta = TimeDelta::minutes(30);
@@ -371,6 +372,16 @@ impl Database {
             return Ok(SchemaState::PreparedStatementsLost);
         }
         schema_state::read(&self.autocommit("schema"), self.context.layout).await
+    }
+
+    /// Which database this is, and in which one its rows were written. Needs the schema.
+    pub async fn identity(&self) -> Result<Identity, StoreError> {
+        identity::read(&self.autocommit("schema")).await
+    }
+
+    /// Makes rows that were written in another database this one's own.
+    pub async fn adopt(&self, arrival: Arrival) -> Result<Adoption, TransactionError> {
+        identity::adopt(&self.connector, arrival, self.context.os_user.clone()).await
     }
 
     /// Advice for the operator if the last connection attempt failed for a fixable reason, such as a certificate. Never

@@ -10,6 +10,7 @@ use offers::{OfferStatus, Stock};
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
+use crate::identity::identity;
 use crate::sql::{row, sql};
 
 /// The columns of [`FeedRow`], from the table alias `f`.
@@ -75,9 +76,10 @@ fn detail(amount: Option<i64>, stock: Option<i32>, status: Option<&str>) -> Resu
     }
 }
 
-/// A position in the feed of one cluster: that of a row, or all zeros for the beginning.
+/// A position in a feed: that of a row, or all zeros for the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
+    /// The cluster in which the feed began, also after an upgrade that took the feed along.
     cluster: i64,
     xid: i64,
     id: i64,
@@ -114,7 +116,7 @@ impl ChangeReader for Autocommit {
     /// them any more. That bound comes from the same snapshot as the rows.
     ///
     /// It also returns, even without rows, the cluster's identifier and whether the position belongs to this cluster's
-    /// history. A restore or a failover loses the latest rows and then reuses transaction ids and row numbers. A
+    /// history; nothing where the rows were written in another database. A restore or a failover loses the latest rows and then reuses transaction ids and row numbers. A
     /// position is therefore known if its transaction id may have been used, and its row either exists with exactly the
     /// same time or is so old that it may have been deleted.
     async fn changes(&self, after: Option<ChangeCursor>, limit: u16) -> Result<ChangePage, ChangesError> {
@@ -125,14 +127,14 @@ impl ChangeReader for Autocommit {
         let (xid, id, micros) = after.map_or((0, 0, 0), |position| (position.xid, position.id, position.at));
         let at = DateTime::from_timestamp_micros(micros).ok_or(ChangesError::Malformed)?;
         let slice = sql!((i64, bool, Option<FeedRow>):
-            "select c.system_identifier, ", xid, " = 0 or (", xid,
+            "select c.value::bigint, ", xid, " = 0 or (", xid,
             " < pg_snapshot_xmax(pg_current_snapshot())::text::bigint and (", at,
             " < (select api_now()) - interval '30 days' or exists (select from changes where xid = ", xid,
             " and id = ", id, " and at = ", at,
-            concat!("))), ", feed_columns!(), " from pg_control_system() c left join lateral \
+            concat!("))), ", feed_columns!(), " from instance c join instance d on d.key = 'database' and d.value = ", identity!(), " left join lateral \
                (select * from changes where (xid, id) > ("), xid, ", ", id,
             ") and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) order by xid, id limit ",
-            i64::from(limit.clamp(1, MAX_CHANGES)), ") f on true order by f.xid, f.id");
+            i64::from(limit.clamp(1, MAX_CHANGES)), ") f on true where c.key = 'feed' order by f.xid, f.id");
         let (mut items, mut next) = (Vec::new(), None);
         for (cluster, known, row) in self.rows(slice).await? {
             if !known || after.is_some_and(|position| position.cluster != cluster) {
@@ -144,7 +146,7 @@ impl ChangeReader for Autocommit {
             next = Some(Position { cluster, xid, id, at });
             items.extend(row.map(ChangeItem::try_from).transpose()?);
         }
-        let next = next.ok_or_else(|| StoreError::unexpected("the cluster has no identifier"))?;
+        let next = next.ok_or_else(|| StoreError::Unavailable("the database is not adopted".into()))?;
         Ok(ChangePage {
             items,
             next: next.write(),

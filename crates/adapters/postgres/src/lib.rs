@@ -7,7 +7,7 @@
 //!   second one for its lists: their pages are batched too, and orders placed after an instant are pipelined. Changes of offers have two for the whole process,
 //!   outcomes of lost commits one;
 //! - a second, small **pool** for slow reads: lists by `updated_after`;
-//! - one for a **single task**: migrations, resealing, checks of a pooler and of the role.
+//! - one for a **single task**: migrations, adoption, resealing, checks of a pooler and of the role.
 //!
 //! The database URL may name several servers. Each connection goes to the one that accepts writes; a connection is
 //! dropped once a statement finds that its server no longer does.
@@ -25,6 +25,7 @@ mod feed;
 mod follow_ups;
 mod gate;
 mod idempotency;
+mod identity;
 mod layout;
 mod listing;
 mod mails;
@@ -53,6 +54,7 @@ pub use connection::{
     url::{DatabaseUrlError, check_url},
 };
 pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};
+pub use identity::{Adoption, Arrival, Identity};
 pub use layout::{Layout, distribute};
 pub use migrations::{MigrateError, MigrationStep, migrate};
 pub use retention::{Cleared, Expired};

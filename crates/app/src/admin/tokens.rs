@@ -82,7 +82,7 @@ impl Command {
 }
 
 /// Asks before something that cannot be undone.
-fn confirm(action: &str) -> anyhow::Result<()> {
+pub(super) fn confirm(action: &str) -> anyhow::Result<()> {
     let (input, mut output) = (io::stdin(), io::stderr());
     if !input.is_terminal() || !output.is_terminal() {
         let reason = format!("{action}: that cannot be undone; without a terminal, --yes is required");

@@ -125,8 +125,8 @@ pub const DEFAULT_CHANGES: u16 = 100;
 /// Maximum number of items on a page.
 pub const MAX_CHANGES: u16 = 1_000;
 
-/// A position in the feed, opaque to readers. It survives restarts of the service, but not a change of the database
-/// cluster or the loss of its row.
+/// A position in the feed, opaque to readers. It survives restarts of the service, but not a dump that is
+/// restored or the loss of its row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeCursor(pub String);
 
@@ -144,7 +144,7 @@ pub struct ChangePage {
 pub enum ChangesError {
     #[error("this is no cursor of the change feed")]
     Malformed,
-    /// The cursor belongs to another database cluster, or to rows that this one has lost since: its reader may have
+    /// The cursor belongs to another feed, or to rows that this one has lost since: its reader may have
     /// seen changes that no longer exist, and it is unknown which ones it missed.
     #[error(
         "the cursor was made on another database, or on this one before it was set back: read everything anew, then go on without `after`"

@@ -14,7 +14,7 @@ use crate::unit_of_work::{Write, changing};
 
 /// The write of an entry. Its id is a UUIDv7 (RFC 9562 §5.7) with the fraction of the millisecond in the twelve bits after the version
 /// (§6.2, method 3), so that the entries of one transaction keep the order in which they were written.
-pub(super) fn entry(
+pub(crate) fn entry(
     actor: Actor,
     address: Option<IpAddr>,
     action: Action,

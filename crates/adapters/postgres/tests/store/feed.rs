@@ -1,7 +1,8 @@
-//! The change feed: which cursors are valid.
+//! The change feed: which cursors are valid, also after the rows have come into another database.
 
 use std::time::Duration;
 
+use adapter_postgres::{Adoption, Arrival};
 use changes::{ChangeCursor, ChangeItem, ChangeReader, ChangesError};
 use tokio::time::{Instant, sleep};
 
@@ -55,6 +56,37 @@ async fn a_cursor_of_lost_rows_is_refused() {
         parts[part] = other;
         assert!(!is_known(&ChangeCursor(parts.join("."))).await);
     }
+
+    // The migration takes rows for the database's own that were written by the transactions that they name.
+    let migrated_again = async || {
+        fixture
+            .tamper(include_str!(
+                "../../../../../migrations/0025_database_identity/down.sql"
+            ))
+            .await;
+        fixture
+            .tamper(include_str!(
+                "../../../../../migrations/0025_database_identity/up.sql"
+            ))
+            .await;
+        fixture.database.identity().await.unwrap().is_own()
+    };
+    assert!(migrated_again().await);
+    // They came along to a cluster that has yet to begin these transactions, then to one that has.
+    fixture.tamper("update changes set xid = xid + 1000000000").await;
+    assert!(!migrated_again().await);
+    fixture
+        .tamper("update instance set value = '1' where key = 'feed'")
+        .await;
+    assert!(reader.changes(None, 1).await.is_err());
+    let upgraded = async || fixture.database.adopt(Arrival::Upgraded).await.unwrap();
+    assert_eq!(upgraded().await, Adoption::FeedAhead);
+    fixture.tamper("update changes set xid = xid - 1000000000").await;
+    assert_eq!(upgraded().await, Adoption::Adopted { removed: 0 });
+    assert_eq!(upgraded().await, Adoption::Unneeded);
+    assert!(!is_known(&last).await);
+    let last = ChangeCursor(format!("1.{}", last.0.split_once('.').unwrap().1));
+    assert!(is_known(&last).await);
 
     // The same numbers were reused for other rows.
     fixture

@@ -1,0 +1,120 @@
+//! Which database this is, and in which one its rows were written.
+//!
+//! They differ where a dump was restored, a database cloned, or a cluster upgraded: then the transaction ids of the change feed may mean
+//! nothing, and two services may work on the same orders. Standbys and physical backups are the same database.
+
+use accounts::{Action, Actor};
+use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
+use kernel::{StoreError, TransactionError};
+
+use crate::accounts::audit;
+use crate::connection::Connector;
+use crate::connection::error::store_error;
+use crate::connection::pool::Autocommit;
+use crate::sql::sql;
+use crate::unit_of_work::BEGIN;
+
+/// The identity of the present database, as SQL. Standbys and physical backups share the cluster's identifier and the database's oid.
+macro_rules! identity {
+    () => {
+        "(select s.system_identifier || '/' || d.oid from pg_control_system() s cross join pg_database d \
+           where d.datname = current_database())"
+    };
+}
+pub(crate) use identity;
+
+/// The present database, and the one in which its rows were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The cluster's system identifier and the database's oid.
+    pub here: String,
+    pub written_in: Option<String>,
+}
+
+impl Identity {
+    /// Whether the rows were written here, or adopted since.
+    pub fn is_own(&self) -> bool {
+        self.written_in.as_ref() == Some(&self.here)
+    }
+}
+
+pub(crate) async fn read(statements: &Autocommit) -> Result<Identity, StoreError> {
+    let identity = sql!((String, Option<String>):
+        concat!("select ", identity!(), ", (select value from instance where key = 'database')"));
+    let read = statements.row(identity).await?;
+    let (here, written_in) = read.ok_or_else(|| StoreError::unexpected("the database has no identity"))?;
+    Ok(Identity { here, written_in })
+}
+
+/// How rows of another database came into this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// From a dump. The feed is emptied, and cursors from before are refused.
+    Restored,
+    /// All of them, by `pg_upgrade` or a copy. The feed stays, and cursors continue.
+    Upgraded,
+}
+
+impl Arrival {
+    /// Its name on the command line and in the audit log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Restored => "restored",
+            Self::Upgraded => "upgraded",
+        }
+    }
+}
+
+/// The result of adopting a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adoption {
+    /// Its rows were its own already.
+    Unneeded,
+    /// The feed cannot stay: it names transactions that this cluster has yet to begin. Nothing was changed.
+    FeedAhead,
+    /// So many items were removed from the feed.
+    Adopted { removed: usize },
+}
+
+/// Makes the database's rows its own, in one transaction without time limits.
+pub(crate) async fn adopt(
+    connector: &Connector,
+    arrival: Arrival,
+    os_user: Option<String>,
+) -> Result<Adoption, TransactionError> {
+    let open = connector.open().await.map_err(StoreError::from)?;
+    let mut connection = open.connection();
+    let begin = format!(
+        "{BEGIN}; set local statement_timeout = 0; set local lock_timeout = 0; \
+         set local idle_in_transaction_session_timeout = 0"
+    );
+    connection.batch_execute(&begin).await.map_err(store_error)?;
+    let own = sql!((): concat!("insert into instance (key, value) values ('database', ", identity!(),
+        ") on conflict (key) do update set value = excluded.value, set_at = api_now() where instance.value <> excluded.value"));
+    if own.execute(&mut connection).await.map_err(store_error)? == 0 {
+        return Ok(Adoption::Unneeded);
+    }
+    let removed = match arrival {
+        Arrival::Restored => {
+            let begins = sql!((): "insert into instance (key, value) select 'feed', system_identifier from pg_control_system() \
+                on conflict (key) do update set value = excluded.value, set_at = api_now()");
+            begins.execute(&mut connection).await.map_err(store_error)?;
+            let emptied = sql!((): "delete from changes").execute(&mut connection).await;
+            emptied.map_err(store_error)?
+        }
+        Arrival::Upgraded => {
+            let ahead = sql!(bool: "select coalesce(max(xid) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint, false) from changes");
+            let ahead = ahead.get_result::<bool>(&mut connection).await;
+            if ahead.map_err(store_error)? {
+                return Ok(Adoption::FeedAhead);
+            }
+            0
+        }
+    };
+    let (by, action) = (Actor::CommandLine, Action::DatabaseAdopted);
+    let entry = audit::entry(by, None, action, arrival.as_str(), os_user);
+    entry.send(connection).await?;
+    let committed = connection.batch_execute("commit").await;
+    committed.map_err(|error| TransactionError::Unknown(store_error(error)))?;
+    Ok(Adoption::Adopted { removed })
+}
