@@ -189,6 +189,15 @@ async fn operators_actions_are_in_the_audit_log() {
         ["seller.registered", "operator_token.made", "operator_token.made"]
     );
 
+    let [until, since] = [0, 1].map(|n| entries[n]["at"].as_str().unwrap());
+    let between = audit(&world, &format!("--since {since} --until {until}")).await;
+    assert_eq!(between, entries[1..]);
+    let fill = "insert into audit_log (id, at, actor, action, subject) \
+        select gen_random_uuid(), now(), 'command_line', 'seller.closed', 'many' from generate_series(1, 1001)";
+    let client = world.database.connect().await;
+    client.batch_execute(fill).await.unwrap();
+    assert_eq!(audit(&world, "--about many --all").await.len(), 1001);
+
     let list = format!("audit list --about {seller}");
     let table = admin(&world, &list).await.success();
     let lines: Vec<_> = table.stdout.lines().collect();

@@ -41,9 +41,23 @@ async fn sellers_actions_in_the_panel_are_in_the_audit_log() {
     let own = browser.sent(&registration).await.text_of("client_id");
     let of_it = format!("/panel/applications/{own}");
     let page = browser.page(&of_it).await;
+    // What changes nothing leaves no entry.
     browser.sent(&page.form(&of_it)).await;
+    browser
+        .sent(&page.form(&of_it).with("description", "prints labels"))
+        .await;
     let rotated = browser.sent(&page.form(&format!("{of_it}/secret"))).await;
     let secret = rotated.text_of("secret");
+
+    world.adjust(&own, &json!({"rate_limit": 7})).await.expect(200);
+    let mut entries = audit(&world, &format!("--about {own}")).await;
+    entries.retain(|entry| entry["action"] == "application.changed");
+    let [limited, described] = [0, 1].map(|n| &entries[n]["changes"]);
+    assert_eq!(*limited, json!({"rate_limit": {"from": null, "to": 7}}));
+    assert_eq!(
+        *described,
+        json!({"description": {"from": null, "to": "prints labels"}})
+    );
 
     let form = browser.filled("/panel/tokens", "name", "night script").await;
     browser.sent(&form.with("scopes", "offers:read")).await;

@@ -9,11 +9,11 @@ mod webhooks;
 
 use std::{env, fmt::Display, str::FromStr};
 
-use accounts::{AuditEntry, NewOperatorToken, OperatorTokenRecord, Seller, token_name};
+use accounts::{AuditEntry, AuditFilter, NewOperatorToken, OperatorTokenRecord, Seller, token_name};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::bail;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use clap::Subcommand;
 use futures_util::future::BoxFuture;
 use oauth::{Application, ClientId, ConnectedApplication, Scope};
@@ -22,7 +22,7 @@ use usecases::operator_tokens::{create_operator_token, revoke_operator_token};
 use usecases::{LockSet, Repeatable, Transaction, transact};
 use uuid::Uuid;
 
-use self::listing::{Format, Listed, PageArgs, to_microsecond};
+use self::listing::{Format, Listed, MAX_PAGE, PageArgs, to_microsecond};
 use crate::command::{Exit, Failure, block_on, note, started};
 use crate::config::{Config, Period, Sources};
 use crate::readiness::{not_adopted, require_schema};
@@ -124,11 +124,20 @@ pub(crate) enum Audit {
     /// List entries, newest first
     ///
     /// What sellers did in the panel, and operators and this command line to accounts, applications, tokens and buyers' data. Entries
-    /// hold ids, never names, e-mail addresses or secrets.
+    /// hold ids, never names of people, e-mail addresses or secrets; `application.changed` has each changed field, from what to what.
     List {
         /// Only entries by or about this id, of a seller, token, application, order or sealing key
         #[arg(long, value_name = "ID", value_parser = audit_subject)]
         about: Option<String>,
+        /// Only entries from this instant on, such as 2027-01-15T08:00:00Z
+        #[arg(long, value_name = "INSTANT")]
+        since: Option<DateTime<Utc>>,
+        /// Only entries before this instant
+        #[arg(long, value_name = "INSTANT")]
+        until: Option<DateTime<Utc>>,
+        /// All pages
+        #[arg(long, conflicts_with = "limit")]
+        all: bool,
         #[command(flatten)]
         page: PageArgs,
         #[command(flatten)]
@@ -257,29 +266,52 @@ impl Listed for OperatorTokenRecord {
 
 impl Audit {
     async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let Self::List { about, page, format } = self;
-        let entries = database
-            .audit()
-            .entries(about.clone(), page.before, page.limit)
-            .await?;
+        let Self::List {
+            about,
+            since,
+            until,
+            all,
+            mut page,
+            format,
+        } = self;
+        if all {
+            page.limit = MAX_PAGE;
+        }
+        let audit = database.audit();
+        let read = |page: PageArgs| {
+            let filter = AuditFilter {
+                about: about.clone(),
+                since,
+                until,
+                before: page.before,
+            };
+            audit.entries(filter, page.limit)
+        };
+        let mut entries = read(page).await?;
         // An id may be valid although the audit log has no entry about it.
         let is_unknown =
-            |about: &String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
-        if let Some(about) = about.filter(is_unknown)
+            |about: &&String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
+        let is_narrowed = page.before.is_some() || since.is_some() || until.is_some();
+        if let Some(about) = about.as_ref().filter(is_unknown)
             && entries.is_empty()
-            && page.before.is_none()
+            && !is_narrowed
         {
             bail!(not_found(format!(
                 "the audit log has no entry about {about:?}: sellers, tokens and orders are named by ids such as \
                  0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, applications by their client_id, sealing keys by the text before their colon"
             )));
         }
+        while all && entries.len() == usize::from(MAX_PAGE) {
+            format.list(&entries)?;
+            page.before = entries.last().map(|last| last.id);
+            entries = read(page).await?;
+        }
         Ok(format.page(&entries, page, |last| last.id)?)
     }
 }
 
 impl Listed for AuditEntry {
-    const COLUMNS: &'static str = "at actor address action subject id";
+    const COLUMNS: &'static str = "at actor address action subject id changes";
 
     fn cell(&self, member: &str) -> Option<String> {
         let id = self.actor.id().map(|id| id.to_string());
@@ -296,6 +328,7 @@ impl Listed for AuditEntry {
             "address": self.address.map(|address| address.to_string()),
             "action": self.action.as_str(),
             "subject": self.subject,
+            "changes": self.changes,
             "os_user": self.os_user,
         })
     }

@@ -1,9 +1,11 @@
-//! Who acts, from which address, and the audit log entry for the action.
+//! Who acts, from which address, and the entries of the audit log.
 
 use std::net::IpAddr;
 
 use accounts::{AccountStore, Action, Actor};
 use kernel::{SellerId, StoreError};
+use oauth::{Application, Scope, ScopeSet};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// The acting seller and the address of the request.
@@ -23,8 +25,25 @@ impl ActingSeller {
     ) -> Result<(), StoreError> {
         let (actor, subject) = (Actor::Seller(self.seller), subject.to_string());
         accounts
-            .log_action(actor, Some(self.address), action, &subject)
+            .log_action(actor, Some(self.address), action, &subject, None)
             .await
+    }
+
+    /// Adds an audit log entry that has the changed fields.
+    pub async fn log_change(
+        self,
+        accounts: &dyn AccountStore,
+        before: &Application,
+        after: &Application,
+    ) -> Result<(), StoreError> {
+        log_change(
+            accounts,
+            Actor::Seller(self.seller),
+            Some(self.address),
+            before,
+            after,
+        )
+        .await
     }
 }
 
@@ -45,12 +64,72 @@ impl ActingOperator {
         action: Action,
         subject: impl std::fmt::Display + Send,
     ) -> Result<(), StoreError> {
-        let (actor, address) = match self {
+        let (actor, address) = self.actor();
+        accounts
+            .log_action(actor, address, action, &subject.to_string(), None)
+            .await
+    }
+
+    /// Adds an audit log entry that has the changed fields.
+    pub async fn log_change(
+        self,
+        accounts: &dyn AccountStore,
+        before: &Application,
+        after: &Application,
+    ) -> Result<(), StoreError> {
+        let (actor, address) = self.actor();
+        log_change(accounts, actor, address, before, after).await
+    }
+
+    fn actor(self) -> (Actor, Option<IpAddr>) {
+        match self {
             Self::Token(token, address) => (Actor::Operator(token), Some(address)),
             Self::CommandLine => (Actor::CommandLine, None),
-        };
-        accounts
-            .log_action(actor, address, action, &subject.to_string())
-            .await
+        }
+    }
+}
+
+async fn log_change(
+    accounts: &dyn AccountStore,
+    actor: Actor,
+    address: Option<IpAddr>,
+    before: &Application,
+    after: &Application,
+) -> Result<(), StoreError> {
+    let (action, subject) = (Action::ApplicationChanged, after.client_id.to_string());
+    let changes = Some(changes(before, after));
+    accounts
+        .log_action(actor, address, action, &subject, changes)
+        .await
+}
+
+/// The characters of a text in the audit log: of an address more than its host, and entries stay small.
+const MAX_LOGGED: usize = 300;
+
+/// `{from, to}` of each field that differs; of `rate_limit`, null is the service's default.
+fn changes(before: &Application, after: &Application) -> Value {
+    let fields = |of: &Application| {
+        let names = |scopes: ScopeSet| scopes.iter().map(Scope::as_str).collect::<Vec<_>>();
+        [
+            ("description", json!(of.description)),
+            ("redirect_uris", json!(of.redirect_uris)),
+            ("scopes", json!(names(of.scopes))),
+            ("granted_scopes", json!(of.ceiling().map(names))),
+            ("requested_scopes", json!(names(of.requested))),
+            ("rate_limit", json!(of.rate_limit)),
+        ]
+    };
+    let both = fields(before).into_iter().zip(fields(after));
+    let changed = both.filter(|(from, to)| from != to);
+    changed
+        .map(|((field, from), (_, to))| (field, json!({ "from": cut(from), "to": cut(to) })))
+        .collect()
+}
+
+fn cut(value: Value) -> Value {
+    match value {
+        Value::String(text) => text.chars().take(MAX_LOGGED).collect::<String>().into(),
+        Value::Array(items) => items.into_iter().map(cut).collect(),
+        other => other,
     }
 }

@@ -56,7 +56,7 @@ pub async fn adjust_application(
     let after = change.after.clone();
     if after != before {
         applications.save_application(change).await?;
-        by.log(accounts, Action::ApplicationChanged, client_id).await?;
+        by.log_change(accounts, &before, &after).await?;
     }
     Ok(after)
 }

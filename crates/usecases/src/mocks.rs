@@ -17,6 +17,7 @@ use oauth::{
 };
 use offers::{Offer, OfferEvent, OfferStore};
 use orders::{OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail};
+use serde_json::Value;
 use uuid::Uuid;
 use webhooks::{
     DeliveryId, NewDelivery, NewSubscription, Subscription, SubscriptionId, SubscriptionStore, WebhookEvent,
@@ -107,7 +108,7 @@ mock! {
         async fn store_flash(&self, session: SecretHash, form: Uuid, sealed: Option<Vec<u8>>) -> Result<bool, StoreError>;
         async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
         async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
-        async fn log_action(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str) -> Result<(), StoreError>;
+        async fn log_action(&self, actor: Actor, address: Option<IpAddr>, action: Action, subject: &str, changes: Option<Value>) -> Result<(), StoreError>;
         async fn add_personal_token(&self, seller: SellerId, family: FamilyId, name: &str) -> Result<(), StoreError>;
         async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
         async fn revoke_personal_token(&self, seller: SellerId, family: FamilyId) -> Result<bool, StoreError>;

@@ -143,7 +143,7 @@ pub async fn register(
     Ok(())
 }
 
-/// Saves the editable fields. With `shown`, only if the application still is what the form showed.
+/// Saves the editable fields, if one differs. With `shown`, only if the application still is what the form showed.
 pub async fn edit(
     applications: &dyn ApplicationStore,
     accounts: &dyn AccountStore,
@@ -152,12 +152,16 @@ pub async fn edit(
     edit: ApplicationEdit,
     shown: Option<Shown>,
 ) -> Result<(), Failure<Refusal>> {
-    let application = owned(applications, by, client_id).await?;
-    let change = application
+    let before = owned(applications, by, client_id).await?;
+    let change = before
+        .clone()
         .edited(edit, shown)
         .map_err(|changed| Failure::Refused(changed.into()))?;
-    applications.save_application(change).await?;
-    by.log(accounts, Action::ApplicationChanged, client_id).await?;
+    let after = change.after.clone();
+    if after != before {
+        applications.save_application(change).await?;
+        by.log_change(accounts, &before, &after).await?;
+    }
     Ok(())
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn logging(times: usize, action: Action) -> MockTransaction {
     let mut tx = MockTransaction::new();
     tx.expect_log_action()
         .times(times)
-        .withf(move |actor, address, logged, _| {
+        .withf(move |actor, address, logged, _, _| {
             let by = match actor {
                 Actor::Seller(seller) => *seller == by().seller && *address == Some(HOME),
                 Actor::Operator(id) => *id == Uuid::from_u128(5) && *address == Some(HOME),
@@ -92,7 +92,7 @@ pub(crate) fn logging(times: usize, action: Action) -> MockTransaction {
             };
             by && *logged == action
         })
-        .returning(|_, _, _, _| Ok(()));
+        .returning(|_, _, _, _, _| Ok(()));
     tx
 }
 

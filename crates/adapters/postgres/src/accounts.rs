@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
 use oauth::{Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
@@ -275,13 +276,14 @@ impl AccountStore for Tx {
         address: Option<IpAddr>,
         action: Action,
         subject: &str,
+        changes: Option<Value>,
     ) -> Result<(), StoreError> {
         let os_user = self
             .context()
             .os_user
             .clone()
             .filter(|_| actor == Actor::CommandLine);
-        self.write_later(audit::entry(actor, address, action, subject, os_user));
+        self.write_later(audit::entry(actor, address, action, subject, changes, os_user));
         Ok(())
     }
 

@@ -31,11 +31,13 @@ pub(crate) struct Format {
     json: bool,
 }
 
+pub(super) const MAX_PAGE: u16 = 1000;
+
 /// Which rows of a list are shown, newest first.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct PageArgs {
     /// How many rows at most, 1 to 1000
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_PAGE)))]
     pub(super) limit: u16,
     /// Only rows older than the one with this id
     #[arg(long, value_name = "ID", value_parser = id)]

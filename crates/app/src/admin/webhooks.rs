@@ -1,6 +1,6 @@
 //! `seller-api admin webhooks`.
 
-use accounts::Action;
+use accounts::{Action, AuditFilter};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
 use anyhow::bail;
@@ -169,7 +169,7 @@ async fn deliver_all_again(
         given_up.extend(keys);
     }
     for (seller, subscription, delivery) in given_up.into_iter().rev() {
-        let entries = audit.entries(Some(delivery.to_string()), None, 1).await?;
+        let entries = audit.entries(AuditFilter::about(delivery), 1).await?;
         if entries.iter().any(|entry| entry.action == Action::Redelivered) {
             continue;
         }

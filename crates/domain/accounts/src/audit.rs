@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use kernel::SellerId;
+use serde_json::Value;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +117,7 @@ kernel::words! {
     }
 }
 
-/// An entry of the log. It identifies things by id, and contains neither secrets nor personal data.
+/// An entry of the log. It identifies things by id, and contains neither secrets nor personal data of buyers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
     /// Its id; rises with time.
@@ -129,8 +130,33 @@ pub struct AuditEntry {
     pub action: Action,
     /// The id of the affected application, token, order or account.
     pub subject: String,
+    /// What [`Action::ApplicationChanged`] made of each field: an object of `{from, to}` by field.
+    pub changes: Option<Value>,
     /// The operating system's user of a command line.
     pub os_user: Option<String>,
+}
+
+/// Which entries are read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AuditFilter {
+    /// Those by or about this id.
+    pub about: Option<String>,
+    /// Those from this instant on.
+    pub since: Option<DateTime<Utc>>,
+    /// Those before this instant.
+    pub until: Option<DateTime<Utc>>,
+    /// Those older than the entry with this id.
+    pub before: Option<Uuid>,
+}
+
+impl AuditFilter {
+    /// All entries by or about this id.
+    pub fn about(id: impl ToString) -> Self {
+        Self {
+            about: Some(id.to_string()),
+            ..Self::default()
+        }
+    }
 }
 
 #[cfg(test)]

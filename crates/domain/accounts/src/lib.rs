@@ -8,7 +8,7 @@ mod ports;
 mod session;
 
 pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
-pub use audit::{Action, Actor, AuditEntry};
+pub use audit::{Action, Actor, AuditEntry, AuditFilter};
 pub use password::NewPassword;
 pub use personal_token::{MAX_PERSONAL_TOKENS, PersonalTokenRequest, ValidPersonalToken, token_name};
 pub use ports::{

@@ -7,9 +7,12 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Mail, MailId, SellerId, StoreError};
 use oauth::{ClientId, Count, FamilyId, Limiter, ScopeSet, SecretHash, Subject};
+use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Action, Actor, AuditEntry, Link, LinkKind, NewSeller, PasswordHash, Seller, Session};
+use crate::{
+    Action, Actor, AuditEntry, AuditFilter, Link, LinkKind, NewSeller, PasswordHash, Seller, Session,
+};
 
 /// Reads accounts outside a transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
@@ -172,13 +175,14 @@ pub trait AccountStore: Send + Sync {
     /// of one subject wait for each other.
     async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
 
-    /// Adds an entry to the audit log in the transaction of the action.
+    /// Adds an entry to the audit log in the transaction of the action; `changes` as in [`AuditEntry`].
     async fn log_action(
         &self,
         actor: Actor,
         address: Option<IpAddr>,
         action: Action,
         subject: &str,
+        changes: Option<Value>,
     ) -> Result<(), StoreError>;
 
     /// Stores the seller-visible data of a personal token; `family` is its id.
@@ -278,13 +282,8 @@ pub struct HasherBusy;
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait AuditReader: Send + Sync {
-    /// Up to `limit` entries older than `before`, newest first, filtered by actor or subject if given.
-    async fn entries(
-        &self,
-        about: Option<String>,
-        before: Option<Uuid>,
-        limit: u16,
-    ) -> Result<Vec<AuditEntry>, StoreError>;
+    /// Up to `limit` of these entries, newest first.
+    async fn entries(&self, filter: AuditFilter, limit: u16) -> Result<Vec<AuditEntry>, StoreError>;
 }
 
 /// The key of a call count: seller, application and response status.

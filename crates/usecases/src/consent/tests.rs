@@ -126,8 +126,8 @@ fn deciding(logged: Action) -> MockTransaction {
     let client_id = ticket().request.client_id.to_string();
     tx.expect_log_action()
         .once()
-        .withf(move |_, _, action, subject| *action == logged && subject == client_id)
-        .returning(|_, _, _, _| Ok(()));
+        .withf(move |_, _, action, subject, _| *action == logged && subject == client_id)
+        .returning(|_, _, _, _, _| Ok(()));
     tx
 }
 

@@ -53,7 +53,7 @@ impl World {
         tx.expect_store_flash().returning(move |_, _, _| Ok(form_is_new));
         let record = logged.clone();
         tx.expect_log_action()
-            .returning(move |_, _, action, _| record.add(action));
+            .returning(move |_, _, action, _, _| record.add(action));
         let (sealer, texts) = recording_sealer();
         Self {
             tx,

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
-use accounts::{Action, Actor, AuditEntry, AuditReader};
+use accounts::{Action, Actor, AuditEntry, AuditFilter, AuditReader};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::StoreError;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
@@ -19,16 +20,24 @@ pub(crate) fn entry(
     address: Option<IpAddr>,
     action: Action,
     subject: &str,
+    changes: Option<Value>,
     os_user: Option<String>,
 ) -> Box<dyn Write> {
     let insert = sql!(():
-        "insert into audit_log (id, at, actor, actor_id, address, action, subject, os_user) \
+        "insert into audit_log (id, at, actor, actor_id, address, action, subject, changes, os_user) \
          select encode(overlay(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(t.us / 1000) from 3) from 1 for 6) \
            placing int2send((28672 + t.us % 1000 * 4096 / 1000)::int2) from 7 for 2), 'hex')::uuid, t.at, ",
         actor.kind(), ", ", actor.id(), ", ", address.map(|address| address.to_string()), ", ", action.as_str(),
-        ", ", subject.to_owned(), ", ", os_user,
+        ", ", subject.to_owned(), ", ", changes.map(|changes| changes.to_string()), "::json, ", os_user,
         " from (select at, (extract(epoch from at) * 1000000)::bigint as us from (select api_now() as at) clock) t");
     changing("audit_log", 1, insert)
+}
+
+/// The lowest id of an entry from this instant on; of none, `otherwise`.
+fn first_id(instant: Option<DateTime<Utc>>, otherwise: Uuid) -> Uuid {
+    let Some(instant) = instant else { return otherwise };
+    let us = u128::try_from(instant.timestamp_micros()).unwrap_or_default();
+    Uuid::from_u128((us / 1000) << 80 | (28_672 + us % 1000 * 4096 / 1000) << 64)
 }
 
 row! {
@@ -40,6 +49,7 @@ row! {
         address: Option<String>,
         action: String,
         subject: String,
+        changes: Option<String>,
         os_user: Option<String>,
     }
 }
@@ -50,6 +60,7 @@ impl TryFrom<EntryRow> for AuditEntry {
     fn try_from(row: EntryRow) -> Result<Self, StoreError> {
         let corrupt = |reason: String| StoreError::corrupt("audit_log", row.id, reason);
         let address = row.address.as_deref().map(str::parse::<IpAddr>).transpose();
+        let changes = row.changes.as_deref().map(serde_json::from_str).transpose();
         Ok(Self {
             id: row.id,
             at: row.at,
@@ -58,6 +69,7 @@ impl TryFrom<EntryRow> for AuditEntry {
             address: address.map_err(|_| corrupt(format!("address {:?}", row.address)))?,
             action: Action::parse(&row.action).ok_or_else(|| corrupt(format!("action {:?}", row.action)))?,
             subject: row.subject,
+            changes: changes.map_err(|_| corrupt("changes".to_owned()))?,
             os_user: row.os_user,
         })
     }
@@ -65,19 +77,16 @@ impl TryFrom<EntryRow> for AuditEntry {
 
 #[async_trait]
 impl AuditReader for Autocommit {
-    async fn entries(
-        &self,
-        about: Option<String>,
-        before: Option<Uuid>,
-        limit: u16,
-    ) -> Result<Vec<AuditEntry>, StoreError> {
-        let (before, limit) = (before.unwrap_or(Uuid::max()), i64::from(limit));
-        let rows = match about {
+    async fn entries(&self, filter: AuditFilter, limit: u16) -> Result<Vec<AuditEntry>, StoreError> {
+        let from = first_id(filter.since, Uuid::nil());
+        let before = first_id(filter.until, Uuid::max()).min(filter.before.unwrap_or(Uuid::max()));
+        let limit = i64::from(limit);
+        let rows = match filter.about {
             None => {
                 self
                     .rows(sql!(EntryRow:
-                        "select id, at, actor, actor_id, address, action, subject, os_user from audit_log where id < ", before,
-                        " order by id desc limit ", limit, ""))
+                        "select id, at, actor, actor_id, address, action, subject, changes::text, os_user from audit_log where id >= ",
+                        from, " and id < ", before, " order by id desc limit ", limit, ""))
                     .await?
             }
             // Each half is a range of its own index.
@@ -85,10 +94,12 @@ impl AuditReader for Autocommit {
                 let actor = subject.parse::<Uuid>().ok();
                 self
                     .rows(sql!(EntryRow:
-                        "(select id, at, actor, actor_id, address, action, subject, os_user from audit_log where subject = ", subject,
-                        " and id < ", before, " order by id desc limit ", limit,
-                        ") union (select id, at, actor, actor_id, address, action, subject, os_user from audit_log where actor_id = ",
-                        actor, " and id < ", before, " order by id desc limit ", limit, ") order by id desc limit ", limit, ""))
+                        "(select id, at, actor, actor_id, address, action, subject, changes::text, os_user from audit_log where subject = ",
+                        subject, " and id >= ", from, " and id < ", before, " order by id desc limit ", limit,
+                        ") union (select id, at, actor, actor_id, address, action, subject, changes::text, os_user from audit_log \
+                           where actor_id = ",
+                        actor, " and id >= ", from, " and id < ", before, " order by id desc limit ", limit, ") order by id desc limit ",
+                        limit, ""))
                     .await?
             }
         };

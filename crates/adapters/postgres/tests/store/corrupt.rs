@@ -1,6 +1,6 @@
 //! Invalid rows: the error names table and row and no buyer data, and the other rows are read.
 
-use accounts::LinkKind;
+use accounts::{AuditFilter, LinkKind};
 use changes::ChangesError;
 use futures_util::join;
 use kernel::{Row, StoreError};
@@ -219,7 +219,7 @@ async fn corrupt_rows_of_the_panel_are_named() {
     assert_eq!(table(panel.account(&account.email).await), "sellers");
     let audit = fixture.database.audit();
     for (subject, last) in [("x", '1'), ("y", '2')] {
-        let (table, id) = row(audit.entries(Some(subject.to_owned()), None, 10).await);
+        let (table, id) = row(audit.entries(AuditFilter::about(subject), 10).await);
         assert!(table == "audit_log" && id.ends_with(last), "{table} {id}");
     }
 }
