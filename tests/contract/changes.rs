@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use blackbox::{Expect, Sandbox, TRADE_SCOPES, World, all_invalid, entry, items, parcel, text, until};
+use blackbox::{TRADE_SCOPES, World, all_invalid, items, parcel, text, until};
 use serde_json::{Value, json};
 
-use crate::{PROGRAM, unlimited, world, world_of_trade};
+use crate::{unlimited, world_of_trade};
 
 async fn page(world: &World, query: &str) -> Value {
     let page = world.office_read(&format!("/changes{query}")).await;
@@ -128,20 +128,6 @@ async fn a_long_poll_returns_at_the_first_change_or_after_its_wait() {
     let began = Instant::now();
     assert_eq!(items(&page(&world, "?wait=30").await).len(), 1);
     assert!(began.elapsed() < Duration::from_secs(10));
-}
-
-#[tokio::test]
-async fn a_cursor_of_another_cluster_is_409() {
-    let world = world().await;
-    let folder = tempfile::tempdir().unwrap();
-    let elsewhere = Sandbox::start(PROGRAM, &folder.path().join("data"), &[], &[]).await;
-    let url = format!("{}/changes?limit=1", elsewhere.text("backoffice_url"));
-    let foreign = world.client.get(&url).bearer(&elsewhere.text("backoffice_token"));
-    let foreign = foreign.send().await.expect(200);
-    let after = text(&foreign.json(), "next");
-    let answer = world.office_get(&format!("/changes?after={after}")).await;
-    answer.is_problem(409, &[entry("conflict", "after")]);
-    assert_eq!(elsewhere.end(rustix::process::Signal::TERM).await, Some(0));
 }
 
 /// Writes directly into the table in transactions that stay open for a while: the worst case for a reader.

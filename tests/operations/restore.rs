@@ -324,17 +324,13 @@ async fn a_restore_to_an_instant_has_the_documented_effects() {
     assert!(text(&refused, "reason").contains("adopt-database"), "{refused}");
     world.office_get("/changes").await.expect(500);
     let adopt = ["admin", "adopt-database", "--restored", "--yes"];
-    for (words, exit) in [
-        (&["admin", "audit", "list"][..], 4),
-        (&adopt[..3], 2),
-        (&adopt, 0),
-    ] {
+    let list = ["admin", "audit", "list"];
+    for (words, exit) in [(&list[..], 4), (&adopt[..3], 2), (&adopt, 0)] {
         run(PROGRAM, words, &environment).await.ended(exit);
     }
     world.server.ready().await;
-    page(&world, &before.cursor)
-        .await
-        .is_problem(409, &refused_cursor);
+    let answer = page(&world, &before.cursor).await;
+    answer.is_problem(409, &refused_cursor);
 }
 
 #[test]

@@ -8,6 +8,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{Fixture, SetStock};
 
+const UP: &str = include_str!("../../../../../migrations/0025_database_identity/up.sql");
+const DOWN: &str = include_str!("../../../../../migrations/0025_database_identity/down.sql");
+
 /// Reads until this many items have arrived. Transactions of other tests on the same server hold the feed back while
 /// they last.
 pub(crate) async fn follow(
@@ -36,6 +39,7 @@ async fn a_cursor_of_lost_rows_is_refused() {
     let seller = fixture.seller().await;
     let offer = fixture.offer(seller, 0).await;
     let reader = fixture.database.change_reader();
+    let tamper = async |sql: &str| fixture.tamper(sql).await;
     let is_known = async |cursor: &ChangeCursor| match reader.changes(Some(cursor.clone()), 1).await {
         Ok(page) => {
             assert_eq!(page.next, *cursor, "the cursor stays while nothing follows");
@@ -59,45 +63,32 @@ async fn a_cursor_of_lost_rows_is_refused() {
 
     // The migration takes rows for the database's own that were written by the transactions that they name.
     let migrated_again = async || {
-        fixture
-            .tamper(include_str!(
-                "../../../../../migrations/0025_database_identity/down.sql"
-            ))
-            .await;
-        fixture
-            .tamper(include_str!(
-                "../../../../../migrations/0025_database_identity/up.sql"
-            ))
-            .await;
+        tamper(DOWN).await;
+        tamper(UP).await;
         fixture.database.identity().await.unwrap().is_own()
     };
     assert!(migrated_again().await);
     // They came along to a cluster that has yet to begin these transactions, then to one that has.
-    fixture.tamper("update changes set xid = xid + 1000000000").await;
+    tamper("update changes set xid = xid + 1000000000").await;
     assert!(!migrated_again().await);
-    fixture
-        .tamper("update instance set value = '1' where key = 'feed'")
-        .await;
+    tamper("update instance set value = '1' where key = 'feed'").await;
     assert!(reader.changes(None, 1).await.is_err());
     let upgraded = async || fixture.database.adopt(Arrival::Upgraded).await.unwrap();
     assert_eq!(upgraded().await, Adoption::FeedAhead);
-    fixture.tamper("update changes set xid = xid - 1000000000").await;
+    tamper("update changes set xid = xid - 1000000000").await;
     assert_eq!(upgraded().await, Adoption::Adopted { removed: 0 });
     assert_eq!(upgraded().await, Adoption::Unneeded);
     assert!(!is_known(&last).await);
-    let last = ChangeCursor(format!("1.{}", last.0.split_once('.').unwrap().1));
+    let of_feed = |cursor: ChangeCursor| ChangeCursor(format!("1.{}", cursor.0.split_once('.').unwrap().1));
+    let (start, last) = (of_feed(start), of_feed(last));
     assert!(is_known(&last).await);
 
     // The same numbers were reused for other rows.
-    fixture
-        .tamper("update changes set at = at + interval '1 microsecond'")
-        .await;
+    tamper("update changes set at = at + interval '1 microsecond'").await;
     assert!(!is_known(&last).await);
-    fixture
-        .tamper("update changes set at = at - interval '31 days'")
-        .await;
+    tamper("update changes set at = at - interval '31 days'").await;
     let (_, aged) = follow(&*reader, None, 1).await;
-    fixture.tamper("delete from changes").await;
+    tamper("delete from changes").await;
     assert!(!is_known(&last).await, "it is younger than cleared rows");
     assert!(is_known(&aged).await, "it was cleared");
     assert!(is_known(&start).await);
