@@ -8,6 +8,7 @@ use crate::token_crowds::forms;
 use crate::token_endpoint::{asking, form, proper};
 use crate::{PROGRAM, instant, world, world_with};
 
+const PUBLIC_URL: (&str, &str) = ("SERVER__PUBLIC_URL", "http://a");
 const ODD: &str = "grant_type=password";
 
 async fn frozen(world: &World) -> TestClock {
@@ -16,7 +17,7 @@ async fn frozen(world: &World) -> TestClock {
 
 /// A world that trusts `X-Forwarded-For`, since its peer is a trusted proxy.
 async fn behind_a_proxy(proxies: &str) -> World {
-    world_with(&[("SERVER__TRUSTED_PROXIES", proxies)]).await
+    world_with(&[("SERVER__TRUSTED_PROXIES", proxies), PUBLIC_URL]).await
 }
 
 async fn form_from(world: &World, address: &str, body: &str) -> Answer {

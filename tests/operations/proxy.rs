@@ -135,6 +135,7 @@ async fn server(address: Ipv4Addr, proxy: Ipv4Addr, database: &str) -> TestServe
     let options = ServerOptions::new(PROGRAM)
         .set("SELLER_API__SERVER__BIND", format!("{address}:8080"))
         .set("SELLER_API__SERVER__BACKOFFICE_BIND", format!("{address}:8081"))
+        .set("SELLER_API__SERVER__PUBLIC_URL", "http://api.example")
         .set(
             "SELLER_API__SERVER__TRUSTED_PROXIES",
             format!("127.0.0.1,{proxy}"),

@@ -21,6 +21,11 @@ async fn every_command_reads_the_file_that_the_environment_names() {
     let environment = [("SELLER_API_CONFIG", one.as_str())];
     let shown = run(PROGRAM, &["config"], &environment).await.success().output();
     assert!(shown.contains(&format!("# the file {one}")), "{shown}");
+    // The files of tests are readable for all.
+    assert!(
+        shown.contains(&format!("the secrets in {one}: chmod o-r")),
+        "{shown}"
+    );
     let words = ["config", "--config", &other];
     let shown = run(PROGRAM, &words, &environment).await.success().output();
     assert!(shown.contains(&other) && !shown.contains(&one), "{shown}");

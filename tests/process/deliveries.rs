@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{ServerOptions, TestClock, TestDatabase, TestWorker};
 
-use crate::PROGRAM;
+use crate::{PROGRAM, set};
 
 /// Longer than a worker's lease.
 const LEASE: TimeDelta = TimeDelta::seconds(31);
@@ -146,6 +146,9 @@ async fn dangerous_settings_are_logged_as_warnings_and_are_not_the_default() {
     }
 }
 
+const PUBLIC_URL: (&str, &str) = ("SERVER__PUBLIC_URL", "http://a");
+
 fn trusting(networks: &str) -> ServerOptions {
-    ServerOptions::new(PROGRAM).set("SELLER_API__SERVER__TRUSTED_PROXIES", networks)
+    let settings = [("SERVER__TRUSTED_PROXIES", networks), PUBLIC_URL];
+    set(ServerOptions::new(PROGRAM), &settings)
 }

@@ -237,6 +237,7 @@ async fn only_a_trusted_peer_decides_what_is_recorded_and_a_stop_loses_nothing()
         let collector = Collector::start().await;
         let settings = [
             ("SERVER__TRUSTED_PROXIES", trusted),
+            ("SERVER__PUBLIC_URL", "http://api.example"),
             ("TRACING__SAMPLE_RATIO", "0"),
         ];
         let options = |options| set(traced(options, &collector), &settings);

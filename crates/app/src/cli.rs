@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use adapter_postgres::Database;
+use adapter_postgres::{Database, SchemaState};
 use adapter_sealing::SystemClock;
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -213,6 +213,10 @@ impl Cli {
             Command::Admin(command) => command.run(sources)?,
             Command::Config { command: None } => {
                 let loaded = sources.load()?;
+                loaded.config.server.require_public_url()?;
+                for warning in loaded.warnings() {
+                    note(format_args!("warning: {warning}"));
+                }
                 let clock: Arc<dyn Clock> = Arc::new(SystemClock);
                 block_on(Tls::load(&loaded.config.server, &clock))?;
                 // `serve` creates the folder, as its own user.
@@ -250,6 +254,9 @@ fn traced<const N: usize>(
     logging::report_failures_as(sources.log_format());
     let loaded = sources.load()?;
     logging::start_traced(&loaded.config)?;
+    for warning in loaded.warnings() {
+        tracing::warn!("{warning}");
+    }
     Ok(loaded)
 }
 
@@ -272,6 +279,14 @@ fn migrate(loaded: &Loaded, distribute: Option<bool>) -> anyhow::Result<()> {
         0 => "the schema was up to date already".to_owned(),
         count => format!("the schema is up to date; applied {count}"),
     })?;
+    let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
+    if let Some(url) = serving {
+        let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
+        let state = block_on(async { Ok(Database::new(settings)?.schema_state().await?) });
+        if let Ok(state @ SchemaState::Forbidden { .. }) = state {
+            note(format_args!("warning: for `database.url`, {state}"));
+        }
+    }
     if let Some(with_data) = distribute {
         let distributed = adapter_postgres::distribute(url.expose(), with_data);
         print(if block_on(async { Ok(distributed.await?) })? {

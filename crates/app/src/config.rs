@@ -126,8 +126,8 @@ pub struct ServerConfig {
     #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve, sandbox"))]
     #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)))]
     pub backoffice_bind: SocketAddr,
-    /// The origin that clients use, without a path; also the OAuth issuer. If unset: `http://` (`https://` with `server.tls`) and the
-    /// bound address.
+    /// The origin that clients use, without a path; also the OAuth issuer. `serve` and `worker` need it with `trusted_proxies`, and where
+    /// `bind` is not a loopback address. If unset: `http://` (`https://` with `server.tls`) and the bound address.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub public_url: Option<ServiceUrl>,
     /// Address of the documentation. If unset: `/docs` below `public_url`.
@@ -222,6 +222,22 @@ impl ServerConfig {
         faults.extend(self.tls.fault("server.tls"));
         faults.extend(self.backoffice_tls.fault("server.backoffice_tls"));
         faults
+    }
+
+    /// Fails where the bound address cannot be the one that clients use.
+    pub fn require_public_url(&self) -> Result<(), ConfigError> {
+        let why = if !self.trusted_proxies.is_empty() {
+            "where `server.trusted_proxies` is"
+        } else if !self.bind.ip().is_loopback() {
+            "where `server.bind` is not a loopback address"
+        } else {
+            return Ok(());
+        };
+        if self.public_url.is_some() {
+            return Ok(());
+        }
+        let reason = format!("must be set {why}: it is the address that clients use, and the OAuth issuer");
+        Err(ConfigError::Faults(vec![fault("server.public_url", reason)]))
     }
 
     /// The public origin of a service that listens at `address`.

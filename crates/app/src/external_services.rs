@@ -45,6 +45,7 @@ impl ExternalServices {
                 ..fault(key, "must be public or any: `local` is for the sandbox alone")
             }));
         }
+        config.server.require_public_url()?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let settings = config.carriers.settings(user_agent(config, public_url));
         let carriers = Carriers::new(&settings, Arc::clone(&clock)).context("the clients of the carriers")?;

@@ -33,11 +33,8 @@ pub enum SchemaState {
          lc_messages to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
     )]
     NotEnglish { locale: String },
-    #[error(
-        "the role may not read the database's tables: migrate as the role that serves (`database.direct_url` and `database.url` name \
-         the same one), or grant it the tables"
-    )]
-    Forbidden,
+    #[error("the role may not read the database's tables. As their owner run: {statements}")]
+    Forbidden { statements: String },
     #[error("the database has no schema yet: run `seller-api migrate`")]
     Missing,
     #[error("the database lacks {pending} migration{}: run `seller-api migrate`", if *pending == 1 { "" } else { "s" })]
@@ -53,6 +50,12 @@ pub enum SchemaState {
     )]
     NeedsNewerBinary { oldest: String },
 }
+
+/// The statements that let the present role serve, now and after later migrations.
+const GRANTS: &str = "select format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$I TO %2$I; \
+      ALTER DEFAULT PRIVILEGES FOR ROLE %3$I GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %2$I;', \
+      c.relnamespace::regnamespace::text, current_user, pg_get_userbyid(c.relowner)) \
+    from pg_class c where c.oid = 'schema_facts'::regclass";
 
 pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<SchemaState, StoreError> {
     let facts = sql!((bool, String, String, bool, bool):
@@ -80,7 +83,8 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
     let applied = statements.rows(applied).await;
     let applied = match applied {
         Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
-            return Ok(SchemaState::Forbidden);
+            let statements = statements.row(sql!(String: GRANTS)).await?.unwrap_or_default();
+            return Ok(SchemaState::Forbidden { statements });
         }
         applied => applied?,
     };

@@ -1,5 +1,6 @@
 //! Merges layers of values into the effective configuration, and keeps the source of each value.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, mem};
 
@@ -8,7 +9,7 @@ use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 
 use super::error::{refused, with_value};
-use super::reference::keys;
+use super::reference::{Key, keys};
 use super::{Config, ConfigError, Fault, LogFormat};
 
 /// The prefix of environment variables.
@@ -35,7 +36,7 @@ impl Layer {
             refused(format!("line {line}: {}", error.message().replace('\n', ", ")))
         })?;
         Ok(Self {
-            source: format!("the file {}", path.display()),
+            source: source_of(path),
             values,
         })
     }
@@ -80,6 +81,11 @@ impl Provider for Layer {
     fn data(&self) -> Result<Map<Profile, Dict>, Error> {
         Ok(Map::from([(Profile::Default, self.values.clone())]))
     }
+}
+
+/// The name of a file as a source.
+fn source_of(file: &Path) -> String {
+    format!("the file {}", file.display())
 }
 
 /// The sources of a configuration, from the lowest layer to the highest.
@@ -150,7 +156,11 @@ impl Sources {
         let config = figment.extract_lossy::<Config>().map_err(|errors| {
             ConfigError::Faults(errors.into_iter().map(|error| refused(error, &figment)).collect())
         })?;
-        let loaded = Loaded { config, figment };
+        let loaded = Loaded {
+            config,
+            figment,
+            file: self.file,
+        };
         let mut faults = loaded.config.faults();
         let names = self.environment.iter().map(|(name, _)| name.as_str());
         faults.extend(loaded.config.tracing.foreign_variables(names));
@@ -192,6 +202,7 @@ pub struct Loaded {
     /// The effective values.
     pub config: Config,
     figment: Figment,
+    file: Option<PathBuf>,
 }
 
 impl Loaded {
@@ -199,6 +210,35 @@ impl Loaded {
     pub fn source(&self, key: &str) -> Option<String> {
         let metadata = self.figment.find_metadata(key);
         metadata.map(|metadata| metadata.name.to_string())
+    }
+
+    /// What is dangerous, though it can be used.
+    pub fn warnings(&self) -> Vec<String> {
+        let server = &self.config.server;
+        let url = server.public_url.as_ref().filter(|url| url.0.scheme() == "http");
+        let in_clear = url.filter(|_| !server.bind.ip().is_loopback()).map(|url| {
+            let (url, bind) = (url.base(), server.bind);
+            format!("`server.public_url` is {url}, and {bind} is open to other machines: tokens and passwords are sent in clear text")
+        });
+        let holds_secret = |file: &Path| {
+            let source = source_of(file);
+            let of_file = |key: &&Key| key.is_secret() && self.source(&key.name).as_ref() == Some(&source);
+            keys().any(|key| of_file(&key))
+        };
+        let is_open = |file: &Path| {
+            file.metadata()
+                .is_ok_and(|of| of.permissions().mode() & 0o004 != 0)
+        };
+        let file = self.file.as_deref();
+        let exposed = file
+            .filter(|file| is_open(file) && holds_secret(file))
+            .map(|file| {
+                format!(
+                    "every account of this machine can read the secrets in {}: chmod o-r",
+                    file.display()
+                )
+            });
+        in_clear.into_iter().chain(exposed).collect()
     }
 
     /// Writes a section's own keys, then its inner sections.

@@ -321,3 +321,12 @@ fn secrets_are_hidden() {
         "each has a client"
     );
 }
+
+#[test]
+fn an_address_of_clients_that_cannot_be_the_bound_one_has_to_be_set() {
+    let is_fine = |settings: &str| config(settings).server.require_public_url().is_ok();
+    assert!(is_fine("server.bind=127.0.0.2:8080"));
+    assert!(!is_fine("server.bind=0.0.0.0:8080") && !is_fine("server.trusted_proxies=10.0.0.1"));
+    let in_clear = load("server.bind=0.0.0.0:8080; server.public_url=http://api.example").unwrap();
+    assert!(in_clear.warnings()[0].contains("clear text"));
+}
