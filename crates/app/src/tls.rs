@@ -130,11 +130,16 @@ impl Files {
             )
         })?;
         let pair = CertifiedKey::new(chain, signing);
-        pair.keys_match().with_context(|| {
-            format!(
+        pair.keys_match().map_err(|error| {
+            let is_version_1 = error.to_string().contains("UnsupportedCertVersion");
+            let reason = if is_version_1 { format!(
+                "the first certificate in {certificate} (`{section}`) is of X.509 version 1, which clients refuse: sign it with \
+                 extensions, such as its names (`openssl x509 -req -extfile`)"
+            ) } else { format!(
                 "the key in {key} is not that of the first certificate in {certificate} (`{section}`): the listener's own \
                  certificate comes first, those that lead to its root after it"
-            )
+            ) };
+            anyhow::Error::new(error).context(reason)
         })?;
         Ok(pair)
     }

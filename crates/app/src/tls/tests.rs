@@ -17,6 +17,15 @@ fn issued(from: i32, to: i32) -> (String, String) {
     (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
 }
 
+/// As `openssl x509 -req` makes it.
+const VERSION_1: &str = "-----BEGIN CERTIFICATE-----
+MIHWMIGJAhQ3GaNZ99jeRhvSVHZc6aUnFLuU8TAFBgMrZXAwDTELMAkGA1UEAwwC
+djEwIBcNMjYxMTI0MTQzMjA2WhgPMjEyNjEwMzExNDMyMDZaMA0xCzAJBgNVBAMM
+AnYxMCowBQYDK2VwAyEAF1MgCTsV9Ncxk5BBX2aTns5IygPmbPYmOePcmlv5y68w
+BQYDK2VwA0EAxWZ5vTqdu23YI6ZnS3/j5Y7BlqC6krrh3ll9o1UyExKnPrdLxJWO
+Fj3zqGMWYCbhL9opl8QNTJgs7lrpNehRDQ==
+-----END CERTIFICATE-----";
+
 fn written(folder: &Path, certificate: &str, key: &str) -> Files {
     let files = Files {
         section: "server.tls",
@@ -85,4 +94,7 @@ async fn the_expiry_of_a_certificate_and_failed_reloads_are_measured() {
         let counted = counted.map(|(_, rest)| rest.lines().next().unwrap().parse().unwrap());
         assert_eq!(counted, failures, "{measured}");
     }
+    written(folder.path(), VERSION_1, &key);
+    let refused = served.files.read().await.unwrap_err().to_string();
+    assert!(refused.contains("X.509 version 1"), "{refused}");
 }

@@ -204,6 +204,10 @@ pub(super) fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
              not: give the server a certificate that this authority has signed, or a self-signed one made with `openssl req \
              -x509 -addext basicConstraints=critical,CA:FALSE`, and name the authority's or that one in sslrootcert",
         ),
+        CertificateError::Other(other) if other.to_string().contains("UnsupportedCertVersion") => Some(
+            "the server's certificate is of X.509 version 1, which this program does not verify: sign it with extensions, such as its \
+             names (`openssl x509 -req -extfile`), or check none with sslmode=require",
+        ),
         _ => None,
     }
 }

@@ -202,7 +202,8 @@ async fn a_certificate_of_version_1_is_taken_where_none_is_verified() {
     for mode in ["require", "prefer"] {
         can_connect(&server.url("postgres", NAME, &format!("sslmode={mode}"))).await;
     }
-    refusal(&server.trusting(NAME, "verify-ca")).await;
+    let refused = refusal(&server.trusting(NAME, "verify-ca")).await;
+    assert!(refused.contains("X.509 version 1"), "{refused}");
 }
 
 #[tokio::test]
