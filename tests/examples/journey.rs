@@ -178,10 +178,15 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
     assert!(form.contains(&format!("grant_type={grant}")));
 }
 
-/// A refresh gets a proxy's 502, or no answer: the example continues with the old access token, and does not send the refresh token again.
+/// A refresh gets a proxy's 502, 401 for its secret, or no answer: the example continues with the old access token, and does not send the refresh token again.
 pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
     let bad_gateway = Disturbance::Instead(502, 1, error("internal_error"));
-    for loss in [bad_gateway, Disturbance::Lost] {
+    let refused = Disturbance::Instead(
+        401,
+        1,
+        json!({"error": "invalid_client", "traceId": "0000000000000000"}),
+    );
+    for loss in [bad_gateway, refused, Disturbance::Lost] {
         let short = Disturbance::Edited("\"expires_in\":43200", "\"expires_in\":3600");
         shop.calls.disturb("POST", "/oauth/token", short);
         shop.calls.disturb("POST", "/oauth/token", loss);

@@ -47,8 +47,10 @@ class Tokens:
                 return token
             try:
                 return self._renew()
-            except sending.Lost:
+            except (sending.Lost, NoToken) as error:
+                # The access token may work although no other one is given: after a rotation of the secret, for instance.
                 if token and left > LAST_MINUTES:
+                    log.warning("no new token: %s", error)
                     return token
                 raise
 

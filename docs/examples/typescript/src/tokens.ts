@@ -45,8 +45,10 @@ export class Tokens {
     try {
       return await this.#renew();
     } catch (error) {
-      if (error instanceof Lost && token && left > LAST_MINUTES) return token.value;
-      throw error;
+      // The access token may work although no other one is given: after a rotation of the secret, for instance.
+      if (!(error instanceof Lost || error instanceof NoToken) || !token || left <= LAST_MINUTES) throw error;
+      log.warn(`no new token: ${error.message}`);
+      return token.value;
     }
   }
 
