@@ -112,7 +112,7 @@ pub(crate) async fn adopt(
         }
     };
     let (by, action) = (Actor::CommandLine, Action::DatabaseAdopted);
-    let entry = audit::entry(by, None, action, arrival.as_str(), os_user);
+    let entry = audit::entry(by, None, action, arrival.as_str(), None, os_user);
     entry.send(connection).await?;
     let committed = connection.batch_execute("commit").await;
     committed.map_err(|error| TransactionError::Unknown(store_error(error)))?;
