@@ -112,6 +112,7 @@ fn environment(cluster: &Cluster, backup: &Path) -> Vec<(String, String)> {
         ("PGDATABASE", DATABASE.to_owned()),
         ("PGDATA", cluster.data_folder().display().to_string()),
         ("BACKUP", backup.display().to_string()),
+        ("TEXTFILES", backup.display().to_string()),
     ];
     pairs.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
