@@ -52,7 +52,7 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("clock");
-    set_clock(&file, "+0s");
+    set_clock(&file, "-1h");
     let postgres = OwnPostgres::start(|options| options).await;
     let mut world = World::over(PROGRAM, postgres.database(), local_receivers).await;
     let (options, url) = (
@@ -60,6 +60,8 @@ async fn a_process_whose_clock_steps_by_hours_goes_by_the_databases() {
         world.database.url().to_owned(),
     );
     served_by(&mut world, &options, &url).await;
+    let differs = |log: &str| log.contains("clock differs");
+    world.server.log_with(differs).await;
 
     let (own, receiver) = (world.integration().await, Receiver::start().await);
     let hook = world.hook(&own.token, &receiver).await;

@@ -7,6 +7,7 @@ use testkit::{Answer, ServerOptions, TestServer, sealing_key};
 
 use crate::admin::audit;
 use crate::exit_codes::{interrupted, started};
+use crate::metrics::value_at;
 use crate::{PROGRAM, mails_to};
 
 const KEYS: &str = "SELLER_API__KEYS__SEALING";
@@ -225,6 +226,8 @@ async fn values_under_a_missing_key_are_reported_and_kept() {
     server.ready().await;
     let named = |log: &str| log.contains("not in `keys.sealing`") && log.contains(id(&old));
     server.log_with(named).await;
+    let missing = value_at(&server.backoffice_url, "sealing_keys_missing").await;
+    assert!((missing - 1.0).abs() < f64::EPSILON, "{missing}");
     let server = serving(&world, &both).await;
     server.ready().await;
     let log = server.log_with(|log| log.contains("ready")).await;

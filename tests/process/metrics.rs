@@ -43,9 +43,17 @@ fn read(text: &str) -> BTreeMap<Series, f64> {
 }
 
 async fn scraped(server: &TestServer) -> BTreeMap<Series, f64> {
-    let url = format!("{}/metrics", server.backoffice_url);
-    let answer = Client::new().get(&url).send().await;
+    scraped_at(&server.backoffice_url).await
+}
+
+async fn scraped_at(url: &str) -> BTreeMap<Series, f64> {
+    let answer = Client::new().get(&format!("{url}/metrics")).send().await;
     read(std::str::from_utf8(&answer.bytes).unwrap())
+}
+
+/// A value without labels, of the back office at this address.
+pub(crate) async fn value_at(url: &str, name: &str) -> f64 {
+    value(&scraped_at(url).await, name, &[])
 }
 
 /// Asserts that the scraped values match the table.
@@ -118,6 +126,9 @@ async fn every_exported_series_is_in_the_table() {
         ("webhook_attempts_in_flight", &[], 0.0),
         ("webhook_first_attempt_delay_seconds_count", &[], 1.0),
         ("ready", &[], 1.0),
+        ("database_clock_difference_seconds", &[], 0.0),
+        ("log_lines_lost_total", &[], 0.0),
+        ("sealing_keys_missing", &[], 0.0),
     ] {
         let found = value(&found, name, labels);
         assert!((found - is).abs() < f64::EPSILON, "{name}: {found}");

@@ -9,7 +9,7 @@ use blackbox::{World, eventually, until};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::{PROGRAM, disk_full::small_disk};
+use crate::{PROGRAM, disk_full::small_disk, metrics::value_at};
 
 /// Enough requests that their log lines exceed the rest of a block and are written in several batches.
 const REQUESTS: usize = 100;
@@ -38,12 +38,13 @@ async fn a_log_that_cannot_be_written_stops_no_request_and_continues_with_whole_
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let address = eventually("the address", async || {
+    let [address, office] = eventually("the addresses", async || {
         let log = fs::read_to_string(&path).unwrap();
         let mut events = log
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        events.find_map(|event| event["fields"]["public"].as_str().map(str::to_owned))
+        let of = |event: &Value, name: &str| event["fields"][name].as_str().map(str::to_owned);
+        events.find_map(|event| Some([of(&event, "public")?, of(&event, "backoffice")?]))
     })
     .await;
     let ask = async |name: &str| {
@@ -83,5 +84,7 @@ async fn a_log_that_cannot_be_written_stops_no_request_and_continues_with_whole_
     assert!(spoiled.count() <= 1);
     let after = log.lines().find(|line| line.contains("\"log-after\"")).unwrap();
     assert!(serde_json::from_str::<Value>(after).is_ok(), "{after}");
+    let lost = value_at(&format!("http://{office}"), "log_lines_lost_total").await;
+    assert!(lost >= 1.0, "{lost}");
     server.kill().await.unwrap();
 }

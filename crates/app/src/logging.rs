@@ -83,7 +83,8 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     // Warnings and errors do not pass through the queue: they are written even if the process is killed.
-    let layer = fmt::layer().with_writer(io::stderr.with_max_level(Level::WARN).or_else(writer()));
+    let direct = || Counting(io::stderr());
+    let layer = fmt::layer().with_writer(direct.with_max_level(Level::WARN).or_else(writer()));
     let format = config.format;
     match format {
         LogFormat::Json => layer
@@ -103,9 +104,26 @@ fn writer() -> NonBlocking {
         .lossy(false)
         .buffered_lines_limit(QUEUE_LINES)
         .thread_name("log")
-        .finish(CoalescingWriter(BufWriter::with_capacity(PIPE_BUF, io::stderr())));
+        .finish(Counting(CoalescingWriter(BufWriter::with_capacity(
+            PIPE_BUF,
+            io::stderr(),
+        ))));
     *WRITER.lock() = Some(guard);
     writer
+}
+
+/// Counts lines that cannot be written. A line that a failed flush leaves in the buffer is written later.
+struct Counting<W>(W);
+
+impl<W: Write> Write for Counting<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let count = |_: &io::Error| metrics::counter!("log_lines_lost_total").increment(1);
+        self.0.write(line).inspect_err(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Pauses after each flush, so that lines gather: waking the thread for each line cost 7 % of the processor time under load.

@@ -5,7 +5,10 @@
 use std::{sync::LazyLock, time::Duration};
 
 use adapter_postgres::{Backlog, Database, Queues};
+use adapter_sealing::SystemClock;
 use anyhow::Context as _;
+use chrono::TimeDelta;
+use kernel::Clock as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 use orders::Carrier;
@@ -139,6 +142,8 @@ impl Metrics {
             metric.start_at_zero();
         }
         set_oldest_snapshot(None);
+        set_clock_difference(None);
+        metrics::gauge!("sealing_keys_missing").set(f64::NAN);
         metrics::gauge!("build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
         Ok(Self {
             recorder,
@@ -175,8 +180,11 @@ fn recorder() -> anyhow::Result<PrometheusBuilder> {
         .set_buckets_for_metric(sizes, &BATCH_SIZE_BUCKETS)?)
 }
 
+fn number(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+}
+
 fn measure_pool(database: &Database) {
-    let number = |count: usize| u32::try_from(count).map_or(f64::INFINITY, f64::from);
     let pool = database.pool_state();
     metrics::gauge!("database_pool_connections_max").set(number(pool.most));
     metrics::gauge!("database_pool_connections", "state" => "in_use").set(number(pool.in_use));
@@ -197,6 +205,11 @@ pub(crate) fn set_database(before: Option<String>, id: &str) {
     metrics::gauge!("database_info", "id" => id.to_owned()).set(1.0);
 }
 
+/// Tells how many keys of stored values are not configured.
+pub(crate) fn set_missing_keys(missing: usize) {
+    metrics::gauge!("sealing_keys_missing").set(number(missing));
+}
+
 /// Tells what the process does: `serve`, `worker`, or `both`.
 pub(crate) fn set_role(role: &'static str) {
     metrics::gauge!("process_role", "role" => role).set(1.0);
@@ -204,11 +217,14 @@ pub(crate) fn set_role(role: &'static str) {
 
 /// How often the queues are measured.
 const QUEUES_INTERVAL: Duration = Duration::from_secs(10);
+/// The log warns if the clocks differ by more.
+const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 
 /// Measures the queues of background work, once the schema fits; never ends. Every process does so, even without workers, so that missing
 /// workers show. An unreadable queue is NaN.
 pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     readiness.wait_until_ready().await;
+    let mut clock_differs = false;
     loop {
         let queues = database.queues().await;
         if let Err(error) = &queues {
@@ -216,12 +232,39 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
         }
         set_queues(queues.ok().as_ref());
         set_oldest_snapshot(database.oldest_snapshot().await.ok());
+        let difference = clock_difference(&database).await;
+        set_clock_difference(difference);
+        let difference = difference.unwrap_or_default();
+        if difference.abs() <= CLOCK_TOLERANCE {
+            clock_differs = false;
+        } else if !clock_differs {
+            clock_differs = true;
+            let seconds = difference.as_seconds_f64();
+            tracing::warn!(
+                seconds,
+                "the database's clock differs from this machine's: keep both by NTP"
+            );
+        }
         if let Ok(Some(workers)) = database.workers().await {
             metrics::gauge!("database_workers_unreachable").set(f64::from(workers.unreachable));
             metrics::gauge!("database_transactions_in_doubt").set(f64::from(workers.in_doubt));
         }
         sleep(QUEUES_INTERVAL).await;
     }
+}
+
+/// The database's clock minus this machine's. Zero while the database's time lies between the beginning and the end of the look at it,
+/// which may wait for a connection.
+async fn clock_difference(database: &Database) -> Option<TimeDelta> {
+    let beginning = SystemClock.now();
+    let now = database.now().await.ok()??;
+    Some((now - beginning).min(TimeDelta::zero()) + (now - SystemClock.now()).max(TimeDelta::zero()))
+}
+
+/// NaN if it is unknown.
+fn set_clock_difference(difference: Option<TimeDelta>) {
+    let seconds = difference.map_or(f64::NAN, TimeDelta::as_seconds_f64);
+    metrics::gauge!("database_clock_difference_seconds").set(seconds);
 }
 
 /// NaN if it is unknown.

@@ -189,7 +189,7 @@ impl Readiness {
         let compared = compared.map_err(|error| self.unreachable(error_chain(&error)))?;
         let refused = compared.refuse_sealing(&self.sealer);
         refused.map_err(|other| State::MismatchedKey(other.to_string()))?;
-        compared.log();
+        compared.report();
         Ok(())
     }
 

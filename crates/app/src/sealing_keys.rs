@@ -9,6 +9,8 @@ use adapter_sealing::KeyRing;
 use anyhow::ensure;
 use kernel::StoreError;
 
+use crate::prometheus::set_missing_keys;
+
 /// The problems of the configured keys, from a sample of values of each key.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
@@ -43,8 +45,9 @@ impl Comparison {
         Ok(())
     }
 
-    /// Logs which values cannot be read.
-    pub(crate) fn log(&self) {
+    /// Logs and counts the keys whose values cannot be read.
+    pub(crate) fn report(&self) {
+        set_missing_keys(self.missing.len());
         if !self.missing.is_empty() {
             tracing::error!(
                 keys = ?self.missing,

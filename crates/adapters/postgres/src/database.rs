@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use accounts::{AccountMail, AuditReader, OperatorTokens, PanelReader, SellerReader, UsageLog};
 use changes::ChangeReader;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::deadpool::Pool;
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod};
@@ -475,6 +475,13 @@ impl Database {
     /// The amount of pending background work; for monitoring, not for every request.
     pub async fn queues(&self) -> Result<Queues, StoreError> {
         backlog::read(&self.autocommit("queues")).await
+    }
+
+    /// The database's time.
+    pub async fn now(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        self.autocommit("queues")
+            .row(sql!(DateTime<Utc>: "select api_now()"))
+            .await
     }
 
     /// How old the oldest snapshot in the server is: what was deleted or changed since then stays in tables and indexes.

@@ -13,7 +13,13 @@ const ALERTS: &str = include_str!("../../../../../docs/operations/alerts.yml");
 /// Labels that Prometheus adds to every target.
 const OF_TARGETS: [&str; 2] = ["instance", "job"];
 /// Metrics of exporters around the service, with the prefixes of their names.
-const OF_OTHERS: [&str; 5] = ["up", "probe_", "haproxy_", "pg_stat_archiver_", "seller_api_backup_"];
+const OF_OTHERS: [&str; 5] = [
+    "up",
+    "probe_",
+    "haproxy_",
+    "pg_stat_archiver_",
+    "seller_api_backup_",
+];
 /// The pattern with which an expression excludes probes, which are not requests of clients.
 const NO_PROBES: &str = "/healthz|/readyz|/metrics";
 /// Words of the query language that can occur in the place of a label.
