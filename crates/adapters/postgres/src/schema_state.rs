@@ -52,9 +52,9 @@ pub enum SchemaState {
 }
 
 /// The statements that let the present role serve, now and after later migrations.
-const GRANTS: &str = "select format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$I TO %2$I; \
+const GRANTS: &str = "select format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I; \
       ALTER DEFAULT PRIVILEGES FOR ROLE %3$I GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %2$I;', \
-      c.relnamespace::regnamespace::text, current_user, pg_get_userbyid(c.relowner)) \
+      c.relnamespace::regnamespace, current_user, pg_get_userbyid(c.relowner)) \
     from pg_class c where c.oid = 'schema_facts'::regclass";
 
 pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<SchemaState, StoreError> {
