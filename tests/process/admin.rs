@@ -1,6 +1,8 @@
 //! `admin`: operators' tokens, tokens, connections, deliveries, the audit log and keys.
 
-use blackbox::{Expect, Finished, Received, Receiver, Reply, World, offer_id, run, run_fed, soon_again};
+use blackbox::{
+    Expect, Finished, Received, Receiver, Reply, World, line, offer_id, run, run_fed, soon_again,
+};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -219,6 +221,27 @@ async fn operators_actions_are_in_the_audit_log() {
     let environment = [("DATABASE_URL", world.database.url())];
     let wrong = run(PROGRAM, &spaced, &environment).await.ended(2);
     assert!(wrong.stderr.contains("must be an id such as"), "{}", wrong.stderr);
+}
+
+#[tokio::test]
+async fn a_buyers_orders_are_found_by_the_address_until_they_are_erased() {
+    let world = world().await;
+    let mut lines = Vec::new();
+    for seller in [world.seller().await, world.seller().await] {
+        lines.push(line(&seller, &world.any_offer(&seller, json!({})).await, 1));
+    }
+    let mut numbers = Vec::new();
+    for email in ["Ewa@Buyer.example", "ewa@buyer.example", "eva@buyer.example"] {
+        let order = world.unpaid(&lines, json!({"buyer": {"email": email}})).await;
+        numbers.push(order.number);
+    }
+    let find = async || admin_json(&world, "orders find --buyer-email ewa@BUYER.example").await;
+    let found = find().await;
+    let expected =
+        [1, 0].map(|n| json!({"order_number": numbers[n], "placed_at": found[1 - n]["placed_at"]}));
+    assert_eq!(found, expected);
+    world.move_order(&numbers[0], "buyer-erasure").await.expect(200);
+    assert_eq!(find().await.len(), 1);
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ async fn a_step_of_cleaning_that_fails_is_in_the_log_and_stops_no_other() {
     let is_logged = |event: &serde_json::Value| {
         event["level"] == "WARN"
             && event["fields"]["worker"] == "cleaning"
-            && event["fields"]["step"] == "Delete(Links)"
+            && event["fields"]["step"] == "Links"
     };
     until("the warning", async || {
         events(&worker.log()).iter().any(is_logged)

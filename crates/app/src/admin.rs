@@ -4,6 +4,7 @@ mod adoption;
 mod keys;
 mod listing;
 mod mails;
+mod orders;
 mod tokens;
 mod webhooks;
 
@@ -46,6 +47,9 @@ pub(crate) enum Command {
     /// Mails to buyers that were given up
     #[command(subcommand)]
     Mails(mails::Command),
+    /// Orders of a buyer
+    #[command(subcommand)]
+    Orders(orders::Command),
     /// Tokens for the back office
     #[command(subcommand)]
     OperatorTokens(OperatorTokens),
@@ -162,6 +166,7 @@ impl Command {
                 Self::Connections(command) => command.run(&database).await,
                 Self::Webhooks(command) => command.run(&database).await,
                 Self::Mails(command) => command.run(&database).await,
+                Self::Orders(command) => command.run(&database).await,
                 Self::Audit(command) => command.run(&database).await,
                 Self::Keys(_) | Self::AdoptDatabase(_) => Ok(()),
             }

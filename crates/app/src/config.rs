@@ -484,12 +484,19 @@ pub struct TrackingConfig {
     pub poll_interval: Period,
 }
 
-#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
     /// How long a buyer's personal data are kept after the order was placed. If unset: until they are erased.
     #[schemars(extend("x-range" = "from 1d to 36600d"))]
     pub buyer_data: Option<Period>,
+    /// How long the name and address of a seller are kept after the account was closed. If unset: for good.
+    #[schemars(extend("x-range" = "from 1d to 36600d"))]
+    pub closed_sellers: Option<Period>,
+    /// How long entries of the audit log are kept.
+    #[schemars(extend("x-range" = "from 1d to 36600d"))]
+    #[default(Period(Duration::from_hours(24 * 400)))]
+    pub audit: Period,
 }
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]

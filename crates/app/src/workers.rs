@@ -18,7 +18,7 @@ use orders::{Carrier, ShipmentMail};
 use tokio::{select, sync::Semaphore};
 
 use self::deliveries::{Deliveries, Reconciliation};
-use self::housekeeping::{Cleaning, FollowUps, Statistics, Step, Usage};
+use self::housekeeping::{Cleaning, FollowUps, Statistics, Usage};
 use self::mails::{Kind, LoggedMailer, Mails};
 use self::parcels::{Parcels, QuotaLimitedCarriers};
 use self::routine::{Routine, TaskSlots, run_routine};
@@ -94,13 +94,19 @@ impl Shared {
         }
         self.run_routine(Deliveries(self.clone()));
         self.run_routine(Reconciliation(self.clone()));
-        let buyers = self.config.retention.buyer_data;
-        let buyers = buyers.map(|age| Step::EraseBuyers(age.time_delta()));
+        let retention = &self.config.retention;
+        let configured = [
+            Some(Expired::AuditLog(retention.audit.time_delta())),
+            retention.buyer_data.map(|age| Expired::Buyers(age.time_delta())),
+            retention
+                .closed_sellers
+                .map(|age| Expired::ClosedSellers(age.time_delta())),
+        ];
         let turn = Arc::default();
-        for step in Expired::ALL.map(Step::Delete).into_iter().chain(buyers) {
+        for expired in Expired::FIXED.into_iter().chain(configured.into_iter().flatten()) {
             self.run_routine(Cleaning {
                 shared: self.clone(),
-                step,
+                expired,
                 turn: Arc::clone(&turn),
             });
         }

@@ -405,7 +405,7 @@ impl Database {
         self.connector.refuses_role().await
     }
 
-    /// Deletes one small batch of expired rows, and reports whether more is left.
+    /// Deletes or erases one small batch of expired data, and reports whether more is left.
     pub async fn clear(&self, expired: Expired) -> Result<Cleared, StoreError> {
         let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
         let cleared = retention::clear(&tx, expired).await?;
@@ -422,14 +422,6 @@ impl Database {
         let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
         follow_ups::run(&tx, taken).await?;
         finish(tx, true).await
-    }
-
-    /// Erases the buyers of one small batch of orders placed more than `age` ago, and the mails about them; reports
-    /// whether more is left.
-    pub async fn erase_buyers(&self, age: TimeDelta) -> Result<Cleared, StoreError> {
-        let tx = self.unit_of_work().open_transaction(&LockSet::default()).await?;
-        let erased = retention::erase_buyers(&tx, age).await?;
-        finish(tx, erased).await
     }
 
     /// Refreshes the statistics of small tables that have grown, and with them every plan that was made for a few rows. If the role may

@@ -19,7 +19,7 @@ use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 
 /// The migrations outside a transaction, by name, with their `up.sql`.
-const STATEMENT_BY_STATEMENT: [(&str, &str); 2] = [
+const STATEMENT_BY_STATEMENT: [(&str, &str); 3] = [
     (
         "0018_list_indexes",
         include_str!("../../../../migrations/0018_list_indexes/up.sql"),
@@ -27,6 +27,10 @@ const STATEMENT_BY_STATEMENT: [(&str, &str); 2] = [
     (
         "0024_family_indexes",
         include_str!("../../../../migrations/0024_family_indexes/up.sql"),
+    ),
+    (
+        "0027_closed_sellers",
+        include_str!("../../../../migrations/0027_closed_sellers/up.sql"),
     ),
 ];
 

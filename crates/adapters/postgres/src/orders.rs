@@ -11,8 +11,8 @@ use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, MailId, Page, PageSize, Precondition, SellerId, StoreError};
 use orders::{
-    OrderDirectory, OrderEvent, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
-    OrderStore, SellerOrder, ShipmentMail, TrackingStatus,
+    BuyerSearch, OrderDirectory, OrderEvent, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef,
+    OrderStatus, OrderStore, SellerOrder, ShipmentMail, TrackingStatus,
 };
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
@@ -217,6 +217,28 @@ impl OrderDirectory for WholeOrders {
             Layout::Single => self.statements.rows(parts!(order, "")).await?,
         };
         rows.into_iter().map(SellerOrder::try_from).collect()
+    }
+
+    /// No index leads to a buyer: it would make each change of an order dearer, for a search that is made a few times a month. On Citus
+    /// this goes to every shard.
+    async fn find_by_buyer(
+        &self,
+        email: &str,
+        after: Option<OrderId>,
+        limit: u16,
+    ) -> Result<BuyerSearch, StoreError> {
+        let after = after.map_or(Uuid::nil(), OrderId::uuid);
+        let rows = self.statements.rows(sql!((Uuid, Option<String>, DateTime<Utc>):
+            "select order_id, case when lower(buyer->>'email') = lower(", email, ") then number end, placed_at from seller_orders \
+               where order_id > ", after, " order by order_id limit ", i64::from(limit), ""));
+        let rows = rows.await?;
+        Ok(BuyerSearch {
+            next: rows.last().map(|(order, ..)| (*order).into()),
+            found: rows
+                .into_iter()
+                .filter_map(|(_, number, placed_at)| Some((placed_at, number?)))
+                .collect(),
+        })
     }
 }
 

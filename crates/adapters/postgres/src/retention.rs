@@ -1,4 +1,4 @@
-//! Deletes expired data, in batches, so that locks are held only briefly.
+//! Deletes and erases expired data, in batches, so that locks are held only briefly.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ const EXAMINED: i64 = 10_000;
 const FEED_POSITION: &str = "changes_examined_to";
 const FEED_START: &str = "0 0";
 
-/// What one batch has deleted, or erased.
+/// What one batch has deleted or erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cleared {
-    /// Rows; orders whose buyer was erased.
+    /// Rows; orders whose buyer was erased, erased accounts.
     pub rows: usize,
     /// True if more is left than fits into one batch.
     pub more: bool,
@@ -73,7 +73,7 @@ macro_rules! delete_of {
     };
 }
 
-/// A kind of rows that expire. Each is deleted by itself: where one cannot be, the others still are.
+/// A kind of data that expires. Each is deleted by itself: where one cannot be, the others still are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expired {
     /// Windows of rate limits, after ten minutes; those of an hour, whose kinds begin with 10, with the hour.
@@ -97,8 +97,6 @@ pub enum Expired {
     AccountMails,
     /// After 35 days.
     Usage,
-    /// After 400 days.
-    AuditLog,
     /// Claims made more than 25 hours ago that ended more than an hour ago.
     Claims,
     /// Items of the change feed, after 30 days.
@@ -108,10 +106,17 @@ pub enum Expired {
     /// Deliveries after 30 days, also those that wait and have been due for an hour, unless they are among the last 100 of their
     /// subscription; and those of deleted subscriptions.
     Deliveries,
+    /// The audit log's entries of this age.
+    AuditLog(TimeDelta),
+    /// Buyers of orders placed as long ago: erased, with the mails about the order.
+    Buyers(TimeDelta),
+    /// Names and addresses of accounts closed as long ago: replaced, and the mails to them deleted.
+    ClosedSellers(TimeDelta),
 }
 
 impl Expired {
-    pub const ALL: [Self; 18] = [
+    /// Those whose age is not configured.
+    pub const FIXED: [Self; 17] = [
         Self::RateWindows,
         Self::AccessTokens,
         Self::RefreshTokens,
@@ -125,7 +130,6 @@ impl Expired {
         Self::UnsentAccountMails,
         Self::AccountMails,
         Self::Usage,
-        Self::AuditLog,
         Self::Claims,
         Self::Changes,
         Self::Mails,
@@ -179,10 +183,10 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
             return Ok(Cleared::of(&[counts, earlier]));
         }
         // Ids rise with time: the first rows are examined, and no index by time is needed.
-        Expired::AuditLog => {
+        Expired::AuditLog(age) => {
             tx.execute(sql!(():
                 "delete from audit_log where id in (select id from (select id, at from audit_log order by id limit ",
-                BATCH, ") oldest where at < (select api_now()) - interval '400 days')")).await?
+                BATCH, ") oldest where at < (select api_now()) - ", microseconds(age), " * interval '1 microsecond')")).await?
         }
         // Found by their start, since their end moves. A completed claim ends 24 hours after its completion; the extra hour allows for
         // clock differences and late requests.
@@ -195,6 +199,8 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
             tx.execute(delete_older!("mails", "id", "coalesce(sent_at, dead_at)", "30 days", "due_at is null")).await?
         }
         Expired::Deliveries => return clear_deliveries(tx).await,
+        Expired::Buyers(age) => return erase_buyers(tx, age).await,
+        Expired::ClosedSellers(age) => erase_closed_sellers(tx, age).await?,
     };
     Ok(Cleared::of(&[rows]))
 }
@@ -321,8 +327,19 @@ async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
     Ok(cleared)
 }
 
+/// Erases what a batch of closed accounts says about people. The address is unique, and tells who is erased already.
+async fn erase_closed_sellers(tx: &Tx, age: TimeDelta) -> Result<usize, StoreError> {
+    let erased = tx.row(sql!(i64:
+        "with erased as (update sellers set name = 'erased', email = id || '@erased.invalid', password_hash = null where id in (\
+             select id from sellers where closed_at < (select api_now()) - ", microseconds(age), " * interval '1 microsecond' \
+               and email not like '%@erased.invalid' order by closed_at limit ", BATCH, " for no key update skip locked) returning id), \
+         mails as (delete from account_mails m using erased e where m.seller_id = e.id) \
+         select count(*) from erased"));
+    usize::try_from(erased.await?.unwrap_or_default()).map_err(StoreError::unexpected)
+}
+
 /// Erases the buyers of one batch of orders in the caller's transaction. Skips orders that another transaction is erasing.
-pub(crate) async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<Cleared, StoreError> {
+async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<Cleared, StoreError> {
     let locked = tx
         .rows(sql!((Uuid, Option<Vec<Uuid>>):
             "select order_id, sellers from orders where buyer_erased_at is null \

@@ -8,7 +8,6 @@ use accounts::UsageLog;
 use adapter_http::UsageMeter;
 use adapter_postgres::Expired;
 use async_trait::async_trait;
-use chrono::TimeDelta;
 use kernel::{StoreError, TransactionError};
 use tokio::{select, sync::Mutex};
 
@@ -20,19 +19,10 @@ const PAUSE: Duration = Duration::from_mins(1);
 /// The pause between two batches, to give way to other work.
 const BATCH_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a routine of cleaning does.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Step {
-    /// Deletes expired rows of a kind.
-    Delete(Expired),
-    /// Erases the buyers of orders of this age.
-    EraseBuyers(TimeDelta),
-}
-
-/// Cleans in small batches. Each step is a routine of its own, so that one that fails delays no other; `turn` has them take turns.
+/// Cleans in small batches. Each kind of data has a routine of its own, so that one that fails delays no other; `turn` has them take turns.
 pub(super) struct Cleaning {
     pub(super) shared: Shared,
-    pub(super) step: Step,
+    pub(super) expired: Expired,
     pub(super) turn: Arc<Mutex<()>>,
 }
 
@@ -41,7 +31,8 @@ impl Routine for Cleaning {
     const NAME: &'static str = "cleaning";
 
     fn step(&self) -> Option<String> {
-        Some(format!("{:?}", self.step))
+        let name = format!("{:?}", self.expired);
+        name.split('(').next().map(str::to_owned)
     }
 
     async fn batch(&self) -> Result<Duration, TransactionError> {
@@ -50,17 +41,14 @@ impl Routine for Cleaning {
             () = self.shared.tasks.stopping() => return Ok(PAUSE),
             turn = self.turn.lock() => turn,
         };
-        let database = &self.shared.database;
-        let cleared = match self.step {
-            Step::Delete(expired) => database.clear(expired).await?,
-            Step::EraseBuyers(age) => {
-                let erased = database.erase_buyers(age).await?;
-                if erased.rows > 0 {
-                    tracing::info!(orders = erased.rows, "buyers of old orders were erased");
-                }
-                erased
+        let cleared = self.shared.database.clear(self.expired).await?;
+        match (self.expired, cleared.rows) {
+            (Expired::Buyers(_), orders @ 1..) => tracing::info!(orders, "buyers of old orders were erased"),
+            (Expired::ClosedSellers(_), sellers @ 1..) => {
+                tracing::info!(sellers, "closed sellers' names and addresses were erased");
             }
-        };
+            _ => {}
+        }
         Ok(if cleared.more { BATCH_PAUSE } else { PAUSE })
     }
 }

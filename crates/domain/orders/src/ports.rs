@@ -70,6 +70,23 @@ pub trait OrderDirectory: Send + Sync {
     /// Every part of an order, including test orders, with the buyer even before the payment; empty if there is no such
     /// order.
     async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
+
+    /// Looks through up to `limit` parts of orders beyond `after`, by id, for those whose buyer has this e-mail address, ignoring case.
+    async fn find_by_buyer(
+        &self,
+        email: &str,
+        after: Option<OrderId>,
+        limit: u16,
+    ) -> Result<BuyerSearch, StoreError>;
+}
+
+/// The result of looking through some orders.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BuyerSearch {
+    /// Placement and number of the orders that were found, once for each part.
+    pub found: Vec<(DateTime<Utc>, String)>,
+    /// The last order looked at; None at the end.
+    pub next: Option<OrderId>,
 }
 
 /// Changes orders within a transaction.

@@ -1,0 +1,69 @@
+//! `seller-api admin orders`.
+
+use std::collections::BTreeSet;
+
+use adapter_postgres::Database;
+use chrono::{DateTime, Utc};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::listing::{Format, Listed, to_microsecond};
+use crate::command::note;
+
+/// Orders looked through by one statement, and statements by one line of progress.
+const BATCH: u16 = 5_000;
+const REPORTED: u32 = 20;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find the orders of a buyer, newest first, for a request for access or erasure
+    ///
+    /// Shows their numbers and dates alone. No index leads to a buyer: this looks through all orders, in small steps beside everything else.
+    /// Orders whose buyer was erased are not found.
+    Find {
+        /// The buyer's e-mail address, in upper or lower case
+        #[arg(long, value_name = "ADDRESS")]
+        buyer_email: String,
+        #[command(flatten)]
+        format: Format,
+    },
+}
+
+impl Command {
+    pub(super) async fn run(self, database: &Database) -> anyhow::Result<()> {
+        let Self::Find { buyer_email, format } = self;
+        let orders = database.order_directory();
+        // An order of several sellers is found once for each.
+        let mut found = BTreeSet::new();
+        let (mut after, mut batches) = (None, 0_u32);
+        loop {
+            let search = orders.find_by_buyer(&buyer_email, after, BATCH).await?;
+            found.extend(search.found);
+            if search.next.is_none() {
+                break;
+            }
+            after = search.next;
+            batches += 1;
+            if batches.is_multiple_of(REPORTED) {
+                note(format_args!(
+                    "looked through {} orders",
+                    batches * u32::from(BATCH)
+                ));
+            }
+        }
+        let found: Vec<_> = found.into_iter().rev().map(Found).collect();
+        Ok(format.list(&found)?)
+    }
+}
+
+/// An order's placement and number.
+struct Found((DateTime<Utc>, String));
+
+impl Listed for Found {
+    const COLUMNS: &'static str = "order_number placed_at";
+
+    fn object(&self) -> Value {
+        let (placed_at, number) = &self.0;
+        json!({ "order_number": number, "placed_at": to_microsecond(*placed_at) })
+    }
+}
