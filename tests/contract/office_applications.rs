@@ -1,7 +1,8 @@
 //! Applications in the back office: registered by the panel's rules, changed, and moved by the operator.
 
 use blackbox::{
-    Application, Expect, Page, Seller, Visitor, World, all_invalid_changes, at_once, count_of, entry, text,
+    Application, Expect, Page, Seller, Visitor, World, all_invalid_changes, at_once, count_of, entry, pages,
+    text,
 };
 use chrono::TimeDelta;
 use reqwest::Method;
@@ -169,6 +170,20 @@ async fn a_seller_has_50_applications_at_most_and_the_panel_lists_them_in_pages(
     let page = member.browser.page("/panel/applications").await;
     assert_eq!(names(&page), 50);
     page.hides("rel=\"next\"");
+    let partner = world.partner(&world.seller().await, &["offers:read"]).await;
+    world.pair(&mut member.browser, &partner, "offers:read").await;
+    let listed = pages(&format!("{path}?limit=30"), async |page: &str| {
+        world.office_read(page).await
+    })
+    .await;
+    let listed = listed.iter().flat_map(|page| page["items"].as_array().unwrap());
+    let (own, connected): (Vec<_>, Vec<_>) = listed.partition(|one| one["connected_at"].is_null());
+    assert_eq!((own.len(), connected.len()), (50, 1));
+    assert_eq!(connected[0]["client_id"], partner.client_id);
+    world
+        .office_get(&format!("{path}?after=x"))
+        .await
+        .invalid("after");
     // One deleted makes room for one.
     let made: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
     let path_of = |n: usize| format!("/applications/{}", text(&made[n].json(), "client_id"));

@@ -18,12 +18,14 @@ use usecases::own_applications::{RegistrationRefusal, register_application};
 use usecases::sellers::NotOpen;
 use web::decode::Shape;
 use web::decode::{FieldSet, boolean, integer, list, nullable, object, optional, required, resettable, text};
+use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
 use web::{Code, Entry, Error, MapRefusal, Problem, ServiceSettings, Violations, to_sentence};
 
 use crate::policy::operator;
+use crate::sellers::{existing, page};
 use crate::validation::{self, OrDefault};
 use crate::{Access, BackOffice};
 
@@ -156,6 +158,68 @@ fn registration_problem(refusal: RegistrationRefusal) -> Problem {
         RegistrationRefusal::NameTaken => Entry::new(Code::Conflict, to_sentence(&refusal))
             .at("name")
             .into(),
+    }
+}
+
+/// An application of a seller; `connected_at` is null unless the seller has let it in.
+#[derive(Serialize)]
+struct ListedView<'a> {
+    #[serde(flatten)]
+    application: ApplicationView<'a>,
+    connected_at: Option<Timestamp>,
+}
+
+/// Lists the applications that a seller has registered or connected, newest first.
+pub(crate) struct ListApplications {
+    seller: SellerId,
+    /// The last application of the page before.
+    before: Option<ClientId>,
+    limit: u16,
+}
+
+impl Operation<BackOffice> for ListApplications {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/sellers/{seller}/applications";
+    const SCOPE: Access = Access::Read;
+    const QUERY: &'static [Parameter] = &[Parameter::undocumented("limit"), Parameter::undocumented("after")];
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let seller = incoming.id(0);
+        incoming.query(Self::QUERY, |query| {
+            let before = query.parsed("after", |text| {
+                text.parse().map_err(|_| "Must be the `next` of a page.")
+            });
+            let limit = query.limit();
+            seller.map(|seller| Self {
+                seller,
+                before,
+                limit,
+            })
+        })
+    }
+}
+
+impl Read<BackOffice> for ListApplications {
+    async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
+        let Self {
+            seller,
+            before,
+            limit,
+        } = self;
+        existing(seller, &call).await?;
+        let applications = &call.state.applications;
+        let applications = applications
+            .applications_at(seller, before, limit.saturating_add(1))
+            .await?;
+        page(
+            &applications,
+            limit,
+            |listed| ListedView {
+                application: ApplicationView::of(&listed.application, &call.state.service),
+                connected_at: listed.connected_at.map(Timestamp::new),
+            },
+            |last| last.application.client_id.to_string(),
+        )
     }
 }
 

@@ -4,8 +4,8 @@ use web::route::Route;
 
 use crate::BackOffice;
 use crate::applications::{
-    Accept, AdjustApplication, DeleteApplication, ReadApplication, RegisterApplication, Reinstate, Suspend,
-    TransitionApplication,
+    Accept, AdjustApplication, DeleteApplication, ListApplications, ReadApplication, RegisterApplication,
+    Reinstate, Suspend, TransitionApplication,
 };
 use crate::changes::ListChanges;
 use crate::health::{Healthz, Metrics, Readyz};
@@ -42,6 +42,7 @@ pub(crate) static TABLE: &[Route<BackOffice>] = &[
     Route::write::<PriceOffer>(),
     Route::stream::<ImportOffers>(),
     Route::write::<RegisterApplication>(),
+    Route::read::<ListApplications>(),
     Route::write::<IssueToken>(),
     Route::write::<RevokeToken>(),
     Route::read::<ReadApplication>(),

@@ -45,9 +45,22 @@ impl<'a> From<&'a Seller> for SellerView<'a> {
 
 /// `{items, next}`
 #[derive(Serialize)]
-struct PageView<'a> {
-    items: Vec<SellerView<'a>>,
+struct PageView<T> {
+    items: Vec<T>,
     next: Option<String>,
+}
+
+/// Replies with the first `limit` rows; one more shows that there is another page.
+pub(crate) fn page<'a, R, T: Serialize>(
+    rows: &'a [R],
+    limit: u16,
+    view: impl Fn(&'a R) -> T,
+    position: impl Fn(&R) -> String,
+) -> Result<Reply, Error> {
+    let shown = rows.get(..limit.into()).unwrap_or(rows);
+    let next = shown.last().filter(|_| shown.len() < rows.len()).map(position);
+    let items = shown.iter().map(view).collect();
+    Reply::ok(&PageView { items, next })
 }
 
 /// Registers an account, with or without a password.
@@ -154,16 +167,10 @@ impl Operation<BackOffice> for ListSellers {
 impl Read<BackOffice> for ListSellers {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let Self { after, limit } = self;
-        let sellers = &call.state.sellers;
-        let mut sellers = sellers.sellers(after, limit.saturating_add(1)).await?;
-        let more = sellers.len() > usize::from(limit);
-        sellers.truncate(limit.into());
-        let next = sellers
-            .last()
-            .filter(|_| more)
-            .map(|last| last.seller_no.to_string());
-        let items = sellers.iter().map(SellerView::from).collect();
-        Reply::ok(&PageView { items, next })
+        let sellers = call.state.sellers.sellers(after, limit.saturating_add(1)).await?;
+        page(&sellers, limit, SellerView::from, |last| {
+            last.seller_no.to_string()
+        })
     }
 }
 

@@ -38,7 +38,7 @@ pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
     ApplicationDirectory, ApplicationReader, ApplicationStore, ClientTokens, Exchange, Exchanges, Gate,
-    GrantReader, GrantStore, NewConsent, RateCounter,
+    GrantReader, GrantStore, ListedApplication, NewConsent, RateCounter,
 };
 pub use principal::{Admission, Principal, Quota};
 pub use rate::{Count, Limiter, Subject};

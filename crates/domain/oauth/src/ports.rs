@@ -137,6 +137,23 @@ pub trait ApplicationDirectory: Send + Sync {
 
     /// The application with this name, ignoring case; never a built-in one.
     async fn application_named(&self, name: &str) -> Result<Option<Application>, StoreError>;
+
+    /// Up to `limit` applications that a seller has registered or connected, with an id below `before`, newest first. Built-in ones, and
+    /// connected ones that were disconnected, are left out.
+    async fn applications_at(
+        &self,
+        seller: SellerId,
+        before: Option<ClientId>,
+        limit: u16,
+    ) -> Result<Vec<ListedApplication>, StoreError>;
+}
+
+/// An application of a seller's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedApplication {
+    pub application: Application,
+    /// Since when the seller has let it in; None if it is only the seller's own.
+    pub connected_at: Option<DateTime<Utc>>,
 }
 
 /// A consent: a family without tokens yet, and the code that is exchanged for its first pair.

@@ -9,7 +9,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Precondition, SellerId, StoreError};
 use oauth::{
     Application, ApplicationDirectory, ApplicationEvent, ApplicationReader, ApplicationStatus,
-    ApplicationStore, ClientId, ClientType, Purpose, ScopeSet, SecretHash,
+    ApplicationStore, ClientId, ClientType, ListedApplication, Purpose, ScopeSet, SecretHash,
 };
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
@@ -192,6 +192,34 @@ impl ApplicationDirectory for Autocommit {
         let one = sql!(ApplicationRow: concat!("select ", application_columns!(),
             " from applications a where a.deleted_at is null and not a.built_in and lower(a.name) = lower("), name, ")");
         application(self.row(one).await?)
+    }
+
+    /// Each half is a range of its own index.
+    async fn applications_at(
+        &self,
+        seller: SellerId,
+        before: Option<ClientId>,
+        limit: u16,
+    ) -> Result<Vec<ListedApplication>, StoreError> {
+        let (before, limit) = (before.map_or(Uuid::max(), ClientId::uuid), i64::from(limit));
+        let some = sql!((ApplicationRow, Option<DateTime<Utc>>):
+            "with own as (select client_id from applications where owner_id = ", seller.uuid(),
+            " and deleted_at is null and not built_in and client_id < ", before, " order by client_id desc limit ", limit,
+            "), connected as (select c.client_id, c.connected_at from connections c join applications a on a.client_id = c.client_id \
+               where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and a.deleted_at is null and c.client_id < ", before,
+            " order by c.client_id desc limit ", limit,
+            concat!("), listed as (select client_id from own union select client_id from connected) \
+             select ", application_columns!(), ", c.connected_at from listed l join applications a on a.client_id = l.client_id \
+               left join connected c on c.client_id = l.client_id order by a.client_id desc limit "), limit, "");
+        let rows = self.rows(some).await?.into_iter();
+        let listed = |(row, connected_at): (ApplicationRow, _)| {
+            let application = row.try_into()?;
+            Ok(ListedApplication {
+                application,
+                connected_at,
+            })
+        };
+        rows.map(listed).collect()
     }
 }
 
