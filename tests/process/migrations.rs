@@ -14,6 +14,9 @@ async fn migrate(environment: &[(&str, &str)]) -> Finished {
 async fn several_at_once_and_one_more_are_harmless() {
     let database = TestDatabase::empty().await;
     let environment = [("DATABASE_URL", database.url())];
+    let dry = run(PROGRAM, &["migrate", "--dry-run", "--json"], &environment).await;
+    let first = r#"{"locks":"none","migration":"0001_foundation","rows":{}}"#;
+    assert_eq!(dry.success().stdout.lines().next(), Some(first));
     let (one, two) = tokio::join!(migrate(&environment), migrate(&environment));
     for finished in [one, two, migrate(&environment).await] {
         finished.success();

@@ -2,7 +2,7 @@
 
 mod adoption;
 mod keys;
-mod listing;
+pub(crate) mod listing;
 mod mails;
 mod orders;
 mod tokens;

@@ -1,12 +1,12 @@
 //! The command line: all commands except `admin`, with their flags.
 
 mod import;
+mod migrate;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use adapter_postgres::{Database, SchemaState};
 use adapter_sealing::SystemClock;
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -16,7 +16,6 @@ use kernel::Clock;
 use crate::command::{Exit, PrintError, block_on, note, print, started};
 use crate::config::{Layer, Loaded, Sources, reference};
 use crate::external_services::{docs_url, mailer};
-use crate::readiness::require_schema;
 use crate::tls::Tls;
 use crate::{admin, logging, prometheus, sandbox, serve};
 
@@ -86,14 +85,8 @@ enum Command {
     /// Applies the missing migrations, each in a transaction, under a lock: two at once are harmless. Refuses a schema that needs a
     /// newer program. Uses `database.direct_url` if set, to bypass a pooler, else the database's URL; needs no `keys.sealing`. A running
     /// `serve` of the version before keeps working. Interrupted, it may be run again: each migration is applied whole or not at all.
-    Migrate {
-        /// Also distribute offers and orders by seller over the workers of a Citus cluster; the database is its coordinator's
-        #[arg(long)]
-        distribute: bool,
-        /// Distribute also if this locks the tables for long, since they hold many rows
-        #[arg(long, requires = "distribute")]
-        with_data: bool,
-    },
+    /// Each is reported as it begins, an index being built every two seconds.
+    Migrate(migrate::Options),
     /// Show the effective configuration, or explain its keys
     ///
     /// Without a command, prints every key with its effective value as TOML, and its source unless it is the default. Secrets are
@@ -206,10 +199,7 @@ impl Cli {
                 return block_on(serve::work(&traced(sources, [("--bind", "worker.bind", bind)])?));
             }
             Command::Import(command) => return command.run(&started(sources)?),
-            Command::Migrate {
-                distribute,
-                with_data,
-            } => migrate(&started(sources)?, distribute.then_some(with_data))?,
+            Command::Migrate(options) => migrate::migrate(&started(sources)?, &options)?,
             Command::Admin(command) => command.run(sources)?,
             Command::Config { command: None } => {
                 let loaded = sources.load()?;
@@ -258,44 +248,6 @@ fn traced<const N: usize>(
         tracing::warn!("{warning}");
     }
     Ok(loaded)
-}
-
-/// With `distribute`, also distributes the tables, even with many rows if true.
-fn migrate(loaded: &Loaded, distribute: Option<bool>) -> anyhow::Result<()> {
-    let database = &loaded.config.database;
-    let url = database.direct_url.as_ref().or(database.url.as_ref()).context(
-        "no database is configured: set DATABASE_URL, or `database.direct_url` or `database.url`, to \
-         postgres://user:password@host:5432/name",
-    )?;
-    let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
-    block_on(async { require_schema(&Database::new(settings)?, true).await })?;
-    let applied = adapter_postgres::migrate(url.expose(), &mut |step| {
-        note(format_args!(
-            "applying {} ({} of {})",
-            step.name, step.number, step.of
-        ));
-    })?;
-    print(match applied.len() {
-        0 => "the schema was up to date already".to_owned(),
-        count => format!("the schema is up to date; applied {count}"),
-    })?;
-    let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
-    if let Some(url) = serving {
-        let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
-        let state = block_on(async { Ok(Database::new(settings)?.schema_state().await?) });
-        if let Ok(state @ SchemaState::Forbidden { .. }) = state {
-            note(format_args!("warning: for `database.url`, {state}"));
-        }
-    }
-    if let Some(with_data) = distribute {
-        let distributed = adapter_postgres::distribute(url.expose(), with_data);
-        print(if block_on(async { Ok(distributed.await?) })? {
-            "the tables are distributed"
-        } else {
-            "the tables were distributed already"
-        })?;
-    }
-    Ok(())
 }
 
 fn completions(shell: Shell) -> anyhow::Result<String> {

@@ -1,6 +1,6 @@
-//! Applies migrations.
+//! Applies migrations, and says which ones are missing.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, sync::mpsc, thread, time::Duration};
 
 use diesel::connection::BoxableConnection;
 use diesel::migration;
@@ -17,6 +17,8 @@ use crate::connection::{ConnectError, Connector, url};
 use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
+/// Has a table of the locks that each migration takes.
+const README: &str = include_str!("../../../../migrations/README.md");
 
 /// The migrations outside a transaction, by name, with their `up.sql`.
 const STATEMENT_BY_STATEMENT: [(&str, &str); 3] = [
@@ -62,10 +64,12 @@ impl Migration<Pg> for StatementByStatement<'_> {
 /// Every migration run takes this advisory lock first; the bytes of "sellerap".
 const LOCK: i64 = 0x7365_6c6c_6572_6170;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
+/// Between two looks at an index that is being built.
+const WATCH_PAUSE: Duration = Duration::from_secs(2);
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A migration that is about to be applied.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A migration that is about to be applied, or is being applied.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MigrationStep {
     /// Its directory name, such as `0001_foundation`.
     pub name: String,
@@ -73,6 +77,18 @@ pub struct MigrationStep {
     pub number: usize,
     /// The number of missing migrations.
     pub of: usize,
+    /// How far the index is that it builds; None when it begins.
+    pub building: Option<String>,
+}
+
+/// A migration that is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingMigration {
+    pub name: String,
+    /// Its locks on tables that are there before it, as `migrations/README.md` states them.
+    pub locks: String,
+    /// About how many rows each table has that `locks` names; None if it is not there, or was never analyzed.
+    pub rows: BTreeMap<&'static str, Option<i64>>,
 }
 
 /// Why the migrations were not all applied. Those applied before the failure stay.
@@ -113,7 +129,7 @@ pub enum MigrateError {
 }
 
 /// Applies the missing migrations, each in its own transaction, and blocks until done. Waits while another process
-/// migrates, so that concurrent runs are safe. `progress` is called before each migration.
+/// migrates, so that concurrent runs are safe. `progress` is called before each migration, and every two seconds of an index's build.
 ///
 /// Runs on its own thread and runtime, so it can be called from anywhere. The URL may lead to the server or to a
 /// PgBouncer: the lock belongs to a transaction held open on its own connection, not to a session.
@@ -130,7 +146,18 @@ pub fn migrate(url: &str, progress: &mut dyn FnMut(MigrationStep)) -> Result<Vec
             let runtime = runtime.map_err(|error| MigrateError::Internal(error.into()))?;
             runtime.block_on(under_lock(&connector, &steps))
         });
-        heard.iter().for_each(progress);
+        let mut current = MigrationStep::default();
+        for step in heard {
+            if step.building.is_none() {
+                current = step;
+                progress(current.clone());
+            } else {
+                progress(MigrationStep {
+                    building: step.building,
+                    ..current.clone()
+                });
+            }
+        }
         worker
             .join()
             .unwrap_or_else(|_| Err(MigrateError::Internal("the thread panicked".into())))
@@ -166,17 +193,37 @@ async fn under_lock(
     connector: &Connector,
     steps: &mpsc::Sender<MigrationStep>,
 ) -> Result<Vec<String>, MigrateError> {
-    let holder = connector.open_bare().await?;
+    let holder = Arc::new(connector.open_bare().await?);
     let taken = take_lock(&holder).await;
     taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let connection = connector.open_for_pool().await;
     let connection = connection.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let mut harness = AsyncMigrationHarness::new(connection);
+    let watching = tokio::spawn(watch(Arc::clone(&holder), steps.clone()));
     let applied = apply(&mut harness, steps);
+    watching.abort();
     drop(harness);
     // The lock ends with the connection in any case.
     drop(holder.batch_execute("commit").await);
     applied
+}
+
+/// Sends how far the index is that is being built. The simple protocol, as for the lock.
+async fn watch(client: Arc<Client>, steps: mpsc::Sender<MigrationStep>) {
+    let look = "select phase || coalesce(', ' || round(100.0 * blocks_done / nullif(blocks_total, 0)) || ' %', '') \
+                from pg_stat_progress_create_index where datname = current_database()";
+    loop {
+        sleep(WATCH_PAUSE).await;
+        for message in client.simple_query(look).await.unwrap_or_default() {
+            if let SimpleQueryMessage::Row(row) = message {
+                let building = row.get(0).map(str::to_owned);
+                let _ = steps.send(MigrationStep {
+                    building,
+                    ..MigrationStep::default()
+                });
+            }
+        }
+    }
 }
 
 fn apply(
@@ -198,6 +245,7 @@ fn apply(
             name: name.clone(),
             number: n + 1,
             of,
+            building: None,
         });
         let alone = STATEMENT_BY_STATEMENT.iter().find(|(of, _)| *of == name);
         let done = match alone {
@@ -216,6 +264,60 @@ fn apply(
         applied.push(name);
     }
     Ok(applied)
+}
+
+/// The migrations that [`migrate`] would apply, in order.
+pub async fn missing_migrations(url: &str) -> Result<Vec<MissingMigration>, MigrateError> {
+    let client = Connector::new(url::parse(url)?, CONNECT_TIMEOUT)
+        .open_bare()
+        .await?;
+    let failed = |error: tokio_postgres::Error| {
+        if is_permission_denied(&error) {
+            return MigrateError::Forbidden(error.into());
+        }
+        MigrateError::Internal(error.into())
+    };
+    let is_there = "select to_regclass('__diesel_schema_migrations') is not null";
+    let mut applied = Vec::new();
+    if client.query_one(is_there, &[]).await.map_err(failed)?.get(0) {
+        let versions = "select version from __diesel_schema_migrations";
+        let rows = client.query(versions, &[]).await.map_err(failed)?;
+        applied.extend(rows.iter().map(|row| row.get::<_, String>(0)));
+    }
+    let mut all: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations().map_err(MigrateError::Internal)?;
+    all.retain(|migration| !applied.contains(&migration.name().version().to_string()));
+    all.sort_by_key(|migration| migration.name().to_string());
+    let mut missing = Vec::new();
+    for migration in all {
+        let name = migration.name().to_string();
+        let locks = stated_locks(&name);
+        let mut rows = BTreeMap::new();
+        for table in locks.iter().flat_map(|locks| locks.split('`').skip(1).step_by(2)) {
+            let count = "select (select reltuples::bigint from pg_class where oid = to_regclass($1) and reltuples >= 0)";
+            let count = client.query_one(count, &[&table]).await.map_err(failed)?;
+            rows.insert(table, count.get(0));
+        }
+        missing.push(MissingMigration {
+            name,
+            locks: locks.join("; ").replace('`', ""),
+            rows,
+        });
+    }
+    Ok(missing)
+}
+
+/// The cells of the table in `migrations/README.md`; a row that begins with an ellipsis continues the one above.
+fn stated_locks(name: &str) -> Vec<&'static str> {
+    let (mut locks, mut is_its) = (Vec::new(), false);
+    for row in README.lines() {
+        let mut cells = row.split(" | ").map(|cell| cell.trim_start_matches("| "));
+        let (Some(head), Some(up)) = (cells.next(), cells.nth(2)) else {
+            continue;
+        };
+        is_its = head.starts_with(name) || is_its && head.starts_with('…');
+        locks.extend(is_its.then_some(up));
+    }
+    locks
 }
 
 /// The versions of all embedded migrations, in order.

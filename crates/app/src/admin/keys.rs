@@ -13,7 +13,7 @@ use usecases::ActingOperator;
 
 use super::listing::{Format, Listed};
 use super::{in_transaction, open_database};
-use crate::command::{block_on, print, started};
+use crate::command::{block_on, started};
 use crate::config::{Loaded, Sources};
 use crate::sealing_keys::{Comparison, compare};
 use crate::wiring::sealer;
@@ -27,7 +27,10 @@ pub(crate) enum Command {
     ///
     /// To replace a key: put the new one behind the old one and restart every process, so that all can open its values; put
     /// it in front and restart them again; then `reseal`. Once `status` shows nothing under the old one, take it out.
-    Generate,
+    Generate {
+        #[command(flatten)]
+        format: Format,
+    },
     /// Count the stored values that each key seals
     ///
     /// A key that seals none may be taken out. Cursors that it sealed are refused from then on.
@@ -57,7 +60,10 @@ pub(crate) enum Command {
 impl Command {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<()> {
         match self {
-            Self::Generate => Ok(print(KeyRing::generate(&SystemRandomness::new()))?),
+            Self::Generate { format } => {
+                let key = KeyRing::generate(&SystemRandomness::new());
+                Ok(format.changed(&json!({ "key": key }), &key)?)
+            }
             Self::Status { format } => block_on(status(&started(sources)?, format)),
             Self::Reseal { dry_run, format } => block_on(reseal(&started(sources)?, dry_run, format)),
         }

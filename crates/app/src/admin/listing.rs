@@ -10,7 +10,7 @@ use super::id;
 use crate::command::{PrintError, note, print};
 
 /// A row of a list.
-pub(super) trait Listed {
+pub(crate) trait Listed {
     /// The members of the object that the table shows.
     const COLUMNS: &'static str;
 
@@ -45,7 +45,7 @@ pub(crate) struct PageArgs {
 }
 
 impl Format {
-    pub(super) fn list<T: Listed>(self, rows: &[T]) -> Result<(), PrintError> {
+    pub(crate) fn list<T: Listed>(self, rows: &[T]) -> Result<(), PrintError> {
         if self.json {
             return rows.iter().try_for_each(|row| print(row.object()));
         }
@@ -70,7 +70,7 @@ impl Format {
     }
 
     /// Prints a change: the object for programs, a sentence for people.
-    pub(super) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
+    pub(crate) fn changed(self, object: &Value, sentence: impl Display) -> Result<(), PrintError> {
         if self.json { print(object) } else { print(sentence) }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use adapter_postgres::{Database, MigrateError, SchemaState, migrate};
+use adapter_postgres::{Database, MigrateError, SchemaState, migrate, missing_migrations};
 use testkit::TestDatabase;
 use tokio_postgres::Client;
 
@@ -52,6 +52,10 @@ async fn an_empty_database_is_migrated_step_by_step() {
     let database = database(&empty);
     assert!(database.is_empty().await.unwrap());
     assert_eq!(database.schema_state().await.unwrap(), SchemaState::Missing);
+    let missing = async || missing_migrations(empty.url()).await.unwrap();
+    let before = missing().await;
+    assert!(before.iter().map(|one| &one.name).eq(&embedded()));
+    assert!(before.iter().all(|one| !one.locks.is_empty()), "{before:?}");
     let (report, steps) = migrated(empty.url()).await;
     assert_eq!(report.unwrap(), embedded());
     let of = embedded().len();
@@ -64,6 +68,11 @@ async fn an_empty_database_is_migrated_step_by_step() {
     let (report, steps) = migrated(empty.url()).await;
     assert!(report.unwrap().is_empty() && steps.is_empty());
     assert!(!database.is_empty().await.unwrap());
+    assert_eq!(missing().await, []);
+    let undo = "analyze audit_log; delete from __diesel_schema_migrations where version = '0026'";
+    empty.connect().await.batch_execute(undo).await.unwrap();
+    let one = missing().await.remove(0);
+    assert_eq!((&*one.locks, one.rows["audit_log"]), ("audit_log", Some(0)));
 }
 
 #[tokio::test]

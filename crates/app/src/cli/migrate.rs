@@ -1,0 +1,91 @@
+//! `seller-api migrate`.
+
+use adapter_postgres::{Database, MissingMigration, SchemaState};
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use crate::admin::listing::{Format, Listed};
+use crate::command::{block_on, note};
+use crate::config::Loaded;
+use crate::readiness::require_schema;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// Show the missing migrations, which locks they take and about how many rows those tables have, and change nothing
+    #[arg(long, conflicts_with = "distribute")]
+    dry_run: bool,
+    /// Also distribute offers and orders by seller over the workers of a Citus cluster; the database is its coordinator's
+    #[arg(long)]
+    distribute: bool,
+    /// Distribute also if this locks the tables for long, since they hold many rows
+    #[arg(long, requires = "distribute")]
+    with_data: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> {
+    let format = options.format;
+    let database = &loaded.config.database;
+    let url = database.direct_url.as_ref().or(database.url.as_ref()).context(
+        "no database is configured: set DATABASE_URL, or `database.direct_url` or `database.url`, to \
+         postgres://user:password@host:5432/name",
+    )?;
+    let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
+    block_on(async { require_schema(&Database::new(settings)?, true).await })?;
+    if options.dry_run {
+        let missing = adapter_postgres::missing_migrations(url.expose());
+        let missing = block_on(async { Ok(missing.await?) })?;
+        note("locks without a remark are exclusive, so that reads wait as well; rows are estimates");
+        return Ok(format.list(&missing)?);
+    }
+    let applied = adapter_postgres::migrate(url.expose(), &mut |step| {
+        let what = step
+            .building
+            .map_or_else(|| "applying".to_owned(), |phase| format!("{phase}:"));
+        note(format_args!(
+            "{what} {} ({} of {})",
+            step.name, step.number, step.of
+        ));
+    })?;
+    let done = match applied.len() {
+        0 => "the schema was up to date already".to_owned(),
+        count => format!("the schema is up to date; applied {count}"),
+    };
+    format.changed(&json!({ "applied": applied }), done)?;
+    let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
+    if let Some(url) = serving {
+        let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
+        let state = block_on(async { Ok(Database::new(settings)?.schema_state().await?) });
+        if let Ok(state @ SchemaState::Forbidden { .. }) = state {
+            note(format_args!("warning: for `database.url`, {state}"));
+        }
+    }
+    if options.distribute {
+        let distributed = adapter_postgres::distribute(url.expose(), options.with_data);
+        let is_new = block_on(async { Ok(distributed.await?) })?;
+        let done = if is_new {
+            "the tables are distributed"
+        } else {
+            "the tables were distributed already"
+        };
+        format.changed(&json!({ "distributed": is_new }), done)?;
+    }
+    Ok(())
+}
+
+impl Listed for MissingMigration {
+    const COLUMNS: &'static str = "migration locks rows";
+
+    fn cell(&self, member: &str) -> Option<String> {
+        let count = |(table, rows): (&&str, &Option<i64>)| {
+            let rows = rows.map_or_else(|| "?".to_owned(), |rows| rows.to_string());
+            format!("{table} {rows}")
+        };
+        (member == "rows").then(|| self.rows.iter().map(count).collect::<Vec<_>>().join(", "))
+    }
+
+    fn object(&self) -> Value {
+        json!({ "migration": self.name, "locks": self.locks, "rows": self.rows })
+    }
+}
