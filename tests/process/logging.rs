@@ -1,83 +1,109 @@
 //! The log: one line for each request.
 
-use blackbox::{Expect as _, events, logs_request, requests};
-use reqwest::Method;
-use serde_json::json;
+use blackbox::{Expect as _, World, cases, events, logs_request, requests};
+use serde_json::{Value, json};
+use testkit::Answer;
 
 use crate::world;
 
+/// The one line of the request with this answer.
+async fn line_of(world: &World, answer: &Answer) -> Value {
+    let trace_id = answer.must("x-trace-id");
+    let log = requests(&world.server.log_with(|log| logs_request(log, trace_id)).await);
+    let lines = log.iter().filter(|line| line["trace_id"] == trace_id);
+    let [line] = lines.collect::<Vec<_>>()[..] else {
+        panic!("not one line: {log:?}")
+    };
+    line.clone()
+}
+
 #[tokio::test]
-async fn each_request_has_one_line_with_trace_id_caller_route_status_and_duration() {
+async fn each_request_has_one_line_with_trace_id_caller_route_ids_status_and_duration() {
     let world = world().await;
     let (seller, token) = world.reader().await;
     let client_id = world.read(&token, "/v1/me").await["app"]["client_id"].clone();
     let id = world.offer(&seller, 1, json!({})).await;
-    let offer = format!("/v1/offers/{id}");
-    let cases = [
-        (Method::GET, "/v1/me".to_owned(), "/v1/me", 200),
-        (Method::GET, "/v1/offers?limit=5".to_owned(), "/v1/offers", 200),
-        (Method::GET, "/v1/offers?limit=x".to_owned(), "/v1/offers", 400),
-        (Method::HEAD, offer.clone(), "/v1/offers/{id}", 200),
-        (Method::GET, offer, "/v1/offers/{id}", 200),
-        (
-            Method::GET,
-            format!("/v1/offers/{}", blackbox::offer_id(2)),
-            "/v1/offers/{id}",
-            404,
-        ),
-        (Method::GET, format!("/v1/nothing/{id}"), "-", 404),
-        (Method::POST, "/oauth/token".to_owned(), "/oauth/token", 400),
-        (Method::GET, "/nothing".to_owned(), "-", 404),
-    ];
-    for (n, (method, path, route, status)) in cases.into_iter().enumerate() {
-        let trace_id = format!("request-number-{n}");
-        let request = world
-            .client
-            .request(method.clone(), &world.url(&path))
-            .bearer(&token);
-        request
-            .header("x-request-id", &trace_id)
-            .send()
-            .await
-            .expect(status);
-        let log = requests(&world.server.log_with(|log| logs_request(log, &trace_id)).await);
-        let lines = log.iter().filter(|line| line["trace_id"] == trace_id.as_str());
-        let [line] = lines.collect::<Vec<_>>()[..] else {
-            panic!("not one line for {path}: {log:?}")
-        };
-        let found = (&line["method"], &line["route"], &line["status"]);
-        assert_eq!(found, (&json!(method.as_str()), &json!(route), &json!(status)));
+    let table = "
+        GET /v1/me              => /v1/me 200 -
+        GET /v1/offers?limit=5  => /v1/offers 200 -
+        GET /v1/offers?limit=x  => /v1/offers 400 validation_error
+        HEAD /v1/offers/OFFER   => /v1/offers/{id} 200 -
+        GET /v1/offers/OFFER    => /v1/offers/{id} 200 -
+        GET /v1/offers/x%22     => /v1/offers/{id} 404 not_found
+        GET /v1/nothing/OFFER   => - 404 not_found
+        POST /oauth/token       => /oauth/token 400 invalid_request
+        GET /nothing            => - 404 not_found";
+    // Characters that could forge a line, the last one cut in half.
+    let agent = format!("Shop/1 \"\tstatus=200\u{85}{}", "ż".repeat(99));
+    let shown = format!("Shop/1 \"?status=200??{}", "?".repeat(79));
+    for (sent, expected) in cases(&table.replace("OFFER", &id)) {
+        let (method, path) = sent.split_once(' ').unwrap();
+        let request = world.at(method, path).bearer(&token).without("user-agent");
+        let answer = request.header("user-agent", &agent).send().await;
+        let line = line_of(&world, &answer).await;
+        let error = line["error"].as_str().unwrap_or("-");
+        let found = format!("{} {} {error}", line["route"].as_str().unwrap(), line["status"]);
+        assert_eq!((found.as_str(), &line["method"]), (expected, &json!(method)));
         assert!(line["duration_ms"].as_f64().unwrap() > 0.0, "{line}");
         assert_eq!(line["client_address"], "127.0.0.1");
+        assert_eq!(line["user_agent"], shown);
         let has_token = path.starts_with("/v1");
         assert_eq!(line.get("client_id"), has_token.then_some(&client_id), "{line}");
-        assert!(!line.to_string().contains(&id), "a path is no route: {line}");
+        assert_eq!(line.get("seller_id"), has_token.then_some(&json!(seller.id)));
+        let has_id = expected.contains("{id}") && path.contains(&id);
+        assert_eq!(line["ids"].as_str(), has_id.then_some(id.as_str()), "{line}");
     }
-    let application = world.register(&seller, json!({})).await;
-    let answer = world.token_answer(&application).await.expect(200);
-    let trace_id = answer.must("x-trace-id");
-    let log = requests(&world.server.log_with(|log| logs_request(log, trace_id)).await);
-    let line = log.iter().find(|line| line["trace_id"] == trace_id).unwrap();
-    assert_eq!(line["client_id"], application.client_id);
-    let office = world
-        .office(Method::GET, &format!("/sellers/{}", seller.id))
-        .header("x-request-id", "office-one");
-    office.send().await.expect(200);
-    let log = world.server.log_with(|log| logs_request(log, "office-one")).await;
+    let answer = world.office_get(&format!("/sellers/{}", seller.id)).await;
+    let line = line_of(&world, &answer.expect(200)).await;
+    assert!(line.get("otel_trace_id").is_none(), "without a collector: {line}");
     let find = "select id::text from operator_tokens";
     let operator = world.database.connect().await.query_one(find, &[]).await.unwrap();
-    assert!(
-        !log.contains("otel_"),
-        "without a collector there are no traces: {log}"
-    );
-    let log = requests(&log);
-    let line = log
-        .iter()
-        .find(|line| line["trace_id"] == "office-one")
-        .expect("the back office logs too");
-    assert!(!line["route"].as_str().unwrap().contains(&seller.id), "{line}");
     assert_eq!(line["operator_token"], operator.get::<_, String>(0));
-    assert_eq!(line.get("client_id"), None);
+    assert_eq!((&line["ids"], line.get("client_id")), (&json!(seller.id), None));
+}
+
+#[tokio::test]
+async fn a_refusal_names_application_seller_and_reason() {
+    let world = world().await;
+    let (owner, mut member) = (world.seller().await, world.member().await);
+    let mut app = world.partner(&owner, &["offers:read"]).await;
+    let seller = member.seller.id.clone();
+    let pair = world.pair(&mut member.browser, &app, "offers:read").await;
+    let own = world.personal_token(&member.seller, &["offers:read"]).await;
+    world.revoke_personal(&member.seller, &own).await;
+    let (access, refresh) = (&pair.access, &pair.refresh);
+    let mut answers = vec![world.get(&own.token, "/v1/me").await];
+    world.moved(&app, "suspension").await;
+    answers.push(world.get(access, "/v1/me").await);
+    answers.push(world.refresh(&app, refresh).await);
+    answers.push(world.token_answer(&app).await);
+    world.moved(&app, "reinstatement").await;
+    let past = "update access_tokens set expires_at = api_now()";
+    world.execute(past).await;
+    world.execute(&past.replace("access", "refresh")).await;
+    answers.push(world.get(access, "/v1/me").await);
+    answers.push(world.refresh(&app, refresh).await);
+    app.client_secret.push('x');
+    answers.push(world.token_answer(&app).await);
+    let expected = "unauthorized revoked member, unauthorized suspended member, invalid_client suspended member, \
+        invalid_client suspended owner, unauthorized expired member, invalid_grant expired member, \
+        invalid_client credentials owner";
+    for (n, (answer, expected)) in answers.iter().zip(expected.split(", ")).enumerate() {
+        let line = line_of(&world, answer).await;
+        let [error, reason, of] = ["error", "reason", "seller_id"].map(|name| line[name].as_str().unwrap());
+        let who = if of == owner.id { "owner" } else { "member" };
+        assert_eq!(format!("{error} {reason} {who}"), expected, "{line}");
+        assert!(of == owner.id || of == seller, "{line}");
+        // The audit log names the personal token so.
+        let (name, value) = if n == 0 {
+            ("token_id", &own.id)
+        } else {
+            ("client_id", &app.client_id)
+        };
+        assert_eq!(line[name], *value, "{line}");
+    }
+    let page = member.browser.get("/panel/account").await;
+    assert_eq!(line_of(&world, &page).await["seller_id"], seller);
 }
 
 #[tokio::test]

@@ -3,14 +3,21 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use actix_web::http::{Method, StatusCode};
-use oauth::ClientId;
+use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
+use actix_web::http::header::USER_AGENT;
+use kernel::{SellerId, canonical_uuid};
+use oauth::{ClientId, FamilyId};
 use uuid::Uuid;
 
+use crate::route::capture;
 use crate::trace_id::TraceId;
 
 /// Routes that monitoring polls, on the listeners that have them; not worth a line while they succeed.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+/// Maximum length of a logged `User-Agent`.
+const MAX_USER_AGENT: usize = 100;
 
 /// Writes a line at a level, always with the same fields.
 macro_rules! write_at {
@@ -20,44 +27,46 @@ macro_rules! write_at {
             listener = $line.listener,
             trace_id = $line.trace_id.as_str(),
             client_address = %$line.client_address,
-            client_id = $line.caller.and_then(CallerId::application).map(tracing::field::display),
-            operator_token = $line.caller.and_then(CallerId::operator_token).map(tracing::field::display),
-            method = $line.method.as_str(),
+            client_id = $line.caller.client_id.map(display),
+            seller_id = $line.caller.seller.map(display),
+            token_id = $line.caller.token.map(display),
+            operator_token = $line.caller.operator_token.map(display),
+            user_agent = user_agent($line.request),
+            method = $line.request.method().as_str(),
             route = $line.route,
+            ids = ids($line.route, $line.request.uri().path()),
             status = $line.status.as_u16(),
+            error = $line.refusal.map(|refusal| refusal.error),
+            reason = $line.refusal.and_then(|refusal| refusal.reason),
             duration_ms = milliseconds($line.duration),
             "request",
         )
     };
 }
 
-/// The authenticated caller.
+/// The caller, as far as it is known: also of credentials that are refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallerIds {
+    pub client_id: Option<ClientId>,
+    /// Whose account the request is for.
+    pub seller: Option<SellerId>,
+    /// The token's id in the audit log.
+    pub token: Option<FamilyId>,
+    /// The id of an operator's token.
+    pub operator_token: Option<Uuid>,
+}
+
+/// Why a request is refused; an extension of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallerId {
-    /// An application.
-    Application(ClientId),
-    /// An operator, by the id of its token.
-    Operator(Uuid),
+pub struct LoggedRefusal {
+    /// The first code of the response.
+    pub error: &'static str,
+    /// The cause, even if the client does not learn it.
+    pub reason: Option<&'static str>,
 }
 
-impl CallerId {
-    fn application(self) -> Option<ClientId> {
-        match self {
-            Self::Application(client_id) => Some(client_id),
-            Self::Operator(_) => None,
-        }
-    }
-
-    fn operator_token(self) -> Option<Uuid> {
-        match self {
-            Self::Application(_) => None,
-            Self::Operator(token) => Some(token),
-        }
-    }
-}
-
-/// The contents of a line. It has no field for a path, a query string or a header: those can carry ids, tokens and personal data, while the
-/// route's template cannot.
+/// The contents of a line. Paths, query strings and headers can carry secrets and personal data: of these it has the ids in the path
+/// and the `User-Agent` alone.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessLine<'a> {
     /// The listener, such as `api` or `backoffice`.
@@ -66,12 +75,12 @@ pub struct AccessLine<'a> {
     pub trace_id: &'a TraceId,
     /// The client's address, behind trusted proxies.
     pub client_address: IpAddr,
-    /// None without valid credentials.
-    pub caller: Option<CallerId>,
-    pub method: &'a Method,
+    pub caller: CallerIds,
+    pub request: &'a HttpRequest,
     /// The route's template, such as `/v1/offers/{id}`; `-` if no route matched.
     pub route: &'a str,
     pub status: StatusCode,
+    pub refusal: Option<LoggedRefusal>,
     /// From the request's head to the whole response, without the time to send it.
     pub duration: Duration,
 }
@@ -89,6 +98,26 @@ impl AccessLine<'_> {
     fn is_successful_probe(&self) -> bool {
         PROBES.contains(&self.route) && self.status.is_success()
     }
+}
+
+/// The beginning of the `User-Agent`. What is not visible ASCII becomes `?`, so that nobody can forge lines.
+fn user_agent(request: &HttpRequest) -> Option<String> {
+    let sent = request.headers().get(USER_AGENT)?.as_bytes().iter();
+    let visible = |byte: &u8| match byte {
+        b' '..=b'~' => char::from(*byte),
+        _ => '?',
+    };
+    Some(sent.take(MAX_USER_AGENT).map(visible).collect())
+}
+
+/// The well-formed ids at the variables of a route's template. Other text may be a secret or forged.
+fn ids(route: &str, path: &str) -> Option<String> {
+    let is_id = |part: &&str| canonical_uuid(part).is_ok() || part.parse::<ClientId>().is_ok();
+    let ids = capture(route, path)?
+        .into_iter()
+        .filter(is_id)
+        .collect::<Vec<_>>();
+    (!ids.is_empty()).then(|| ids.join(" "))
 }
 
 /// Milliseconds with three decimals, from whole microseconds, so that no line shows binary rounding errors.

@@ -11,7 +11,7 @@ use actix_web::web::{self, Payload};
 use actix_web::{HttpRequest, HttpResponse, Route};
 use tokio::time::Instant;
 
-use crate::access_log::AccessLine;
+use crate::access_log::{AccessLine, LoggedRefusal};
 use crate::client_ip::{ClientAddress, TrustedProxies};
 use crate::meters::RequestMeters;
 use crate::request::{Answer, Request};
@@ -82,9 +82,8 @@ impl Front {
             self.internal || self.trusts_peer(&http)
         });
         let client = self.client(&http, received_at);
-        let method = http.method().clone();
         let request = Request {
-            http,
+            http: http.clone(),
             payload: payload.into_inner(),
             trace_id,
             span: span.clone(),
@@ -99,18 +98,20 @@ impl Front {
             caller,
         } = span.instrument(answer(request)).await;
         let (status, duration) = (response.status(), received_at.elapsed());
-        self.meters.count(route, &method, status, duration);
+        let method = http.method();
+        self.meters.count(route, method, status, duration);
         let line = AccessLine {
             listener: self.name,
             trace_id: &trace_id,
             client_address: client,
             caller,
-            method: &method,
+            request: &http,
             route,
             status,
+            refusal: response.extensions().get::<LoggedRefusal>().copied(),
             duration,
         };
-        span.end(&method, route, status, || line.write());
+        span.end(method, route, status, || line.write());
         in_slices(response)
     }
 

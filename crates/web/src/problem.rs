@@ -13,6 +13,7 @@ use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+use crate::access_log::LoggedRefusal;
 use crate::code::Code;
 use crate::response;
 use crate::trace_id::TraceId;
@@ -34,6 +35,8 @@ pub struct Problem {
     retry_after: Option<u32>,
     allow: Option<Cow<'static, str>>,
     challenge: Option<String>,
+    /// The cause for the log alone.
+    reason: Option<&'static str>,
 }
 
 impl Problem {
@@ -69,6 +72,7 @@ impl Problem {
             retry_after: None,
             allow: None,
             challenge: None,
+            reason: None,
         }
     }
 
@@ -158,6 +162,12 @@ impl Problem {
         }
     }
 
+    /// The same with a cause for the log alone.
+    #[must_use]
+    pub fn because(self, reason: Option<&'static str>) -> Self {
+        Self { reason, ..self }
+    }
+
     pub(crate) const fn retry_after_seconds(&self) -> Option<u32> {
         self.retry_after
     }
@@ -199,6 +209,12 @@ impl Problem {
         }
         if let Some(Ok(challenge)) = self.challenge.map(|text| HeaderValue::from_str(&text)) {
             headers.insert(WWW_AUTHENTICATE, challenge);
+        }
+        if let Some(first) = self.entries.first() {
+            response.extensions_mut().insert(LoggedRefusal {
+                error: first.code.as_str(),
+                reason: self.reason,
+            });
         }
         response
     }

@@ -11,7 +11,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::access_log::CallerId;
+use crate::access_log::CallerIds;
 use crate::body::{self, BodyError, BodyLimits};
 use crate::deadline::Deadline;
 use crate::error::Error;
@@ -29,8 +29,8 @@ pub struct Request {
     pub span: RequestSpan,
     /// The client's address, behind trusted proxies.
     pub client: IpAddr,
-    /// Who has authenticated itself so far.
-    pub(crate) caller: Cell<Option<CallerId>>,
+    /// What is known of the caller so far.
+    pub(crate) caller: Cell<CallerIds>,
     pub received_at: Instant,
     /// How long the client took to send its body.
     pub(crate) body_took: Duration,
@@ -40,7 +40,7 @@ pub struct Request {
 pub struct Answer {
     pub response: HttpResponse,
     pub route: &'static str,
-    pub(crate) caller: Option<CallerId>,
+    pub(crate) caller: CallerIds,
 }
 
 impl Request {
@@ -61,12 +61,17 @@ impl Request {
         self.http.uri().query().unwrap_or_default()
     }
 
-    /// Names the authenticated caller in the access log, and an application in the span too.
-    pub fn record_caller(&self, caller: CallerId) {
-        if let CallerId::Application(client_id) = caller {
+    /// What is known of the caller so far.
+    pub fn caller(&self) -> CallerIds {
+        self.caller.get()
+    }
+
+    /// Names the caller in the access log, and an application in the span too.
+    pub fn record_caller(&self, caller: CallerIds) {
+        if let Some(client_id) = caller.client_id {
             self.span.record_client(client_id);
         }
-        self.caller.set(Some(caller));
+        self.caller.set(caller);
     }
 
     /// When the request is dropped. The time that the client took to send its body does not count.

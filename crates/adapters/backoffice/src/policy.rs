@@ -7,7 +7,7 @@ use actix_web::http::Method;
 use kernel::KeySpace;
 use oauth::SecretHash;
 use usecases::ActingOperator;
-use web::access_log::CallerId;
+use web::access_log::CallerIds;
 use web::authorization::bearer;
 use web::listener::{Listener, Ports};
 use web::operation::Call;
@@ -76,7 +76,10 @@ impl Listener for BackOffice {
             None => None,
         };
         let row = row.ok_or_else(|| unauthorized(&self.service.realm))?;
-        request.record_caller(CallerId::Operator(row.id));
+        request.record_caller(CallerIds {
+            operator_token: Some(row.id),
+            ..CallerIds::default()
+        });
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
             read_only: row.read_only,

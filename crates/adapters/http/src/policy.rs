@@ -11,7 +11,7 @@ use actix_web::http::header::{
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use kernel::{KeySpace, SellerId};
 use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope};
-use web::access_log::CallerId;
+use web::access_log::CallerIds;
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
@@ -93,11 +93,25 @@ impl Listener for Public {
             .run(self.gate.admit(token.key()))
             .await?
             .map_err(Error::before_execution)?;
-        let Admission { principal, quota } = admission.ok_or_else(unauthorized)?;
+        let record = |client_id, seller| {
+            request.record_caller(CallerIds {
+                client_id: Some(client_id),
+                seller: Some(seller),
+                token: Some(token.key().family),
+                ..CallerIds::default()
+            });
+        };
+        let Admission { principal, quota } = admission.map_err(|dead| {
+            let end = dead.map(|dead| {
+                record(dead.client_id, dead.seller);
+                dead.end.as_str()
+            });
+            unauthorized().because(end)
+        })?;
 
         context.quota = quota;
         context.counted = Some((principal.seller, principal.client_id, quota.counted_at));
-        request.record_caller(CallerId::Application(principal.client_id));
+        record(principal.client_id, principal.seller);
         if !admits("api", &quota) {
             return Err(Problem::rate_limited(retry_after(&quota)).into());
         }

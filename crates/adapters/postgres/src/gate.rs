@@ -8,7 +8,8 @@ use diesel::QueryResult;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use oauth::{
-    Admission, ClientId, FamilyId, FamilyKind, Gate, Limiter, Principal, Quota, ScopeSet, TokenKey, TokenKind,
+    Admission, ClientId, DeadToken, FamilyId, FamilyKind, Gate, Limiter, Principal, Quota, ScopeSet,
+    TokenEnd, TokenKey, TokenKind,
 };
 use uuid::Uuid;
 
@@ -18,6 +19,8 @@ use crate::connection::error::SharedFailure;
 use crate::oauth::applications::limit_from;
 use crate::rate_limits::WINDOW;
 use crate::sql::{row, sql};
+
+type Admitted = Result<Admission, Option<DeadToken>>;
 
 /// The gate of one server thread.
 pub(crate) struct TokenGate(Batcher<Requests>);
@@ -30,17 +33,23 @@ impl TokenGate {
 
 #[async_trait]
 impl Gate for TokenGate {
-    async fn admit(&self, token: TokenKey) -> Result<Option<Admission>, StoreError> {
+    async fn admit(&self, token: TokenKey) -> Result<Admitted, StoreError> {
         self.0.ask(token).await
     }
 }
 
-/// The columns of [`LiveRow`], from the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A
-/// token may have its own, narrower scopes.
-macro_rules! live_columns {
+/// The columns of [`TokenRow`], from the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A
+/// token may have its own, narrower scopes. `ended` is null for a live token.
+macro_rules! token_columns {
     () => {
-        "f.seller_id, s.seller_no, f.client_id, a.name, coalesce(t.scopes, f.scopes) & a.scopes as scopes, f.kind, \
-         t.expires_at, a.rate_limit"
+        concat!(
+            "f.seller_id, s.seller_no, f.client_id, a.name, coalesce(t.scopes, f.scopes) & a.scopes as scopes, f.kind, \
+             t.expires_at, a.rate_limit, case when ",
+            live_condition!(),
+            " then null when t.expires_at <= clock.at then 'expired' when a.status = 'suspended' then 'suspended' \
+             when s.closed_at is not null or exists (select from sellers o where o.id = a.owner_id and o.closed_at is not null) \
+             then 'closed' else 'revoked' end as ended"
+        )
     };
 }
 
@@ -60,7 +69,7 @@ macro_rules! live_condition {
 }
 
 row! {
-    struct LiveRow {
+    struct TokenRow {
         seller_id: Uuid,
         seller_no: i32,
         client_id: Uuid,
@@ -69,7 +78,15 @@ row! {
         kind: String,
         expires_at: Option<DateTime<Utc>>,
         rate_limit: Option<i32>,
+        ended: Option<String>,
     }
+}
+
+/// A token that was found.
+#[derive(Debug, Clone)]
+enum Found {
+    Live(Caller),
+    Dead(DeadToken),
 }
 
 /// A caller and its application's rate limit.
@@ -79,10 +96,17 @@ struct Caller {
     limit: u32,
 }
 
-impl LiveRow {
-    /// The principal of the family's token.
-    fn caller(self, family: FamilyId, default_limit: NonZeroU32) -> Result<Caller, StoreError> {
+impl TokenRow {
+    /// The family's token, with its principal if it is live.
+    fn found(self, family: FamilyId, default_limit: NonZeroU32) -> Result<Found, StoreError> {
         let client_id = ClientId::from(self.client_id);
+        if let Some(ended) = self.ended {
+            return Ok(Found::Dead(DeadToken {
+                seller: self.seller_id.into(),
+                client_id,
+                end: TokenEnd::parse(&ended).unwrap_or(TokenEnd::Revoked),
+            }));
+        }
         let corrupt = |reason: String| StoreError::corrupt("families", family, reason);
         let kind = match FamilyKind::parse(&self.kind) {
             Some(FamilyKind::ClientCredentials | FamilyKind::AuthorizationCode) => TokenKind::Access,
@@ -112,16 +136,16 @@ impl LiveRow {
             kind,
             expires_at: self.expires_at,
         };
-        Ok(Caller {
+        Ok(Found::Live(Caller {
             principal,
             limit: limit.get(),
-        })
+        }))
     }
 }
 
 type Returned = (
     Option<i64>,
-    Option<LiveRow>,
+    Option<TokenRow>,
     Uuid,
     Option<i64>,
     DateTime<Utc>,
@@ -137,9 +161,9 @@ struct Requests {
 impl BatchQuery for Requests {
     const NAME: &'static str = "gate";
     type Question = TokenKey;
-    type Answer = Option<Admission>;
+    type Answer = Admitted;
 
-    /// Looks up all tokens and counts the requests of the live ones.
+    /// Looks up all tokens and counts the requests of the live ones; of a dead one it tells whose it was and why it is dead.
     ///
     /// - It reads the clock once, so all counts fall into the same window.
     /// - Subqueries pass the keys, so that one plan serves lists of any length. Each key is looked up on its own: `offset 0` prevents the
@@ -148,34 +172,33 @@ impl BatchQuery for Requests {
     ///   orders could deadlock.
     /// - Its commit is asynchronous. The setting stands beside the clock, which is always read: PostgreSQL does not execute a table
     ///   expression that is never read.
-    /// - It returns one row per live token and one per application with the place of its last request. They are joined here, since the
+    /// - It returns one row per known token and one per application with the place of its last request. They are joined here, since the
     ///   server's join of two results of unknown size costs the product of their sizes.
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
         tokens: &[TokenKey],
-    ) -> QueryResult<Vec<Result<Option<Admission>, StoreError>>> {
+    ) -> QueryResult<Vec<Result<Admitted, StoreError>>> {
         let batch = Batch::of(tokens);
         let tokens = || batch.distinct.iter().map(|(token, _)| token);
         let admit = sql!(Returned:
             "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
                from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-             live as materialized (select k.n, k.times, caller.* from clock cross join unnest((select ",
+             known as materialized (select k.n, k.times, caller.* from clock cross join unnest((select ",
             tokens().map(|token| token.family.uuid()).collect::<Vec<_>>(), "::uuid[]), (select ",
             tokens().map(|token| token.hash.bytes().as_slice()).collect::<Vec<_>>(), "::bytea[]), (select ",
             batch.distinct.iter().map(|(_, times)| *times).collect::<Vec<_>>(),
-            concat!("::bigint[])) with ordinality as k (family, hash, times, n) cross join lateral (select ", live_columns!(),
+            concat!("::bigint[])) with ordinality as k (family, hash, times, n) cross join lateral (select ", token_columns!(),
              " from access_tokens t join families f on f.id = t.family_id join applications a on a.client_id = f.client_id \
-               join sellers s on s.id = f.seller_id where t.family_id = k.family and t.hash = k.hash and ",
-             live_condition!(), " offset 0) caller), \
+               join sellers s on s.id = f.seller_id where t.family_id = k.family and t.hash = k.hash offset 0) caller), \
              counted as (insert into rate_windows as w (window_start, kind, subject, used) select clock.window_start, "),
             Limiter::Api.code(), ", g.client_id, g.times \
-               from (select client_id, sum(times)::bigint as times from live group by client_id) g cross join clock \
+               from (select client_id, sum(times)::bigint as times from known where ended is null group by client_id) g cross join clock \
                order by g.client_id \
                on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning subject, used) \
-             select n, seller_id, seller_no, client_id, name, scopes, kind, expires_at, rate_limit, client_id, null::bigint, at, \
-               window_start from live cross join clock \
-             union all select null, null, null, null, null, null, null, null, null, subject, used, at, window_start \
+             select n, seller_id, seller_no, client_id, name, scopes, kind, expires_at, rate_limit, ended, client_id, null::bigint, at, \
+               window_start from known cross join clock \
+             union all select null, null, null, null, null, null, null, null, null, null, subject, used, at, window_start \
                from counted cross join clock");
         let rows = admit.get_results::<Returned>(&mut connection).await?;
         Ok(batch.admissions(rows, self.default_limit))
@@ -217,9 +240,9 @@ impl<'a> Batch<'a> {
         &self,
         rows: Vec<Returned>,
         default_limit: NonZeroU32,
-    ) -> Vec<Result<Option<Admission>, StoreError>> {
+    ) -> Vec<Result<Admitted, StoreError>> {
         let (mut callers, mut windows) = (HashMap::new(), HashMap::<Uuid, Window>::new());
-        for (n, live, client, used, at, window_start) in rows {
+        for (n, row, client, used, at, window_start) in rows {
             let window = windows.entry(client).or_insert(Window {
                 place: 0,
                 start: window_start,
@@ -228,10 +251,12 @@ impl<'a> Batch<'a> {
             window.place += used.unwrap_or(0);
             let token = n.and_then(|n| usize::try_from(n - 1).ok());
             let known = token.and_then(|token| Some((token, self.distinct.get(token)?)));
-            if let (Some(live), Some((token, (key, times)))) = (live, known) {
-                window.place -= times;
-                let caller = live.caller(key.family, default_limit).map_err(SharedFailure::new);
-                callers.insert(token, (client, caller));
+            if let (Some(row), Some((token, (key, times)))) = (row, known) {
+                let found = row.found(key.family, default_limit).map_err(SharedFailure::new);
+                if !matches!(found, Ok(Found::Dead(_))) {
+                    window.place -= times;
+                }
+                callers.insert(token, (client, found));
             }
         }
         self.requests
@@ -249,13 +274,16 @@ struct Window {
 }
 
 fn admission(
-    caller: Option<&(Uuid, Result<Caller, SharedFailure>)>,
+    found: Option<&(Uuid, Result<Found, SharedFailure>)>,
     windows: &mut HashMap<Uuid, Window>,
-) -> Result<Option<Admission>, StoreError> {
-    let Some((client, caller)) = caller else {
-        return Ok(None);
+) -> Result<Admitted, StoreError> {
+    let Some((client, found)) = found else {
+        return Ok(Err(None));
     };
-    let caller = caller.as_ref().map_err(SharedFailure::for_one)?;
+    let caller = match found.as_ref().map_err(SharedFailure::for_one)? {
+        Found::Live(caller) => caller,
+        Found::Dead(token) => return Ok(Err(Some(*token))),
+    };
     let Some(window) = windows.get_mut(client) else {
         return Err(StoreError::unexpected("a count is missing"));
     };
@@ -266,7 +294,7 @@ fn admission(
         resets_at: window.start + WINDOW,
         counted_at: window.at,
     };
-    Ok(Some(Admission {
+    Ok(Ok(Admission {
         principal: caller.principal.clone(),
         quota,
     }))

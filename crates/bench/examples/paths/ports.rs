@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, SellerId, StoreError};
 use oauth::{
-    Admission, BearerToken, Gate, MockApplicationReader, MockClientTokens, MockExchanges, MockGrantReader,
-    MockRateCounter, Principal, Quota, ScopeSet, TokenKey, TokenKind,
+    Admission, BearerToken, DeadToken, Gate, MockApplicationReader, MockClientTokens, MockExchanges,
+    MockGrantReader, MockRateCounter, Principal, Quota, ScopeSet, TokenKey, TokenKind,
 };
 use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader};
@@ -49,8 +49,8 @@ struct Open(Principal);
 
 #[async_trait]
 impl Gate for Open {
-    async fn admit(&self, _: TokenKey) -> Result<Option<Admission>, StoreError> {
-        Ok(Some(Admission {
+    async fn admit(&self, _: TokenKey) -> Result<Result<Admission, Option<DeadToken>>, StoreError> {
+        Ok(Ok(Admission {
             principal: self.0.clone(),
             quota: Quota {
                 limit: 600,

@@ -287,12 +287,22 @@ impl InvalidClient {
     /// The cause for programs (D141); None where the caller must not learn it.
     pub const fn reason(self) -> Option<&'static str> {
         match self {
-            Self::Suspended { is_proved: true } => Some("suspended"),
-            Self::Closed => Some("closed"),
+            Self::Suspended { is_proved: true } | Self::Closed => Some(self.cause()),
             Self::Suspended { is_proved: false }
             | Self::Credentials
             | Self::SecretMissing
             | Self::NoLongerValid => None,
+        }
+    }
+
+    /// The cause for the log.
+    pub const fn cause(self) -> &'static str {
+        match self {
+            Self::Credentials => "credentials",
+            Self::SecretMissing => "secret_missing",
+            Self::Suspended { .. } => "suspended",
+            Self::Closed => "closed",
+            Self::NoLongerValid => "no_longer_valid",
         }
     }
 

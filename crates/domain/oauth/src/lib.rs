@@ -40,7 +40,7 @@ pub use ports::{
     ApplicationDirectory, ApplicationReader, ApplicationStore, ClientTokens, Exchange, Exchanges, Gate,
     GrantReader, GrantStore, ListedApplication, NewConsent, RateCounter,
 };
-pub use principal::{Admission, Principal, Quota};
+pub use principal::{Admission, DeadToken, Principal, Quota, TokenEnd};
 pub use rate::{Count, Limiter, Subject};
 pub use registration::{RawRegistration, Registration, application_name, scopes};
 pub use scope::{Scope, ScopeSet, UnknownScope};

@@ -8,8 +8,8 @@ use kernel::{Change, SellerId, StoreError, TransactionError};
 
 use crate::{
     Admission, Application, ApplicationEvent, ClientId, Code, CodeChallenge, ConnectedApplication, Consent,
-    ConsentId, Count, FamiliesOf, Family, FamilyId, Limiter, NewClientToken, NewPair, NewToken, Presented,
-    RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
+    ConsentId, Count, DeadToken, FamiliesOf, Family, FamilyId, Limiter, NewClientToken, NewPair, NewToken,
+    Presented, RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -21,9 +21,9 @@ use crate::{
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait Gate: Send + Sync {
-    /// Looks up a token and counts the request. None if the token is unknown, expired or revoked, or its family,
-    /// application or account is no longer valid. A request without a live token is not counted.
-    async fn admit(&self, token: TokenKey) -> Result<Option<Admission>, StoreError>;
+    /// Looks up a token and counts the request. The inner error is a token that is expired or revoked, or whose family, application or
+    /// account is no longer valid; None if it is unknown. A request without a live token is not counted.
+    async fn admit(&self, token: TokenKey) -> Result<Result<Admission, Option<DeadToken>>, StoreError>;
 }
 
 /// Counts calls of the OAuth endpoints, shared by all replicas.
@@ -240,6 +240,9 @@ pub trait GrantStore: Send + Sync {
 pub trait GrantReader: Send + Sync {
     /// The client that a code or refresh token was issued to, if it can still be used.
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError>;
+
+    /// The seller of this client's code or token, even if it can no longer be used.
+    async fn seller_of(&self, family: FamilyId, client_id: ClientId) -> Result<Option<SellerId>, StoreError>;
 
     /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a live code or token, or an
     /// active subscription. `client_credentials` tokens are no connection. Of very many consents the newest count.

@@ -68,6 +68,26 @@ pub struct Admission {
     pub quota: Quota,
 }
 
+kernel::words! {
+    /// Why a token that was issued is not live: the first that applies.
+    pub enum TokenEnd {
+        Expired = "expired",
+        /// Its application is suspended.
+        Suspended = "suspended",
+        /// The account is closed, or that of the application's owner.
+        Closed = "closed",
+        Revoked = "revoked",
+    }
+}
+
+/// A token that was issued and is not live, for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeadToken {
+    pub seller: SellerId,
+    pub client_id: ClientId,
+    pub end: TokenEnd,
+}
+
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;

@@ -7,6 +7,7 @@ use oauth::{AuthorizationQuery, AuthorizationRefusal, redirect_url};
 use usecases::Failure;
 use usecases::authorize::authorize;
 use web::Problem;
+use web::access_log::{CallerIds, LoggedRefusal};
 use web::form::{form_decode, raw_pairs};
 use web::request::Request;
 use web::response;
@@ -25,12 +26,18 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let now = count(public, Limit::AuthorizeByAddress(request.client), deadline).await?;
 
     let query = read(request.query());
+    if let Ok(client_id @ Some(_)) = query.client_id() {
+        request.record_caller(CallerIds {
+            client_id,
+            ..CallerIds::default()
+        });
+    }
     let (applications, sealer) = (public.applications.as_ref(), public.sealer.as_ref());
     let asked = authorize(applications, sealer, public.randomness.as_ref(), &query, now);
     let issuer = &public.service.public_url;
-    let location = match deadline.run(asked).await? {
+    let (location, error) = match deadline.run(asked).await? {
         // Base64url needs no percent-encoding.
-        Ok(handle) => format!("{issuer}{CONSENT_PATH}?request={handle}"),
+        Ok(handle) => (format!("{issuer}{CONSENT_PATH}?request={handle}"), None),
         Err(Failure::Refused(refusal)) => back(refusal, issuer)?,
         Err(Failure::Store(error)) => return Err(error.into()),
     };
@@ -38,6 +45,10 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let location = HeaderValue::try_from(location)
         .map_err(|error| OAuthError::failed(web::Error::caused(Problem::internal(), error)))?;
     let mut response = response::empty(StatusCode::FOUND, &request.trace_id);
+    if let Some(error) = error {
+        let reason = None;
+        response.extensions_mut().insert(LoggedRefusal { error, reason });
+    }
     let headers = response.headers_mut();
     headers.insert(LOCATION, location);
     set_pragma(headers);
@@ -62,8 +73,8 @@ fn read(query: &str) -> AuthorizationQuery {
 /// For the seller, whose browser shows an error that cannot go back to the client.
 const FOR_SELLER: &str = "You cannot go on here: tell the provider of the application that sent you.";
 
-/// The URL that returns a refusal to the client, with our issuer (RFC 9207).
-fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthError> {
+/// The URL that returns a refusal to the client, with our issuer (RFC 9207); and its code.
+fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<(String, Option<&'static str>), OAuthError> {
     match refusal {
         AuthorizationRefusal::Client(description) => {
             Err(OAuthError::no_such_client(format!("{FOR_SELLER} {description}")))
@@ -81,7 +92,7 @@ fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<String, OAuthErro
             let mut parameters = vec![("error", error.as_str()), ("error_description", &description)];
             parameters.extend(state.as_deref().map(|state| ("state", state)));
             parameters.push(("iss", issuer));
-            Ok(redirect_url(&redirect_uri, &parameters))
+            Ok((redirect_url(&redirect_uri, &parameters), Some(error.as_str())))
         }
     }
 }

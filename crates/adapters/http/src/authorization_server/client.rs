@@ -3,6 +3,7 @@
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use oauth::{Application, Credential, InvalidClient, authenticate};
 use web::ServiceSettings;
+use web::access_log::CallerIds;
 use web::authorization::{ClientCredentials, basic};
 use web::body::BodyLimits;
 use web::deadline::Deadline;
@@ -13,6 +14,7 @@ use web::request::Request;
 
 use super::error::OAuthError;
 use super::limits::proves;
+use super::token::GrantType;
 use crate::Public;
 
 /// 16 KiB (D7).
@@ -85,26 +87,38 @@ fn text(json: &Json) -> Option<&str> {
 }
 
 /// The calling application, authenticated by its secret if it has one; `credential` is the code or token that it sends. A 401 carries a
-/// challenge if the client used the `Authorization` header (RFC 6749 §5.2).
+/// challenge if the client used the `Authorization` header (RFC 6749 §5.2). The access log names every known application.
 pub(super) async fn authenticated(
     public: &Public,
-    headers: &HeaderMap,
+    request: &Request,
     parameters: &Parameters,
     credential: Option<&Credential>,
     deadline: Deadline,
 ) -> Result<Application, OAuthError> {
+    let headers = request.headers();
     let challenged = |error| challenged(headers, error);
     let presented = presented(headers, parameters).map_err(challenged)?;
     let Ok(client_id) = presented.client_id.parse() else {
         return Err(challenged(InvalidClient::Credentials.into()));
     };
+    let record = |application: &Application| {
+        let is_own = parameters.get("grant_type") == Some(GrantType::ClientCredentials.as_str());
+        request.record_caller(CallerIds {
+            client_id: Some(client_id),
+            seller: is_own.then_some(application.owner),
+            token: credential.map(|credential| credential.key().family),
+            ..CallerIds::default()
+        });
+    };
     let (applications, secret) = (public.applications.as_ref(), presented.secret.as_str());
     let Some(application) = deadline.run(applications.client(client_id)).await?? else {
         let closed = deadline.run(applications.closed_client(client_id)).await??;
+        closed.iter().for_each(record);
         return Err(challenged(
             InvalidClient::of_closed_account(closed.as_ref(), secret).into(),
         ));
     };
+    record(&application);
     match authenticate(&application, Some(secret)) {
         Ok(()) => Ok(application),
         Err(InvalidClient::Suspended { is_proved: false }) => {

@@ -9,6 +9,7 @@ use kernel::{StoreError, TransactionError};
 use oauth::{GrantRefusal, InvalidClient, ScopeRefused};
 use serde::Serialize;
 use usecases::Failure;
+use web::access_log::LoggedRefusal;
 use web::deadline::Overdue;
 use web::error::Panicked;
 use web::head::BadHead;
@@ -64,6 +65,8 @@ struct Inner {
     description: Cow<'static, str>,
     /// The cause for programs, if the caller may learn it.
     reason: Option<&'static str>,
+    /// The cause for the log.
+    logged_reason: Option<&'static str>,
     retry_after: Option<u32>,
     allow: Option<&'static str>,
     challenge: bool,
@@ -79,6 +82,7 @@ impl OAuthError {
             status: code.status(),
             description: description.into(),
             reason: None,
+            logged_reason: None,
             retry_after: None,
             allow: None,
             challenge: false,
@@ -204,6 +208,10 @@ impl OAuthError {
     /// The whole response.
     pub(super) fn into_response(self, trace_id: &TraceId, realm: &str) -> HttpResponse {
         let mut response = response::json(self.0.status, self.body(trace_id), trace_id);
+        response.extensions_mut().insert(LoggedRefusal {
+            error: self.0.code.as_str(),
+            reason: self.0.logged_reason,
+        });
         let headers = response.headers_mut();
         set_pragma(headers);
         if let Some(seconds) = self.0.retry_after {
@@ -244,6 +252,7 @@ impl From<InvalidClient> for OAuthError {
     fn from(refusal: InvalidClient) -> Self {
         let mut error = Self::invalid_client(refusal.to_string());
         error.0.reason = refusal.reason();
+        error.0.logged_reason = Some(refusal.cause());
         error
     }
 }
@@ -256,6 +265,7 @@ impl From<GrantRefusal> for OAuthError {
         let description = format!("The code or token cannot be used: {refusal}.");
         let mut error = Self::new(Code::InvalidGrant, description);
         error.0.reason = refusal.reason();
+        error.0.logged_reason = error.0.reason;
         error
     }
 }

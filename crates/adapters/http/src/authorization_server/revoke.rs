@@ -7,7 +7,6 @@ use actix_web::http::StatusCode;
 use oauth::{ClientId, Credential, CredentialKind};
 use usecases::repeat;
 use usecases::revoke_tokens::{PresentedToken, revoke_own};
-use web::access_log::CallerId;
 use web::deadline::Deadline;
 use web::request::Request;
 use web::{Error, response};
@@ -28,9 +27,8 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     let token = parameters
         .get("token")
         .and_then(|text| Credential::parse(CredentialKind::RefreshToken, text));
-    let client = client::authenticated(public, request.headers(), &parameters, token.as_ref(), deadline);
+    let client = client::authenticated(public, request, &parameters, token.as_ref(), deadline);
     let client = client.await?;
-    request.record_caller(CallerId::Application(client.client_id));
     count_client(public, &client, token.as_ref(), deadline).await?;
 
     if let Some(token) = PresentedToken::parse(required(&parameters, "token")?) {

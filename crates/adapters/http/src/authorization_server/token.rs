@@ -10,7 +10,7 @@ use oauth::{
 };
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
-use web::access_log::CallerId;
+use web::access_log::CallerIds;
 use web::deadline::Deadline;
 use web::request::Request;
 use web::{TraceId, response};
@@ -38,7 +38,22 @@ pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result
         .as_ref()
         .map_or_else(|error| error.code().as_str(), |_| "granted");
     metrics::counter!("oauth_grants_total", "grant_type" => grant_type, "outcome" => outcome).increment(1);
+    if let Err(Code::InvalidClient | Code::InvalidGrant) = issued.as_ref().map_err(OAuthError::code) {
+        record_seller(public, request).await;
+    }
     issued
+}
+
+/// Names the seller of a refused code or refresh token in the access log.
+async fn record_seller(public: &Public, request: &Request) {
+    let caller = request.caller();
+    let (Some(client_id), Some(family)) = (caller.client_id, caller.token) else {
+        return;
+    };
+    let seller = request.deadline().run(public.grants.seller_of(family, client_id));
+    if let Ok(Ok(seller)) = seller.await {
+        request.record_caller(CallerIds { seller, ..caller });
+    }
 }
 
 /// The checks follow the order of the contract (D77). Only calls of an authenticated client count against it, so that nobody else can
@@ -57,7 +72,7 @@ async fn check_and_issue(
     let grant_type = GrantType::of(&parameters)?;
     *requested = Some(grant_type);
     let (headers, credential) = (request.headers(), credential(grant_type, &parameters));
-    let client = client::authenticated(public, headers, &parameters, credential.as_ref(), deadline).await?;
+    let client = client::authenticated(public, request, &parameters, credential.as_ref(), deadline).await?;
     if client.client_type == ClientType::Public && grant_type == GrantType::ClientCredentials {
         let description = "This client is public: it has no secret, which this grant_type needs.";
         return Err(client::challenged(
@@ -65,7 +80,6 @@ async fn check_and_issue(
             OAuthError::invalid_client(description),
         ));
     }
-    request.record_caller(CallerId::Application(client.client_id));
     count_client(public, &client, credential.as_ref(), deadline).await?;
 
     let presented = match grant_type {

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
 use oauth::{
-    ClientId, ConnectedApplication, Consent, ConsentId, FamilyKind, GrantReader, NewConsent, ScopeSet,
-    SecretHash, TokenKey, Viewer,
+    ClientId, ConnectedApplication, Consent, ConsentId, FamilyId, FamilyKind, GrantReader, NewConsent,
+    ScopeSet, SecretHash, TokenKey, Viewer,
 };
 use uuid::Uuid;
 
@@ -129,6 +129,12 @@ impl GrantReader for Autocommit {
             ) or exists (select from authorization_codes a where a.family_id = f.id and a.hash = ",
             key.hash.bytes().as_slice(), " and a.used_at is null and a.expires_at > (select api_now())))");
         Ok(self.row(holder).await?.map(ClientId::from))
+    }
+
+    async fn seller_of(&self, family: FamilyId, client_id: ClientId) -> Result<Option<SellerId>, StoreError> {
+        let seller = sql!(Uuid: "select seller_id from families where id = ", family.uuid(), " and client_id = ",
+            client_id.uuid(), "");
+        Ok(self.row(seller).await?.map(SellerId::from))
     }
 
     /// The applications with a grant that can still be used, and the union of the scopes of their consents; and those that have lost
