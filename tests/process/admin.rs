@@ -1,7 +1,7 @@
 //! `admin`: operators' tokens, tokens, connections, deliveries, the audit log and keys.
 
 use blackbox::{
-    Expect, Finished, Received, Receiver, Reply, World, line, offer_id, run, run_fed, soon_again,
+    Expect, Finished, Received, Receiver, Reply, World, events, line, offer_id, run, run_fed, soon_again,
 };
 use chrono::TimeDelta;
 use reqwest::Method;
@@ -380,11 +380,32 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
     let newest = &exhausted[0];
     let expected = json!({
         "id": newest["id"], "seller_id": seller.id, "subscription_id": hook.id, "event": newest["event"],
-        "created_at": newest["created_at"], "attempts": 6, "next_retry_at": null, "response_status": 503,
-        "error": null, "application": subscription["application"], "url": receiver.url,
+        "created_at": newest["created_at"], "state": "exhausted", "attempts": 6, "next_retry_at": null,
+        "delivered_at": null, "response_status": 503, "duration_ms": newest["duration_ms"], "error": null, "application": subscription["application"], "url": receiver.url,
     });
     assert_eq!(*newest, expected);
     let id = newest["id"].as_str().unwrap();
+    let other = world.any_order(&world.seller().await).await;
+    let list = async |of: &str| admin_json(&world, &format!("webhooks deliveries --order {of}")).await;
+    assert_eq!(list(&format!("{} --failed", order.number)).await, exhausted);
+    let first = format!("{} --event order.created --subscription {}", order.id, hook.id);
+    assert_eq!(list(&first).await, exhausted[1..]);
+    assert_eq!(list(&other.id).await, [json!(null); 0]);
+    admin(&world, "webhooks deliveries --order 9-9").await.ended(3);
+    admin(&world, "webhooks deliveries --event order.paid")
+        .await
+        .ended(2);
+    let failures = |log: &str| log.matches("a delivery attempt failed").count();
+    let log = world.server.log_with(|log| failures(log) == 12).await;
+    let of_it = |event: &Value| event["delivery"] == id && event["attempt"] == 6;
+    let sixth = events(&log)
+        .into_iter()
+        .map(|event| event["fields"].clone())
+        .find(of_it)
+        .unwrap();
+    let told = (&sixth["subscription"], &sixth["failure"], sixth.get("next_in_s"));
+    assert_eq!(told, (&json!(hook.id), &json!("503"), None));
+    assert!(receiver.url.contains(sixth["host"].as_str().unwrap()) && !log.contains(&receiver.url));
     let before = admin_json(&world, &format!("webhooks exhausted --before {id}")).await;
     assert_eq!(before, exhausted[1..]);
     let of = format!("--seller 1 --subscription {}", hook.id);
@@ -393,7 +414,7 @@ async fn exhausted_deliveries_are_listed_and_delivered_again() {
         exhausted
     );
     world.seller().await;
-    for kind in ["exhausted", "pending"] {
+    for kind in ["exhausted", "pending", "deliveries"] {
         let unknown = format!("webhooks {kind} --subscription {id}");
         let refused = admin(&world, &unknown).await.ended(3);
         assert!(refused.stderr.contains(id), "{}", refused.output());

@@ -15,7 +15,7 @@ mod worker;
 
 use async_trait::async_trait;
 use kernel::{Randomness, StoreError};
-use webhooks::{AttemptRecord, RetrySchedule, SubscriptionQueues, WebhookSender};
+use webhooks::{AttemptRecord, Message, RetrySchedule, SubscriptionQueues, WebhookSender};
 
 use worker::Worker;
 
@@ -59,7 +59,8 @@ pub trait WorkSignal: Send + Sync {
 
 /// For logs and metrics.
 pub trait Observer: Send + Sync {
-    fn ended(&self, record: &AttemptRecord);
+    /// An attempt has ended. It had no message if its delivery was lost with its worker.
+    fn ended(&self, record: &AttemptRecord, message: Option<&Message>);
     fn claimed(&self, queues: usize);
     /// A call to the store succeeded.
     fn succeeded(&self);

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{SealPurpose, SellerId, StoreError};
 use oauth::ClientId;
+use orders::OrderId;
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId, DeliveryRecord,
@@ -241,6 +242,12 @@ fn event(id: DeliveryId, name: &str) -> Result<WebhookEvent, StoreError> {
     WebhookEvent::parse(name).ok_or_else(|| StoreError::corrupt("deliveries", id, format!("event {name:?}")))
 }
 
+/// The id from which deliveries about an order may begin.
+fn queued_since(order: OrderId) -> Uuid {
+    const TEN_MINUTES_MS: u128 = 600_000;
+    Uuid::from_u128(order.uuid().as_u128().saturating_sub(TEN_MINUTES_MS << 80))
+}
+
 /// Reads subscriptions and histories. Each call is one statement, in the seller's share of the pool.
 #[async_trait]
 impl SubscriptionReader for Autocommit {
@@ -307,7 +314,8 @@ impl SubscriptionReader for Autocommit {
         rows.into_iter().map(seller_subscription).collect()
     }
 
-    /// Finds the ids in an index, and reads those rows alone.
+    /// Finds the ids in an index, and reads those rows alone. An event or an order is looked for in the rows themselves: of each subscription
+    /// of the seller, and for an order those since its id was made, ten minutes less for clocks that differ.
     async fn deliveries_of_seller(
         &self,
         seller: SellerId,
@@ -319,26 +327,43 @@ impl SubscriptionReader for Autocommit {
         let before = before.map_or(Uuid::max(), DeliveryId::uuid);
         let subscription = filter.subscription.map(SubscriptionId::uuid);
         macro_rules! page {
-            ($condition:literal) => {
+            ($condition:literal $(, $text:literal, $value:expr)*) => {
                 sql!((Uuid, String, bool, String, bool, DeliveryRow):
                     concat!("select s.id, s.app_name, s.is_own, s.url, s.active, ", delivery_columns!(), " from (\
                        select s.*, a.name as app_name, a.owner_id = s.seller_id as is_own, d.id as delivery from subscriptions s \
                        join applications a on a.client_id = s.client_id and a.deleted_at is null cross join lateral (\
                        select d.id from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id", $condition,
-                       " and d.id < "), before, " order by d.id desc limit ", limit, ") d where s.seller_id = ", seller.uuid(),
+                       " and d.id < "), before, $($text, $value,)* " order by d.id desc limit ", limit, ") d where s.seller_id = ", seller.uuid(),
                     " and s.id = coalesce(", subscription, ", s.id) order by d.id desc limit ", limit,
                     ") s cross join lateral (select * from deliveries d where d.seller_id = s.seller_id and d.subscription_id = s.id \
                        and d.id = s.delivery limit 1) d order by d.id desc")
             };
         }
-        let rows = if filter.failed {
-            statements
-                .rows(page!(" and d.attempt > 0 and d.delivered_at is null"))
-                .await?
-        } else {
-            statements.rows(page!("")).await?
+        let about = filter.order.map(|order| format!(r#""order_id":"{order}""#));
+        let about = about.unwrap_or_default().into_bytes();
+        macro_rules! searched {
+            ($condition:literal) => {
+                page!(
+                    $condition,
+                    " and d.event = coalesce(",
+                    filter.event.map(WebhookEvent::as_str),
+                    ", d.event) and d.id >= ",
+                    filter.order.map_or(Uuid::nil(), queued_since),
+                    " and position(",
+                    about.as_slice(),
+                    " in d.body) >",
+                    0
+                )
+            };
+        }
+        let rows = match (filter.failed, filter.event.is_some() || filter.order.is_some()) {
+            (true, false) => statements.rows(page!(" and d.attempt > 0 and d.delivered_at is null")),
+            (false, false) => statements.rows(page!("")),
+            (true, true) => statements.rows(searched!(" and d.attempt > 0 and d.delivered_at is null")),
+            (false, true) => statements.rows(searched!("")),
         };
         let listed = rows
+            .await?
             .into_iter()
             .map(|(id, app_name, is_own, text, active, delivery)| {
                 let subscription = SubscriptionId::from(id);
@@ -357,18 +382,9 @@ impl SubscriptionReader for Autocommit {
 /// Undelivered deliveries of all sellers. Each call is one statement.
 #[async_trait]
 impl DeliveryDirectory for Autocommit {
-    async fn has_subscription(
-        &self,
-        seller: Option<SellerId>,
-        subscription: SubscriptionId,
-    ) -> Result<bool, StoreError> {
-        let (seller, subscription) = (seller.map(SellerId::uuid), subscription.uuid());
-        let has = self
-            .row(sql!(bool:
-                "select exists (select from subscriptions s where s.seller_id = coalesce(", seller,
-                ", s.seller_id) and s.id = ", subscription, ")"))
-            .await?;
-        Ok(has.unwrap_or_default())
+    async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError> {
+        let find = sql!(Uuid: "select seller_id from subscriptions where id = ", subscription.uuid(), "");
+        Ok(self.row(find).await?.map(SellerId::from))
     }
 
     async fn undelivered(

@@ -1,5 +1,7 @@
 //! `seller-api admin webhooks`.
 
+use std::cmp::Reverse;
+
 use accounts::{Action, AuditFilter};
 use adapter_postgres::Database;
 use adapter_sealing::SystemRandomness;
@@ -7,13 +9,14 @@ use anyhow::bail;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use kernel::SellerId;
+use orders::OrderRef;
 use serde_json::{Value, json};
 use usecases::redeliver::{Refusal, deliver_again_for_operator};
 use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 use webhooks::{
-    Attempted, DeliveryId, DeliveryState, DeliveryWithSeller, Outcome, SellerSubscription, SubscriptionId,
-    Undelivered, UndeliveredFilter,
+    Attempted, DeliveryFilter, DeliveryId, DeliveryState, DeliveryWithSeller, Outcome, SellerSubscription,
+    SubscriptionId, Undelivered, UndeliveredFilter, WebhookEvent,
 };
 
 use super::listing::{Format, Listed, PageArgs, to_microsecond};
@@ -29,6 +32,10 @@ pub(crate) enum Command {
         #[command(flatten)]
         format: Format,
     },
+    /// List deliveries with their attempts and why the last one failed, newest first
+    ///
+    /// Those of an order, a subscription or a seller. An event that was delivered again has a delivery for each time.
+    Deliveries(Deliveries),
     /// List waiting deliveries, newest first
     Pending(List),
     /// List deliveries that were given up, newest first
@@ -58,6 +65,34 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Deliveries {
+    /// Only those about this order: id or number
+    #[arg(long)]
+    order: Option<OrderRef>,
+    /// Only those to the subscription with this id
+    #[arg(long, value_name = "ID", value_parser = id)]
+    subscription: Option<Uuid>,
+    /// Only those to this seller's subscriptions: id, number or e-mail address
+    #[arg(long, required_unless_present_any = ["order", "subscription"])]
+    seller: Option<SellerName>,
+    /// Only those of this event, such as order.paid
+    #[arg(long, value_parser = event)]
+    event: Option<WebhookEvent>,
+    /// Only those whose last attempt failed
+    #[arg(long)]
+    failed: bool,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+fn event(text: &str) -> Result<WebhookEvent, String> {
+    let known = || WebhookEvent::ALL.map(WebhookEvent::as_str).join(", ");
+    WebhookEvent::parse(text).ok_or_else(|| format!("must be one of {}", known()))
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct List {
     /// Only those to this seller's subscriptions: id, number or e-mail address
     #[arg(long)]
@@ -82,6 +117,7 @@ impl Command {
                     .await?;
                 Ok(format.list(&rows)?)
             }
+            Self::Deliveries(list) => list.run(database).await,
             Self::Pending(list) => list.run(database, Undelivered::Pending).await,
             Self::Exhausted(list) => list.run(database, Undelivered::Exhausted).await,
             Self::DeliverAgain {
@@ -114,9 +150,49 @@ impl Command {
     }
 }
 
+impl Deliveries {
+    async fn run(self, database: &Database) -> anyhow::Result<()> {
+        let owner = owner(database, self.seller.as_ref(), self.subscription).await?;
+        let (mut sellers, mut order) = (owner.into_iter().collect::<Vec<_>>(), None);
+        if let Some(name) = &self.order {
+            let parts = database.order_directory().parts(name).await?;
+            order = parts.first().map(|part| part.id);
+            if order.is_none() {
+                bail!(not_found("there is no such order".to_owned()));
+            }
+            sellers = parts.iter().map(|part| part.seller).collect();
+            sellers.retain(|seller| owner.is_none_or(|owner| owner == *seller));
+        }
+        let filter = DeliveryFilter {
+            subscription: self.subscription.map(SubscriptionId::from),
+            failed: self.failed,
+            event: self.event,
+            order,
+        };
+        let (mut rows, limit) = (Vec::new(), self.page.limit);
+        for seller in sellers {
+            let before = self.page.before.map(DeliveryId::from);
+            let reader = database.subscriptions();
+            let found = reader.deliveries_of_seller(seller, filter, before, limit).await?;
+            rows.extend(found.into_iter().map(|found| DeliveryWithSeller {
+                seller,
+                subscription: found.subscription,
+                app_name: found.app_name,
+                url: found.receiver,
+                delivery: found.delivery,
+            }));
+        }
+        rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
+        rows.truncate(limit.into());
+        Ok(self
+            .format
+            .page(&rows, self.page, |last| last.delivery.id.uuid())?)
+    }
+}
+
 impl List {
     async fn run(self, database: &Database, why: Undelivered) -> anyhow::Result<()> {
-        let seller = find(database, self.seller.as_ref()).await?;
+        let seller = owner(database, self.seller.as_ref(), self.subscription).await?;
         let filter = UndeliveredFilter {
             why,
             seller,
@@ -124,15 +200,6 @@ impl List {
         };
         let before = self.page.before.map(DeliveryId::from);
         let directory = database.delivery_directory();
-        if let Some(id) = filter.subscription
-            && !directory.has_subscription(seller, id).await?
-        {
-            let whose = if seller.is_some() { " of this seller" } else { "" };
-            let unknown = format!(
-                "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
-            );
-            bail!(not_found(unknown));
-        }
         let rows = directory.undelivered(filter, before, self.page.limit).await?;
         Ok(self
             .format
@@ -145,6 +212,27 @@ async fn find(database: &Database, seller: Option<&SellerName>) -> anyhow::Resul
         Some(seller) => Ok(Some(find_seller(database, seller).await?.id)),
         None => Ok(None),
     }
+}
+
+/// The seller whose deliveries are meant, if one is named or a subscription, which has to be that seller's.
+async fn owner(
+    database: &Database,
+    seller: Option<&SellerName>,
+    subscription: Option<Uuid>,
+) -> anyhow::Result<Option<SellerId>> {
+    let seller = find(database, seller).await?;
+    let Some(id) = subscription else {
+        return Ok(seller);
+    };
+    let owner = database.delivery_directory().seller_of(id.into()).await?;
+    if owner.is_none_or(|owner| seller.is_some_and(|seller| seller != owner)) {
+        let whose = if seller.is_some() { " of this seller" } else { "" };
+        let unknown = format!(
+            "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
+        );
+        bail!(not_found(unknown));
+    }
+    Ok(owner)
 }
 
 /// Delivers the given-up events since an instant again, the oldest first. A delivery that was repeated is left out: its repetition, which
@@ -217,7 +305,7 @@ impl Listed for SellerSubscription {
 }
 
 impl Listed for DeliveryWithSeller {
-    const COLUMNS: &'static str = "id created_at event attempts next_retry_at response_status seller_id subscription_id application url";
+    const COLUMNS: &'static str = "id created_at event state attempts next_retry_at response_status seller_id subscription_id application url error";
 
     fn cell(&self, member: &str) -> Option<String> {
         let last = self.delivery.state.last().map(|last| &last.outcome);
@@ -238,9 +326,12 @@ impl Listed for DeliveryWithSeller {
             "url": self.url,
             "event": delivery.event.as_str(),
             "created_at": to_microsecond(delivery.created_at),
+            "state": state.as_str(),
             "attempts": state.attempt(),
             "next_retry_at": state.next_retry_at().map(to_microsecond),
+            "delivered_at": state.delivered_at().map(to_microsecond),
             "response_status": state.last().and_then(Attempted::response_status),
+            "duration_ms": state.last().map(Attempted::duration_ms),
             "error": state.last().and_then(|last| match &last.outcome {
                 Outcome::Answered(_) => None,
                 Outcome::Failed(failure) => Some(failure.to_string()),

@@ -111,18 +111,33 @@ fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
 }
 
 impl Observer for DeliveryObserver<'_> {
-    fn ended(&self, record: &AttemptRecord) {
-        let fate = match record.next {
-            NextStep::Delivered => "delivered",
-            NextStep::Retry(_) => "put_off",
-            NextStep::Exhausted => "given_up",
+    fn ended(&self, record: &AttemptRecord, message: Option<&Message>) {
+        let (fate, delay) = match record.next {
+            NextStep::Delivered => ("delivered", None),
+            NextStep::Retry(delay) => ("put_off", Some(delay)),
+            NextStep::Exhausted => ("given_up", None),
         };
         metrics::counter!("webhook_deliveries_total", "fate" => fate).increment(1);
         self.first_attempt(record);
-        let (subscription, delivery) = (record.lease.queue.subscription, record.delivery);
-        let (attempt, milliseconds) = (record.attempt.saturating_add(1), record.duration_ms);
-        let outcome = &record.outcome;
-        tracing::debug!(%subscription, %delivery, attempt, ?outcome, milliseconds, fate, "an attempt has ended");
+        let failure = match &record.outcome {
+            Outcome::Answered(200..=299) => return,
+            Outcome::Answered(status) => status.to_string(),
+            Outcome::Failed(failure) => failure.to_text(),
+        };
+        // Of the URL only the host: the rest may be a secret of the receiver.
+        tracing::info!(
+            delivery = %record.delivery,
+            subscription = %record.lease.queue.subscription,
+            seller_id = %record.lease.queue.seller,
+            client_id = message.map(|message| display(message.application)),
+            event = message.map(|message| message.event.as_str()),
+            host = message.map(|message| message.url.authority()),
+            failure,
+            duration_ms = record.duration_ms,
+            attempt = record.attempt.saturating_add(1),
+            next_in_s = delay.map(|delay| delay.num_seconds()),
+            "a delivery attempt failed"
+        );
     }
 
     fn claimed(&self, queues: usize) {

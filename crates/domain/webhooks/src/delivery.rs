@@ -110,6 +110,17 @@ impl TryFrom<DeliveryRecord> for DeliveryState {
 }
 
 impl DeliveryState {
+    /// The state's name.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Waiting { .. } => "waiting",
+            Self::Delivered { .. } => "delivered",
+            Self::Exhausted { .. } => "exhausted",
+            Self::Stopped { .. } => "stopped",
+        }
+    }
+
     /// How many attempts have ended.
     pub const fn attempt(&self) -> u8 {
         match self {

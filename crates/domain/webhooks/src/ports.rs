@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{SellerId, StoreError};
 use oauth::ClientId;
+use orders::OrderId;
 use uuid::Uuid;
 
 use crate::{
@@ -147,6 +148,10 @@ pub struct DeliveryFilter {
     pub subscription: Option<SubscriptionId>,
     /// Only deliveries whose last attempt failed.
     pub failed: bool,
+    /// Only deliveries of this event.
+    pub event: Option<WebhookEvent>,
+    /// Only deliveries about this order.
+    pub order: Option<OrderId>,
 }
 
 /// Reads subscriptions and deliveries outside a transaction.
@@ -260,12 +265,8 @@ pub struct DeliveryWithSeller {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait DeliveryDirectory: Send + Sync {
-    /// True if the subscription exists, ended ones included, and, if a seller is given, belongs to that seller's events.
-    async fn has_subscription(
-        &self,
-        seller: Option<SellerId>,
-        subscription: SubscriptionId,
-    ) -> Result<bool, StoreError>;
+    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones are included.
+    async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError>;
 
     /// Up to `limit` deliveries whose id is below `before`, newest first.
     async fn undelivered(

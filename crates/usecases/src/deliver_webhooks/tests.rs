@@ -40,7 +40,7 @@ impl WorkSignal for Every100Ms {
 struct NoObserver;
 
 impl Observer for NoObserver {
-    fn ended(&self, _: &AttemptRecord) {}
+    fn ended(&self, _: &AttemptRecord, _: Option<&Message>) {}
     fn claimed(&self, _: usize) {}
     fn succeeded(&self) {}
     fn failed(&self, _: StoreError) {}

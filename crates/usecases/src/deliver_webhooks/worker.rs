@@ -228,7 +228,7 @@ impl<'a> Worker<'a> {
             next: NextStep::after(number, &attempted.outcome, &schedule, jitter),
             outcome: attempted.outcome,
         };
-        observer.ended(&record);
+        observer.ended(&record, start.message.as_ref());
         self.in_flight.end(record);
     }
 

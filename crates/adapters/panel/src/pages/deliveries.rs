@@ -79,13 +79,14 @@ impl Page {
     /// The CSS class and the text of a state.
     const fn state(&self, state: &DeliveryState) -> (&'static str, &'static str) {
         let t = &self.frame.t.deliveries;
-        match state {
-            DeliveryState::Queued => ("queued", t.queued),
-            DeliveryState::Waiting { .. } => ("waiting", t.waiting),
-            DeliveryState::Delivered { .. } => ("delivered", t.delivered),
-            DeliveryState::Exhausted { .. } => ("exhausted", t.exhausted),
-            DeliveryState::Stopped { .. } => ("stopped", t.stopped),
-        }
+        let text = match state {
+            DeliveryState::Queued => t.queued,
+            DeliveryState::Waiting { .. } => t.waiting,
+            DeliveryState::Delivered { .. } => t.delivered,
+            DeliveryState::Exhausted { .. } => t.exhausted,
+            DeliveryState::Stopped { .. } => t.stopped,
+        };
+        (state.as_str(), text)
     }
 
     /// The result of the last attempt, and its technical reason in English; empty for none.
@@ -152,7 +153,11 @@ fn filter(subscription: &str, failed: &str) -> Result<DeliveryFilter, Refusal> {
         id => Some(id.parse().map_err(|_| Refusal::NotFound)?),
     };
     let failed = failed == CHECKED;
-    Ok(DeliveryFilter { subscription, failed })
+    Ok(DeliveryFilter {
+        subscription,
+        failed,
+        ..DeliveryFilter::default()
+    })
 }
 
 fn address(filter: DeliveryFilter) -> String {

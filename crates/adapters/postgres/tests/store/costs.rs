@@ -463,8 +463,8 @@ async fn the_panel_reads_the_rows_that_it_shows() {
         .await;
     for failed in [false, true] {
         let filter = DeliveryFilter {
-            subscription: None,
             failed,
+            ..DeliveryFilter::default()
         };
         let shown = async |database: &Database| {
             let (reader, mut listed) = (database.subscriptions(), Vec::new());
