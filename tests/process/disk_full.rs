@@ -59,6 +59,8 @@ async fn tables_that_cannot_grow_refuse_writes_and_lose_nothing() {
             .expect(200);
     }
     assert_eq!(in_time(world.office(Method::GET, "/readyz")).await.status, 200);
+    let told = |log: &str| log.contains("is full: make room there: could not extend file");
+    world.server.log_with(told).await;
 
     disk.free();
     until("a write", async || ledger.write(&world, 1).await == 1).await;

@@ -129,8 +129,13 @@ async fn a_request_whose_database_crashes_behind_the_pooler_is_an_outage() {
     let waiting: i32 = holder.query_one(waiting, &[]).await.unwrap().get(0);
     kill_process(Pid::from_raw(waiting).unwrap(), Signal::KILL).unwrap();
     answer.await.unwrap().expect(500).must("retry-after");
-    let told = |log: &str| log.contains("cannot be reached: server conn crashed?");
+    let told = |log: &str| log.contains("is unavailable: server conn crashed?");
     world.server.log_with(told).await;
+    world.server.ready().await;
+    let counted = |log: &str| log.contains("connections to it were lost meanwhile");
+    let log = world.server.log_with(counted).await;
+    let warnings = log.matches("a connection to the database was lost").count();
+    assert!(warnings <= 2, "one an outage: {log}");
     // Who meets the pooler only while the server is away takes it for an outage, too.
     drop(postgres);
     let refused = run(PROGRAM, &["migrate"], &[("DATABASE_URL", pgbouncer.url())]).await;

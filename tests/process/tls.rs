@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blackbox::{Wire, World, request, run};
+use blackbox::{Wire, World, request, run, until};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustix::process::Signal;
 use rustls::crypto::ring;
@@ -204,6 +204,12 @@ async fn a_connection_without_a_handshake_is_closed() {
     let record = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
     slow.write_all(&record).await.unwrap();
     assert!(closed(&mut garbage).await < Duration::from_secs(5));
+    let refused = "tls_plaintext_connections_total{listener=\"api\"} 2\n";
+    until("both are counted", async || {
+        metrics(&world).await.contains(refused)
+    })
+    .await;
+    assert_eq!(world.server.log().matches("speaks plain HTTP").count(), 1);
     for stream in [&mut silent, &mut slow] {
         assert!(closed(stream).await < Duration::from_secs(6));
     }

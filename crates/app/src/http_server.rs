@@ -2,6 +2,7 @@
 
 mod turns;
 
+use std::convert::Infallible;
 use std::future::ready;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -23,6 +24,7 @@ use actix_web::http::{ConnectionType, Method};
 use actix_web::web::ServiceConfig;
 use anyhow::{Context as _, anyhow};
 use rustix::net::sockopt::set_tcp_user_timeout;
+use rustls::InvalidMessage;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream};
 use web::response;
@@ -38,6 +40,8 @@ const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How one listener differs from the others.
 pub(crate) struct ListenerOptions {
+    /// The name in log and metrics.
+    pub(crate) name: &'static str,
     pub(crate) threads: usize,
     pub(crate) tls: Option<rustls::ServerConfig>,
     /// Whether a client that has shut down its sending side still gets its response.
@@ -88,12 +92,17 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
         }),
         Some(mut tls) => {
             tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+            let (name, warned) = (options.name, Arc::new(AtomicBool::new(false)));
             server.listen("https", listener, move || {
                 let mut acceptor = Acceptor::new(tls.clone());
                 acceptor.set_handshake_timeout(header_timeout);
                 let http = http.clone().service(configure());
+                let warned = Arc::clone(&warned);
                 acceptor
-                    .map_err(TlsError::into_service_error)
+                    .map_err(move |error| {
+                        count_plaintext(&error, name, &warned);
+                        error.into_service_error()
+                    })
                     .map(move |tls: TlsStream<TcpStream>| {
                         accepted(tls, header_timeout, |tls| tls.get_ref().0)
                     })
@@ -102,6 +111,22 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
         }
     };
     Ok(server.context("cannot serve")?.run())
+}
+
+/// Counts a client that speaks no TLS, which sees the connection close without an HTTP answer; the first one is logged.
+fn count_plaintext(error: &TlsError<io::Error, Infallible>, listener: &'static str, warned: &AtomicBool) {
+    let TlsError::Tls(error) = error else { return };
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    if cause != Some(&rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) {
+        return;
+    }
+    metrics::counter!("tls_plaintext_connections_total", "listener" => listener).increment(1);
+    if !warned.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            listener,
+            "a client speaks plain HTTP to this TLS listener, and is refused: its URL, or the proxy before it, has to use https"
+        );
+    }
 }
 
 /// How HTTP is spoken on a connection.

@@ -123,6 +123,9 @@ impl Readiness {
             }
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
+            if state == READY {
+                self.database.answers();
+            }
             if last != reason {
                 // Read after the check: meanwhile a probe may have found the process ready.
                 let was_ready = *self.reached.borrow();

@@ -128,6 +128,7 @@ impl Shared {
         let (shared, settings) = (self.clone(), Arc::new(self.http_settings()));
         let panel_settings = Arc::new(self.panel_settings());
         let options = ListenerOptions {
+            name: "api",
             threads: threads(&self.config),
             tls,
             half_closed: true,
@@ -153,6 +154,7 @@ impl Shared {
     ) -> anyhow::Result<Server> {
         let shared = self.clone();
         let options = ListenerOptions {
+            name: "backoffice",
             threads: processors().min(BACKOFFICE_THREADS),
             tls,
             // A long poll must end when its client disconnects.
@@ -167,6 +169,7 @@ impl Shared {
         let shared = self.clone();
         let configure = move || adapter_backoffice::configure_probes(shared.backoffice_state());
         let options = ListenerOptions {
+            name: "probes",
             threads: 1,
             tls: None,
             half_closed: true,

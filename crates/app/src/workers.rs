@@ -47,7 +47,11 @@ pub(crate) fn start_counting(shared: &Shared) {
 pub(crate) async fn end_counting(shared: &Shared) {
     if let Err(error) = shared.usage_counts().store().await {
         let cause = error_chain(&error);
-        tracing::warn!(cause, "the last seconds' calls are missing from what sellers see");
+        tracing::warn!(
+            cause,
+            "the calls of this process's last seconds are missing from the usage pages of panel and back office; nothing else \
+             counts by them, and nothing has to be done"
+        );
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod url;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use diesel::ConnectionError;
@@ -56,6 +56,8 @@ pub(crate) struct Connector {
     advice: Mutex<Option<&'static str>>,
     /// Set once the program needs its connections no longer.
     is_done: Arc<AtomicBool>,
+    /// Connections lost since the database was last seen to answer: behind a pooler, an outage costs some each second.
+    lost: Arc<AtomicU64>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -191,6 +193,7 @@ impl Connector {
             last: AtomicUsize::new(0),
             advice: Mutex::new(None),
             is_done: Arc::default(),
+            lost: Arc::default(),
         }
     }
 
@@ -203,6 +206,17 @@ impl Connector {
     /// From now on a lost connection is expected.
     pub(crate) fn expect_losses(&self) {
         self.is_done.store(true, Ordering::Relaxed);
+    }
+
+    /// The database answers: logs how many connections were lost since it last did, unless the log has each.
+    pub(crate) fn answers(&self) {
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if lost > 1 {
+            tracing::info!(
+                lost,
+                "the database answers again; connections to it were lost meanwhile"
+            );
+        }
     }
 
     /// Advice for the operator if the last attempt to open a connection failed for a fixable reason.
@@ -323,7 +337,7 @@ impl Connector {
 
     /// Performs a connection's I/O until it ends.
     fn drive(&self, connection: Driver) -> impl Future<Output = ()> + use<> {
-        let is_done = Arc::clone(&self.is_done);
+        let (is_done, lost) = (Arc::clone(&self.is_done), Arc::clone(&self.lost));
         async move {
             match connection.await {
                 Ok(()) => {}
@@ -335,10 +349,15 @@ impl Connector {
                     tracing::info!("the database server is being stopped and closed a connection");
                 }
                 Err(error) => {
-                    tracing::warn!(
-                        error = error_chain(&error),
-                        "a connection to the database was lost"
-                    );
+                    let (is_first, error) = (lost.fetch_add(1, Ordering::Relaxed) == 0, error_chain(&error));
+                    if is_first {
+                        tracing::warn!(
+                            error,
+                            "a connection to the database was lost; more are counted until it answers"
+                        );
+                    } else {
+                        tracing::debug!(error, "another connection to the database was lost");
+                    }
                 }
             }
         }
@@ -352,20 +371,26 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_connection_that_ends_while_the_program_stops_is_no_warning() {
+    async fn lost_connections_are_one_warning_and_a_count_and_none_while_the_program_stops() {
         let connector = Connector::new(Vec::new(), Duration::ZERO);
         // Any error without a code, as of a connection that the server closed without a word.
         let lost = || -> Driver { Box::pin(async { Err("port=lost".parse::<Config>().unwrap_err()) }) };
         let (mut log, writer) = std::io::pipe().unwrap();
-        let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(writer));
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(Arc::new(writer));
         let listening = tracing::subscriber::set_default(subscriber.finish());
         connector.drive(lost()).await;
+        connector.drive(lost()).await;
+        connector.answers();
+        connector.answers();
         connector.expect_losses();
         connector.drive(lost()).await;
         drop(listening);
         let mut lines = String::new();
         log.read_to_string(&mut lines).unwrap();
-        assert!(lines.contains("WARN") && lines.lines().count() == 1, "{lines}");
+        assert!(lines.contains("WARN") && lines.contains("lost=2"), "{lines}");
+        assert_eq!(lines.lines().count(), 2, "{lines}");
     }
 
     #[tokio::test]

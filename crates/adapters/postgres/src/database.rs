@@ -390,6 +390,11 @@ impl Database {
         self.connector.advice()
     }
 
+    /// Tells that the database answers: the log then says how many connections were lost in an outage.
+    pub fn answers(&self) {
+        self.connector.answers();
+    }
+
     /// The names of the database's hosts, for the operator.
     pub fn hosts(&self) -> String {
         self.connector.hosts()

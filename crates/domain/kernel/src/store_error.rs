@@ -22,8 +22,8 @@ pub enum StoreError {
     /// A deadlock or serialization failure rolled the transaction back: the same work may be repeated from its start.
     #[error("the transaction lost against another one and can be repeated")]
     Retryable(#[source] Box<dyn Error + Send + Sync>),
-    /// The store is unreachable, or does not respond in time. As far as is known, nothing was changed.
-    #[error("the store cannot be reached")]
+    /// The store is unreachable, does not respond in time, or has no room. As far as is known, nothing was changed.
+    #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
     /// A unique value exists already; names the violated constraint.
     #[error("there is such a row already ({constraint})")]

@@ -20,6 +20,7 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
         | DatabaseErrorKind::ClosedConnection
         | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(error.into()),
         _ if is_deadlock(information.as_ref()) => StoreError::Retryable(error.into()),
+        _ if is_disk_full(information.as_ref()) => StoreError::Unavailable(Box::new(DiskFull(error))),
         _ if is_outage(information.as_ref()) => StoreError::Unavailable(error.into()),
         _ if is_schema_outdated(information.as_ref()) => {
             StoreError::Unavailable(Box::new(SchemaOutdated(error)))
@@ -89,17 +90,16 @@ fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> boo
     information.message().contains("current transaction is aborted")
 }
 
-/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53100 to 53300, and for PgBouncer's messages when it has or keeps no server.
+/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53200 to 53300, and for PgBouncer's messages when it has or keeps no server.
 /// Diesel does not expose these codes, so this checks the message. With a server language other than English such a
 /// failure is `Unexpected`: a 500 without the advice to retry.
 fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    const MESSAGES: [&str; 15] = [
+    const MESSAGES: [&str; 14] = [
         "canceling statement due to",
         "terminating connection",
         "the database system is",
         "too many clients",
         "remaining connection slots",
-        "No space left on device",
         "out of memory",
         "out of shared memory",
         "is not currently accepting connections",
@@ -178,6 +178,11 @@ pub(crate) fn is_permission_denied(error: &(dyn Error + 'static)) -> bool {
 #[derive(Debug, thiserror::Error)]
 #[error("the database's schema is missing or older than this program")]
 pub(crate) struct SchemaOutdated(#[source] DieselError);
+
+/// The server answers, but has no room for the write.
+#[derive(Debug, thiserror::Error)]
+#[error("a disk of the database server is full: make room there")]
+pub(crate) struct DiskFull(#[source] DieselError);
 
 /// A failure to get a connection, which always means that the database is unreachable.
 pub(crate) fn pool_error(error: PoolError) -> StoreError {
