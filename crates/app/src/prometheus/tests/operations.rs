@@ -53,7 +53,7 @@ fn faults(expression: &str) -> Vec<String> {
             None if OF_OTHERS.iter().any(|prefix| name.starts_with(prefix))
                 && conditions.contains("job=") =>
             {
-                others_found = true
+                others_found = true;
             }
             None => faults.push(format!("there is no metric {name}")),
         }
