@@ -88,8 +88,6 @@ async fn locked(
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use oauth::ApplicationStatus;
 
     use super::*;
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_transition_a_new_limit_and_a_deletion_are_logged() {
+    async fn a_transition_and_a_deletion_are_logged() {
         let mut tx = finding(logging(1, Action::ApplicationSuspended), Some(built_in()));
         tx.expect_save_application()
             .once()
@@ -121,13 +119,6 @@ mod tests {
             .returning(|_| Ok(()));
         let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend, None).await;
         assert_eq!(after.unwrap().status, ApplicationStatus::Suspended);
-
-        let mut tx = finding(logging(1, Action::ApplicationChanged), Some(application()));
-        tx.expect_save_application().once().returning(|_| Ok(()));
-        let seven = NonZeroU32::new(7);
-        let limit = seven.map(RateLimit::Own);
-        let after = adjust_application(&tx, &tx, OPERATOR, id(), limit, None).await;
-        assert_eq!(after.unwrap().rate_limit, seven);
 
         let mut tx = finding(logging(1, Action::ApplicationDeleted), Some(application()));
         tx.expect_delete_application().once().returning(|_| Ok(true));

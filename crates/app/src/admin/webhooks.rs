@@ -257,7 +257,7 @@ async fn deliver_all_again(
         given_up.extend(keys);
     }
     for (seller, subscription, delivery) in given_up.into_iter().rev() {
-        let entries = audit.entries(AuditFilter::about(delivery), 1).await?;
+        let entries = audit.entries(AuditFilter::about(delivery.to_string()), 1).await?;
         if entries.iter().any(|entry| entry.action == Action::Redelivered) {
             continue;
         }

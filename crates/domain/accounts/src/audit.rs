@@ -151,9 +151,9 @@ pub struct AuditFilter {
 
 impl AuditFilter {
     /// All entries by or about this id.
-    pub fn about(id: impl ToString) -> Self {
+    pub fn about(id: impl Into<String>) -> Self {
         Self {
-            about: Some(id.to_string()),
+            about: Some(id.into()),
             ..Self::default()
         }
     }

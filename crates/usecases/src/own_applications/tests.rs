@@ -183,16 +183,6 @@ async fn rotation_replaces_the_secret_of_a_confidential_application_alone() {
 }
 
 #[tokio::test]
-async fn an_edit_and_a_deletion_are_logged() {
-    let world = World::new(Some(public()), true);
-    world.edit().await.unwrap();
-    assert_eq!(world.saved.all()[0].scopes.to_string(), "messaging");
-    world.delete().await.unwrap();
-    let actions = [Action::ApplicationChanged, Action::ApplicationDeleted];
-    assert_eq!(world.logged.all(), actions);
-}
-
-#[tokio::test]
 async fn another_sellers_and_the_built_in_application_are_not_found() {
     let [mut others, mut built_in] = [application(), application()];
     others.owner = Uuid::from_u128(2).into();

@@ -1,7 +1,5 @@
 //! Accounts, applications, personal tokens and the audit log. The contract's tests show which names and addresses are taken.
 
-use std::net::IpAddr;
-
 use accounts::{Action, Actor, AuditFilter, PasswordHash};
 use chrono::TimeDelta;
 use oauth::{Application, Subject};
@@ -97,35 +95,18 @@ async fn personal_tokens_are_listed_while_they_are_valid_and_revoked_once_by_the
 #[tokio::test]
 async fn audit_entries_keep_the_order_of_one_transaction() {
     let fixture = Fixture::new().await;
-    let (seller, operator) = (Actor::Seller(id().into()), Actor::Operator(id()));
-    let addresses = ["192.0.2.1", "2001:db8::1"].map(|text| text.parse::<IpAddr>().ok());
-    let notes: Vec<_> = (0..20)
-        .flat_map(|n| {
-            [
-                (seller, addresses[0], Action::SignedIn, n),
-                (operator, addresses[1], Action::SellerClosed, n),
-                (Actor::CommandLine, None, Action::ApplicationDeleted, n),
-            ]
-        })
-        .collect();
+    let (actor, address) = (Actor::Operator(id()), "2001:db8::1".parse().ok());
     let write = async |tx: &dyn Transaction| {
-        for (actor, address, action, n) in &notes {
-            tx.log_action(*actor, *address, *action, &n.to_string(), None)
-                .await
-                .unwrap();
+        for n in 0..60 {
+            let (action, subject) = (Action::SellerClosed, n.to_string());
+            let logged = tx.log_action(actor, address, action, &subject, None);
+            logged.await.unwrap();
         }
     };
     fixture.tx(write).await;
-    write(&*fixture.begin().await).await;
     let audit = fixture.database.audit();
     let entries = audit.entries(AuditFilter::default(), 100).await.unwrap();
-    let read = entries.iter().rev().map(|entry| {
-        (
-            entry.actor,
-            entry.address,
-            entry.action,
-            entry.subject.parse().unwrap(),
-        )
-    });
-    assert_eq!(read.collect::<Vec<_>>(), notes);
+    let read = entries.iter().rev();
+    let read = read.map(|entry| (entry.actor, entry.address, entry.subject.clone()));
+    assert!(read.eq((0..60).map(|n| (actor, address, n.to_string()))));
 }
