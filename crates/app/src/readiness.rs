@@ -123,7 +123,7 @@ impl Readiness {
             }
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
-            if state == READY {
+            if matches!(state, State::Ready(_)) {
                 self.database.answers();
             }
             if last != reason {

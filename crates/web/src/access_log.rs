@@ -10,7 +10,7 @@ use kernel::{SellerId, canonical_uuid};
 use oauth::{ClientId, FamilyId};
 use uuid::Uuid;
 
-use crate::route::capture;
+use crate::path::capture;
 use crate::trace_id::TraceId;
 
 /// Routes that monitoring polls, on the listeners that have them; not worth a line while they succeed.

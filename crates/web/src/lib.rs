@@ -24,6 +24,7 @@ pub mod meters;
 pub mod money;
 pub mod openapi;
 pub mod operation;
+pub mod path;
 pub mod pipeline;
 pub mod problem;
 pub mod query;

@@ -17,6 +17,7 @@ use crate::form::percent_decode;
 use crate::listener::Listener;
 use crate::media_type::require_json;
 use crate::openapi::{Docs, Parameter};
+use crate::path::Ids;
 use crate::query::{self, Query};
 use crate::reply::Reply;
 use crate::trace_id::TraceId;
@@ -128,9 +129,6 @@ pub struct Incoming<'a> {
     /// Empty if there is none, or if the operation reads it itself.
     pub body: &'a Bytes,
 }
-
-/// The variable parts of a path; a path has at most two.
-pub type Ids<'a> = [&'a str; 2];
 
 impl<'a> Incoming<'a> {
     pub fn headers(&self) -> &HeaderMap {

@@ -30,7 +30,7 @@ use web::front::Front;
 use web::listener::Listener;
 use web::openapi::ServedDocument;
 use web::request::{Answer, Request};
-use web::route::is_under;
+use web::path::is_under;
 use web::{ServiceSettings, Tasks, pipeline};
 
 pub use authorization_server::endpoints;

@@ -2,7 +2,7 @@
 
 use oauth::Scope;
 use web::ServiceSettings;
-use web::route::is_under;
+use web::path::is_under;
 
 use crate::assets;
 use crate::language::Language;

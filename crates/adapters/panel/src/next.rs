@@ -2,7 +2,7 @@
 //! to another site.
 
 use web::form::Form;
-use web::route::is_under;
+use web::path::is_under;
 
 /// The target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::http::Method;
 use futures_util::future::LocalBoxFuture;
-use web::route::capture;
+use web::path::capture;
 
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::{
