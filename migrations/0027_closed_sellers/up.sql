@@ -5,4 +5,5 @@
 drop index concurrently if exists sellers_closed_idx;
 create index concurrently sellers_closed_idx on sellers (closed_at) where closed_at is not null and email not like '%@erased.invalid';
 
-insert into schema_facts values ('0027', '0.1.0');
+-- It may be there after a run that broke off.
+insert into schema_facts values ('0027', '0.1.0') on conflict do nothing;

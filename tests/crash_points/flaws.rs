@@ -20,7 +20,7 @@ const LEASES: &str = "in_hand";
 /// Part of the statement that records attempts.
 const RECORDS: &str = "update deliveries d set attempt = d.attempt + 1";
 /// Part of the gate's statement.
-const GATE: &str = "sum(times)::bigint as times from live group by client_id";
+const GATE: &str = "sum(times)::bigint as times from known where ended is null group by client_id";
 
 /// Asserts that a flaw was planted and is detected as one of these violations.
 #[track_caller]

@@ -205,7 +205,7 @@ pub(crate) fn set_database(before: Option<String>, id: &str) {
     metrics::gauge!("database_info", "id" => id.to_owned()).set(1.0);
 }
 
-/// Tells how many keys of stored values are not configured.
+/// Tells how many keys of stored values are not configured, or under whose id another one is.
 pub(crate) fn set_missing_keys(missing: usize) {
     metrics::gauge!("sealing_keys_missing").set(number(missing));
 }

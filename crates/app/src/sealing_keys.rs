@@ -47,7 +47,7 @@ impl Comparison {
 
     /// Logs and counts the keys whose values cannot be read.
     pub(crate) fn report(&self) {
-        set_missing_keys(self.missing.len());
+        set_missing_keys(self.missing.len() + self.mismatched.len());
         if !self.missing.is_empty() {
             tracing::error!(
                 keys = ?self.missing,

@@ -29,8 +29,8 @@ use usecases::UnitOfWork;
 use web::front::Front;
 use web::listener::Listener;
 use web::openapi::ServedDocument;
-use web::request::{Answer, Request};
 use web::path::is_under;
+use web::request::{Answer, Request};
 use web::{ServiceSettings, Tasks, pipeline};
 
 pub use authorization_server::endpoints;

@@ -49,7 +49,7 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<Identity, StoreError
 /// How rows of another database came into this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// From a dump. The feed is emptied, and cursors from before are refused.
+    /// From a dump. The feed is emptied, and all cursors from before are refused: it is another one from then on.
     Restored,
     /// All of them, by `pg_upgrade` or a copy. The feed stays, and cursors continue.
     Upgraded,
@@ -91,12 +91,13 @@ pub(crate) async fn adopt(
     connection.batch_execute(&begin).await.map_err(store_error)?;
     let own = sql!((): concat!("insert into instance (key, value) values ('database', ", identity!(),
         ") on conflict (key) do update set value = excluded.value, set_at = api_now() where instance.value <> excluded.value"));
-    if own.execute(&mut connection).await.map_err(store_error)? == 0 {
+    let is_own = own.execute(&mut connection).await.map_err(store_error)? == 0;
+    if is_own && arrival == Arrival::Upgraded {
         return Ok(Adoption::Unneeded);
     }
     let removed = match arrival {
         Arrival::Restored => {
-            let begins = sql!((): "insert into instance (key, value) select 'feed', system_identifier from pg_control_system() \
+            let begins = sql!((): "insert into instance (key, value) select 'feed', hashtextextended(gen_random_uuid()::text, 0) & 9223372036854775807 \
                 on conflict (key) do update set value = excluded.value, set_at = api_now()");
             begins.execute(&mut connection).await.map_err(store_error)?;
             let emptied = sql!((): "delete from changes").execute(&mut connection).await;

@@ -1,6 +1,6 @@
 //! Applies migrations, and says which ones are missing.
 
-use std::{collections::BTreeMap, sync::Arc, sync::mpsc, thread, time::Duration};
+use std::{collections::BTreeMap, sync::mpsc, thread, time::Duration};
 
 use diesel::connection::BoxableConnection;
 use diesel::migration;
@@ -193,13 +193,13 @@ async fn under_lock(
     connector: &Connector,
     steps: &mpsc::Sender<MigrationStep>,
 ) -> Result<Vec<String>, MigrateError> {
-    let holder = Arc::new(connector.open_bare().await?);
+    let holder = connector.open_bare().await?;
     let taken = take_lock(&holder).await;
     taken.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let connection = connector.open_for_pool().await;
     let connection = connection.map_err(|error| MigrateError::Unreachable(error.into()))?;
     let mut harness = AsyncMigrationHarness::new(connection);
-    let watching = tokio::spawn(watch(Arc::clone(&holder), steps.clone()));
+    let watching = tokio::spawn(watch(connector.open_bare().await?, steps.clone()));
     let applied = apply(&mut harness, steps);
     watching.abort();
     drop(harness);
@@ -208,10 +208,11 @@ async fn under_lock(
     applied
 }
 
-/// Sends how far the index is that is being built. The simple protocol, as for the lock.
-async fn watch(client: Arc<Client>, steps: mpsc::Sender<MigrationStep>) {
+/// Sends how far the index is that is being built. The connection is its own: the build waits for the end of older snapshots, and in the
+/// lock's transaction one could last as long as that.
+async fn watch(client: Client, steps: mpsc::Sender<MigrationStep>) {
     let look = "select phase || coalesce(', ' || round(100.0 * blocks_done / nullif(blocks_total, 0)) || ' %', '') \
-                from pg_stat_progress_create_index where datname = current_database()";
+                from pg_stat_progress_create_index where datname = current_database() and phase is not null";
     loop {
         sleep(WATCH_PAUSE).await;
         for message in client.simple_query(look).await.unwrap_or_default() {

@@ -42,7 +42,7 @@ impl Command {
         };
         let identity = database.identity().await?;
         let id = &identity.here;
-        if !self.yes && !identity.is_own() {
+        if !self.yes && (self.arrival.restored || !identity.is_own()) {
             confirm(&format!(
                 "adopting the database {id}, which {feed} and sends the webhooks and mails that wait in it"
             ))?;

@@ -1,6 +1,6 @@
 //! Merges layers of values into the effective configuration, and keeps the source of each value.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, mem};
 
@@ -225,13 +225,15 @@ impl Loaded {
             let of_file = |key: &&Key| key.is_secret() && self.source(&key.name).as_ref() == Some(&source);
             keys().any(|key| of_file(&key))
         };
+        // A process that reads it by that permission alone needs it: a folder guards such a file.
         let is_open = |file: &Path| {
-            file.metadata()
-                .is_ok_and(|of| of.permissions().mode() & 0o004 != 0)
+            let (of, own) = (file.metadata().ok()?, Path::new("/proc/self").metadata().ok()?);
+            let reads_otherwise = own.uid() == 0 || of.uid() == own.uid() || of.gid() == own.gid();
+            Some(reads_otherwise && of.mode() & 0o004 != 0)
         };
         let file = self.file.as_deref();
         let exposed = file
-            .filter(|file| is_open(file) && holds_secret(file))
+            .filter(|file| is_open(file) == Some(true) && holds_secret(file))
             .map(|file| {
                 format!(
                     "every account of this machine can read the secrets in {}: chmod o-r",

@@ -38,13 +38,16 @@ pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result
         .as_ref()
         .map_or_else(|error| error.code().as_str(), |_| "granted");
     metrics::counter!("oauth_grants_total", "grant_type" => grant_type, "outcome" => outcome).increment(1);
-    if let Err(Code::InvalidClient | Code::InvalidGrant) = issued.as_ref().map_err(OAuthError::code) {
+    if issued
+        .as_ref()
+        .is_err_and(|error| error.code() != Code::ServerError)
+    {
         record_seller(public, request).await;
     }
     issued
 }
 
-/// Names the seller of a refused code or refresh token in the access log.
+/// Names the seller of a refused code or refresh token in the access log, and a token only if there is such a one.
 async fn record_seller(public: &Public, request: &Request) {
     let caller = request.caller();
     let (Some(client_id), Some(family)) = (caller.client_id, caller.token) else {
@@ -52,7 +55,12 @@ async fn record_seller(public: &Public, request: &Request) {
     };
     let seller = request.deadline().run(public.grants.seller_of(family, client_id));
     if let Ok(Ok(seller)) = seller.await {
-        request.record_caller(CallerIds { seller, ..caller });
+        let token = seller.and(caller.token);
+        request.record_caller(CallerIds {
+            seller,
+            token,
+            ..caller
+        });
     }
 }
 
