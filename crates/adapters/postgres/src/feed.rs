@@ -79,8 +79,8 @@ fn detail(amount: Option<i64>, stock: Option<i32>, status: Option<&str>) -> Resu
 /// A position in a feed: that of a row, or all zeros for the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
-    /// The cluster in which the feed began, also after an upgrade that took the feed along.
-    cluster: i64,
+    /// The feed: the identifier of the cluster in which it began, also after an upgrade that took it along; a random number after a restore.
+    feed: i64,
     xid: i64,
     id: i64,
     /// The row's time in microseconds since 1970.
@@ -89,8 +89,8 @@ struct Position {
 
 impl Position {
     fn write(self) -> ChangeCursor {
-        let Self { cluster, xid, id, at } = self;
-        ChangeCursor(format!("{cluster:x}.{xid:x}.{id:x}.{at:x}"))
+        let Self { feed, xid, id, at } = self;
+        ChangeCursor(format!("{feed:x}.{xid:x}.{id:x}.{at:x}"))
     }
 
     fn read(cursor: &ChangeCursor) -> Option<Self> {
@@ -99,7 +99,7 @@ impl Position {
             .split('.')
             .map(|number| i64::from_str_radix(number, 16).ok());
         let position = Self {
-            cluster: numbers.next()??,
+            feed: numbers.next()??,
             xid: numbers.next()??,
             id: numbers.next()??,
             at: numbers.next()??,
@@ -115,7 +115,7 @@ impl ChangeReader for Autocommit {
     /// Reads rows after a position, but only those before the oldest transaction in progress: no row can appear before
     /// them any more. That bound comes from the same snapshot as the rows.
     ///
-    /// It also returns, even without rows, the cluster's identifier and whether the position belongs to this cluster's
+    /// It also returns, even without rows, the feed's identifier and whether the position belongs to this feed's
     /// history; nothing where the rows were written in another database. A restore or a failover loses the latest rows and then reuses transaction ids and row numbers. A
     /// position is therefore known if its transaction id may have been used, and its row either exists with exactly the
     /// same time or is so old that it may have been deleted.
@@ -136,14 +136,14 @@ impl ChangeReader for Autocommit {
             ") and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) order by xid, id limit ",
             i64::from(limit.clamp(1, MAX_CHANGES)), ") f on true where c.key = 'feed' order by f.xid, f.id");
         let (mut items, mut next) = (Vec::new(), None);
-        for (cluster, known, row) in self.rows(slice).await? {
-            if !known || after.is_some_and(|position| position.cluster != cluster) {
+        for (feed, known, row) in self.rows(slice).await? {
+            if !known || after.is_some_and(|position| position.feed != feed) {
                 return Err(ChangesError::OtherHistory);
             }
             let (xid, id, at) = row.as_ref().map_or((xid, id, micros), |row| {
                 (row.xid, row.id, row.at.timestamp_micros())
             });
-            next = Some(Position { cluster, xid, id, at });
+            next = Some(Position { feed, xid, id, at });
             items.extend(row.map(ChangeItem::try_from).transpose()?);
         }
         let next = next.ok_or_else(|| StoreError::Unavailable("the database is not adopted".into()))?;
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_position_reads_back_and_has_one_spelling() {
         let position = Position {
-            cluster: 7_710_183_783_564_038_062,
+            feed: 7_710_183_783_564_038_062,
             xid: 4_000_000_000,
             id: 17,
             at: 1_790_000_000_123_456,
