@@ -13,7 +13,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use accounts::AccountMail;
 use adapter_postgres::Expired;
-use kernel::{MailQueue, Mailer, error_chain};
+use kernel::{MailQueue, Mailer, StoreError, error_chain};
 use orders::{Carrier, ShipmentMail};
 use tokio::{select, sync::Semaphore};
 
@@ -45,7 +45,13 @@ pub(crate) fn start_counting(shared: &Shared) {
 
 /// Stores the last counts of a process that no longer serves.
 pub(crate) async fn end_counting(shared: &Shared) {
-    if let Err(error) = shared.usage_counts().store().await {
+    let usage = shared.usage_counts();
+    // A pooled connection may have ended with the requests that it served: the next one is new.
+    let stored = match usage.store().await {
+        Err(StoreError::Unavailable(_)) => usage.store().await,
+        stored => stored,
+    };
+    if let Err(error) = stored {
         let cause = error_chain(&error);
         tracing::warn!(
             cause,
