@@ -203,12 +203,12 @@ impl Certificate {
                 }
             }
             Err(error) => {
+                metrics::counter!("tls_reload_failures_total", "listener" => self.listener).increment(1);
                 let error = error_chain(error.as_ref());
                 if signalled || self.refused.as_ref() != Some(&error) {
                     tracing::error!(section, %error, "the new certificate cannot be used: the previous one stays in use");
                 }
                 self.refused = Some(error);
-                metrics::counter!("tls_reload_failures_total", "listener" => self.listener).increment(1);
             }
         }
         self.check_validity();
