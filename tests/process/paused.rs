@@ -70,18 +70,27 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     };
     // The row is locked, so that the transaction waits in its middle.
     let mut holder = world.database.connect().await;
-    let held = holder.transaction().await.unwrap();
     let row = "select 1 from offers where id::text = $1 for update";
-    held.execute(row, &[&offer]).await.unwrap();
-    let asleep = tokio::spawn(patch(&sleeper.base_url).send());
-    world.waiters(1).await;
-    let paused = Instant::now();
-    sleeper.signal(Signal::STOP);
-    held.rollback().await.unwrap();
-    let open = "select count(*) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()";
-    world
-        .until_count("the paused server holds the lock", open, &[], 1)
-        .await;
+    let open = "select state from pg_stat_activity where state like 'idle in transaction%' and datname = current_database()";
+    let (asleep, paused) = loop {
+        let held = holder.transaction().await.unwrap();
+        held.execute(row, &[&offer]).await.unwrap();
+        let asleep = tokio::spawn(patch(&sleeper.base_url).send());
+        world.waiters(1).await;
+        let paused = Instant::now();
+        sleeper.signal(Signal::STOP);
+        held.rollback().await.unwrap();
+        let state = eventually("the paused server's transaction", async || {
+            let found = holder.query_opt(open, &[]).await.unwrap();
+            found.map(|found| found.get::<_, String>(0))
+        });
+        if state.await == "idle in transaction" {
+            break (asleep, paused);
+        }
+        // Its wait for the lock had ended before it was paused.
+        sleeper.signal(Signal::CONT);
+        asleep.await.unwrap().expect(500);
+    };
     clock.advance(TimeDelta::seconds(61)).await;
     // The lock is held until the server ends the paused process's transaction.
     let free = async {
