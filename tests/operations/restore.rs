@@ -324,6 +324,7 @@ async fn a_restore_to_an_instant_has_the_documented_effects() {
     let refused = world.office_get("/readyz").await.expect(503).json();
     assert!(text(&refused, "reason").contains("adopt-database"), "{refused}");
     world.office_get("/changes").await.expect(500);
+    world.get(token, &before.seen[0].0).await.expect(500);
     let adopt = ["admin", "adopt-database", "--restored", "--yes"];
     let list = ["admin", "audit", "list"];
     for (words, exit) in [(&list[..], 4), (&adopt[..3], 2), (&adopt, 0)] {

@@ -165,6 +165,8 @@ impl Readiness {
             return Ok(State::Schema(schema));
         }
         let identity = self.database.identity().await?;
+        // A proxy may send requests to a process that is not ready.
+        self.database.set_foreign(!identity.is_own());
         if !identity.is_own() {
             return Ok(State::NotAdopted(identity));
         }

@@ -58,6 +58,8 @@ pub(crate) struct Connector {
     is_done: Arc<AtomicBool>,
     /// Connections lost since the database was last seen to answer: behind a pooler, an outage costs some each second.
     lost: Arc<AtomicU64>,
+    /// Set while the database's rows are known to be another database's.
+    is_foreign: AtomicBool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -194,7 +196,21 @@ impl Connector {
             advice: Mutex::new(None),
             is_done: Arc::default(),
             lost: Arc::default(),
+            is_foreign: AtomicBool::new(false),
         }
+    }
+
+    /// While set, nothing is read or written for callers: the rows are another database's, and not adopted yet.
+    pub(crate) fn set_foreign(&self, is_foreign: bool) {
+        self.is_foreign.store(is_foreign, Ordering::Relaxed);
+    }
+
+    /// Fails while the database is not adopted.
+    pub(crate) fn require_own(&self) -> Result<(), StoreError> {
+        if self.is_foreign.load(Ordering::Relaxed) {
+            return Err(StoreError::Unavailable("the database is not adopted".into()));
+        }
+        Ok(())
     }
 
     /// The names of all hosts.

@@ -138,6 +138,7 @@ impl Database {
         };
         let statement_timeout = settings.statement_timeout;
         let slow = PgUnitOfWork {
+            connector: Arc::clone(&connector),
             pool: pool(slow_reads::CONNECTIONS)?,
             turns: Turns::new(1),
             statement_timeout: statement_timeout.min(ANSWER_TIMEOUT),
@@ -371,12 +372,17 @@ impl Database {
         if !self.pooler.supports_prepared_statements(&self.connector).await? {
             return Ok(SchemaState::PreparedStatementsLost);
         }
-        schema_state::read(&self.autocommit("schema"), self.context.layout).await
+        schema_state::read(&self.autocommit("schema").of_any_database(), self.context.layout).await
     }
 
     /// Which database this is, and in which one its rows were written. Needs the schema.
     pub async fn identity(&self) -> Result<Identity, StoreError> {
-        identity::read(&self.autocommit("schema")).await
+        identity::read(&self.autocommit("schema").of_any_database()).await
+    }
+
+    /// While set, nothing is read or written for callers: see [`Identity::is_own`].
+    pub fn set_foreign(&self, is_foreign: bool) {
+        self.connector.set_foreign(is_foreign);
     }
 
     /// Makes rows that were written in another database this one's own.
@@ -510,6 +516,7 @@ impl Database {
 
     fn unit_of_work(&self) -> PgUnitOfWork {
         PgUnitOfWork {
+            connector: Arc::clone(&self.connector),
             pool: self.pool.clone(),
             turns: Arc::clone(&self.turns),
             statement_timeout: self.statement_timeout,

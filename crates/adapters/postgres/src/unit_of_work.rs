@@ -24,6 +24,7 @@ use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
 use usecases::{LockSet, Transaction, Turn, UnitOfWork};
 
+use crate::connection::Connector;
 use crate::connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout};
 use crate::connection::pool::Leased;
 use crate::layout::Layout;
@@ -45,6 +46,7 @@ const NETWORK_TIME: Duration = Duration::from_millis(500);
 
 /// Opens transactions over the pool.
 pub(crate) struct PgUnitOfWork {
+    pub(crate) connector: Arc<Connector>,
     pub(crate) pool: Pool<AsyncPgConnection>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) statement_timeout: Duration,
@@ -67,6 +69,7 @@ impl UnitOfWork for PgUnitOfWork {
 impl PgUnitOfWork {
     /// One time limit covers the waits for a turn and for a connection, and BEGIN.
     pub(crate) async fn open_transaction(&self, locks: &LockSet) -> Result<Tx, StoreError> {
+        self.connector.require_own()?;
         let ends = Instant::now() + ANSWER_TIMEOUT;
         let left = || ends.saturating_duration_since(Instant::now());
         let admission = self.turns.take(locks, ANSWER_TIMEOUT).await?;

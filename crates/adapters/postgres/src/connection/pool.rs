@@ -78,6 +78,8 @@ pub(crate) struct Autocommit {
     turns: Arc<Turns>,
     /// The seller in whose share of the pool the statements run; none for the statements of others.
     locks: LockSet,
+    /// Whether they run in a database that is not adopted too.
+    for_any_database: bool,
     waits: PoolWaits,
     times: StatementTimes,
 }
@@ -95,6 +97,7 @@ impl Autocommit {
             pool,
             turns,
             locks: LockSet::default(),
+            for_any_database: false,
             waits: PoolWaits::new(),
             times: StatementTimes::of(statement),
         }
@@ -105,6 +108,14 @@ impl Autocommit {
         Self {
             locks: LockSet::of_seller(seller),
             ..self.clone()
+        }
+    }
+
+    /// For statements about the database itself, which run in one that is not adopted too.
+    pub(crate) fn of_any_database(self) -> Self {
+        Self {
+            for_any_database: true,
+            ..self
         }
     }
 
@@ -142,6 +153,9 @@ impl Autocommit {
     where
         F: Future<Output = QueryResult<T>>,
     {
+        if !self.for_any_database {
+            self.connector.require_own()?;
+        }
         with_timeout(ANSWER_TIMEOUT, async {
             let _admission = self.turns.take(&self.locks, ANSWER_TIMEOUT).await?;
             let leased = Arc::new(Leased::new(

@@ -37,6 +37,7 @@ impl SharedConnection {
     where
         F: Future<Output = QueryResult<T>>,
     {
+        self.connector.require_own()?;
         let end = tokio::time::Instant::now() + ANSWER_TIMEOUT;
         let timed_out = |_| StoreError::from(AnswerTimeout(ANSWER_TIMEOUT));
         let open = tokio::time::timeout_at(end, self.connection())
