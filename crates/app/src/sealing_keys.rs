@@ -50,14 +50,14 @@ impl Comparison {
         set_missing_keys(self.missing.len() + self.mismatched.len());
         if !self.missing.is_empty() {
             tracing::error!(
-                keys = ?self.missing,
+                keys = self.missing.join(", "),
                 "values are stored under keys that are not in `keys.sealing`, and cannot be read: put these keys there; \
                  `seller-api admin keys status` counts what each key seals"
             );
         }
         if !self.mismatched.is_empty() {
             tracing::error!(
-                keys = ?self.mismatched,
+                keys = self.mismatched.join(", "),
                 "keys in `keys.sealing` do not open what is stored under their ids: put the right ones in their place"
             );
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use accounts::Email;
 use adapter_postgres::Database;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
@@ -22,8 +23,8 @@ pub(crate) enum Command {
     /// Orders whose buyer was erased are not found.
     Find {
         /// The buyer's e-mail address, in upper or lower case
-        #[arg(long, value_name = "ADDRESS")]
-        buyer_email: String,
+        #[arg(long, value_name = "ADDRESS", value_parser = |text: &str| Email::new(text.to_owned()))]
+        buyer_email: Email,
         #[command(flatten)]
         format: Format,
     },
@@ -37,7 +38,7 @@ impl Command {
         let mut found = BTreeSet::new();
         let (mut after, mut batches) = (None, 0_u32);
         loop {
-            let search = orders.find_by_buyer(&buyer_email, after, BATCH).await?;
+            let search = orders.find_by_buyer(buyer_email.as_str(), after, BATCH).await?;
             found.extend(search.found);
             if search.next.is_none() {
                 break;

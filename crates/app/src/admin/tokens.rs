@@ -185,7 +185,7 @@ impl Report {
                 } else {
                     Exit::NotFound
                 };
-                let lines = format!("{malformed} lines without a token, {unknown} with an unknown one");
+                let lines = format!("lines without a token: {malformed}, with an unknown one: {unknown}");
                 (
                     exit,
                     format!("revoked {revoked}, not revoked {}: {lines}", malformed + unknown),

@@ -36,6 +36,10 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
     if options.dry_run {
         let missing = adapter_postgres::missing_migrations(url.expose());
         let missing = block_on(async { Ok(missing.await?) })?;
+        if missing.is_empty() {
+            note("the schema is up to date");
+            return Ok(());
+        }
         note("locks without a remark are exclusive, so that reads wait as well; rows are estimates");
         return Ok(format.list(&missing)?);
     }
