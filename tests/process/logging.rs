@@ -57,9 +57,14 @@ async fn each_request_has_one_line_with_trace_id_caller_route_ids_status_and_dur
     let line = line_of(&world, &answer.expect(200)).await;
     assert!(line.get("otel_trace_id").is_none(), "without a collector: {line}");
     let find = "select id::text from operator_tokens";
-    let operator = world.database.connect().await.query_one(find, &[]).await.unwrap();
-    assert_eq!(line["operator_token"], operator.get::<_, String>(0));
+    let database = world.database.connect().await;
+    let operator: String = database.query_one(find, &[]).await.unwrap().get(0);
+    assert_eq!(line["operator_token"], operator);
     assert_eq!((&line["ids"], line.get("client_id")), (&json!(seller.id), None));
+    let revoke = "update operator_tokens set revoked_at = now()";
+    database.execute(revoke, &[]).await.unwrap();
+    let line = line_of(&world, &world.office_get("/sellers").await.expect(401)).await;
+    assert_eq!(line["operator_token"], operator);
 }
 
 #[tokio::test]

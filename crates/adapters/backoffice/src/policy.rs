@@ -71,15 +71,15 @@ impl Listener for BackOffice {
         let Some(operators) = self.operators.as_ref().filter(|_| access != Some(Access::Open)) else {
             return Ok(None);
         };
-        let row = match bearer(request.headers()).map(SecretHash::of) {
+        let found = match bearer(request.headers()).map(SecretHash::of) {
             Some(hash) => request.deadline().run(operators.operator(hash)).await??,
-            None => None,
+            None => Err(None),
         };
-        let row = row.ok_or_else(|| unauthorized(&self.service.realm))?;
         request.record_caller(CallerIds {
-            operator_token: Some(row.id),
+            operator_token: found.as_ref().map_or_else(|dead| *dead, |row| Some(row.id)),
             ..CallerIds::default()
         });
+        let row = found.map_err(|_| unauthorized(&self.service.realm))?;
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
             read_only: row.read_only,

@@ -109,17 +109,24 @@ impl From<OperatorRow> for OperatorTokenRecord {
 #[async_trait]
 impl OperatorTokens for Autocommit {
     /// The use is committed asynchronously: a crash may lose the last one.
-    async fn operator(&self, hash: SecretHash) -> Result<Option<OperatorTokenRecord>, StoreError> {
-        let valid = sql!(OperatorRow:
+    async fn operator(
+        &self,
+        hash: SecretHash,
+    ) -> Result<Result<OperatorTokenRecord, Option<Uuid>>, StoreError> {
+        let known = sql!((OperatorRow, bool):
             "with clock as materialized (select at, mode \
                from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-             valid as materialized (select o.id, o.name, o.created_at, o.revoked_at, o.used_at, o.expires_at, o.read_only \
+             known as materialized (select o.id, o.name, o.created_at, o.revoked_at, o.used_at, o.expires_at, o.read_only, \
+                 o.revoked_at is null and (o.expires_at is null or o.expires_at > clock.at) as live \
                from clock cross join operator_tokens o where o.hash = ", hash.bytes().as_slice(),
-            " and o.revoked_at is null and (o.expires_at is null or o.expires_at > clock.at)), \
-             used as (update operator_tokens o set used_at = clock.at from clock cross join valid v \
-               where o.id = v.id and (o.used_at is null or o.used_at <= clock.at - interval '1 minute')) \
-             select id, name, created_at, revoked_at, used_at, expires_at, read_only from valid");
-        Ok(self.row(valid).await?.map(OperatorTokenRecord::from))
+            "), used as (update operator_tokens o set used_at = clock.at from clock cross join known k \
+               where o.id = k.id and k.live and (o.used_at is null or o.used_at <= clock.at - interval '1 minute')) \
+             select id, name, created_at, revoked_at, used_at, expires_at, read_only, live from known");
+        Ok(match self.row(known).await? {
+            Some((row, true)) => Ok(row.into()),
+            Some((row, false)) => Err(Some(row.id)),
+            None => Err(None),
+        })
     }
 
     async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError> {

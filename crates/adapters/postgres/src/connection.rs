@@ -26,6 +26,10 @@ use self::error::AnswerTimeout;
 /// The future that performs a connection's I/O while it lasts.
 type Driver = BoxFuture<'static, Result<(), tokio_postgres::Error>>;
 
+/// Why nothing is read from a database whose rows were written in another one.
+pub(crate) const NOT_ADOPTED: &str =
+    "the rows are another database's: `seller-api admin adopt-database` makes them this one's own";
+
 /// One of the servers in the database URL; it may be the primary.
 pub(crate) struct Host {
     /// `db1.internal:5432`, or the directory of a Unix socket.
@@ -208,7 +212,7 @@ impl Connector {
     /// Fails while the database is not adopted.
     pub(crate) fn require_own(&self) -> Result<(), StoreError> {
         if self.is_foreign.load(Ordering::Relaxed) {
-            return Err(StoreError::Unavailable("the database is not adopted".into()));
+            return Err(StoreError::Unavailable(NOT_ADOPTED.into()));
         }
         Ok(())
     }

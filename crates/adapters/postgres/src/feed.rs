@@ -9,6 +9,7 @@ use kernel::{Money, StoreError};
 use offers::{OfferStatus, Stock};
 use uuid::Uuid;
 
+use crate::connection::NOT_ADOPTED;
 use crate::connection::pool::Autocommit;
 use crate::identity::identity;
 use crate::sql::{row, sql};
@@ -146,7 +147,7 @@ impl ChangeReader for Autocommit {
             next = Some(Position { feed, xid, id, at });
             items.extend(row.map(ChangeItem::try_from).transpose()?);
         }
-        let next = next.ok_or_else(|| StoreError::Unavailable("the database is not adopted".into()))?;
+        let next = next.ok_or_else(|| StoreError::Unavailable(NOT_ADOPTED.into()))?;
         Ok(ChangePage {
             items,
             next: next.write(),

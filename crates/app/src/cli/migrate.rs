@@ -2,6 +2,7 @@
 
 use adapter_postgres::{Database, MissingMigration, SchemaState};
 use anyhow::Context as _;
+use kernel::error_chain;
 use serde_json::{Value, json};
 
 use crate::admin::listing::{Format, Listed};
@@ -61,8 +62,13 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
     if let Some(url) = serving {
         let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
         let state = block_on(async { Ok(Database::new(settings)?.schema_state().await?) });
-        if let Ok(state @ SchemaState::Forbidden { .. }) = state {
-            note(format_args!("warning: for `database.url`, {state}"));
+        match state {
+            Ok(SchemaState::Ready) => {}
+            Ok(state) => note(format_args!("warning: for `database.url`, {state}")),
+            Err(error) => note(format_args!(
+                "warning: `database.url` cannot be used: {}",
+                error_chain(error.as_ref())
+            )),
         }
     }
     if options.distribute {
