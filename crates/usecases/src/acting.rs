@@ -23,27 +23,14 @@ impl ActingSeller {
         action: Action,
         subject: impl std::fmt::Display + Send,
     ) -> Result<(), StoreError> {
-        let (actor, subject) = (Actor::Seller(self.seller), subject.to_string());
+        let (actor, address) = self.actor();
         accounts
-            .log_action(actor, Some(self.address), action, &subject, None)
+            .log_action(actor, address, action, &subject.to_string(), None)
             .await
     }
 
-    /// Adds an audit log entry that has the changed fields.
-    pub async fn log_change(
-        self,
-        accounts: &dyn AccountStore,
-        before: &Application,
-        after: &Application,
-    ) -> Result<(), StoreError> {
-        log_change(
-            accounts,
-            Actor::Seller(self.seller),
-            Some(self.address),
-            before,
-            after,
-        )
-        .await
+    pub(crate) const fn actor(self) -> (Actor, Option<IpAddr>) {
+        (Actor::Seller(self.seller), Some(self.address))
     }
 }
 
@@ -70,18 +57,7 @@ impl ActingOperator {
             .await
     }
 
-    /// Adds an audit log entry that has the changed fields.
-    pub async fn log_change(
-        self,
-        accounts: &dyn AccountStore,
-        before: &Application,
-        after: &Application,
-    ) -> Result<(), StoreError> {
-        let (actor, address) = self.actor();
-        log_change(accounts, actor, address, before, after).await
-    }
-
-    fn actor(self) -> (Actor, Option<IpAddr>) {
+    pub(crate) const fn actor(self) -> (Actor, Option<IpAddr>) {
         match self {
             Self::Token(token, address) => (Actor::Operator(token), Some(address)),
             Self::CommandLine => (Actor::CommandLine, None),
@@ -89,10 +65,10 @@ impl ActingOperator {
     }
 }
 
-async fn log_change(
+/// Adds an audit log entry that has the changed fields of an application.
+pub(crate) async fn log_change(
     accounts: &dyn AccountStore,
-    actor: Actor,
-    address: Option<IpAddr>,
+    (actor, address): (Actor, Option<IpAddr>),
     before: &Application,
     after: &Application,
 ) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 use accounts::{AccountStore, Action};
 use oauth::{Application, ApplicationStore, ClientId, RateLimit, ScopeSet, Transition, TransitionRefusal};
 
-use crate::{ActingOperator, Failure, failure::refuse};
+use crate::{ActingOperator, Failure, acting::log_change, failure::refuse};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -56,7 +56,7 @@ pub async fn adjust_application(
     let after = change.after.clone();
     if after != before {
         applications.save_application(change).await?;
-        by.log_change(accounts, &before, &after).await?;
+        log_change(accounts, by.actor(), &before, &after).await?;
     }
     Ok(after)
 }

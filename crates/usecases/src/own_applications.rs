@@ -10,6 +10,7 @@ use oauth::{
     ClientType, Limiter, Quota, Registrar, Registration, Shown, Subject,
 };
 
+use crate::acting::log_change;
 use crate::sellers::{NotOpen, lock_open};
 use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
 use crate::{ActingSeller, Failure, failure::refuse};
@@ -160,7 +161,7 @@ pub async fn edit(
     let after = change.after.clone();
     if after != before {
         applications.save_application(change).await?;
-        by.log_change(accounts, &before, &after).await?;
+        log_change(accounts, by.actor(), &before, &after).await?;
     }
     Ok(())
 }
