@@ -67,7 +67,9 @@ impl Request {
     }
 
     /// Names the caller in the access log, and an application in the span too.
-    pub fn record_caller(&self, caller: CallerIds) {
+    pub fn record_caller(&self, record: impl FnOnce(&mut CallerIds)) {
+        let mut caller = self.caller.get();
+        record(&mut caller);
         if let Some(client_id) = caller.client_id {
             self.span.record_client(client_id);
         }

@@ -7,7 +7,6 @@ use actix_web::http::Method;
 use kernel::KeySpace;
 use oauth::SecretHash;
 use usecases::ActingOperator;
-use web::access_log::CallerIds;
 use web::authorization::bearer;
 use web::listener::{Listener, Ports};
 use web::operation::Call;
@@ -75,10 +74,8 @@ impl Listener for BackOffice {
             Some(hash) => request.deadline().run(operators.operator(hash)).await??,
             None => Err(None),
         };
-        request.record_caller(CallerIds {
-            operator_token: found.as_ref().map_or_else(|dead| *dead, |row| Some(row.id)),
-            ..CallerIds::default()
-        });
+        let token = found.as_ref().map_or_else(|dead| *dead, |row| Some(row.id));
+        request.record_caller(|caller| caller.operator_token = token);
         let row = found.map_err(|_| unauthorized(&self.service.realm))?;
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),

@@ -11,7 +11,6 @@ use actix_web::http::header::{
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use kernel::{KeySpace, SellerId};
 use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope};
-use web::access_log::CallerIds;
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
@@ -94,11 +93,10 @@ impl Listener for Public {
             .await?
             .map_err(Error::before_execution)?;
         let record = |client_id, seller| {
-            request.record_caller(CallerIds {
-                client_id: Some(client_id),
-                seller: Some(seller),
-                token: Some(token.key().family),
-                ..CallerIds::default()
+            request.record_caller(|caller| {
+                caller.client_id = Some(client_id);
+                caller.seller = Some(seller);
+                caller.token = Some(token.key().family);
             });
         };
         let Admission { principal, quota } = admission.map_err(|dead| {

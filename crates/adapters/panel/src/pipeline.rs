@@ -7,7 +7,6 @@ use actix_web::http::header::SET_COOKIE;
 use actix_web::{HttpRequest, HttpResponse};
 use kernel::SellerId;
 use oauth::{BrowserSecret, Limiter, Subject};
-use web::access_log::CallerIds;
 use web::body::BodyLimits;
 use web::error::catch_panic;
 use web::form::Form;
@@ -107,10 +106,7 @@ async fn check_and_respond(
             match signed_in {
                 Some(signed_in) => {
                     let seller = Some(signed_in.seller.id);
-                    request.record_caller(CallerIds {
-                        seller,
-                        ..CallerIds::default()
-                    });
+                    request.record_caller(|caller| caller.seller = seller);
                     if route.is_limited() {
                         limit_pages(panel, signed_in.seller.id).await?;
                     }

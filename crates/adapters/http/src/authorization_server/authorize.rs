@@ -7,7 +7,7 @@ use oauth::{AuthorizationQuery, AuthorizationRefusal, redirect_url};
 use usecases::Failure;
 use usecases::authorize::authorize;
 use web::Problem;
-use web::access_log::{CallerIds, LoggedRefusal};
+use web::access_log::LoggedRefusal;
 use web::form::{form_decode, raw_pairs};
 use web::request::Request;
 use web::response;
@@ -26,11 +26,8 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
     let now = count(public, Limit::AuthorizeByAddress(request.client), deadline).await?;
 
     let query = read(request.query());
-    if let Ok(client_id @ Some(_)) = query.client_id() {
-        request.record_caller(CallerIds {
-            client_id,
-            ..CallerIds::default()
-        });
+    if let Ok(client_id) = query.client_id() {
+        request.record_caller(|caller| caller.client_id = client_id);
     }
     let (applications, sealer) = (public.applications.as_ref(), public.sealer.as_ref());
     let asked = authorize(applications, sealer, public.randomness.as_ref(), &query, now);

@@ -3,7 +3,6 @@
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use oauth::{Application, Credential, InvalidClient, authenticate};
 use web::ServiceSettings;
-use web::access_log::CallerIds;
 use web::authorization::{ClientCredentials, basic};
 use web::body::BodyLimits;
 use web::deadline::Deadline;
@@ -103,11 +102,10 @@ pub(super) async fn authenticated(
     };
     let record = |application: &Application| {
         let is_own = parameters.get("grant_type") == Some(GrantType::ClientCredentials.as_str());
-        request.record_caller(CallerIds {
-            client_id: Some(client_id),
-            seller: is_own.then_some(application.owner),
-            token: credential.map(|credential| credential.key().family),
-            ..CallerIds::default()
+        request.record_caller(|caller| {
+            caller.client_id = Some(client_id);
+            caller.seller = is_own.then_some(application.owner);
+            caller.token = credential.map(|credential| credential.key().family);
         });
     };
     let (applications, secret) = (public.applications.as_ref(), presented.secret.as_str());

@@ -10,7 +10,6 @@ use oauth::{
 };
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
-use web::access_log::CallerIds;
 use web::deadline::Deadline;
 use web::request::Request;
 use web::{TraceId, response};
@@ -55,11 +54,9 @@ async fn record_seller(public: &Public, request: &Request) {
     };
     let seller = request.deadline().run(public.grants.seller_of(family, client_id));
     if let Ok(Ok(seller)) = seller.await {
-        let token = seller.and(caller.token);
-        request.record_caller(CallerIds {
-            seller,
-            token,
-            ..caller
+        request.record_caller(|caller| {
+            caller.seller = seller;
+            caller.token = seller.map(|_| family);
         });
     }
 }
