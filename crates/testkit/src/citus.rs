@@ -41,8 +41,7 @@ impl OwnCitus {
         let url = own.coordinator().url("postgres");
         join_nodes(&own.nodes, "postgres").await;
         let migrating = url.clone();
-        let migrated =
-            tokio::task::spawn_blocking(move || adapter_postgres::migrate(&migrating, &mut |_| {}));
+        let migrated = tokio::task::spawn_blocking(move || adapter_postgres::migrate(&migrating, drop));
         migrated
             .await
             .expect("the migrations' thread ended")

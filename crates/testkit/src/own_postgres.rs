@@ -29,8 +29,7 @@ impl OwnPostgres {
         let options = options(Options::new(folder.path()).delete_at_end(true));
         let started = tokio::task::spawn_blocking(move || {
             let cluster = Cluster::start(options).unwrap_or_else(|e| panic!("PostgreSQL: {e}"));
-            adapter_postgres::migrate(&cluster.url("postgres"), &mut |_| {})
-                .expect("the database is migrated");
+            adapter_postgres::migrate(&cluster.url("postgres"), drop).expect("the database is migrated");
             cluster
         });
         Self {

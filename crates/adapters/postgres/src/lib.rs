@@ -56,7 +56,7 @@ pub use connection::{
 pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};
 pub use identity::{Adoption, Arrival, Identity};
 pub use layout::{Layout, distribute};
-pub use migrations::{MigrateError, MigrationStep, MissingMigration, migrate, missing_migrations};
+pub use migrations::{MigrateError, MissingMigration, migrate, missing_migrations};
 pub use retention::{Cleared, Expired};
 pub use schema_state::SchemaState;
 pub use sealed::{Resealed, SealedValues, WEBHOOK_SECRETS};

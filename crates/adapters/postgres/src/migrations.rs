@@ -68,19 +68,6 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 const WATCH_PAUSE: Duration = Duration::from_secs(2);
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A migration that is about to be applied, or is being applied.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MigrationStep {
-    /// Its directory name, such as `0001_foundation`.
-    pub name: String,
-    /// Its number among the missing ones, from 1.
-    pub number: usize,
-    /// The number of missing migrations.
-    pub of: usize,
-    /// How far the index is that it builds; None when it begins.
-    pub building: Option<String>,
-}
-
 /// A migration that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingMigration {
@@ -129,11 +116,12 @@ pub enum MigrateError {
 }
 
 /// Applies the missing migrations, each in its own transaction, and blocks until done. Waits while another process
-/// migrates, so that concurrent runs are safe. `progress` is called before each migration, and every two seconds of an index's build.
+/// migrates, so that concurrent runs are safe. `progress` is called with a line for people before each migration, and every two seconds of an
+/// index's build.
 ///
 /// Runs on its own thread and runtime, so it can be called from anywhere. The URL may lead to the server or to a
 /// PgBouncer: the lock belongs to a transaction held open on its own connection, not to a session.
-pub fn migrate(url: &str, progress: &mut dyn FnMut(MigrationStep)) -> Result<Vec<String>, MigrateError> {
+pub fn migrate(url: &str, progress: impl FnMut(String)) -> Result<Vec<String>, MigrateError> {
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
     let (steps, heard) = mpsc::channel();
     thread::scope(|scope| {
@@ -146,18 +134,7 @@ pub fn migrate(url: &str, progress: &mut dyn FnMut(MigrationStep)) -> Result<Vec
             let runtime = runtime.map_err(|error| MigrateError::Internal(error.into()))?;
             runtime.block_on(under_lock(&connector, &steps))
         });
-        let mut current = MigrationStep::default();
-        for step in heard {
-            if step.building.is_none() {
-                current = step;
-                progress(current.clone());
-            } else {
-                progress(MigrationStep {
-                    building: step.building,
-                    ..current.clone()
-                });
-            }
-        }
+        heard.into_iter().for_each(progress);
         worker
             .join()
             .unwrap_or_else(|_| Err(MigrateError::Internal("the thread panicked".into())))
@@ -191,7 +168,7 @@ pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Err
 
 async fn under_lock(
     connector: &Connector,
-    steps: &mpsc::Sender<MigrationStep>,
+    steps: &mpsc::Sender<String>,
 ) -> Result<Vec<String>, MigrateError> {
     let holder = connector.open_bare().await?;
     let taken = take_lock(&holder).await;
@@ -210,18 +187,14 @@ async fn under_lock(
 
 /// Sends how far the index is that is being built. The connection is its own: the build waits for the end of older snapshots, and in the
 /// lock's transaction one could last as long as that.
-async fn watch(client: Client, steps: mpsc::Sender<MigrationStep>) {
-    let look = "select phase || coalesce(', ' || round(100.0 * blocks_done / nullif(blocks_total, 0)) || ' %', '') \
+async fn watch(client: Client, steps: mpsc::Sender<String>) {
+    let look = "select 'index: ' || phase || coalesce(', ' || round(100.0 * blocks_done / nullif(blocks_total, 0)) || ' %', '') \
                 from pg_stat_progress_create_index where datname = current_database() and phase is not null";
     loop {
         sleep(WATCH_PAUSE).await;
         for message in client.simple_query(look).await.unwrap_or_default() {
             if let SimpleQueryMessage::Row(row) = message {
-                let building = row.get(0).map(str::to_owned);
-                let _ = steps.send(MigrationStep {
-                    building,
-                    ..MigrationStep::default()
-                });
+                let _ = steps.send(row.get(0).unwrap_or_default().to_owned());
             }
         }
     }
@@ -229,7 +202,7 @@ async fn watch(client: Client, steps: mpsc::Sender<MigrationStep>) {
 
 fn apply(
     harness: &mut impl MigrationHarness<Pg>,
-    steps: &mpsc::Sender<MigrationStep>,
+    steps: &mpsc::Sender<String>,
 ) -> Result<Vec<String>, MigrateError> {
     let pending = harness.pending_migrations(MIGRATIONS).map_err(|cause| {
         if is_permission_denied(cause.as_ref()) {
@@ -242,12 +215,7 @@ fn apply(
     for (n, migration) in pending.iter().enumerate() {
         let name = migration.name().to_string();
         // If the receiver is gone, the migrations continue.
-        let _ = steps.send(MigrationStep {
-            name: name.clone(),
-            number: n + 1,
-            of,
-            building: None,
-        });
+        let _ = steps.send(format!("applying {name} ({} of {of})", n + 1));
         let alone = STATEMENT_BY_STATEMENT.iter().find(|(of, _)| *of == name);
         let done = match alone {
             Some(&(_, up)) => harness.run_migration(&StatementByStatement { migration, up }),

@@ -62,7 +62,7 @@ impl SandboxDatabase {
             claim(&self.url, source, database, data_dir).await?;
         }
         let direct_url = self.direct_url.clone();
-        spawn_blocking(move || migrate(&direct_url, &mut |_| {}))
+        spawn_blocking(move || migrate(&direct_url, drop))
             .await?
             .context("cannot migrate the database")?;
         if self.layout == Layout::Citus {

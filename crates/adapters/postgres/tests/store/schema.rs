@@ -15,9 +15,7 @@ async fn migrated(url: &str) -> (Result<Vec<String>, MigrateError>, Vec<String>)
     let url = url.to_owned();
     let run = move || {
         let mut steps = Vec::new();
-        let report = migrate(&url, &mut |step| {
-            steps.push(format!("{}/{} {}", step.number, step.of, step.name));
-        });
+        let report = migrate(&url, |step| steps.push(step));
         (report, steps)
     };
     tokio::task::spawn_blocking(run).await.unwrap()
@@ -62,7 +60,7 @@ async fn an_empty_database_is_migrated_step_by_step() {
     let expected = embedded()
         .into_iter()
         .enumerate()
-        .map(|(n, name)| format!("{}/{of} {name}", n + 1));
+        .map(|(n, name)| format!("applying {name} ({} of {of})", n + 1));
     assert_eq!(steps, expected.collect::<Vec<_>>());
     assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
     let (report, steps) = migrated(empty.url()).await;
