@@ -12,7 +12,7 @@ use crate::connection::Connector;
 use crate::connection::error::store_error;
 use crate::connection::pool::Autocommit;
 use crate::sql::sql;
-use crate::unit_of_work::BEGIN;
+use crate::unit_of_work::BEGIN_UNLIMITED;
 
 /// The identity of the present database, as SQL. Standbys and physical backups share the cluster's identifier and the database's oid.
 macro_rules! identity {
@@ -84,11 +84,8 @@ pub(crate) async fn adopt(
 ) -> Result<Adoption, TransactionError> {
     let open = connector.open().await.map_err(StoreError::from)?;
     let mut connection = open.connection();
-    let begin = format!(
-        "{BEGIN}; set local statement_timeout = 0; set local lock_timeout = 0; \
-         set local idle_in_transaction_session_timeout = 0"
-    );
-    connection.batch_execute(&begin).await.map_err(store_error)?;
+    let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
+    begun.map_err(store_error)?;
     let own = sql!((): concat!("insert into instance (key, value) values ('database', ", identity!(),
         ") on conflict (key) do update set value = excluded.value, set_at = api_now() where instance.value <> excluded.value"));
     let is_own = own.execute(&mut connection).await.map_err(store_error)? == 0;

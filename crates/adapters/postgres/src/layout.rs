@@ -6,7 +6,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::connection::error::is_permission_denied;
 use crate::connection::{Connector, url};
 use crate::migrations::{CONNECT_TIMEOUT, MigrateError, take_lock};
 
@@ -49,13 +48,10 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
     let client = connector.open_bare().await?;
     let failed = |error: tokio_postgres::Error| {
-        if is_permission_denied(&error) {
-            return MigrateError::Forbidden(error.into());
-        }
-        MigrateError::Failed {
+        MigrateError::of(error, |cause| MigrateError::Failed {
             name: "--distribute".to_owned(),
-            cause: error.into(),
-        }
+            cause,
+        })
     };
     take_lock(&client).await.map_err(failed)?;
     let state =

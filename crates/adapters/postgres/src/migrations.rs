@@ -15,6 +15,7 @@ use crate::connection::error::is_permission_denied;
 use crate::connection::url::DatabaseUrlError;
 use crate::connection::{ConnectError, Connector, url};
 use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
+use crate::unit_of_work::BEGIN_UNLIMITED;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 /// Has a table of the locks that each migration takes.
@@ -78,6 +79,8 @@ pub struct MissingMigration {
     pub rows: BTreeMap<&'static str, Option<i64>>,
 }
 
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why the migrations were not all applied. Those applied before the failure stay.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
@@ -85,19 +88,19 @@ pub enum MigrateError {
     Url(#[from] DatabaseUrlError),
     /// The database cannot be reached, or the lock cannot be taken.
     #[error("the database cannot be reached")]
-    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Unreachable(#[source] Cause),
     #[error(
         "the role may not change the schema: let the URL of the migrations (`database.direct_url`, else `database.url`) name the role that \
          owns the database and its tables"
     )]
-    Forbidden(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Forbidden(#[source] Cause),
     /// A migration failed and was rolled back.
     #[error("the migration {name} failed")]
     Failed {
         /// Its directory name.
         name: String,
         #[source]
-        cause: Box<dyn std::error::Error + Send + Sync>,
+        cause: Cause,
     },
     #[error(
         "the database is not on a Citus coordinator with workers: on every node CREATE EXTENSION citus, then call citus_set_coordinator_host \
@@ -112,7 +115,18 @@ pub enum MigrateError {
     HoldsData,
     /// An internal failure, such as no thread being available.
     #[error("the migrations could not be run")]
-    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Internal(#[source] Cause),
+}
+
+impl MigrateError {
+    /// The failure of a statement: either the role lacks a right, or `otherwise`.
+    pub(crate) fn of(cause: impl Into<Cause>, otherwise: impl FnOnce(Cause) -> Self) -> Self {
+        let cause = cause.into();
+        if is_permission_denied(cause.as_ref()) {
+            return Self::Forbidden(cause);
+        }
+        otherwise(cause)
+    }
 }
 
 /// Applies the missing migrations, each in its own transaction, and blocks until done. Waits while another process
@@ -152,9 +166,7 @@ impl From<ConnectError> for MigrateError {
 /// It asks again and again: a statement that waits for the lock has a snapshot, for whose end an index that is built concurrently waits.
 /// So has a prepared statement until its portal is closed, hence the simple protocol.
 pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Error> {
-    let begin = "begin isolation level read committed; set local statement_timeout = 0; set local lock_timeout = 0; \
-                 set local idle_in_transaction_session_timeout = 0";
-    client.batch_execute(begin).await?;
+    client.batch_execute(BEGIN_UNLIMITED).await?;
     let take = format!("select pg_try_advisory_xact_lock({LOCK})");
     loop {
         let answer = client.simple_query(&take).await?;
@@ -204,12 +216,8 @@ fn apply(
     harness: &mut impl MigrationHarness<Pg>,
     steps: &mpsc::Sender<String>,
 ) -> Result<Vec<String>, MigrateError> {
-    let pending = harness.pending_migrations(MIGRATIONS).map_err(|cause| {
-        if is_permission_denied(cause.as_ref()) {
-            return MigrateError::Forbidden(cause);
-        }
-        MigrateError::Internal(cause)
-    })?;
+    let pending = harness.pending_migrations(MIGRATIONS);
+    let pending = pending.map_err(|cause| MigrateError::of(cause, MigrateError::Internal))?;
     let of = pending.len();
     let mut applied = Vec::with_capacity(of);
     for (n, migration) in pending.iter().enumerate() {
@@ -221,15 +229,11 @@ fn apply(
             Some(&(_, up)) => harness.run_migration(&StatementByStatement { migration, up }),
             None => harness.run_migration(migration),
         };
-        done.map_err(|cause| {
-            if is_permission_denied(cause.as_ref()) {
-                return MigrateError::Forbidden(cause);
-            }
-            MigrateError::Failed {
-                name: name.clone(),
-                cause,
-            }
-        })?;
+        let failed = |cause| MigrateError::Failed {
+            name: name.clone(),
+            cause,
+        };
+        done.map_err(|cause| MigrateError::of(cause, failed))?;
         applied.push(name);
     }
     Ok(applied)
@@ -240,12 +244,7 @@ pub async fn missing_migrations(url: &str) -> Result<Vec<MissingMigration>, Migr
     let client = Connector::new(url::parse(url)?, CONNECT_TIMEOUT)
         .open_bare()
         .await?;
-    let failed = |error: tokio_postgres::Error| {
-        if is_permission_denied(&error) {
-            return MigrateError::Forbidden(error.into());
-        }
-        MigrateError::Internal(error.into())
-    };
+    let failed = |error: tokio_postgres::Error| MigrateError::of(error, MigrateError::Internal);
     let is_there = "select to_regclass('__diesel_schema_migrations') is not null";
     let mut applied = Vec::new();
     if client.query_one(is_there, &[]).await.map_err(failed)?.get(0) {
