@@ -20,7 +20,7 @@ use crate::{process, sealing_keys};
 
 /// The time limit for the database's answer: a probe is answered within 2 s.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_900);
-/// The part of that limit for comparing the keys: one statement, run once.
+/// The part of that limit for comparing the keys: one statement, run until it succeeds once.
 const KEYS_TIMEOUT: Duration = Duration::from_millis(900);
 /// The pause between two checks of the schema.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -33,8 +33,10 @@ pub(crate) struct Readiness {
     database: Database,
     sealer: Arc<KeyRing>,
     stopping: Arc<AtomicBool>,
-    /// Set once the database has been found ready, and its keys have been compared.
+    /// Set once the database has been found ready.
     reached: Arc<watch::Sender<bool>>,
+    /// Set once the keys have been compared.
+    compared: Arc<AtomicBool>,
     /// The result of the last check.
     ready: Arc<AtomicBool>,
     /// Set while the database refuses to let the role in. Open connections may still work, until each of them ends.
@@ -69,6 +71,7 @@ impl Readiness {
             sealer,
             stopping: Arc::default(),
             reached: Arc::default(),
+            compared: Arc::default(),
             ready: Arc::default(),
             locked_out: Arc::default(),
         }
@@ -114,6 +117,12 @@ impl Readiness {
                 let is_locked_out = self.database.refuses_role().await.unwrap_or(was_locked_out);
                 self.locked_out.store(is_locked_out, Ordering::Relaxed);
                 next_login = Instant::now() + if is_locked_out { INTERVAL } else { LOGIN_INTERVAL };
+                if *self.reached.borrow()
+                    && !self.compared.load(Ordering::Relaxed)
+                    && let Err(State::MismatchedKey(reason)) = self.compare_keys(LOGIN_INTERVAL).await
+                {
+                    return Failure(Exit::Failed, reason);
+                }
             }
             let state = self.check_in_time().await;
             if let Some(id) = state.database()
@@ -123,7 +132,7 @@ impl Readiness {
             }
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
-            if matches!(state, State::Ready(_)) {
+            if !matches!(state, State::Unreachable { .. }) {
                 self.database.answers();
             }
             if last != reason {
@@ -174,27 +183,26 @@ impl Readiness {
         if *self.reached.borrow() {
             return Ok(ready);
         }
-        if let Err(mismatched) = self.compare_keys().await {
+        if let Err(mismatched) = self.compare_keys(KEYS_TIMEOUT).await {
             return Ok(mismatched);
         }
         self.reached.send_replace(true);
         Ok(ready)
     }
 
-    /// Compares the keys with a sample of the stored values, once at the start. Values that another process seals later, with keys that
-    /// this process lacks, are logged when they fail to open.
-    async fn compare_keys(&self) -> Result<(), State> {
+    /// Compares the keys with a sample of the stored values. The start waits no longer for that than `limit`. Values that another process
+    /// seals later, with keys that this process lacks, are logged when they fail to open.
+    async fn compare_keys(&self, limit: Duration) -> Result<(), State> {
         let values = self.database.sealed_values();
-        let Ok(compared) = timeout(KEYS_TIMEOUT, sealing_keys::compare(&values, &self.sealer)).await else {
-            tracing::warn!(
-                "the sealing keys could not be compared in time: run `seller-api admin keys status`"
-            );
+        let Ok(compared) = timeout(limit, sealing_keys::compare(&values, &self.sealer)).await else {
+            tracing::warn!("comparing the sealing keys with what is stored takes long: it is tried again");
             return Ok(());
         };
         let compared = compared.map_err(|error| self.unreachable(error_chain(&error)))?;
         let refused = compared.refuse_sealing(&self.sealer);
         refused.map_err(|other| State::MismatchedKey(other.to_string()))?;
         compared.report();
+        self.compared.store(true, Ordering::Relaxed);
         Ok(())
     }
 
