@@ -276,28 +276,31 @@ impl Audit {
             since,
             until,
             all,
-            mut page,
+            page,
             format,
         } = self;
-        if all {
-            page.limit = MAX_PAGE;
-        }
-        let audit = database.audit();
-        let read = |page: PageArgs| {
-            let filter = AuditFilter {
-                about: about.clone(),
-                since,
-                until,
-                before: page.before,
-            };
-            audit.entries(filter, page.limit)
+        let is_narrowed = page.before.is_some() || since.is_some() || until.is_some();
+        let mut filter = AuditFilter {
+            about,
+            since,
+            until,
+            before: page.before,
         };
-        let mut entries = read(page).await?;
+        let limit = if all { MAX_PAGE } else { page.limit };
+        let (audit, mut entries) = (database.audit(), Vec::new());
+        loop {
+            let next = audit.entries(filter.clone(), limit).await?;
+            let is_last = !all || next.len() < usize::from(limit);
+            entries.extend(next);
+            if is_last {
+                break;
+            }
+            filter.before = entries.last().map(|last| last.id);
+        }
         // An id may be valid although the audit log has no entry about it.
         let is_unknown =
-            |about: &&String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
-        let is_narrowed = page.before.is_some() || since.is_some() || until.is_some();
-        if let Some(about) = about.as_ref().filter(is_unknown)
+            |about: &String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
+        if let Some(about) = filter.about.filter(is_unknown)
             && entries.is_empty()
             && !is_narrowed
         {
@@ -306,10 +309,8 @@ impl Audit {
                  0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, applications by their client_id, sealing keys by the text before their colon"
             )));
         }
-        while all && entries.len() == usize::from(MAX_PAGE) {
-            format.list(&entries)?;
-            page.before = entries.last().map(|last| last.id);
-            entries = read(page).await?;
+        if all {
+            return Ok(format.list(&entries)?);
         }
         Ok(format.page(&entries, page, |last| last.id)?)
     }

@@ -21,7 +21,7 @@ use webhooks::{
 
 use super::listing::{Format, Listed, PageArgs, to_microsecond};
 use super::{SellerName, find_seller, id, in_transaction, not_found};
-use crate::command::{note, use_case_error};
+use crate::command::{self, Exit, note, use_case_error};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -69,12 +69,6 @@ pub(crate) struct Deliveries {
     /// Only those about this order: id or number
     #[arg(long)]
     order: Option<OrderRef>,
-    /// Only those to the subscription with this id
-    #[arg(long, value_name = "ID", value_parser = id)]
-    subscription: Option<Uuid>,
-    /// Only those to this seller's subscriptions: id, number or e-mail address
-    #[arg(long, required_unless_present_any = ["order", "subscription"])]
-    seller: Option<SellerName>,
     /// Only those of this event, such as order.paid
     #[arg(long, value_parser = event)]
     event: Option<WebhookEvent>,
@@ -82,9 +76,7 @@ pub(crate) struct Deliveries {
     #[arg(long)]
     failed: bool,
     #[command(flatten)]
-    page: PageArgs,
-    #[command(flatten)]
-    format: Format,
+    list: List,
 }
 
 fn event(text: &str) -> Result<WebhookEvent, String> {
@@ -152,7 +144,11 @@ impl Command {
 
 impl Deliveries {
     async fn run(self, database: &Database) -> anyhow::Result<()> {
-        let owner = owner(database, self.seller.as_ref(), self.subscription).await?;
+        let owner = self.list.owner(database).await?;
+        if owner.is_none() && self.order.is_none() {
+            let reason = "name an --order, a --subscription or a --seller: the deliveries of all sellers are too many to look through";
+            bail!(command::Failure(Exit::Usage, reason.to_owned()));
+        }
         let (mut sellers, mut order) = (owner.into_iter().collect::<Vec<_>>(), None);
         if let Some(name) = &self.order {
             let parts = database.order_directory().parts(name).await?;
@@ -164,14 +160,13 @@ impl Deliveries {
             sellers.retain(|seller| owner.is_none_or(|owner| owner == *seller));
         }
         let filter = DeliveryFilter {
-            subscription: self.subscription.map(SubscriptionId::from),
+            subscription: self.list.subscription.map(SubscriptionId::from),
             failed: self.failed,
             event: self.event,
             order,
         };
-        let (mut rows, limit) = (Vec::new(), self.page.limit);
+        let (mut rows, before, limit) = (Vec::new(), self.list.before(), self.list.page.limit);
         for seller in sellers {
-            let before = self.page.before.map(DeliveryId::from);
             let reader = database.subscriptions();
             let found = reader.deliveries_of_seller(seller, filter, before, limit).await?;
             rows.extend(found.into_iter().map(|found| DeliveryWithSeller {
@@ -184,26 +179,49 @@ impl Deliveries {
         }
         rows.sort_unstable_by_key(|row| Reverse(row.delivery.id));
         rows.truncate(limit.into());
-        Ok(self
-            .format
-            .page(&rows, self.page, |last| last.delivery.id.uuid())?)
+        self.list.print(&rows)
     }
 }
 
 impl List {
     async fn run(self, database: &Database, why: Undelivered) -> anyhow::Result<()> {
-        let seller = owner(database, self.seller.as_ref(), self.subscription).await?;
         let filter = UndeliveredFilter {
             why,
-            seller,
+            seller: self.owner(database).await?,
             subscription: self.subscription.map(SubscriptionId::from),
         };
-        let before = self.page.before.map(DeliveryId::from);
         let directory = database.delivery_directory();
-        let rows = directory.undelivered(filter, before, self.page.limit).await?;
+        let rows = directory
+            .undelivered(filter, self.before(), self.page.limit)
+            .await?;
+        self.print(&rows)
+    }
+
+    /// The seller whose deliveries are meant, if one is named or a subscription, which has to be that seller's.
+    async fn owner(&self, database: &Database) -> anyhow::Result<Option<SellerId>> {
+        let seller = find(database, self.seller.as_ref()).await?;
+        let Some(id) = self.subscription else {
+            return Ok(seller);
+        };
+        let owner = database.delivery_directory().seller_of(id.into()).await?;
+        if owner.is_none_or(|owner| seller.is_some_and(|seller| seller != owner)) {
+            let whose = if seller.is_some() { " of this seller" } else { "" };
+            let unknown = format!(
+                "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
+            );
+            bail!(not_found(unknown));
+        }
+        Ok(owner)
+    }
+
+    fn before(&self) -> Option<DeliveryId> {
+        self.page.before.map(DeliveryId::from)
+    }
+
+    fn print(&self, rows: &[DeliveryWithSeller]) -> anyhow::Result<()> {
         Ok(self
             .format
-            .page(&rows, self.page, |last| last.delivery.id.uuid())?)
+            .page(rows, self.page, |last| last.delivery.id.uuid())?)
     }
 }
 
@@ -212,27 +230,6 @@ async fn find(database: &Database, seller: Option<&SellerName>) -> anyhow::Resul
         Some(seller) => Ok(Some(find_seller(database, seller).await?.id)),
         None => Ok(None),
     }
-}
-
-/// The seller whose deliveries are meant, if one is named or a subscription, which has to be that seller's.
-async fn owner(
-    database: &Database,
-    seller: Option<&SellerName>,
-    subscription: Option<Uuid>,
-) -> anyhow::Result<Option<SellerId>> {
-    let seller = find(database, seller).await?;
-    let Some(id) = subscription else {
-        return Ok(seller);
-    };
-    let owner = database.delivery_directory().seller_of(id.into()).await?;
-    if owner.is_none_or(|owner| seller.is_some_and(|seller| seller != owner)) {
-        let whose = if seller.is_some() { " of this seller" } else { "" };
-        let unknown = format!(
-            "there is no subscription {id}{whose}: `seller-api admin webhooks subscriptions` shows a seller's"
-        );
-        bail!(not_found(unknown));
-    }
-    Ok(owner)
 }
 
 /// Delivers the given-up events since an instant again, the oldest first. A delivery that was repeated is left out: its repetition, which
