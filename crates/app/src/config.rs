@@ -113,6 +113,21 @@ impl Config {
         }
         faults
     }
+
+    /// The adapter's settings for the database at `url`.
+    pub fn database_settings(&self, url: &str) -> DatabaseSettings {
+        let database = &self.database;
+        DatabaseSettings {
+            url: url.to_owned(),
+            pool_size: database.pool_size,
+            connect_timeout: database.connect_timeout.0,
+            acquire_timeout: database.acquire_timeout.0,
+            statement_timeout: database.statement_timeout.0,
+            layout: database.layout,
+            default_rate_limit: self.rate_limit.default,
+            poll_interval: self.tracking.poll_interval.0,
+        }
+    }
 }
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
@@ -356,19 +371,6 @@ impl DatabaseConfig {
             Some(fault(key, error.to_string()))
         });
         checked.collect()
-    }
-
-    /// The adapter's settings for the database at `url`.
-    pub fn settings(&self, url: &str, default_rate_limit: NonZeroU32) -> DatabaseSettings {
-        DatabaseSettings {
-            url: url.to_owned(),
-            pool_size: self.pool_size,
-            connect_timeout: self.connect_timeout.0,
-            acquire_timeout: self.acquire_timeout.0,
-            statement_timeout: self.statement_timeout.0,
-            layout: self.layout,
-            default_rate_limit,
-        }
     }
 }
 

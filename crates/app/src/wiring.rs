@@ -16,7 +16,6 @@ use adapter_postgres::Database;
 use adapter_sealing::{Argon2Hasher, HashingBounds, KeyRing, SystemRandomness};
 use anyhow::{Context as _, anyhow};
 use offers::OfferChanges;
-use orders::PollSchedule;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
 use usecases::own_applications::ApplicationLimits;
@@ -62,10 +61,8 @@ pub(crate) fn database(config: &Config) -> anyhow::Result<Database> {
         "no database is configured: set DATABASE_URL, or `database.url`, to \
          postgres://user:password@host:5432/name",
     )?;
-    let settings = config.database.settings(url.expose(), config.rate_limit.default);
-    let database =
-        Database::new(settings).map_err(|error| anyhow!("configuration key `database.url` {error}"))?;
-    Ok(database.with_polling(poll_schedule(config)))
+    Database::new(config.database_settings(url.expose()))
+        .map_err(|error| anyhow!("configuration key `database.url` {error}"))
 }
 
 /// The configured sealing keys.
@@ -73,13 +70,6 @@ pub(crate) fn sealer(config: &Config) -> anyhow::Result<Arc<KeyRing>> {
     Ok(Arc::new(
         config.keys.ring().context("configuration key `keys.sealing`")?,
     ))
-}
-
-/// The schedule of parcel look-ups at carriers.
-pub(crate) fn poll_schedule(config: &Config) -> PollSchedule {
-    PollSchedule {
-        interval: config.tracking.poll_interval.time_delta(),
-    }
 }
 
 /// The threads of the public listener.

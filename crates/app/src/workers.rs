@@ -14,7 +14,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use accounts::AccountMail;
 use adapter_postgres::Expired;
 use kernel::{MailQueue, Mailer, StoreError, error_chain};
-use orders::{Carrier, ShipmentMail};
+use orders::{Carrier, PollSchedule, ShipmentMail};
 use tokio::{select, sync::Semaphore};
 
 use self::deliveries::{Deliveries, Reconciliation};
@@ -23,7 +23,7 @@ use self::mails::{Kind, LoggedMailer, Mails};
 use self::parcels::{Parcels, QuotaLimitedCarriers};
 use self::routine::{Routine, TaskSlots, run_routine};
 use crate::external_services::ExternalServices;
-use crate::wiring::{Shared, poll_schedule};
+use crate::wiring::Shared;
 
 /// Starts all workers. They wait for the schema, and end when the tasks are stopped.
 pub(crate) fn start(shared: &Shared) {
@@ -98,7 +98,9 @@ impl Shared {
                 queue: self.database.tracking_queue(),
                 units: self.database.units(),
                 randomness: self.randomness.clone(),
-                schedule: poll_schedule(&self.config),
+                schedule: PollSchedule {
+                    interval: self.config.tracking.poll_interval.time_delta(),
+                },
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             });
         }

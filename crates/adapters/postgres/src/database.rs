@@ -51,9 +51,6 @@ use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
 use crate::webhooks::{RecentlyAsleep, StoredQueues};
 use crate::{ANSWER_TIMEOUT, backlog, follow_ups, identity, retention, schema_state, slow_reads};
 
-/// The shortest time between two look-ups of a parcel, unless [`Database::with_polling`] sets another one.
-const POLL_INTERVAL: TimeDelta = TimeDelta::minutes(30);
-
 /// The most connections of a process's workers.
 pub const WORKER_CONNECTIONS: usize = 8;
 
@@ -77,6 +74,8 @@ pub struct DatabaseSettings {
     pub layout: Layout,
     /// Requests a minute on `/v1` for an application without a limit of its own.
     pub default_rate_limit: NonZeroU32,
+    /// The shortest time between two look-ups of a parcel.
+    pub poll_interval: Duration,
 }
 
 /// A PostgreSQL database. Cheap to clone. Creating one does not connect: connections are opened on demand, and reopened
@@ -131,7 +130,7 @@ impl Database {
             layout: settings.layout,
             sealing: Sealing::default(),
             schedule: PollSchedule {
-                interval: POLL_INTERVAL,
+                interval: TimeDelta::from_std(settings.poll_interval).unwrap_or(TimeDelta::MAX),
             },
             queued: Arc::default(),
             os_user: None,
@@ -165,13 +164,6 @@ impl Database {
     #[must_use]
     pub fn with_sealer(mut self, sealer: Arc<dyn Sealer>) -> Self {
         self.context.sealing = Sealing::with(sealer);
-        self
-    }
-
-    /// Sets the schedule of a parcel's first look-up; the default has an interval of 30 minutes.
-    #[must_use]
-    pub const fn with_polling(mut self, schedule: PollSchedule) -> Self {
-        self.context.schedule = schedule;
         self
     }
 

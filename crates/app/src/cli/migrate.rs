@@ -32,7 +32,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         "no database is configured: set DATABASE_URL, or `database.direct_url` or `database.url`, to \
          postgres://user:password@host:5432/name",
     )?;
-    let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
+    let settings = loaded.config.database_settings(url.expose());
     block_on(async { require_schema(&Database::new(settings)?, true).await })?;
     if options.dry_run {
         let missing = adapter_postgres::missing_migrations(url.expose());
@@ -52,7 +52,7 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
     format.changed(&json!({ "applied": applied }), done)?;
     let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
     if let Some(url) = serving {
-        let settings = database.settings(url.expose(), loaded.config.rate_limit.default);
+        let settings = loaded.config.database_settings(url.expose());
         let state = block_on(async { Ok(Database::new(settings)?.schema_state().await?) });
         match state {
             Ok(SchemaState::Ready) => {}

@@ -23,7 +23,6 @@ use oauth::{
     Grant, NewToken, Purpose, Scope, ScopeSet, SecretHash, TokenKey, TokenKind,
 };
 use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
-use orders::PollSchedule;
 use testkit::{TestClock, TestDatabase};
 use tokio_postgres::{Client, Row};
 use usecases::{LockSet, Transaction};
@@ -104,16 +103,15 @@ pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
         statement_timeout: Duration::from_secs(5),
         layout: TestDatabase::layout(),
         default_rate_limit: NonZeroU32::new(600).unwrap(),
+        poll_interval: POLL.to_std().unwrap(),
     }
 }
 
 /// A handle configured as in a process.
 pub(crate) fn handle(settings: DatabaseSettings) -> Database {
-    let schedule = PollSchedule { interval: POLL };
-    let database = Database::new(settings).unwrap();
-    database
+    Database::new(settings)
+        .unwrap()
         .with_sealer(Arc::new(MirrorSealer))
-        .with_polling(schedule)
 }
 
 pub(crate) struct Fixture {
