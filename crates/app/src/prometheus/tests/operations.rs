@@ -174,38 +174,3 @@ fn every_alert_uses_existing_metrics_and_labels_and_has_a_summary() {
         assert!(rule["annotations"]["summary"].as_str().is_some(), "{name}");
     }
 }
-
-#[test]
-fn unknown_metrics_and_labels_are_faults() {
-    for (expression, fault) in [
-        ("sum(rate(http_request_total[5m]))", "no label http_request_total"),
-        (
-            "sum(rate(http_request_total{job=\"x\"}[5m]))",
-            "no metric http_request_total",
-        ),
-        ("sum by (rout) (ready{job=\"x\"})", "no label rout"),
-        ("http_requests_total{listner=\"api\"}", "no label listner"),
-        ("http_requests_total{listener=~\"api|apis\"}", "no listener apis"),
-        (
-            "http_request_duration_seconds{job=\"x\"}",
-            "no metric http_request_duration_seconds",
-        ),
-        ("1 + 1", "no metric"),
-        ("process_open_fds > 5", "of any program"),
-        ("process_open_fds{instance=\"x\"} > 5", "of any program"),
-        ("http_requests_total{job=\"x\"}", "counts probes"),
-        (
-            "http_requests_total{job=\"x\",listener=\"backoffice\"}",
-            "counts probes",
-        ),
-    ] {
-        let faults = faults(expression);
-        assert!(
-            faults.iter().any(|found| found.contains(fault)),
-            "{expression}: {faults:?}"
-        );
-    }
-    let fine = "histogram_quantile(0.99, sum by (le, route) (rate(http_request_duration_seconds_bucket{job=\"seller-api\", \
-        listener=\"api\", status=~\"5..\"}[5m]))) > 0.5 and on (instance) ready{job=~\"$job\"} == 1";
-    assert_eq!(faults(fine), [""; 0]);
-}
