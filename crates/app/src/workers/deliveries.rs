@@ -81,8 +81,6 @@ impl Routine for Reconciliation {
     }
 }
 
-const IN_FLIGHT: &str = "webhook_attempts_in_flight";
-
 /// Records metrics, and logs failures of the store: the first of a series, and the end of the series.
 struct DeliveryObserver<'a> {
     clock: &'a dyn Clock,
@@ -164,7 +162,6 @@ impl WebhookSender for SpawningSender {
         let span = attempt_span(&message);
         let attempt = span.clone();
         let sending = async move {
-            let _in_flight = InFlight::begin();
             let sent = sender.send(&message).await;
             record_outcome(&attempt, &sent);
             sent
@@ -176,23 +173,11 @@ impl WebhookSender for SpawningSender {
                 duration: begun.elapsed(),
             })
         };
-        AbortOnDropHandle::new(sending).await.unwrap_or_else(lost)
-    }
-}
-
-/// Counts an attempt while it runs.
-struct InFlight;
-
-impl InFlight {
-    fn begin() -> Self {
-        metrics::gauge!(IN_FLIGHT).increment(1.0);
-        Self
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        metrics::gauge!(IN_FLIGHT).decrement(1.0);
+        let in_flight = metrics::gauge!("webhook_attempts_in_flight");
+        in_flight.increment(1.0);
+        let sent = AbortOnDropHandle::new(sending).await.unwrap_or_else(lost);
+        in_flight.decrement(1.0);
+        sent
     }
 }
 

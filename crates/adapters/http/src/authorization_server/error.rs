@@ -65,7 +65,7 @@ struct Inner {
     description: Cow<'static, str>,
     /// The cause for programs, if the caller may learn it.
     reason: Option<&'static str>,
-    /// The cause for the log.
+    /// The cause for the log; None if it is `reason`.
     logged_reason: Option<&'static str>,
     retry_after: Option<u32>,
     allow: Option<&'static str>,
@@ -210,7 +210,7 @@ impl OAuthError {
         let mut response = response::json(self.0.status, self.body(trace_id), trace_id);
         response.extensions_mut().insert(LoggedRefusal {
             error: self.0.code.as_str(),
-            reason: self.0.logged_reason,
+            reason: self.0.logged_reason.or(self.0.reason),
         });
         let headers = response.headers_mut();
         set_pragma(headers);
@@ -265,7 +265,6 @@ impl From<GrantRefusal> for OAuthError {
         let description = format!("The code or token cannot be used: {refusal}.");
         let mut error = Self::new(Code::InvalidGrant, description);
         error.0.reason = refusal.reason();
-        error.0.logged_reason = error.0.reason;
         error
     }
 }
