@@ -205,12 +205,12 @@ pub(crate) fn set_database(before: Option<String>, id: &str) {
     metrics::gauge!("database_info", "id" => id.to_owned()).set(1.0);
 }
 
-/// Tells how many keys of stored values are not configured, or under whose id another one is.
+/// Sets the number of keys that stored values need and that are not configured, or differ from the one with their id.
 pub(crate) fn set_missing_keys(missing: usize) {
     metrics::gauge!("sealing_keys_missing").set(number(missing));
 }
 
-/// Tells what the process does: `serve`, `worker`, or `both`.
+/// Sets the role of the process: `serve`, `worker`, or `both`.
 pub(crate) fn set_role(role: &'static str) {
     metrics::gauge!("process_role", "role" => role).set(1.0);
 }

@@ -53,7 +53,7 @@ pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyho
     }
 }
 
-/// Why a database is not used whose rows were written in another one.
+/// Why a database whose rows were written in another one is not used.
 pub(crate) fn not_adopted(identity: &Identity) -> String {
     let written_in = identity.written_in.as_deref().unwrap_or("an unknown one");
     format!(
@@ -117,7 +117,8 @@ impl Readiness {
                 let is_locked_out = self.database.refuses_role().await.unwrap_or(was_locked_out);
                 self.locked_out.store(is_locked_out, Ordering::Relaxed);
                 next_login = Instant::now() + if is_locked_out { INTERVAL } else { LOGIN_INTERVAL };
-                if *self.reached.borrow()
+                let is_reached = *self.reached.borrow();
+                if is_reached
                     && !self.compared.load(Ordering::Relaxed)
                     && let Err(State::MismatchedKey(reason)) = self.compare_keys(LOGIN_INTERVAL).await
                 {

@@ -228,7 +228,7 @@ impl Connector {
         self.is_done.store(true, Ordering::Relaxed);
     }
 
-    /// The database answers: logs how many connections were lost since it last did, unless the log has each.
+    /// The database answers: logs how many connections were lost since it last did. A single one is in the log already.
     pub(crate) fn answers(&self) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 1 {

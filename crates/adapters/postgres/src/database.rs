@@ -388,7 +388,7 @@ impl Database {
         self.connector.advice()
     }
 
-    /// Tells that the database answers: the log then says how many connections were lost in an outage.
+    /// Call it when the database answers: logs how many connections an outage has cost.
     pub fn answers(&self) {
         self.connector.answers();
     }
@@ -398,7 +398,7 @@ impl Database {
         self.connector.hosts()
     }
 
-    /// The program needs its connections no longer, so that none that is lost from now on is a warning in the log.
+    /// From now on a lost connection is no warning in the log: the program needs none any more.
     pub fn expect_losses(&self) {
         self.connector.expect_losses();
     }

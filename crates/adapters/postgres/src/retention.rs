@@ -108,9 +108,9 @@ pub enum Expired {
     Deliveries,
     /// The audit log's entries of this age.
     AuditLog(TimeDelta),
-    /// Buyers of orders placed as long ago: erased, with the mails about the order.
+    /// Buyers of orders that were placed this long ago: erased, with the mails about the orders.
     Buyers(TimeDelta),
-    /// Names and addresses of accounts closed as long ago: replaced, and the mails to them deleted.
+    /// Names and addresses of accounts that were closed this long ago: replaced, and the mails to them deleted.
     ClosedSellers(TimeDelta),
 }
 
@@ -327,7 +327,7 @@ async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
     Ok(cleared)
 }
 
-/// Erases what a batch of closed accounts says about people. The address is unique, and tells who is erased already.
+/// Erases the names and addresses of a batch of closed accounts. The new address is unique, and marks an account as erased.
 async fn erase_closed_sellers(tx: &Tx, age: TimeDelta) -> Result<usize, StoreError> {
     let erased = tx.row(sql!(i64:
         "with erased as (update sellers set name = 'erased', email = id || '@erased.invalid', password_hash = null where id in (\
