@@ -134,10 +134,10 @@ pub(crate) enum Audit {
         #[arg(long, value_name = "ID", value_parser = audit_subject)]
         about: Option<String>,
         /// Only entries from this instant on, such as 2027-01-15T08:00:00Z
-        #[arg(long, value_name = "INSTANT")]
+        #[arg(long, value_name = "INSTANT", value_parser = instant)]
         since: Option<DateTime<Utc>>,
         /// Only entries before this instant
-        #[arg(long, value_name = "INSTANT")]
+        #[arg(long, value_name = "INSTANT", value_parser = instant)]
         until: Option<DateTime<Utc>>,
         /// All pages
         #[arg(long, conflicts_with = "limit")]
@@ -279,6 +279,12 @@ impl Audit {
             page,
             format,
         } = self;
+        if since.zip(until).is_some_and(|(since, until)| since >= until) {
+            bail!(Failure(
+                Exit::Usage,
+                "--since has to be before --until".to_owned()
+            ));
+        }
         let is_narrowed = page.before.is_some() || since.is_some() || until.is_some();
         let mut filter = AuditFilter {
             about,
@@ -287,20 +293,12 @@ impl Audit {
             before: page.before,
         };
         let limit = if all { MAX_PAGE } else { page.limit };
-        let (audit, mut entries) = (database.audit(), Vec::new());
-        loop {
-            let next = audit.entries(filter.clone(), limit).await?;
-            let is_last = !all || next.len() < usize::from(limit);
-            entries.extend(next);
-            if is_last {
-                break;
-            }
-            filter.before = entries.last().map(|last| last.id);
-        }
+        let audit = database.audit();
+        let mut entries = audit.entries(filter.clone(), limit).await?;
         // An id may be valid although the audit log has no entry about it.
         let is_unknown =
-            |about: &String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
-        if let Some(about) = filter.about.filter(is_unknown)
+            |about: &&String| about.parse::<Uuid>().is_err() && about.parse::<ClientId>().is_err();
+        if let Some(about) = filter.about.as_ref().filter(is_unknown)
             && entries.is_empty()
             && !is_narrowed
         {
@@ -309,10 +307,16 @@ impl Audit {
                  0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, applications by their client_id, sealing keys by the text before their colon"
             )));
         }
-        if all {
-            return Ok(format.list(&entries)?);
+        if !all {
+            return Ok(format.page(&entries, page, |last| last.id)?);
         }
-        Ok(format.page(&entries, page, |last| last.id)?)
+        format.list(&entries)?;
+        while let Some(last) = entries.last().filter(|_| entries.len() == usize::from(limit)) {
+            filter.before = Some(last.id);
+            entries = audit.entries(filter.clone(), limit).await?;
+            format.further(&entries)?;
+        }
+        Ok(())
     }
 }
 
@@ -377,6 +381,13 @@ fn lifetime(text: &str) -> Result<TimeDelta, String> {
 fn id(text: &str) -> Result<Uuid, String> {
     text.parse()
         .map_err(|_| "must be an id such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e".to_owned())
+}
+
+/// An instant on the command line.
+fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+    let read = DateTime::parse_from_rfc3339(text);
+    read.map(|instant| instant.to_utc())
+        .map_err(|_| "must be an instant such as 2027-01-15T08:00:00Z".to_owned())
 }
 
 /// Ids in the audit log have several forms, all without white space.

@@ -1,6 +1,6 @@
 //! Prints lists: tables for people, JSON lines for programs.
 
-use std::{fmt::Display, iter};
+use std::fmt::Display;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
@@ -46,11 +46,20 @@ pub(crate) struct PageArgs {
 
 impl Format {
     pub(crate) fn list<T: Listed>(self, rows: &[T]) -> Result<(), PrintError> {
+        let head = T::COLUMNS.split(' ').map(heading).collect();
+        self.rows(Some(head), rows)
+    }
+
+    /// Prints further rows of a list.
+    pub(super) fn further<T: Listed>(self, rows: &[T]) -> Result<(), PrintError> {
+        self.rows(None, rows)
+    }
+
+    fn rows<T: Listed>(self, head: Option<Vec<String>>, rows: &[T]) -> Result<(), PrintError> {
         if self.json {
             return rows.iter().try_for_each(|row| print(row.object()));
         }
-        let head = T::COLUMNS.split(' ').map(heading).collect();
-        let lines: Vec<_> = iter::once(head).chain(rows.iter().map(cells)).collect();
+        let lines: Vec<_> = head.into_iter().chain(rows.iter().map(cells)).collect();
         aligned(&lines).iter().try_for_each(print)
     }
 
