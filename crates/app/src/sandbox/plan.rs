@@ -48,9 +48,18 @@ pub(super) struct ApplicationPlan {
     pub(super) status: Option<String>,
 }
 
-/// Title, handle, brand, EAN, price in grosze, stock, status. A negative price or stock means none.
 #[derive(Debug, Deserialize)]
-pub(super) struct OfferPlan(String, String, String, String, i64, i64, String);
+#[serde(deny_unknown_fields)]
+pub(super) struct OfferPlan {
+    title: String,
+    handle: String,
+    brand: Option<String>,
+    ean: String,
+    /// In grosze.
+    price: Option<i64>,
+    stock: Option<i64>,
+    status: String,
+}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,19 +113,20 @@ fn pick<T>(all: &[T], n: usize) -> Option<&T> {
 
 impl OfferPlan {
     /// The offer as the marketplace sends it for the shop at this domain.
-    pub(super) fn feed(&self, id: OfferId, domain: &str) -> Option<OfferInput> {
-        let Self(title, handle, brand, ean, price, stock, status) = self;
-        let has_brand = !brand.is_empty();
-        Some(OfferInput {
+    pub(super) fn feed(&self, id: OfferId, domain: &str) -> anyhow::Result<OfferInput> {
+        let (handle, ean) = (&self.handle, &self.ean);
+        let signature = |brand: &String| format!("{handle}|{brand}|{ean}");
+        let thumbnail = |_| format!("https://img.{domain}/{handle}.jpg");
+        Ok(OfferInput {
             id,
-            title: title.clone(),
-            status: OfferStatus::parse(status)?,
-            price: Money::pln(*price).ok(),
-            stock: Stock::new(*stock).ok(),
-            brand: has_brand.then(|| brand.clone()),
-            signature: has_brand.then(|| format!("{handle}|{brand}|{ean}")),
+            title: self.title.clone(),
+            status: OfferStatus::parse(&self.status).context("unknown status")?,
+            price: self.price.map(Money::pln).transpose()?,
+            stock: self.stock.map(Stock::new).transpose()?,
+            signature: self.brand.as_ref().map(signature),
+            thumbnail: self.brand.as_ref().map(thumbnail),
+            brand: self.brand.clone(),
             ean: Some(ean.clone()),
-            thumbnail: has_brand.then(|| format!("https://img.{domain}/{handle}.jpg")),
             url: format!("https://{domain}/p/{handle}"),
             handle: handle.clone(),
         })
@@ -142,10 +152,10 @@ mod tests {
                 assert!(offers::web_address(offer.url.clone()).is_ok(), "{offer:?}");
                 let parts = offer.signature.iter().map(|text| text.split('|').count());
                 assert!(parts.eq(offer.brand.iter().map(|_| 3)), "{offer:?}");
-                let digits = plan.3.bytes().zip([1, 3].into_iter().cycle());
+                let digits = plan.ean.bytes().zip([1, 3].into_iter().cycle());
                 let weighted = digits.map(|(digit, weight)| u32::from(digit - b'0') * weight);
-                assert_eq!((plan.3.len(), weighted.sum::<u32>() % 10), (13, 0), "{offer:?}");
-                assert!(eans.insert(plan.3.clone()), "{offer:?}");
+                assert_eq!((plan.ean.len(), weighted.sum::<u32>() % 10), (13, 0), "{offer:?}");
+                assert!(eans.insert(plan.ean.clone()), "{offer:?}");
             }
         }
     }

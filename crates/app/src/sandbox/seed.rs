@@ -251,7 +251,7 @@ impl Seeding<'_> {
         let mut ids = Vec::new();
         for (n, offer) in (0..).zip(&plan.offers) {
             let id = self.randomness.uuid().into();
-            let feed = offer.feed(id, &plan.domain).ok_or_else(unknown("status"))?;
+            let feed = offer.feed(id, &plan.domain).map_err(invalid)?;
             feed_offer(tx, seller, feed, tx.now() - TimeDelta::minutes(n * 311 + 12)).await?;
             ids.push(id);
         }
