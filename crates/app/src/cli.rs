@@ -82,9 +82,8 @@ enum Command {
     },
     /// Bring the database's schema up to date
     ///
-    /// Applies the missing migrations, each in a transaction, under a lock: two at once are harmless. Refuses a schema that needs a
-    /// newer program. Uses `database.direct_url` if set, to bypass a pooler, else the database's URL; needs no `keys.sealing`. A running
-    /// `serve` of the version before keeps working. Interrupted, it may be run again: each migration is applied whole or not at all.
+    /// Applies the missing migrations under a lock: two at once are harmless. Refuses a schema that needs a newer program. Uses `database.direct_url` if set, to bypass a pooler, else the database's URL; needs no `keys.sealing`. A running
+    /// `serve` of the version before keeps working. Interrupted, it may be run again.
     /// Each is reported as it begins, an index being built every two seconds.
     Migrate(migrate::Options),
     /// Show the effective configuration, or explain its keys

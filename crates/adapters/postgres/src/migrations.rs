@@ -8,6 +8,7 @@ use diesel::migration::{Migration, MigrationMetadata, MigrationName, MigrationSo
 use diesel::pg::Pg;
 use diesel_async::AsyncMigrationHarness;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use rust_embed::Embed;
 use tokio::{runtime, time::sleep};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
@@ -21,44 +22,32 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 /// Has a table of the locks that each migration takes.
 const README: &str = include_str!("../../../../migrations/README.md");
 
-/// The migrations outside a transaction, by name, with their `up.sql`.
-const STATEMENT_BY_STATEMENT: [(&str, &str); 3] = [
-    (
-        "0018_list_indexes",
-        include_str!("../../../../migrations/0018_list_indexes/up.sql"),
-    ),
-    (
-        "0024_family_indexes",
-        include_str!("../../../../migrations/0024_family_indexes/up.sql"),
-    ),
-    (
-        "0027_closed_sellers",
-        include_str!("../../../../migrations/0027_closed_sellers/up.sql"),
-    ),
-];
+/// Diesel does not show the text of its migrations.
+#[derive(Embed)]
+#[folder = "../../../migrations"]
+#[include = "*/up.sql"]
+struct Texts;
 
 /// Sends each statement of a migration alone: several in one message would be a transaction, in which no index is built concurrently.
-struct StatementByStatement<'m> {
-    migration: &'m dyn Migration<Pg>,
-    up: &'static str,
-}
+struct StatementByStatement<'m>(&'m dyn Migration<Pg>);
 
 impl Migration<Pg> for StatementByStatement<'_> {
     fn run(&self, connection: &mut dyn BoxableConnection<Pg>) -> migration::Result<()> {
-        let mut statements = self.up.split_inclusive(";\n");
+        let file = Texts::get(&format!("{}/up.sql", self.name())).ok_or("up.sql is not embedded")?;
+        let mut statements = str::from_utf8(&file.data)?.split_inclusive(";\n");
         Ok(statements.try_for_each(|statement| connection.batch_execute(statement))?)
     }
 
     fn revert(&self, connection: &mut dyn BoxableConnection<Pg>) -> migration::Result<()> {
-        self.migration.revert(connection)
+        self.0.revert(connection)
     }
 
     fn metadata(&self) -> &dyn MigrationMetadata {
-        self.migration.metadata()
+        self.0.metadata()
     }
 
     fn name(&self) -> &dyn MigrationName {
-        self.migration.name()
+        self.0.name()
     }
 }
 
@@ -129,7 +118,7 @@ impl MigrateError {
     }
 }
 
-/// Applies the missing migrations, each in its own transaction, and blocks until done. Waits while another process
+/// Applies the missing migrations, each in its own transaction or statement by statement, and blocks until done. Waits while another process
 /// migrates, so that concurrent runs are safe. `progress` is called with a line for people before each migration, and every two seconds of an
 /// index's build.
 ///
@@ -224,10 +213,10 @@ fn apply(
         let name = migration.name().to_string();
         // If the receiver is gone, the migrations continue.
         let _ = steps.send(format!("applying {name} ({} of {of})", n + 1));
-        let alone = STATEMENT_BY_STATEMENT.iter().find(|(of, _)| *of == name);
-        let done = match alone {
-            Some(&(_, up)) => harness.run_migration(&StatementByStatement { migration, up }),
-            None => harness.run_migration(migration),
+        let done = if migration.metadata().run_in_transaction() {
+            harness.run_migration(migration)
+        } else {
+            harness.run_migration(&StatementByStatement(migration))
         };
         let failed = |cause| MigrateError::Failed {
             name: name.clone(),
