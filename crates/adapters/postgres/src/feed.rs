@@ -1,4 +1,5 @@
-//! Reading the change feed.
+//! Reading the change feed. Writers take no lock and no counter for its order, which is that of transaction ids: a long transaction
+//! delays all readers, and a restored database begins a new feed.
 
 use async_trait::async_trait;
 use changes::{

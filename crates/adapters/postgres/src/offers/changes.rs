@@ -1,4 +1,7 @@
 //! Changes of offers without a lock before the decision: all that wait are read in one statement, and saved in another.
+//!
+//! The caller has its turn at the offer, reads it with its key, decides, and saves. A member that drops out of a batch keeps the turn and
+//! starts again with a claim of its key, as every change on Citus does.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
