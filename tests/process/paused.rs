@@ -72,11 +72,17 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     let mut holder = world.database.connect().await;
     let row = "select 1 from offers where id::text = $1 for update";
     let open = "select state from pg_stat_activity where state like 'idle in transaction%' and datname = current_database()";
+    let waiting = "select count(*) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))";
+    let pid: i32 = holder
+        .query_one("select pg_backend_pid()", &[])
+        .await
+        .unwrap()
+        .get(0);
     let (asleep, paused) = loop {
         let held = holder.transaction().await.unwrap();
         held.execute(row, &[&offer]).await.unwrap();
         let asleep = tokio::spawn(patch(&sleeper.base_url).send());
-        world.waiters(1).await;
+        world.until_count("a waiter", waiting, &[&pid], 1).await;
         let paused = Instant::now();
         sleeper.signal(Signal::STOP);
         held.rollback().await.unwrap();
