@@ -12,10 +12,10 @@ use uuid::Uuid;
 use crate::connection::error::{AnswerTimeout, is_lock_timeout, store_error};
 use crate::connection::pool::Autocommit;
 use crate::connection::shared::SharedConnection;
-use crate::connection::{Connector, OpenConnection};
+use crate::connection::{BEGIN, Connector, OpenConnection};
 use crate::sealing::Sealing;
 use crate::sql::{row, sql};
-use crate::unit_of_work::{BEGIN, TRANSACTION_TIMEOUT, Tx, Write};
+use crate::unit_of_work::{TRANSACTION_TIMEOUT, Tx, Write};
 
 /// How long a claim waits for a locked row: only the end of a transaction locks it, which normally takes less.
 const CLAIM_LOCK_TIMEOUT: Duration = Duration::from_millis(300);

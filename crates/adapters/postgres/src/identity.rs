@@ -8,11 +8,10 @@ use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
 
 use crate::accounts::audit;
-use crate::connection::Connector;
 use crate::connection::error::store_error;
 use crate::connection::pool::Autocommit;
+use crate::connection::{BEGIN_UNLIMITED, Connector};
 use crate::sql::sql;
-use crate::unit_of_work::BEGIN_UNLIMITED;
 
 /// The identity of the present database, as SQL. Standbys and physical backups share the cluster's identifier and the database's oid.
 macro_rules! identity {

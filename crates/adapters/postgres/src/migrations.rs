@@ -14,9 +14,8 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::connection::error::is_permission_denied;
 use crate::connection::url::DatabaseUrlError;
-use crate::connection::{ConnectError, Connector, url};
+use crate::connection::{BEGIN_UNLIMITED, ConnectError, Connector, url};
 use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
-use crate::unit_of_work::BEGIN_UNLIMITED;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 /// Has a table of the locks that each migration takes.

@@ -24,9 +24,9 @@ use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
 use usecases::{LockSet, Transaction, Turn, UnitOfWork};
 
-use crate::connection::Connector;
 use crate::connection::error::{AnswerTimeout, is_rolled_back, pool_error, store_error, with_timeout};
 use crate::connection::pool::Leased;
+use crate::connection::{BEGIN, Connector};
 use crate::layout::Layout;
 use crate::observe::{PoolWaits, TransactionTimes};
 use crate::outbox::Outbox;
@@ -35,11 +35,6 @@ use crate::sql::{Returns, sql};
 use crate::turns::{Admission, Turns};
 use crate::{ANSWER_TIMEOUT, idempotency, observe};
 
-/// READ COMMITTED, whatever the default of role or server is.
-pub(crate) const BEGIN: &str = "begin isolation level read committed read write";
-/// For maintenance, which may take long.
-pub(crate) const BEGIN_UNLIMITED: &str = "begin isolation level read committed read write; set local statement_timeout = 0; \
-    set local lock_timeout = 0; set local idle_in_transaction_session_timeout = 0";
 /// Maximum duration of a transaction.
 pub(crate) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a transaction waits for a row lock: longer than another one usually holds it.
