@@ -191,8 +191,8 @@ impl Readiness {
         Ok(ready)
     }
 
-    /// Compares the keys with a sample of the stored values. The start waits no longer for that than `limit`. Values that another process
-    /// seals later, with keys that this process lacks, are logged when they fail to open.
+    /// Compares the keys with a sample of the stored values, for at most `limit`. Values that another process seals later with keys that this
+    /// process lacks are logged when they fail to open.
     async fn compare_keys(&self, limit: Duration) -> Result<(), State> {
         let values = self.database.sealed_values();
         let Ok(compared) = timeout(limit, sealing_keys::compare(&values, &self.sealer)).await else {
