@@ -3,13 +3,24 @@
 //! The decision is a row that all readers check, and its transaction queues the follow-up, so that it takes the same short time for the
 //! largest. Workers do the rest in batches. What there is to do is read from the rows, so repeating a batch is harmless.
 
+use chrono::{DateTime, Utc};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::ClientId;
 use uuid::Uuid;
 
-use crate::sql::sql;
+use crate::schema::{api_now, applications, follow_ups, sellers};
+use crate::statement::statements;
 use crate::unit_of_work::{Tx, changing, changing_any};
 use crate::webhooks::{delete_subscriptions, end_subscriptions, wake_queues};
+
+statements! {
+    "follow_ups.sql";
+    TAKE: () -> Taken;
+    REVOKE_FAMILIES_OF_APPLICATION: (SqlUuid, BigInt);
+    REVOKE_FAMILIES_OF_SELLER: (SqlUuid, BigInt);
+}
 
 /// Token families marked as revoked per batch.
 const FAMILIES: i64 = 2_000;
@@ -33,33 +44,53 @@ impl FollowUp {
             Self::Seller(seller) => (Some(seller.uuid()), None),
             Self::Connection(seller, client) => (Some(seller.uuid()), Some(client.uuid())),
         };
-        let insert =
-            sql!((): "insert into follow_ups (seller_id, client_id) values (", seller, ", ", client, ")");
+        let insert = diesel::insert_into(follow_ups::table)
+            .values((follow_ups::seller_id.eq(seller), follow_ups::client_id.eq(client)));
         tx.write_later(changing("follow_ups", 1, insert));
     }
 }
 
-/// Queues the follow-up of a reinstatement if the application is suspended: the application with its owner. Call it before its status changes.
+/// Queues the follow-up of a reinstatement if the application is suspended: the application with its owner. Call it before its status
+/// changes.
 pub(crate) fn queue_reinstatement(tx: &Tx, client_id: ClientId) {
-    tx.write_later(changing_any(sql!(():
-        "insert into follow_ups (seller_id, client_id) select owner_id, client_id from applications where status = 'suspended' and client_id = ",
-        client_id.uuid(), "")));
+    let insert = applications::table
+        .filter(applications::client_id.eq(client_id.uuid()))
+        .filter(applications::status.eq("suspended"))
+        .select((
+            applications::owner_id.nullable(),
+            applications::client_id.nullable(),
+        ))
+        .insert_into(follow_ups::table)
+        .into_columns((follow_ups::seller_id, follow_ups::client_id));
+    tx.write_later(changing_any(insert));
 }
 
 /// A follow-up that a worker has taken; another one takes it over after 30 seconds. One that fails so goes behind all others.
-pub(crate) type Taken = (i64, Option<Uuid>, Option<Uuid>);
+#[derive(QueryableByName)]
+#[diesel(table_name = follow_ups, check_for_backend(diesel::pg::Pg))]
+pub(crate) struct Taken {
+    id: i64,
+    seller_id: Option<Uuid>,
+    client_id: Option<Uuid>,
+}
+
+/// The ends of an application and of its owner's account.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = applications, check_for_backend(diesel::pg::Pg))]
+struct Ends {
+    deleted_at: Option<DateTime<Utc>>,
+    #[diesel(select_expression = sellers::closed_at)]
+    owner_closed_at: Option<DateTime<Utc>>,
+}
 
 /// Takes the follow-up that has been due longest.
 pub(crate) async fn take(tx: &Tx) -> Result<Option<Taken>, StoreError> {
-    tx.row(sql!((i64, Option<Uuid>, Option<Uuid>):
-        "update follow_ups set due_at = api_now() + interval '30 seconds' where id = (select id from follow_ups \
-           where due_at <= (select api_now()) order by due_at, id limit 1 for update skip locked) returning id, seller_id, client_id"))
-        .await
+    tx.row(TAKE.bind(())).await
 }
 
 /// Does one batch, and removes the follow-up if nothing was left.
-pub(crate) async fn run(tx: &Tx, (id, seller, client): Taken) -> Result<(), StoreError> {
-    let rows = match (seller, client) {
+pub(crate) async fn run(tx: &Tx, taken: Taken) -> Result<(), StoreError> {
+    let rows = match (taken.seller_id, taken.client_id) {
         (None, Some(client)) => follow_application(tx, client).await?,
         (Some(seller), None) => follow_seller(tx, seller).await?,
         (seller, client) => match wake_queues(tx, seller, client).await? {
@@ -67,34 +98,35 @@ pub(crate) async fn run(tx: &Tx, (id, seller, client): Taken) -> Result<(), Stor
             woken => woken,
         },
     };
+    let follow_up = follow_ups::table.find(taken.id);
     let done = if rows > 0 {
-        tx.execute(sql!((): "update follow_ups set due_at = api_now() where id = ", id, ""))
+        tx.execute(diesel::update(follow_up).set(follow_ups::due_at.eq(api_now())))
             .await
     } else {
-        tx.execute(sql!((): "delete from follow_ups where id = ", id, ""))
-            .await
+        tx.execute(diesel::delete(follow_up)).await
     };
     done.map(drop)
 }
 
 async fn follow_application(tx: &Tx, client: Uuid) -> Result<usize, StoreError> {
-    let state = sql!((bool, bool):
-        "select a.deleted_at is not null, o.closed_at is not null \
-         from applications a join sellers o on o.id = a.owner_id where a.client_id = ", client, "");
-    let subscriptions = match tx.row(state).await? {
-        Some((true, _)) => delete_subscriptions(tx, client).await?,
-        Some((_, true)) => end_subscriptions(tx, None, Some(client)).await?,
+    let ends = applications::table
+        .inner_join(sellers::table.on(sellers::id.eq(applications::owner_id)))
+        .filter(applications::client_id.eq(client))
+        .select(Ends::as_select());
+    let subscriptions = match tx.row(ends).await? {
+        Some(Ends {
+            deleted_at: Some(_), ..
+        }) => delete_subscriptions(tx, client).await?,
+        Some(Ends {
+            owner_closed_at: Some(_),
+            ..
+        }) => end_subscriptions(tx, None, Some(client)).await?,
         _ => 0,
     };
     if subscriptions > 0 {
         return Ok(subscriptions);
     }
-    // They are dead already. Marked, they leave the tables soon, also those that would never expire.
-    tx.execute(sql!(():
-        "update families f set revoked_at = (select api_now()) from (select f.id from families f \
-           join applications a on a.client_id = f.client_id where f.client_id = ", client, " and f.revoked_at is null \
-           and (a.deleted_at is not null or f.application_generation <> a.token_generation) limit ", FAMILIES,
-        " for no key update of f skip locked) dead where f.id = dead.id"))
+    tx.execute(REVOKE_FAMILIES_OF_APPLICATION.bind((client, FAMILIES)))
         .await
 }
 
@@ -104,18 +136,19 @@ async fn follow_seller(tx: &Tx, seller: Uuid) -> Result<usize, StoreError> {
         return Ok(subscriptions);
     }
     let families = tx
-        .execute(sql!(():
-            "update families f set revoked_at = (select api_now()) from (select f.id from families f \
-               join sellers s on s.id = f.seller_id where f.seller_id = ", seller, " and f.revoked_at is null \
-               and (s.closed_at is not null or f.seller_generation <> s.token_generation) limit ", FAMILIES,
-            " for no key update of f skip locked) dead where f.id = dead.id"))
+        .execute(REVOKE_FAMILIES_OF_SELLER.bind((seller, FAMILIES)))
         .await?;
     if families == 0 {
         // The applications end with their owner's account, each by a follow-up of its own.
-        tx.execute(sql!(():
-            "insert into follow_ups (client_id) select a.client_id from applications a join sellers o on o.id = a.owner_id \
-             where o.id = ", seller, " and o.closed_at is not null and a.deleted_at is null"))
-            .await?;
+        let insert = applications::table
+            .inner_join(sellers::table.on(sellers::id.eq(applications::owner_id)))
+            .filter(sellers::id.eq(seller))
+            .filter(sellers::closed_at.is_not_null())
+            .filter(applications::deleted_at.is_null())
+            .select(applications::client_id.nullable())
+            .insert_into(follow_ups::table)
+            .into_columns(follow_ups::client_id);
+        tx.execute(insert).await?;
     }
     Ok(families)
 }

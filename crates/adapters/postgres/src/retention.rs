@@ -3,18 +3,94 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::upsert::excluded;
 use kernel::StoreError;
 use usecases::Transaction;
 use uuid::Uuid;
 
 use crate::layout::Layout;
-use crate::sql::{column, microseconds, sql};
+use crate::schema::{api_now, instance, mails, orders};
+use crate::sql::{column, microseconds};
+use crate::statement::{Statement, statements};
 use crate::unit_of_work::Tx;
+
+statements! {
+    "retention.sql";
+    RATE_WINDOWS: (BigInt);
+    ACCESS_TOKENS: (BigInt) -> FamilyRow;
+    REFRESH_TOKENS: (BigInt) -> FamilyRow;
+    CODES: (BigInt) -> FamilyRow;
+    REVOKED_FAMILIES: (BigInt) -> FamilyRow;
+    ACCESS_TOKENS_OF: (Array<SqlUuid>, BigInt);
+    REFRESH_TOKENS_OF: (Array<SqlUuid>, BigInt);
+    CODES_OF: (Array<SqlUuid>, BigInt);
+    FAMILIES: (Array<SqlUuid>) -> CountRow;
+    SESSIONS: (BigInt);
+    LINKS: (BigInt);
+    EARLIER_LINKS: (BigInt);
+    CONSENTS: (BigInt);
+    FORMS: (BigInt);
+    SECRETS: (BigInt);
+    UNSENT_ACCOUNT_MAILS: (BigInt);
+    ACCOUNT_MAILS: (BigInt);
+    USAGE: (BigInt);
+    EARLIER_USAGE: (BigInt);
+    CLAIMS: (BigInt);
+    MAILS: (BigInt);
+    AUDIT_LOG: (BigInt, BigInt);
+    CHANGES: (Text, BigInt, BigInt) -> WalkRow;
+    DELIVERIES: (Text, Integer, BigInt) -> WalkRow;
+    CLOSED_SELLERS: (BigInt, BigInt) -> CountRow;
+    ORDERS: (BigInt, BigInt) -> OrderRow;
+    ERASE_BUYERS: (Array<SqlUuid>);
+    ERASE_BUYERS_OF_SELLER: (SqlUuid, Array<SqlUuid>, Timestamptz);
+    MARK_ERASED: (Array<SqlUuid>);
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct FamilyRow {
+    #[diesel(sql_type = SqlUuid)]
+    family_id: Uuid,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct CountRow {
+    #[diesel(sql_type = BigInt)]
+    rows: i64,
+}
+
+/// How many rows a batch has deleted, and the position where the next one continues, if not at the beginning.
+#[derive(Default, QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct WalkRow {
+    #[diesel(sql_type = BigInt)]
+    rows: i64,
+    #[diesel(sql_type = Nullable<Text>)]
+    next: Option<String>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = orders, check_for_backend(diesel::pg::Pg))]
+struct OrderRow {
+    order_id: Uuid,
+    sellers: Option<Vec<Uuid>>,
+}
+
+/// A stored position.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = instance, check_for_backend(diesel::pg::Pg))]
+struct PositionRow {
+    value: String,
+}
 
 /// Rows of each kind deleted per batch.
 const BATCH: i64 = 1_000;
 /// Orders per batch of buyer erasure: their rows are locked meanwhile, and sellers' requests may wait for them.
-const ORDERS: i64 = 100;
+const ORDERS_AT_ONCE: i64 = 100;
 /// Delivery queues examined per batch.
 const QUEUES: i32 = 200;
 /// The installation mark that stores the delivery queue at which the deletion continues.
@@ -45,32 +121,6 @@ impl Cleared {
 
 fn is_full(rows: usize, batch: i64) -> bool {
     i64::try_from(rows).is_ok_and(|rows| rows >= batch)
-}
-
-/// Deletes a batch of a table's oldest rows, by the timestamp that its index begins with; of a partial index, with its condition.
-macro_rules! delete_older {
-    ($table:literal, $key:literal, $instant:literal, $age:literal $(, $only:literal)?) => {
-        sql!((): concat!("delete from ", $table, " where (", $key, ") in (select ", $key, " from ", $table, " where ", $($only, " and ",)?
-            $instant, " < (select api_now()) - interval '", $age, "' order by ", $instant, " limit "), BATCH, " for update skip locked)")
-    };
-}
-
-/// Deletes expired rows of a credential table and returns their families.
-macro_rules! delete_expired {
-    ($table:literal) => {
-        sql!(Uuid: concat!("delete from ", $table, " where (family_id, hash) in (select family_id, hash from ", $table,
-            " where expires_at < (select api_now()) - interval '1 hour' order by expires_at limit "), BATCH,
-            " for update skip locked) returning family_id")
-    };
-}
-
-/// Deletes a batch of a credential table's rows of these families.
-macro_rules! delete_of {
-    ($table:literal, $families:expr) => {
-        sql!((): concat!("delete from ", $table, " where (family_id, hash) in (select t.family_id, t.hash from unnest("), $families,
-            concat!(") f (id) cross join lateral (select family_id, hash from ", $table, " where family_id = f.id limit 1000 \
-               for update skip locked) t limit "), BATCH, ")")
-    };
 }
 
 /// A kind of data that expires. Each is deleted by itself: where one cannot be, the others still are.
@@ -139,123 +189,81 @@ impl Expired {
 
 /// Deletes one batch in the caller's transaction.
 pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreError> {
-    let rows = match expired {
-        Expired::RateWindows => {
-            tx.execute(sql!(():
-                "delete from rate_windows where (window_start, kind, subject) in (select window_start, kind, subject \
-                   from rate_windows where window_start < (select api_now()) - interval '10 minutes' \
-                     and (kind < 10 or window_start < (select api_now()) - interval '1 hour') \
-                   order by window_start, kind, subject limit ", BATCH, " for update skip locked)")).await?
-        }
-        Expired::AccessTokens => return clear_ended(tx, tx.rows(delete_expired!("access_tokens")).await?).await,
-        Expired::RefreshTokens => return clear_ended(tx, tx.rows(delete_expired!("refresh_tokens")).await?).await,
-        Expired::Codes => return clear_ended(tx, tx.rows(delete_expired!("authorization_codes")).await?).await,
+    let statements: &[Statement<(BigInt,), ()>] = match expired {
+        Expired::RateWindows => &[RATE_WINDOWS],
+        Expired::AccessTokens => return clear_ended(tx, ACCESS_TOKENS).await,
+        Expired::RefreshTokens => return clear_ended(tx, REFRESH_TOKENS).await,
+        Expired::Codes => return clear_ended(tx, CODES).await,
         Expired::RevokedFamilies => return clear_revoked_families(tx).await,
-        // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
-        Expired::Sessions => tx.execute(delete_older!("sessions", "hash", "seen_at", "9 hours")).await?,
-        Expired::Links => {
-            let links = tx.execute(delete_older!("links", "hash", "expires_at", "1 hour")).await?;
-            let earlier = tx.execute(delete_older!("earlier_links", "hash", "expires_at", "1 hour")).await?;
-            return Ok(Cleared::of(&[links, earlier]));
-        }
-        Expired::Consents => tx.execute(delete_older!("consents", "id", "expires_at", "1 hour")).await?,
-        Expired::Forms => tx.execute(delete_older!("flashes", "session_hash, form", "created_at", "8 days")).await?,
-        Expired::Secrets => {
-            tx.execute(sql!(():
-                "update flashes set sealed = null where (session_hash, form) in (select session_hash, form from flashes \
-                   where sealed is not null and created_at < (select api_now()) - interval '1 hour' order by created_at limit ",
-                BATCH, " for update skip locked)")).await?
-        }
-        Expired::UnsentAccountMails => {
-            tx.execute(sql!(():
-                "update account_mails set due_at = null, dead_at = api_now(), url = null, fence = null where id in (select id \
-                   from account_mails where due_at < (select api_now()) - interval '1 hour' \
-                     and expires_at < (select api_now()) - interval '1 hour' order by due_at limit ", BATCH,
-                " for update skip locked)")).await?
-        }
-        Expired::AccountMails => {
-            tx.execute(delete_older!("account_mails", "id", "coalesce(sent_at, dead_at)", "30 days", "due_at is null")).await?
-        }
-        Expired::Usage => {
-            let counts = tx.execute(delete_older!("application_usage", "client_id, hour, status", "hour", "35 days")).await?;
-            // What replicas of the previous version have counted.
-            let earlier = tx.execute(delete_older!("api_usage", "seller_id, client_id, hour, status", "hour", "35 days")).await?;
-            return Ok(Cleared::of(&[counts, earlier]));
-        }
-        // Ids rise with time: the first rows are examined, and no index by time is needed.
-        Expired::AuditLog(age) => {
-            tx.execute(sql!(():
-                "delete from audit_log where id in (select id from (select id, at from audit_log order by id limit ",
-                BATCH, ") oldest where at < (select api_now()) - ", microseconds(age), " * interval '1 microsecond')")).await?
-        }
-        // Found by their start, since their end moves. A completed claim ends 24 hours after its completion; the extra hour allows for
-        // clock differences and late requests.
-        Expired::Claims => {
-            tx.execute(delete_older!("idempotency", "seller_id, key", "created_at", "25 hours",
-                "expires_at < (select api_now()) - interval '1 hour'")).await?
-        }
+        Expired::Sessions => &[SESSIONS],
+        Expired::Links => &[LINKS, EARLIER_LINKS],
+        Expired::Consents => &[CONSENTS],
+        Expired::Forms => &[FORMS],
+        Expired::Secrets => &[SECRETS],
+        Expired::UnsentAccountMails => &[UNSENT_ACCOUNT_MAILS],
+        Expired::AccountMails => &[ACCOUNT_MAILS],
+        Expired::Usage => &[USAGE, EARLIER_USAGE],
+        Expired::Claims => &[CLAIMS],
         Expired::Changes => return clear_changes(tx).await,
-        Expired::Mails => {
-            tx.execute(delete_older!("mails", "id", "coalesce(sent_at, dead_at)", "30 days", "due_at is null")).await?
-        }
+        Expired::Mails => &[MAILS],
         Expired::Deliveries => return clear_deliveries(tx).await,
+        Expired::AuditLog(age) => {
+            let deleted = tx.execute(AUDIT_LOG.bind((BATCH, microseconds(age)))).await?;
+            return Ok(Cleared::of(&[deleted]));
+        }
         Expired::Buyers(age) => return erase_buyers(tx, age).await,
-        Expired::ClosedSellers(age) => erase_closed_sellers(tx, age).await?,
+        Expired::ClosedSellers(age) => {
+            let erased = tx.row(CLOSED_SELLERS.bind((BATCH, microseconds(age)))).await?;
+            return Ok(Cleared::of(&[count(erased)?]));
+        }
     };
-    Ok(Cleared::of(&[rows]))
+    let mut rows = Vec::new();
+    for statement in statements {
+        rows.push(tx.execute(statement.bind((BATCH,))).await?);
+    }
+    Ok(Cleared::of(&rows))
 }
 
-/// Deletes those of the families whose last token or code has expired.
-async fn clear_ended(tx: &Tx, of: Vec<Uuid>) -> Result<Cleared, StoreError> {
-    clear_families(tx, &[of.len()], of).await
+fn count(row: Option<CountRow>) -> Result<usize, StoreError> {
+    usize::try_from(row.map_or(0, |row| row.rows)).map_err(StoreError::unexpected)
+}
+
+/// Deletes a batch of expired tokens or codes, and those of their families of which it was the last one.
+async fn clear_ended(tx: &Tx, statement: Statement<(BigInt,), FamilyRow>) -> Result<Cleared, StoreError> {
+    let ended = tx.rows(statement.bind((BATCH,))).await?;
+    clear_families(tx, vec![ended.len()], ended).await
 }
 
 /// Deletes a batch of the tokens and codes of families that were revoked, and then the families left without any.
 async fn clear_revoked_families(tx: &Tx) -> Result<Cleared, StoreError> {
-    let revoked = tx
-        .rows(sql!(Uuid:
-            "select id from families where revoked_at < (select api_now()) - interval '1 hour' order by revoked_at limit ",
-            BATCH, ""))
-        .await?;
-    let access = tx.execute(delete_of!("access_tokens", &*revoked)).await?;
-    let refresh = tx.execute(delete_of!("refresh_tokens", &*revoked)).await?;
-    let codes = tx.execute(delete_of!("authorization_codes", &*revoked)).await?;
-    clear_families(tx, &[access, refresh, codes], revoked).await
+    let revoked = tx.rows(REVOKED_FAMILIES.bind((BATCH,))).await?;
+    let of = column(&revoked, |row| row.family_id);
+    let mut rows = Vec::new();
+    for statement in [ACCESS_TOKENS_OF, REFRESH_TOKENS_OF, CODES_OF] {
+        rows.push(tx.execute(statement.bind((of.as_slice(), BATCH))).await?);
+    }
+    clear_families(tx, rows, revoked).await
 }
 
-/// Deletes those families that have no token and no code, with their `personal_tokens` rows, after `tokens` of theirs. A family without
-/// either never gets another one, so nothing can be inserted concurrently, and nothing is left to cascade to.
-async fn clear_families(tx: &Tx, tokens: &[usize], mut of: Vec<Uuid>) -> Result<Cleared, StoreError> {
+/// Deletes those families that have no token and no code, after these numbers of tokens and codes.
+async fn clear_families(
+    tx: &Tx,
+    mut rows: Vec<usize>,
+    families: Vec<FamilyRow>,
+) -> Result<Cleared, StoreError> {
+    let mut of = column(&families, |row| row.family_id);
     of.sort_unstable();
     of.dedup();
-    let families = tx.row(sql!(i64:
-        "with deleted as (delete from families f where f.id = any(", of,
-        ") and not exists (select from access_tokens t where t.family_id = f.id) \
-             and not exists (select from refresh_tokens t where t.family_id = f.id) \
-             and not exists (select from authorization_codes c where c.family_id = f.id) returning f.seller_id, f.id), \
-         personal as (delete from personal_tokens p using deleted where p.seller_id = deleted.seller_id and p.id = deleted.id) \
-         select count(*) from deleted")).await?.unwrap_or_default();
-    let families = usize::try_from(families).map_err(StoreError::unexpected)?;
-    Ok(Cleared::of(&[tokens, &[families]].concat()))
+    rows.push(count(tx.row(FAMILIES.bind((of,))).await?)?);
+    Ok(Cleared::of(&rows))
 }
 
-/// Deletes old items of the change feed. Its order is that of time, apart from long transactions and clocks that ran ahead, and no index by
-/// time is needed: each batch examines the first items, and further ones from where the last batch ended, so none is left out for long.
+/// Deletes old items of the change feed.
 async fn clear_changes(tx: &Tx) -> Result<Cleared, StoreError> {
     let stored = stored_position(tx, FEED_POSITION).await?;
     let position = stored.as_deref().unwrap_or(FEED_START);
-    let cleared = tx.row(sql!((i64, Option<String>):
-        "with further as materialized (select seller_id, xid, id, at from changes \
-           where (xid, id) > (split_part(", position, ", ' ', 1)::bigint, split_part(", position, ", ' ', 2)::bigint) \
-           order by xid, id limit ", EXAMINED, "), \
-         expired as materialized (select seller_id, id from (\
-             select * from (select seller_id, xid, id, at from changes order by xid, id limit ", BATCH, ") first \
-             union select * from further) examined \
-           where at < (select api_now()) - interval '30 days' order by xid, id limit ", BATCH,
-        "), deleted as (delete from changes c using expired e where c.seller_id = e.seller_id and c.id = e.id) \
-         select (select count(*) from expired), (select xid || ' ' || id from further order by further.xid, further.id offset ",
-        EXAMINED - 1, " limit 1)")).await?;
-    let (rows, next) = cleared.unwrap_or_default();
+    let walk = tx.row(CHANGES.bind((position, EXAMINED, BATCH))).await?;
+    let WalkRow { rows, next } = walk.unwrap_or_default();
     let cleared = Cleared::of(&[usize::try_from(rows).map_err(StoreError::unexpected)?]);
     if !cleared.more {
         let next = next.unwrap_or_else(|| FEED_START.to_owned());
@@ -265,8 +273,8 @@ async fn clear_changes(tx: &Tx) -> Result<Cleared, StoreError> {
 }
 
 async fn stored_position(tx: &Tx, key: &'static str) -> Result<Option<String>, StoreError> {
-    tx.row(sql!(String: "select value from instance where key = ", key, ""))
-        .await
+    let stored = instance::table.find(key).select(PositionRow::as_select());
+    Ok(tx.row(stored).await?.map(|row| row.value))
 }
 
 async fn store_position(
@@ -278,121 +286,69 @@ async fn store_position(
     if before.as_ref() == Some(&value) {
         return Ok(());
     }
-    let store = sql!((): "insert into instance (key, value) values (", key, ", ", value,
-        ") on conflict (key) do update set value = excluded.value, set_at = api_now()");
+    let store = diesel::insert_into(instance::table)
+        .values((instance::key.eq(key), instance::value.eq(value)))
+        .on_conflict(instance::key)
+        .do_update()
+        .set((
+            instance::value.eq(excluded(instance::value)),
+            instance::set_at.eq(api_now()),
+        ));
     tx.execute(store).await.map(drop)
 }
 
-/// Deletes old deliveries, except the last hundred of each subscription, and all deliveries whose subscription was deleted. Those that rest
-/// between two attempts, or have not been due for an hour, stay. There is more until the last queue was examined.
-///
-/// It walks the queues by the primary key, in which ids rise with time, and stores its position: the last queue if the
-/// batch was full, else the one after the last examined, and none at the end. So it reads of
-/// each queue the oldest thousand and the hundred it keeps, and needs no index of its own. The id of thirty days ago is that timestamp with
-/// all random bits zero.
+/// Deletes old deliveries. There is more until the last queue was examined.
 async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
     let stored = stored_position(tx, QUEUE_POSITION).await?;
     let position = stored.as_deref().unwrap_or(FIRST_QUEUE);
-    let clear = sql!((i64, bool, Option<String>):
-        "with recursive age as materialized (select at, (lpad(to_hex(floor(extract(epoch from at - interval '30 days') * 1000)::bigint), 12, '0') \
-             || repeat('0', 20))::uuid as id from (select api_now() as at) clock), \
-         queue as ((select seller_id, subscription_id, 0 as n from deliveries where (seller_id, subscription_id) >= \
-             (split_part(", position, ", ' ', 1)::uuid, split_part(", position, ", ' ', 2)::uuid) order by seller_id, subscription_id limit 1) \
-           union all select d.seller_id, d.subscription_id, l.n + 1 from queue l cross join lateral (\
-             select seller_id, subscription_id from deliveries where (seller_id, subscription_id) > (l.seller_id, l.subscription_id) \
-             order by seller_id, subscription_id limit 1) d where l.n < ", QUEUES,
-        "), expired as materialized (select d.seller_id, d.subscription_id, d.id from queue l cross join age \
-           left join subscriptions s on s.seller_id = l.seller_id and s.id = l.subscription_id \
-           cross join lateral (select x.seller_id, x.subscription_id, x.id, x.due_at from deliveries x where x.seller_id = l.seller_id \
-             and x.subscription_id = l.subscription_id and x.id < case when s.id is null then 'ffffffff-ffff-ffff-ffff-ffffffffffff' \
-               else least(age.id, coalesce((select h.id from deliveries h where h.seller_id = l.seller_id \
-                 and h.subscription_id = l.subscription_id order by h.id desc offset 99 limit 1), '00000000-0000-0000-0000-000000000000')) end \
-             order by x.id limit 1000) d \
-           where l.n < ", QUEUES, " and (s.id is null or d.due_at is null or d.due_at < age.at - interval '1 hour') order by d.seller_id, d.subscription_id, d.id limit ", BATCH,
-        "), cleared as (delete from deliveries d using expired x where d.seller_id = x.seller_id \
-             and d.subscription_id = x.subscription_id and d.id = x.id), \
-         size as (select count(*) as rows, count(*) >= ", BATCH, " as full from expired), \
-         next as (select seller_id, subscription_id from queue where n = ", QUEUES,
-        "), last as (select seller_id, subscription_id from expired order by seller_id desc, subscription_id desc limit 1) \
-         select z.rows, z.full, case when z.full then l.seller_id || ' ' || l.subscription_id \
-           else n.seller_id || ' ' || n.subscription_id end \
-         from size z left join next n on true left join last l on true");
-    let (rows, is_full, next) = tx.row(clear).await?.unwrap_or_default();
+    let walk = tx.row(DELIVERIES.bind((position, QUEUES, BATCH))).await?;
+    let WalkRow { rows, next } = walk.unwrap_or_default();
+    let rows = usize::try_from(rows).map_err(StoreError::unexpected)?;
     let cleared = Cleared {
-        rows: usize::try_from(rows).map_err(StoreError::unexpected)?,
-        more: is_full || next.is_some(),
+        rows,
+        more: is_full(rows, BATCH) || next.is_some(),
     };
     let next = next.unwrap_or_else(|| FIRST_QUEUE.to_owned());
     store_position(tx, QUEUE_POSITION, stored, next).await?;
     Ok(cleared)
 }
 
-/// Erases the names and addresses of a batch of closed accounts. The new address is unique, and marks an account as erased.
-async fn erase_closed_sellers(tx: &Tx, age: TimeDelta) -> Result<usize, StoreError> {
-    let erased = tx.row(sql!(i64:
-        "with erased as (update sellers set name = 'erased', email = id || '@erased.invalid', password_hash = null where id in (\
-             select id from sellers where closed_at < (select api_now()) - ", microseconds(age), " * interval '1 microsecond' \
-               and email not like '%@erased.invalid' order by closed_at limit ", BATCH, " for no key update skip locked) returning id), \
-         mails as (delete from account_mails m using erased e where m.seller_id = e.id) \
-         select count(*) from erased"));
-    usize::try_from(erased.await?.unwrap_or_default()).map_err(StoreError::unexpected)
-}
-
-/// Erases the buyers of one batch of orders in the caller's transaction. Skips orders that another transaction is erasing.
+/// Erases the buyers of one batch of orders in the caller's transaction.
 async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<Cleared, StoreError> {
-    let locked = tx
-        .rows(sql!((Uuid, Option<Vec<Uuid>>):
-            "select order_id, sellers from orders where buyer_erased_at is null \
-               and created_at < (select api_now()) - ", microseconds(age),
-            " * interval '1 microsecond' order by created_at limit ", ORDERS, " for no key update skip locked"))
-        .await?;
-    let orders = column(&locked, |(order, _)| *order);
+    let locked = tx.rows(ORDERS.bind((ORDERS_AT_ONCE, microseconds(age)))).await?;
+    let orders = column(&locked, |row| row.order_id);
     let orders = orders.as_slice();
     if !orders.is_empty() && tx.context().layout == Layout::Citus {
         erase_by_seller(tx, &locked).await?;
     } else if !orders.is_empty() {
-        // The set-based form of `SellerOrder::erase_buyer`, which defines the rule, including `updated_at`; a test
-        // compares the two. Parts are locked by seller, as in every transaction.
-        tx.execute(sql!(():
-            "with clock as materialized (select api_now() as at), \
-             parts as materialized (select seller_id, order_id from seller_orders where order_id = any(", orders,
-            ") and (buyer is not null or shipping_address is not null) order by seller_id, order_id for no key update) \
-             update seller_orders p set buyer = null, shipping_address = null, \
-               updated_at = case when p.paid_at is null then p.updated_at else greatest(p.updated_at + interval '1 us', (select at from clock)) end \
-               from parts where p.seller_id = parts.seller_id and p.order_id = parts.order_id")).await?;
+        tx.execute(ERASE_BUYERS.bind((orders,))).await?;
     }
     if !orders.is_empty() {
         // A transaction that held a part until just now may have queued a mail. This statement sees everything
         // committed while the previous one waited; later transactions find no buyer to write to.
-        tx.execute(sql!(():
-            "delete from mails where order_id = any(", orders, ")"))
-            .await?;
-        tx.execute(sql!(():
-            "update orders set buyer_erased_at = (select api_now()) where order_id = any(", orders, ")"))
-            .await?;
+        tx.execute(diesel::delete(
+            mails::table.filter(mails::order_id.eq_any(orders)),
+        ))
+        .await?;
+        tx.execute(MARK_ERASED.bind((orders,))).await?;
     }
     Ok(Cleared {
         rows: orders.len(),
-        more: is_full(orders.len(), ORDERS),
+        more: is_full(orders.len(), ORDERS_AT_ONCE),
     })
 }
 
-/// On Citus: one statement per seller. Its time is `tx.now()`, since no volatile function may be in the SET clause.
-async fn erase_by_seller(tx: &Tx, orders: &[(Uuid, Option<Vec<Uuid>>)]) -> Result<(), StoreError> {
+/// On Citus: one statement per seller. Its time is `tx.now()`.
+async fn erase_by_seller(tx: &Tx, orders: &[OrderRow]) -> Result<(), StoreError> {
     let mut sellers = BTreeMap::<Uuid, Vec<Uuid>>::new();
-    for (order, seller) in orders
-        .iter()
-        .flat_map(|(order, sellers)| sellers.iter().flatten().map(move |seller| (order, seller)))
-    {
-        sellers.entry(*seller).or_default().push(*order);
+    for order in orders {
+        for seller in order.sellers.iter().flatten() {
+            sellers.entry(*seller).or_default().push(order.order_id);
+        }
     }
     tx.mark_distributed_write();
     for (seller, orders) in sellers {
-        tx.execute(sql!(():
-            "update seller_orders set buyer = null, shipping_address = null, \
-               updated_at = case when paid_at is null then updated_at else greatest(updated_at + interval '1 us', ", tx.now(),
-            ") end where seller_id = ", seller, " and order_id = any(", orders,
-            ") and (buyer is not null or shipping_address is not null)"))
+        tx.execute(ERASE_BUYERS_OF_SELLER.bind((seller, orders, tx.now())))
             .await?;
     }
     Ok(())

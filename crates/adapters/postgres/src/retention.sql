@@ -1,0 +1,545 @@
+-- Each statement deletes or erases the oldest rows of a kind, by the timestamp with which an index begins.
+
+-- name: RATE_WINDOWS
+-- $1 rows at most.
+-- Those of an hour, whose kinds begin with 10, an hour after their start.
+delete from rate_windows
+where (window_start, kind, subject) in (
+    select window_start, kind, subject
+    from rate_windows
+    where window_start < (select api_now()) - interval '10 minutes'
+      and (kind < 10 or window_start < (select api_now()) - interval '1 hour')
+    order by window_start, kind, subject
+    limit $1
+    for update skip locked
+)
+
+-- name: ACCESS_TOKENS
+-- $1 rows at most.
+delete from access_tokens
+where (family_id, hash) in (
+    select family_id, hash
+    from access_tokens
+    where expires_at < (select api_now()) - interval '1 hour'
+    order by expires_at
+    limit $1
+    for update skip locked
+)
+returning family_id
+
+-- name: REFRESH_TOKENS
+-- $1 rows at most.
+delete from refresh_tokens
+where (family_id, hash) in (
+    select family_id, hash
+    from refresh_tokens
+    where expires_at < (select api_now()) - interval '1 hour'
+    order by expires_at
+    limit $1
+    for update skip locked
+)
+returning family_id
+
+-- name: CODES
+-- $1 rows at most.
+delete from authorization_codes
+where (family_id, hash) in (
+    select family_id, hash
+    from authorization_codes
+    where expires_at < (select api_now()) - interval '1 hour'
+    order by expires_at
+    limit $1
+    for update skip locked
+)
+returning family_id
+
+-- name: REVOKED_FAMILIES
+-- $1 rows at most.
+select id as family_id
+from families
+where revoked_at < (select api_now()) - interval '1 hour'
+order by revoked_at
+limit $1
+
+-- name: ACCESS_TOKENS_OF
+-- $1 the families; $2 rows at most.
+delete from access_tokens
+where (family_id, hash) in (
+    select t.family_id, t.hash
+    from unnest($1::uuid[]) as f (id)
+    cross join lateral (
+        select family_id, hash
+        from access_tokens
+        where family_id = f.id
+        limit 1000
+        for update skip locked
+    ) as t
+    limit $2
+)
+
+-- name: REFRESH_TOKENS_OF
+-- $1 the families; $2 rows at most.
+delete from refresh_tokens
+where (family_id, hash) in (
+    select t.family_id, t.hash
+    from unnest($1::uuid[]) as f (id)
+    cross join lateral (
+        select family_id, hash
+        from refresh_tokens
+        where family_id = f.id
+        limit 1000
+        for update skip locked
+    ) as t
+    limit $2
+)
+
+-- name: CODES_OF
+-- $1 the families; $2 rows at most.
+delete from authorization_codes
+where (family_id, hash) in (
+    select t.family_id, t.hash
+    from unnest($1::uuid[]) as f (id)
+    cross join lateral (
+        select family_id, hash
+        from authorization_codes
+        where family_id = f.id
+        limit 1000
+        for update skip locked
+    ) as t
+    limit $2
+)
+
+-- name: FAMILIES
+-- $1 the families.
+-- Those that have no token and no code, with their `personal_tokens` rows. A family without either never gets another
+-- one, so nothing can be inserted concurrently, and nothing is left to cascade to.
+with deleted as (
+    delete from families as f
+    where f.id = any($1)
+      and not exists (
+          select
+          from access_tokens as t
+          where t.family_id = f.id
+      )
+      and not exists (
+          select
+          from refresh_tokens as t
+          where t.family_id = f.id
+      )
+      and not exists (
+          select
+          from authorization_codes as c
+          where c.family_id = f.id
+      )
+    returning f.seller_id, f.id
+),
+personal as (
+    delete from personal_tokens as p
+    using deleted
+    where p.seller_id = deleted.seller_id
+      and p.id = deleted.id
+)
+select count(*) as rows
+from deleted
+
+-- name: SESSIONS
+-- $1 rows at most.
+-- A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
+delete from sessions
+where hash in (
+    select hash
+    from sessions
+    where seen_at < (select api_now()) - interval '9 hours'
+    order by seen_at
+    limit $1
+    for update skip locked
+)
+
+-- name: LINKS
+-- $1 rows at most.
+delete from links
+where hash in (
+    select hash
+    from links
+    where expires_at < (select api_now()) - interval '1 hour'
+    order by expires_at
+    limit $1
+    for update skip locked
+)
+
+-- name: EARLIER_LINKS
+-- $1 rows at most.
+delete from earlier_links
+where hash in (
+    select hash
+    from earlier_links
+    where expires_at < (select api_now()) - interval '1 hour'
+    order by expires_at
+    limit $1
+    for update skip locked
+)
+
+-- name: CONSENTS
+-- $1 rows at most.
+delete from consents
+where id in (
+    select id
+    from consents
+    where expires_at < (select api_now()) - interval '1 hour'
+    order by expires_at
+    limit $1
+    for update skip locked
+)
+
+-- name: FORMS
+-- $1 rows at most.
+delete from flashes
+where (session_hash, form) in (
+    select session_hash, form
+    from flashes
+    where created_at < (select api_now()) - interval '8 days'
+    order by created_at
+    limit $1
+    for update skip locked
+)
+
+-- name: SECRETS
+-- $1 rows at most.
+update flashes
+set sealed = null
+where (session_hash, form) in (
+    select session_hash, form
+    from flashes
+    where sealed is not null
+      and created_at < (select api_now()) - interval '1 hour'
+    order by created_at
+    limit $1
+    for update skip locked
+)
+
+-- name: UNSENT_ACCOUNT_MAILS
+-- $1 rows at most.
+update account_mails
+set due_at = null,
+    dead_at = api_now(),
+    url = null,
+    fence = null
+where id in (
+    select id
+    from account_mails
+    where due_at < (select api_now()) - interval '1 hour'
+      and expires_at < (select api_now()) - interval '1 hour'
+    order by due_at
+    limit $1
+    for update skip locked
+)
+
+-- name: ACCOUNT_MAILS
+-- $1 rows at most.
+delete from account_mails
+where id in (
+    select id
+    from account_mails
+    where due_at is null
+      and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days'
+    order by coalesce(sent_at, dead_at)
+    limit $1
+    for update skip locked
+)
+
+-- name: USAGE
+-- $1 rows at most.
+delete from application_usage
+where (client_id, hour, status) in (
+    select client_id, hour, status
+    from application_usage
+    where hour < (select api_now()) - interval '35 days'
+    order by hour
+    limit $1
+    for update skip locked
+)
+
+-- name: EARLIER_USAGE
+-- $1 rows at most.
+-- What replicas of the previous version have counted.
+delete from api_usage
+where (seller_id, client_id, hour, status) in (
+    select seller_id, client_id, hour, status
+    from api_usage
+    where hour < (select api_now()) - interval '35 days'
+    order by hour
+    limit $1
+    for update skip locked
+)
+
+-- name: CLAIMS
+-- $1 rows at most.
+-- Found by their start, since their end moves. A completed claim ends 24 hours after its completion; the extra hour
+-- allows for clock differences and late requests.
+delete from idempotency
+where (seller_id, key) in (
+    select seller_id, key
+    from idempotency
+    where expires_at < (select api_now()) - interval '1 hour'
+      and created_at < (select api_now()) - interval '25 hours'
+    order by created_at
+    limit $1
+    for update skip locked
+)
+
+-- name: MAILS
+-- $1 rows at most.
+delete from mails
+where id in (
+    select id
+    from mails
+    where due_at is null
+      and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days'
+    order by coalesce(sent_at, dead_at)
+    limit $1
+    for update skip locked
+)
+
+-- name: AUDIT_LOG
+-- $1 rows at most; $2 microseconds.
+-- Ids rise with time: the first rows are examined, and no index by time is needed.
+delete from audit_log
+where id in (
+    select id
+    from (
+        select id, at
+        from audit_log
+        order by id
+        limit $1
+    ) as oldest
+    where at < (select api_now()) - $2::bigint * interval '1 microsecond'
+)
+
+-- name: CHANGES
+-- $1 the position after which further items are examined; $2 how many of them; $3 rows at most.
+-- The order of the change feed is that of time, apart from long transactions and clocks that ran ahead, and no index by
+-- time is needed: each batch examines the first items, and further ones from where the last batch ended, so none is
+-- left out for long. Returns the position of the last of the further ones if there may be more.
+with further as materialized (
+    select seller_id, xid, id, at
+    from changes
+    where (xid, id) > (split_part($1, ' ', 1)::bigint, split_part($1, ' ', 2)::bigint)
+    order by xid, id
+    limit $2
+),
+expired as materialized (
+    select seller_id, id
+    from (
+        select *
+        from (
+            select seller_id, xid, id, at
+            from changes
+            order by xid, id
+            limit $3
+        ) as first
+        union
+        select *
+        from further
+    ) as examined
+    where at < (select api_now()) - interval '30 days'
+    order by xid, id
+    limit $3
+),
+deleted as (
+    delete from changes as c
+    using expired as e
+    where c.seller_id = e.seller_id
+      and c.id = e.id
+)
+select
+    (select count(*) from expired) as rows,
+    (
+        select xid || ' ' || id
+        from further
+        order by further.xid, further.id
+        offset $2 - 1
+        limit 1
+    ) as next
+
+-- name: DELIVERIES
+-- $1 the queue at which it continues; $2 queues examined at most; $3 rows at most.
+-- Deletes old deliveries, except the last hundred of each subscription, and all deliveries whose subscription was
+-- deleted. Those that rest between two attempts, or have not been due for an hour, stay.
+--
+-- It walks the queues by the primary key, in which ids rise with time. So it reads of each queue the oldest thousand
+-- and the hundred it keeps, and needs no index of its own. Returns where the next batch continues: at the last queue if
+-- this one was full, else at the one after the last examined, and null at the end.
+with recursive age as materialized (
+    -- The id of thirty days ago is that timestamp with all random bits zero.
+    select
+        at,
+        (
+            lpad(to_hex(floor(extract(epoch from at - interval '30 days') * 1000)::bigint), 12, '0') || repeat('0', 20)
+        )::uuid as id
+    from (
+        select api_now() as at
+    ) as clock
+),
+queue as (
+    (
+        select seller_id, subscription_id, 0 as n
+        from deliveries
+        where (seller_id, subscription_id) >= (split_part($1, ' ', 1)::uuid, split_part($1, ' ', 2)::uuid)
+        order by seller_id, subscription_id
+        limit 1
+    )
+    union all
+    select d.seller_id, d.subscription_id, l.n + 1
+    from queue as l
+    cross join lateral (
+        select seller_id, subscription_id
+        from deliveries
+        where (seller_id, subscription_id) > (l.seller_id, l.subscription_id)
+        order by seller_id, subscription_id
+        limit 1
+    ) as d
+    where l.n < $2
+),
+expired as materialized (
+    select d.seller_id, d.subscription_id, d.id
+    from queue as l
+    cross join age
+    left join subscriptions as s on s.seller_id = l.seller_id and s.id = l.subscription_id
+    cross join lateral (
+        select x.seller_id, x.subscription_id, x.id, x.due_at
+        from deliveries as x
+        where x.seller_id = l.seller_id
+          and x.subscription_id = l.subscription_id
+          and x.id < case
+              when s.id is null then 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+              else least(age.id, coalesce((
+                  select h.id
+                  from deliveries as h
+                  where h.seller_id = l.seller_id
+                    and h.subscription_id = l.subscription_id
+                  order by h.id desc
+                  offset 99
+                  limit 1
+              ), '00000000-0000-0000-0000-000000000000'))
+          end
+        order by x.id
+        limit 1000
+    ) as d
+    where l.n < $2
+      and (s.id is null or d.due_at is null or d.due_at < age.at - interval '1 hour')
+    order by d.seller_id, d.subscription_id, d.id
+    limit $3
+),
+cleared as (
+    delete from deliveries as d
+    using expired as x
+    where d.seller_id = x.seller_id
+      and d.subscription_id = x.subscription_id
+      and d.id = x.id
+),
+size as (
+    select count(*) as rows, count(*) >= $3 as is_full
+    from expired
+),
+next as (
+    select seller_id, subscription_id
+    from queue
+    where n = $2
+),
+last as (
+    select seller_id, subscription_id
+    from expired
+    order by seller_id desc, subscription_id desc
+    limit 1
+)
+select
+    z.rows,
+    case
+        when z.is_full then l.seller_id || ' ' || l.subscription_id
+        else n.seller_id || ' ' || n.subscription_id
+    end as next
+from size as z
+left join next as n on true
+left join last as l on true
+
+-- name: CLOSED_SELLERS
+-- $1 rows at most; $2 microseconds.
+-- The new address is unique, and marks an account as erased.
+with erased as (
+    update sellers
+    set name = 'erased',
+        email = id || '@erased.invalid',
+        password_hash = null
+    where id in (
+        select id
+        from sellers
+        where closed_at < (select api_now()) - $2::bigint * interval '1 microsecond'
+          and email not like '%@erased.invalid'
+        order by closed_at
+        limit $1
+        for no key update skip locked
+    )
+    returning id
+),
+mails as (
+    delete from account_mails as m
+    using erased as e
+    where m.seller_id = e.id
+)
+select count(*) as rows
+from erased
+
+-- name: ORDERS
+-- $1 rows at most; $2 microseconds.
+-- Skips orders that another transaction is erasing.
+select order_id, sellers
+from orders
+where buyer_erased_at is null
+  and created_at < (select api_now()) - $2::bigint * interval '1 microsecond'
+order by created_at
+limit $1
+for no key update skip locked
+
+-- name: ERASE_BUYERS
+-- $1 the orders.
+-- The set-based form of `SellerOrder::erase_buyer`, which defines the rule, including `updated_at`; a test compares the
+-- two.
+with clock as materialized (
+    select api_now() as at
+),
+-- Locked by seller, as in every transaction.
+parts as materialized (
+    select seller_id, order_id
+    from seller_orders
+    where order_id = any($1)
+      and (buyer is not null or shipping_address is not null)
+    order by seller_id, order_id
+    for no key update
+)
+update seller_orders as p
+set buyer = null,
+    shipping_address = null,
+    updated_at = case
+        when p.paid_at is null then p.updated_at
+        else greatest(p.updated_at + interval '1 us', (select at from clock))
+    end
+from parts
+where p.seller_id = parts.seller_id
+  and p.order_id = parts.order_id
+
+-- name: ERASE_BUYERS_OF_SELLER
+-- $1 the seller; $2 the orders; $3 the time.
+-- The same on Citus, where no volatile function may be in the SET clause.
+update seller_orders
+set buyer = null,
+    shipping_address = null,
+    updated_at = case when paid_at is null then updated_at else greatest(updated_at + interval '1 us', $3) end
+where seller_id = $1
+  and order_id = any($2)
+  and (buyer is not null or shipping_address is not null)
+
+-- name: MARK_ERASED
+-- $1 the orders.
+update orders
+set buyer_erased_at = (select api_now())
+where order_id = any($1)

@@ -1,0 +1,227 @@
+-- From where on the deliveries of a subscription are read is explained in queues.sql.
+
+-- name: RECORD
+-- $1, $2, $3 sellers, subscriptions and fences of the leases; $4, $5, $6 sellers, subscriptions and ids of the
+-- deliveries; $7 how many attempts had ended when each was given out; $8 whether it is delivered; $9 microseconds until
+-- the next attempt, or null; $10 milliseconds; $11 the status of the response, or null; $12 the failure, or null; $13
+-- the losses that are forgiven.
+-- Records the ends of attempts made under leases that are still valid. An attempt whose delivery was stopped meanwhile
+-- is recorded like any other, and has no further effect.
+with clock as materialized (
+    select api_now() as at
+),
+-- All queues are locked in the same order first.
+valid as materialized (
+    select s.seller_id, s.id
+    from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
+    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+    where s.leased
+      and s.fence = k.fence
+    order by s.seller_id, s.id
+    for no key update of s
+),
+-- Ended attempts are joined with their leases before the delivery row is looked up, so that its whole key comes from
+-- one side. Otherwise the planner treats sellers and subscriptions as independent and may read all deliveries of a
+-- queue.
+ended as materialized (
+    select c.*
+    from unnest(
+        $4::uuid[], $5::uuid[], $6::uuid[],
+        $7::smallint[], $8::boolean[], $9::bigint[], $10::integer[], $11::smallint[], $12::text[]
+    ) as c (seller_id, queue, id, attempt, delivered, delay, duration, status, failure)
+    join valid as h on h.seller_id = c.seller_id and h.id = c.queue
+)
+update deliveries as d
+set attempt = d.attempt + 1,
+    lost = least(d.lost, $13),
+    due_at = case when d.due_at is not null then clock.at + c.delay * interval '1 microsecond' end,
+    delivered_at = case when c.delivered then clock.at end,
+    duration_ms = c.duration,
+    response_status = c.status,
+    failure = c.failure
+from clock, ended as c
+where d.seller_id = c.seller_id
+  and d.subscription_id = c.queue
+  and d.id = c.id
+  and d.attempt = c.attempt
+  and d.delivered_at is null
+
+-- name: RELEASE
+-- $1, $2, $3 sellers, subscriptions and fences of the leases; $4 whether each queue counts as failing, or null; $5
+-- microseconds of its pause.
+-- Releases queues: asleep if nothing waits, due with the next delivery, and at the back if one is due now; never before
+-- its pause is over. Returns those that are not due now.
+--
+-- A transaction that queues deliveries meanwhile leaves a leased queue to its lease holder to wake. This statement does
+-- not see those deliveries; WAKE finds them afterwards. The commit is asynchronous: a release that is lost ends with
+-- its lease.
+with clock as materialized (
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+),
+leases as materialized (
+    select
+        s.seller_id, s.id, s.fence, s.none_due_before, k.failing,
+        clock.at + k.pause * interval '1 microsecond' as resumes
+    from clock
+    cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::boolean[], $5::bigint[])
+        as k (seller_id, id, fence, failing, pause)
+    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+    where s.leased
+      and s.fence = k.fence
+    order by s.seller_id, s.id
+    for no key update of s
+),
+released as (
+    update subscriptions as s
+    set leased = false,
+        fence = null,
+        in_hand = '{}',
+        failing = coalesce(n.failing, s.failing),
+        -- From now on no delivery that waits is due before the first one found, or before half a minute ago, since a
+        -- transaction that is under way may still queue one that is due since it began.
+        none_due_before = least(n.first_due, clock.at - interval '30 seconds'),
+        wake_at = case when n.first_due is not null then greatest(n.first_due, n.resumes) end
+    from clock, (
+        select
+            s.*,
+            (
+                select min(w.due_at)
+                from (
+                    (
+                        select due_at
+                        from deliveries as d
+                        where d.seller_id = s.seller_id
+                          and d.subscription_id = s.id
+                          and d.due_at is not null
+                          and d.attempt = 0
+                          and d.due_at >= least(
+                              coalesce(s.none_due_before, '-infinity'),
+                              (select at from clock) - interval '30 seconds'
+                          )
+                        order by due_at
+                        limit 1
+                    )
+                    union all
+                    (
+                        select due_at
+                        from deliveries as d
+                        where d.seller_id = s.seller_id
+                          and d.subscription_id = s.id
+                          and d.due_at is not null
+                          and d.attempt > 0
+                          and d.due_at >= least(
+                              coalesce(s.none_due_before, '-infinity'),
+                              (select at from clock) - interval '30 seconds'
+                          )
+                        order by due_at
+                        limit 1
+                    )
+                ) as w
+            ) as first_due
+        from leases as s
+    ) as n
+    where s.seller_id = n.seller_id
+      and s.id = n.id
+      and s.leased
+      and s.fence = n.fence
+    returning s.seller_id, s.id, s.wake_at, n.resumes
+)
+select seller_id, id, resumes
+from released, clock
+where wake_at is null
+   or wake_at > clock.at
+
+-- name: CONTENDED
+-- $1, $2 sellers and subscriptions of queues that were put to sleep.
+-- Returns those that a transaction has locked which may be queueing deliveries. It is found without waiting, and
+-- without holding a lock once it has ended. The commit is asynchronous, so that a transaction that queues deliveries
+-- waits for no disk.
+with setting as materialized (
+    select set_config('synchronous_commit', 'off', true) as mode
+),
+free as materialized (
+    select s.seller_id, s.id
+    from setting
+    cross join unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
+    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+    for update of s skip locked
+)
+select s.seller_id, s.id
+from unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
+join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+where not s.leased
+  and not exists (
+      select
+      from free as f
+      where f.seller_id = s.seller_id
+        and f.id = s.id
+  )
+
+-- name: WAKE
+-- $1, $2 sellers and subscriptions of queues that were put to sleep; $3 the ends of their pauses.
+-- Wakes those that have deliveries. As before, the commit is asynchronous.
+with clock as materialized (
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+),
+found as materialized (
+    select s.seller_id, s.id, greatest(s.first_due, s.resumes, s.now) as due_at
+    from (
+        select
+            s.seller_id, s.id, k.resumes, clock.at as now,
+            (
+                select min(w.due_at)
+                from (
+                    (
+                        select due_at
+                        from deliveries as d
+                        where d.seller_id = s.seller_id
+                          and d.subscription_id = s.id
+                          and d.due_at is not null
+                          and d.attempt = 0
+                          and d.due_at >= least(
+                              coalesce(s.none_due_before, '-infinity'),
+                              (select at from clock) - interval '30 seconds'
+                          )
+                        order by due_at
+                        limit 1
+                    )
+                    union all
+                    (
+                        select due_at
+                        from deliveries as d
+                        where d.seller_id = s.seller_id
+                          and d.subscription_id = s.id
+                          and d.due_at is not null
+                          and d.attempt > 0
+                          and d.due_at >= least(
+                              coalesce(s.none_due_before, '-infinity'),
+                              (select at from clock) - interval '30 seconds'
+                          )
+                        order by due_at
+                        limit 1
+                    )
+                ) as w
+            ) as first_due
+        from clock
+        cross join unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
+        join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+        where not s.leased
+    ) as s
+    where s.first_due is not null
+),
+queued as materialized (
+    select s.seller_id, s.id, f.due_at
+    from found as f
+    join subscriptions as s on s.seller_id = f.seller_id and s.id = f.id
+    where not s.leased
+      and (s.wake_at is null or s.wake_at > f.due_at)
+    order by s.seller_id, s.id
+    for no key update of s
+)
+update subscriptions as s
+set wake_at = q.due_at
+from queued as q
+where s.seller_id = q.seller_id
+  and s.id = q.id
+  and not s.leased
+  and (s.wake_at is null or s.wake_at > q.due_at)
