@@ -1,20 +1,27 @@
 //! The amount of pending background work, and how long its oldest item has been due.
 //!
-//! One statement reads all queues from index entries only, and at most [`QUEUE_LIMIT`] per queue. Its sort orders are
-//! those of the indexes: they keep the planner from scanning a table in which it expects to find enough rows soon.
+//! One statement reads all queues, and at most [`QUEUE_LIMIT`] items of each.
 
 use std::time::Duration;
 
+use diesel::pg::Pg;
+use diesel::sql_types::{Array, BigInt, Double, Nullable, Text};
 use kernel::StoreError;
 use orders::Carrier;
 
 use crate::connection::pool::Autocommit;
-use crate::sql::{column, row, sql};
+use crate::sql::column;
+use crate::statement::statements;
+
+statements! {
+    "backlog.sql";
+    QUEUES: (BigInt, Array<Text>) -> BacklogRow;
+    OLDEST_SNAPSHOT: () -> SnapshotRow;
+    WORKERS: () -> WorkersRow;
+}
 
 /// The largest count reported per queue.
 pub const QUEUE_LIMIT: i64 = 10_000;
-/// How many failing delivery queues, and how many others, are searched for the oldest delivery: those that have been due longest.
-const QUEUES: i64 = 200;
 
 /// Pending work by queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,34 +56,48 @@ pub struct Workers {
     pub in_doubt: u32,
 }
 
+#[derive(Default, diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct WorkersRow {
+    #[diesel(sql_type = BigInt)]
+    unreachable: i64,
+    #[diesel(sql_type = BigInt)]
+    in_doubt: i64,
+}
+
 pub(crate) async fn read_workers(statements: &Autocommit) -> Result<Workers, StoreError> {
-    let count = sql!((i64, i64):
-        "select count(*) filter (where not success), coalesce(sum(case when success then result::bigint end), 0)::bigint \
-         from run_command_on_workers($$select count(*) from pg_prepared_xacts where prepared < now() - interval '30 s'$$)");
-    let (unreachable, in_doubt) = statements.row(count).await?.unwrap_or_default();
+    let row = statements.row(WORKERS.bind(())).await?.unwrap_or_default();
     Ok(Workers {
-        unreachable: u32::try_from(unreachable).map_err(StoreError::unexpected)?,
-        in_doubt: u32::try_from(in_doubt).map_err(StoreError::unexpected)?,
+        unreachable: u32::try_from(row.unreachable).map_err(StoreError::unexpected)?,
+        in_doubt: u32::try_from(row.in_doubt).map_err(StoreError::unexpected)?,
     })
 }
 
-/// The age of the oldest snapshot that a session or a prepared transaction holds. Sessions of other roles show theirs to members of
-/// `pg_read_all_stats` alone.
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct SnapshotRow {
+    /// In seconds.
+    #[diesel(sql_type = Double)]
+    age: f64,
+}
+
+/// The age of the oldest snapshot that a session or a prepared transaction holds.
 pub(crate) async fn read_oldest_snapshot(statements: &Autocommit) -> Result<Duration, StoreError> {
-    let age = sql!(f64:
-        "select extract(epoch from (select api_now()) - least( \
-           (select min(xact_start) from pg_stat_activity where backend_xmin is not null), \
-           (select min(prepared) from pg_prepared_xacts), (select api_now())))::float8");
-    let age = statements.row(age).await?.unwrap_or_default();
+    let oldest = statements.row(OLDEST_SNAPSHOT.bind(())).await?;
+    let age = oldest.map_or(0.0, |oldest| oldest.age);
     Ok(Duration::try_from_secs_f64(age.max(0.0)).unwrap_or(Duration::MAX))
 }
 
-row! {
-    struct BacklogRow {
-        queue: String,
-        waiting: i64,
-        overdue: Option<f64>,
-    }
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct BacklogRow {
+    #[diesel(sql_type = Text)]
+    queue: String,
+    #[diesel(sql_type = BigInt)]
+    waiting: i64,
+    /// In seconds.
+    #[diesel(sql_type = Nullable<Double>)]
+    overdue: Option<f64>,
 }
 
 impl BacklogRow {
@@ -95,39 +116,8 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<Queues, StoreError> 
         .into_iter()
         .filter(|carrier| *carrier != Carrier::Other);
     let carriers = carriers.collect::<Vec<_>>();
-    let count = sql!(BacklogRow:
-        "with clock as materialized (select api_now() as at), \
-         bounds as materialized (select ", QUEUE_LIMIT, " as most, ", QUEUES, " as queues), \
-         queues as materialized ( \
-           (select seller_id, id from subscriptions where wake_at is not null and not failing \
-             order by wake_at limit (select queues from bounds)) \
-           union all \
-           (select seller_id, id from subscriptions where wake_at is not null and failing \
-             order by wake_at limit (select queues from bounds))), \
-         backlog (queue, waiting, oldest) as ( \
-           select 'first', \
-             (select count(*) from (select from deliveries where due_at is not null and attempt = 0 \
-               order by seller_id, subscription_id, due_at limit (select most from bounds)) d), \
-             (select min(d.due_at) from queues l cross join lateral (select due_at from deliveries \
-               where seller_id = l.seller_id and subscription_id = l.id and due_at is not null and attempt = 0 \
-               order by due_at limit 1) d) \
-           union all select 'repeated', \
-             (select count(*) from (select from deliveries where due_at is not null and attempt > 0 \
-               order by seller_id, subscription_id, due_at limit (select most from bounds)) d), \
-             (select min(d.due_at) from queues l cross join lateral (select due_at from deliveries \
-               where seller_id = l.seller_id and subscription_id = l.id and due_at is not null and attempt > 0 \
-               order by due_at limit 1) d) \
-           union all select 'shipment_mails', count(*), min(due_at) from (select due_at from mails \
-             where due_at is not null order by due_at limit (select most from bounds)) m \
-           union all select 'account_mails', count(*), min(due_at) from (select due_at from account_mails \
-             where due_at is not null order by due_at limit (select most from bounds)) m \
-           union all select c.carrier, p.waiting, p.oldest from unnest(",
-        column(&carriers, |carrier| carrier.as_str()),
-        ") as c (carrier) cross join lateral (select count(*) as waiting, min(due_at) as oldest from (select due_at from parcels \
-               where carrier = c.carrier and due_at <= (select at from clock) order by due_at \
-               limit (select most from bounds)) q) p) \
-         select queue, waiting, extract(epoch from (select at from clock) - oldest)::float8 from backlog");
-    let rows = statements.rows(count).await?;
+    let names = column(&carriers, |carrier| carrier.as_str());
+    let rows = statements.rows(QUEUES.bind((QUEUE_LIMIT, names))).await?;
     let of = |queue: &str| {
         let row = rows.iter().find(|row| row.queue == queue);
         row.map(BacklogRow::backlog).unwrap_or_default()

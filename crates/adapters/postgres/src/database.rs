@@ -5,6 +5,10 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 use accounts::{AccountMail, AuditReader, OperatorTokens, PanelReader, SellerReader, UsageLog};
 use changes::ChangeReader;
 use chrono::{DateTime, TimeDelta, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::Timestamptz;
+use diesel::upsert::excluded;
 use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::deadpool::Pool;
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod};
@@ -40,19 +44,41 @@ use crate::orders::{OrdersReader, WholeOrders};
 use crate::parcels::Parcels;
 use crate::rate_limits::Rates;
 use crate::retention::{Cleared, Expired};
-use crate::schema_state::SchemaState;
+use crate::schema::{api_now, instance};
+use crate::schema_state::{Grants, SchemaState};
 use crate::sealed::SealedValues;
 use crate::sealing::Sealing;
 use crate::searched::Searched;
 use crate::slow_reads::SlowReads;
-use crate::sql::sql;
+use crate::statement::statements;
 use crate::turns::Turns;
 use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
 use crate::webhooks::{RecentlyAsleep, StoredQueues};
 use crate::{ANSWER_TIMEOUT, backlog, follow_ups, identity, retention, schema_state, slow_reads};
 
+statements! {
+    "database.sql";
+    ANALYZE: ();
+    GRANT_ANALYZE: () -> Grants;
+    ANY_TABLE: ();
+    CLOCK: () -> Clock;
+}
+
 /// The most connections of a process's workers.
 pub const WORKER_CONNECTIONS: usize = 8;
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = instance, check_for_backend(Pg))]
+struct Mark {
+    value: String,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct Clock {
+    #[diesel(sql_type = Timestamptz)]
+    now: DateTime<Utc>,
+}
 
 /// The database's URL and its timeouts.
 #[derive(Clone)]
@@ -431,12 +457,10 @@ impl Database {
     /// not do that, returns the statement by which the tables' owner allows it.
     pub async fn analyze_grown_tables(&self) -> Result<Option<String>, StoreError> {
         let statements = self.autocommit("statistics");
-        match statements.execute(sql!((): "select analyze_grown_tables()")).await {
+        match statements.execute(ANALYZE.bind(())).await {
             Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
-                statements
-                    .row(sql!(String:
-                        "select format('GRANT EXECUTE ON FUNCTION %s TO %I', 'analyze_grown_tables()'::regprocedure, current_user)"))
-                    .await
+                let grant = statements.row(GRANT_ANALYZE.bind(())).await?;
+                Ok(grant.map(|grant| grant.statements))
             }
             analyzed => analyzed.map(|_| None),
         }
@@ -444,26 +468,28 @@ impl Database {
 
     /// True if the database has no table at all, ours or not, apart from those of extensions.
     pub async fn is_empty(&self) -> Result<bool, StoreError> {
-        let is_empty = sql!(bool:
-            "select not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace \
-               where n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast') and c.relkind in ('r', 'p', 'v', 'm', 'f') \
-                 and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'))");
-        Ok(self.autocommit("marks").row(is_empty).await?.unwrap_or_default())
+        Ok(self.autocommit("marks").execute(ANY_TABLE.bind(())).await? == 0)
     }
 
     /// The value of an installation mark, such as "this is a sandbox"; None if it is unset or the table is missing.
     pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
-        let value = sql!(String: "select value from instance where key = ", key, "");
-        match self.autocommit("marks").row(value).await {
+        let mark = instance::table.find(key).select(Mark::as_select());
+        match self.autocommit("marks").row(mark).await {
             Err(StoreError::Unavailable(cause)) if cause.is::<SchemaOutdated>() => Ok(None),
-            read => read,
+            read => Ok(read?.map(|mark| mark.value)),
         }
     }
 
     /// Sets an installation mark, replacing an earlier value.
     pub async fn set_mark(&self, key: &str, value: &str) -> Result<(), StoreError> {
-        let set = sql!((): "insert into instance (key, value) values (", key, ", ", value,
-            ") on conflict (key) do update set value = excluded.value, set_at = api_now()");
+        let set = diesel::insert_into(instance::table)
+            .values((instance::key.eq(key), instance::value.eq(value)))
+            .on_conflict(instance::key)
+            .do_update()
+            .set((
+                instance::value.eq(excluded(instance::value)),
+                instance::set_at.eq(api_now()),
+            ));
         expect_rows("instance", self.autocommit("marks").execute(set).await?, 1)
     }
 
@@ -474,9 +500,8 @@ impl Database {
 
     /// The database's time.
     pub async fn now(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        self.autocommit("queues")
-            .row(sql!(DateTime<Utc>: "select api_now()"))
-            .await
+        let clock = self.autocommit("queues").row(CLOCK.bind(())).await?;
+        Ok(clock.map(|clock| clock.now))
     }
 
     /// How old the oldest snapshot in the server is: what was deleted or changed since then stays in tables and indexes.

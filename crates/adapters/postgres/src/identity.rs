@@ -4,6 +4,8 @@
 //! nothing, and two services may work on the same orders. Standbys and physical backups are the same database.
 
 use accounts::{Action, Actor};
+use diesel::pg::Pg;
+use diesel::sql_types::{Nullable, Text};
 use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use kernel::{StoreError, TransactionError};
 
@@ -11,22 +13,25 @@ use crate::accounts::audit;
 use crate::connection::error::store_error;
 use crate::connection::pool::Autocommit;
 use crate::connection::{BEGIN_UNLIMITED, Connector};
-use crate::sql::sql;
+use crate::schema::changes;
+use crate::statement::{Prepared, statements};
 
-/// The identity of the present database, as SQL. Standbys and physical backups share the cluster's identifier and the database's oid.
-macro_rules! identity {
-    () => {
-        "(select s.system_identifier || '/' || d.oid from pg_control_system() s cross join pg_database d \
-           where d.datname = current_database())"
-    };
+statements! {
+    "identity.sql";
+    IDENTITY: () -> Identity;
+    ADOPT: ();
+    BEGIN_FEED: ();
+    AHEAD: ();
 }
-pub(crate) use identity;
 
 /// The present database, and the one in which its rows were written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
 pub struct Identity {
     /// The cluster's system identifier and the database's oid.
+    #[diesel(sql_type = Text)]
     pub here: String,
+    #[diesel(sql_type = Nullable<Text>)]
     pub written_in: Option<String>,
 }
 
@@ -38,11 +43,8 @@ impl Identity {
 }
 
 pub(crate) async fn read(statements: &Autocommit) -> Result<Identity, StoreError> {
-    let identity = sql!((String, Option<String>):
-        concat!("select ", identity!(), ", (select value from instance where key = 'database')"));
-    let read = statements.row(identity).await?;
-    let (here, written_in) = read.ok_or_else(|| StoreError::unexpected("the database has no identity"))?;
-    Ok(Identity { here, written_in })
+    let identity = statements.row(IDENTITY.bind(())).await?;
+    identity.ok_or_else(|| StoreError::unexpected("the database has no identity"))
 }
 
 /// How rows of another database came into this one.
@@ -85,24 +87,21 @@ pub(crate) async fn adopt(
     let mut connection = open.connection();
     let begun = connection.batch_execute(BEGIN_UNLIMITED).await;
     begun.map_err(store_error)?;
-    let own = sql!((): concat!("insert into instance (key, value) values ('database', ", identity!(),
-        ") on conflict (key) do update set value = excluded.value, set_at = api_now() where instance.value <> excluded.value"));
-    let is_own = own.execute(&mut connection).await.map_err(store_error)? == 0;
+    let adopted = ADOPT.bind(()).execute(&mut connection).await;
+    let is_own = adopted.map_err(store_error)? == 0;
     if is_own && arrival == Arrival::Upgraded {
         return Ok(Adoption::Unneeded);
     }
     let removed = match arrival {
         Arrival::Restored => {
-            let begins = sql!((): "insert into instance (key, value) select 'feed', hashtextextended(gen_random_uuid()::text, 0) & 9223372036854775807 \
-                on conflict (key) do update set value = excluded.value, set_at = api_now()");
-            begins.execute(&mut connection).await.map_err(store_error)?;
-            let emptied = sql!((): "delete from changes").execute(&mut connection).await;
-            emptied.map_err(store_error)?
+            let begun = BEGIN_FEED.bind(()).execute(&mut connection).await;
+            begun.map_err(store_error)?;
+            let emptied = Prepared(diesel::delete(changes::table)).execute(&mut connection);
+            emptied.await.map_err(store_error)?
         }
         Arrival::Upgraded => {
-            let ahead = sql!(bool: "select coalesce(max(xid) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint, false) from changes");
-            let ahead = ahead.get_result::<bool>(&mut connection).await;
-            if ahead.map_err(store_error)? {
+            let ahead = AHEAD.bind(()).execute(&mut connection).await;
+            if ahead.map_err(store_error)? > 0 {
                 return Ok(Adoption::FeedAhead);
             }
             0

@@ -23,26 +23,6 @@ pub enum Layout {
 /// Up to this many rows of a table are distributed without `--with-data`.
 pub(crate) const MAX_ROWS_WITHOUT_CONFIRMATION: u32 = 10_000;
 
-/// A commit over a worker and plain tables of the coordinator is not atomic, unless the transaction has also touched a
-/// table of the coordinator that Citus manages: `distributed_writes`. It stays empty; its existence marks a distributed
-/// database.
-///
-/// Drops foreign keys from or to plain tables. Backfills `orders.sellers` where it is null.
-const DISTRIBUTE: &str = "
-    lock table offers, seller_orders, orders, parcels in access exclusive mode;
-    alter table offers drop constraint offers_seller_id_fkey;
-    alter table seller_orders drop constraint seller_orders_seller_id_fkey;
-    alter table parcels drop constraint parcels_seller_id_order_id_fkey;
-    update orders o set sellers = (select array_agg(p.seller_id order by p.seller_id) from seller_orders p
-        where p.order_id = o.order_id) where sellers is null;
-    create table distributed_writes (id smallint primary key);
-    select citus_add_local_table_to_metadata('distributed_writes');
-    select create_distributed_table('offers', 'seller_id');
-    select create_distributed_table('seller_orders', 'seller_id', colocate_with => 'offers');
-    select truncate_local_data_after_distributing_table('offers');
-    select truncate_local_data_after_distributing_table('seller_orders');
-    commit";
-
 /// Distributes a migrated database; false if it was distributed already. Unless `with_data`, refuses to move many rows.
 pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError> {
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
@@ -54,26 +34,22 @@ pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError
         })
     };
     take_lock(&client).await.map_err(failed)?;
-    let state =
-        "select to_regclass('distributed_writes') is not null, to_regclass('pg_dist_node') is not null";
-    let state = client.query_one(state, &[]).await.map_err(failed)?;
+    let state = client.query_one(include_str!("layout/state.sql"), &[]);
+    let state = state.await.map_err(failed)?;
     match (state.get(0), state.get(1)) {
         (true, _) => return Ok(false),
         (_, false) => return Err(MigrateError::NoWorker),
         (false, true) => {}
     }
-    let most = MAX_ROWS_WITHOUT_CONFIRMATION;
-    let state = format!(
-        "select exists (select from pg_dist_node where groupid <> 0 and isactive), \
-           (select count(*) from (select 1 from offers limit {most} + 1) o) > {most} \
-             or (select count(*) from (select 1 from seller_orders limit {most} + 1) p) > {most}"
-    );
-    let state = client.query_one(&state, &[]).await.map_err(failed)?;
-    match (state.get(0), state.get(1)) {
+    let most = i64::from(MAX_ROWS_WITHOUT_CONFIRMATION);
+    let contents = include_str!("layout/contents.sql");
+    let contents = client.query_one(contents, &[&most]).await.map_err(failed)?;
+    match (contents.get(0), contents.get(1)) {
         (false, _) => Err(MigrateError::NoWorker),
         (_, true) if !with_data => Err(MigrateError::HoldsData),
         _ => {
-            client.batch_execute(DISTRIBUTE).await.map_err(failed)?;
+            let distribute = client.batch_execute(include_str!("layout/distribute.sql"));
+            distribute.await.map_err(failed)?;
             Ok(true)
         }
     }

@@ -6,6 +6,7 @@ use diesel::connection::BoxableConnection;
 use diesel::migration;
 use diesel::migration::{Migration, MigrationMetadata, MigrationName, MigrationSource};
 use diesel::pg::Pg;
+use diesel::sql_types::Text;
 use diesel_async::AsyncMigrationHarness;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use rust_embed::Embed;
@@ -16,6 +17,17 @@ use crate::connection::error::is_permission_denied;
 use crate::connection::url::DatabaseUrlError;
 use crate::connection::{BEGIN_UNLIMITED, ConnectError, Connector, url};
 use crate::layout::MAX_ROWS_WITHOUT_CONFIRMATION;
+use crate::statement::statements;
+
+statements! {
+    "migrations.sql";
+    /// Every migration run takes this advisory lock first; the bytes of "sellerap".
+    TRY_LOCK: ();
+    INDEX_PROGRESS: ();
+    HAS_VERSIONS: ();
+    VERSIONS: ();
+    TABLE_ROWS: (Text);
+}
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations");
 /// Has a table of the locks that each migration takes.
@@ -50,8 +62,6 @@ impl Migration<Pg> for StatementByStatement<'_> {
     }
 }
 
-/// Every migration run takes this advisory lock first; the bytes of "sellerap".
-const LOCK: i64 = 0x7365_6c6c_6572_6170;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 /// Between two looks at an index that is being built.
 const WATCH_PAUSE: Duration = Duration::from_secs(2);
@@ -155,9 +165,8 @@ impl From<ConnectError> for MigrateError {
 /// So has a prepared statement until its portal is closed, hence the simple protocol.
 pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(BEGIN_UNLIMITED).await?;
-    let take = format!("select pg_try_advisory_xact_lock({LOCK})");
     loop {
-        let answer = client.simple_query(&take).await?;
+        let answer = client.simple_query(TRY_LOCK.text).await?;
         let is_taken = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t"));
         if answer.iter().any(is_taken) {
             return Ok(());
@@ -188,11 +197,10 @@ async fn under_lock(
 /// Sends how far the index is that is being built. The connection is its own: the build waits for the end of older snapshots, and in the
 /// lock's transaction one could last as long as that.
 async fn watch(client: Client, steps: mpsc::Sender<String>) {
-    let look = "select 'index: ' || phase || coalesce(', ' || round(100.0 * blocks_done / nullif(blocks_total, 0)) || ' %', '') \
-                from pg_stat_progress_create_index where datname = current_database() and phase is not null";
     loop {
         sleep(WATCH_PAUSE).await;
-        for message in client.simple_query(look).await.unwrap_or_default() {
+        let progress = client.simple_query(INDEX_PROGRESS.text).await;
+        for message in progress.unwrap_or_default() {
             if let SimpleQueryMessage::Row(row) = message {
                 let _ = steps.send(row.get(0).unwrap_or_default().to_owned());
             }
@@ -233,11 +241,10 @@ pub async fn missing_migrations(url: &str) -> Result<Vec<MissingMigration>, Migr
         .open_bare()
         .await?;
     let failed = |error: tokio_postgres::Error| MigrateError::of(error, MigrateError::Internal);
-    let is_there = "select to_regclass('__diesel_schema_migrations') is not null";
+    let has_versions = client.query_one(HAS_VERSIONS.text, &[]);
     let mut applied = Vec::new();
-    if client.query_one(is_there, &[]).await.map_err(failed)?.get(0) {
-        let versions = "select version from __diesel_schema_migrations";
-        let rows = client.query(versions, &[]).await.map_err(failed)?;
+    if has_versions.await.map_err(failed)?.get(0) {
+        let rows = client.query(VERSIONS.text, &[]).await.map_err(failed)?;
         applied.extend(rows.iter().map(|row| row.get::<_, String>(0)));
     }
     let mut all: Vec<Box<dyn Migration<Pg>>> = MIGRATIONS.migrations().map_err(MigrateError::Internal)?;
@@ -249,9 +256,8 @@ pub async fn missing_migrations(url: &str) -> Result<Vec<MissingMigration>, Migr
         let locks = stated_locks(&name);
         let mut rows = BTreeMap::new();
         for table in locks.iter().flat_map(|locks| locks.split('`').skip(1).step_by(2)) {
-            let count = "select (select reltuples::bigint from pg_class where oid = to_regclass($1) and reltuples >= 0)";
-            let count = client.query_one(count, &[&table]).await.map_err(failed)?;
-            rows.insert(table, count.get(0));
+            let count = client.query_one(TABLE_ROWS.text, &[&table]).await;
+            rows.insert(table, count.map_err(failed)?.get(0));
         }
         missing.push(MissingMigration {
             name,

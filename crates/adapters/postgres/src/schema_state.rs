@@ -1,12 +1,21 @@
 //! Whether this program can work with the database's schema.
 
+use diesel::pg::Pg;
+use diesel::sql_types::{Bool, Nullable, Text};
 use kernel::StoreError;
 
 use crate::connection::error::is_permission_denied;
 use crate::connection::pool::Autocommit;
 use crate::layout::Layout;
 use crate::migrations::embedded_versions;
-use crate::sql::sql;
+use crate::statement::statements;
+
+statements! {
+    "schema_state.sql";
+    FACTS: () -> Facts;
+    APPLIED: () -> Applied;
+    GRANTS: () -> Grants;
+}
 
 /// Whether this program can work with the database's schema; displayed as why not, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,22 +60,44 @@ pub enum SchemaState {
     NeedsNewerBinary { oldest: String },
 }
 
-/// The statements that let the present role serve, now and after later migrations.
-const GRANTS: &str = "select format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I; \
-      ALTER DEFAULT PRIVILEGES FOR ROLE %3$I GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %2$I;', \
-      c.relnamespace::regnamespace, current_user, pg_get_userbyid(c.relowner)) \
-    from pg_class c where c.oid = 'schema_facts'::regclass";
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct Facts {
+    #[diesel(sql_type = Bool)]
+    takes_writes: bool,
+    #[diesel(sql_type = Text)]
+    encoding: String,
+    #[diesel(sql_type = Text)]
+    locale: String,
+    #[diesel(sql_type = Bool)]
+    is_there: bool,
+    #[diesel(sql_type = Bool)]
+    is_distributed: bool,
+}
+
+/// An applied migration, and the oldest version of the program that it supports.
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct Applied {
+    #[diesel(sql_type = Text)]
+    version: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    oldest_binary: Option<String>,
+}
+
+/// Statements for the tables' owner.
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+pub(crate) struct Grants {
+    #[diesel(sql_type = Text)]
+    pub(crate) statements: String,
+}
 
 pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<SchemaState, StoreError> {
-    let facts = sql!((bool, String, String, bool, bool):
-        "select not current_setting('transaction_read_only')::boolean, \
-           current_setting('server_encoding'), current_setting('lc_messages'), \
-           to_regclass('__diesel_schema_migrations') is not null and to_regclass('schema_facts') is not null, \
-           to_regclass('distributed_writes') is not null");
-    let facts = statements.row(facts).await?;
-    let (takes_writes, encoding, locale, is_there, is_distributed) =
-        facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
-    if !takes_writes {
+    let facts = statements.row(FACTS.bind(())).await?;
+    let facts = facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
+    let Facts { encoding, locale, .. } = facts;
+    if !facts.takes_writes {
         return Ok(SchemaState::ReadOnly);
     }
     if encoding != "UTF8" {
@@ -75,22 +106,20 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
     if !is_english(&locale) {
         return Ok(SchemaState::NotEnglish { locale });
     }
-    if !is_there {
+    if !facts.is_there {
         return Ok(SchemaState::Missing);
     }
-    let applied = sql!((String, Option<String>):
-        "select m.version, f.oldest_binary from __diesel_schema_migrations m left join schema_facts f on f.version = m.version");
-    let applied = statements.rows(applied).await;
-    let applied = match applied {
+    let applied = match statements.rows(APPLIED.bind(())).await {
         Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
-            let statements = statements.row(sql!(String: GRANTS)).await?.unwrap_or_default();
+            let grants = statements.row(GRANTS.bind(())).await?;
+            let statements = grants.map(|grants| grants.statements).unwrap_or_default();
             return Ok(SchemaState::Forbidden { statements });
         }
         applied => applied?,
     };
     let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
     let state = compare_versions(&embedded, &applied, env!("CARGO_PKG_VERSION"));
-    let found = if is_distributed {
+    let found = if facts.is_distributed {
         Layout::Citus
     } else {
         Layout::Single
@@ -102,10 +131,10 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
 }
 
 /// Compares the program's migrations and version with the applied migrations and the oldest program version that each supports.
-fn compare_versions(embedded: &[String], applied: &[(String, Option<String>)], own: &str) -> SchemaState {
+fn compare_versions(embedded: &[String], applied: &[Applied], own: &str) -> SchemaState {
     let oldest = applied
         .iter()
-        .filter_map(|(_, oldest)| oldest.as_deref())
+        .filter_map(|applied| applied.oldest_binary.as_deref())
         .max_by_key(|v| version(v));
     if let Some(oldest) = oldest.filter(|oldest| version(oldest) > version(own)) {
         return SchemaState::NeedsNewerBinary {
@@ -114,7 +143,7 @@ fn compare_versions(embedded: &[String], applied: &[(String, Option<String>)], o
     }
     let pending = embedded
         .iter()
-        .filter(|version| !applied.iter().any(|(done, _)| done == *version))
+        .filter(|version| !applied.iter().any(|done| done.version == **version))
         .count();
     match pending {
         0 => SchemaState::Ready,
@@ -142,7 +171,10 @@ mod tests {
 
     fn state_of(embedded: &[&str], applied: &[(&str, &str)], own: &str) -> SchemaState {
         let embedded = embedded.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let fact = |(version, oldest): &(&str, &str)| ((*version).to_owned(), Some((*oldest).to_owned()));
+        let fact = |(version, oldest): &(&str, &str)| Applied {
+            version: (*version).to_owned(),
+            oldest_binary: Some((*oldest).to_owned()),
+        };
         compare_versions(&embedded, &applied.iter().map(fact).collect::<Vec<_>>(), own)
     }
 

@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use diesel_async::RunQueryDsl;
+use diesel::pg::Pg;
+use diesel::sql_types::{BigInt, Binary, Text, Uuid as SqlUuid};
+use diesel_async::RunQueryDsl as _;
 use kernel::{SealPurpose, StoreError};
 use uuid::Uuid;
 
@@ -11,8 +13,16 @@ use crate::connection::error::{is_lock_timeout, store_error};
 use crate::connection::pool::Autocommit;
 use crate::connection::{Connector, OpenConnection};
 use crate::sealing::Sealing;
-use crate::sql::{row, sql};
+use crate::statement::statements;
 use crate::webhooks::secret_binding;
+
+statements! {
+    "sealed.sql";
+    COUNTS: () -> CountRow;
+    SAMPLE: () -> SampleRow;
+    SECRETS: (SqlUuid, SqlUuid) -> SecretRow;
+    REPLACE_SECRET: (SqlUuid, SqlUuid, Binary, Binary);
+}
 
 /// The column of webhook signing secrets.
 pub const WEBHOOK_SECRETS: &str = "subscriptions.secret";
@@ -23,73 +33,43 @@ const COLUMNS: [(&str, SealPurpose); 4] = [
     ("account_mails.url", SealPurpose::MailedLink),
     ("flashes.sealed", SealPurpose::Flash),
 ];
-/// Secrets read per page.
-const PAGE: i64 = 200;
 
-/// The id of the key that sealed a value; the first byte is the id's length.
-macro_rules! key_of {
-    ($column:literal) => {
-        concat!(
-            "encode(substring(",
-            $column,
-            " from 2 for get_byte(",
-            $column,
-            " || '\\x00'::bytea, 0)), 'escape')"
-        )
-    };
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct CountRow {
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = Text)]
+    key: String,
+    #[diesel(sql_type = BigInt)]
+    count: i64,
 }
 
-/// Counts the values of a column by key.
-macro_rules! counted {
-    ($table:literal, $column:literal) => {
-        concat!(
-            "select '",
-            $table,
-            ".",
-            $column,
-            "', ",
-            key_of!($column),
-            ", count(*) from ",
-            $table,
-            " where ",
-            $column,
-            " is not null group by 2"
-        )
-    };
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct SampleRow {
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = Text)]
+    key: String,
+    #[diesel(sql_type = Binary)]
+    binding: Vec<u8>,
+    #[diesel(sql_type = Binary)]
+    value: Vec<u8>,
 }
 
-/// Three values of each key, among the first 500 rows returned for a column, with their bindings.
-macro_rules! sampled {
-    ($table:literal, $column:literal, $binding:literal) => {
-        concat!(
-            "(select '",
-            $table,
-            ".",
-            $column,
-            "', key, binding, sealed from (select key, binding, sealed, \
-            row_number() over (partition by key) as place from (select ",
-            key_of!($column),
-            " as key, ",
-            $binding,
-            " as binding, ",
-            $column,
-            " as sealed from ",
-            $table,
-            " where ",
-            $column,
-            " is not null limit 500) sample) counted where place <= 3)"
-        )
-    };
-}
-
-row! {
-    struct SecretRow {
-        seller_id: Uuid,
-        id: Uuid,
-        /// The id of the sealing key.
-        key: String,
-        secret: Vec<u8>,
-    }
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct SecretRow {
+    #[diesel(sql_type = SqlUuid)]
+    seller_id: Uuid,
+    #[diesel(sql_type = SqlUuid)]
+    id: Uuid,
+    /// The id of the sealing key.
+    #[diesel(sql_type = Text)]
+    key: String,
+    #[diesel(sql_type = Binary)]
+    secret: Vec<u8>,
 }
 
 /// Result of resealing webhook secrets.
@@ -116,17 +96,15 @@ impl SealedValues {
     /// The number of values that each key seals: by key id, and then by column. Has no timeout.
     pub async fn keys(&self) -> Result<BTreeMap<String, BTreeMap<&'static str, u64>>, StoreError> {
         let open = self.connector.open().await?;
-        let counted = sql!((String, String, i64): concat!(counted!("subscriptions", "secret"), " union all ",
-            counted!("idempotency", "body"), " union all ", counted!("account_mails", "url"), " union all ",
-            counted!("flashes", "sealed")));
-        let rows = counted
-            .get_results::<(String, String, i64)>(&mut open.connection())
+        let rows = COUNTS
+            .bind(())
+            .get_results::<CountRow>(&mut open.connection())
             .await;
         let mut keys = BTreeMap::<String, BTreeMap<&'static str, u64>>::new();
-        for (name, key, count) in rows.map_err(store_error)? {
-            let columns = keys.entry(key).or_default();
-            if let Some((column, _)) = COLUMNS.iter().find(|(column, _)| *column == name) {
-                columns.insert(column, u64::try_from(count).map_err(StoreError::unexpected)?);
+        for row in rows.map_err(store_error)? {
+            let columns = keys.entry(row.key).or_default();
+            if let Some((column, _)) = COLUMNS.iter().find(|(column, _)| *column == row.name) {
+                columns.insert(column, u64::try_from(row.count).map_err(StoreError::unexpected)?);
             }
         }
         Ok(keys)
@@ -139,20 +117,13 @@ impl SealedValues {
     /// Opens a few values of each key and returns, by key id, whether any opened. Cheap; a key that seals few values may be
     /// missed.
     pub async fn sample(&self) -> Result<BTreeMap<String, bool>, StoreError> {
-        // These bindings are built in `sealing`, `webhooks` and the use case `shown_once`.
-        let sampled = sql!((String, String, Vec<u8>, Vec<u8>): concat!(
-            sampled!("subscriptions", "secret", "uuid_send(seller_id) || uuid_send(id)"), " union all ",
-            sampled!("idempotency", "body", "int8send(16) || uuid_send(seller_id) || int8send(octet_length(key)) \
-              || convert_to(key, 'UTF8') || int8send(octet_length(fingerprint)) || fingerprint || int8send(16) \
-              || uuid_send(fence)"), " union all ",
-            sampled!("account_mails", "url", "uuid_send(id)"), " union all ",
-            sampled!("flashes", "sealed", "session_hash || uuid_send(form)")));
         let sealer = self.sealing.sealer()?;
         let mut found = BTreeMap::<String, bool>::new();
-        for (name, key, binding, sealed) in self.statements.rows(sampled).await? {
-            let of_key = found.entry(key).or_default();
-            let purpose = COLUMNS.iter().find(|(column, _)| *column == name);
-            *of_key |= purpose.is_some_and(|(_, purpose)| sealer.open(*purpose, &binding, &sealed).is_ok());
+        for row in self.statements.rows(SAMPLE.bind(())).await? {
+            let of_key = found.entry(row.key).or_default();
+            let purpose = COLUMNS.iter().find(|(column, _)| *column == row.name);
+            *of_key |=
+                purpose.is_some_and(|(_, purpose)| sealer.open(*purpose, &row.binding, &row.value).is_ok());
         }
         Ok(found)
     }
@@ -167,9 +138,7 @@ impl SealedValues {
         let open = self.connector.open().await?;
         let (mut outcome, mut owner, mut id) = (Resealed::default(), Uuid::nil(), Uuid::nil());
         loop {
-            let page = sql!(SecretRow: concat!("select seller_id, id, ", key_of!("secret"),
-                ", secret from subscriptions where (seller_id, id) > ("), owner, ", ", id,
-                ") order by seller_id, id limit ", PAGE, "");
+            let page = SECRETS.bind((owner, id));
             let page = page.get_results::<SecretRow>(&mut open.connection()).await;
             let page = page.map_err(store_error)?;
             let Some(last) = page.last() else {
@@ -199,9 +168,7 @@ impl SealedValues {
 
 /// False if the row is locked by another transaction, changed or removed.
 async fn replace(open: &OpenConnection, row: &SecretRow, sealed: Vec<u8>) -> Result<bool, StoreError> {
-    let replace = sql!((): "update subscriptions set secret = ", sealed,
-        " from (select set_config('lock_timeout', '2s', true) as lock_timeout) setting where lock_timeout <> '' and seller_id = ",
-        row.seller_id, " and id = ", row.id, " and secret = ", row.secret.as_slice(), "");
+    let replace = REPLACE_SECRET.bind((row.seller_id, row.id, row.secret.as_slice(), sealed));
     match replace.execute(&mut open.connection()).await {
         Ok(rows) => Ok(rows == 1),
         Err(error) if is_lock_timeout(&error) => Ok(false),

@@ -5,16 +5,25 @@ use std::net::IpAddr;
 use accounts::{Action, Actor, AuditEntry, AuditFilter, AuditReader};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Json, Nullable, Text, Uuid as SqlUuid};
 use kernel::StoreError;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
-use crate::sql::{row, sql};
+use crate::schema::audit_log;
+use crate::statement::statements;
 use crate::unit_of_work::{Write, changing};
 
-/// The write of an entry. Its id is a UUIDv7 (RFC 9562 §5.7) with the fraction of the millisecond in the twelve bits after the version
-/// (§6.2, method 3), so that the entries of one transaction keep the order in which they were written.
+statements! {
+    "audit.sql";
+    ADD_ENTRY: (Text, Nullable<SqlUuid>, Nullable<Text>, Text, Text, Nullable<Json>, Nullable<Text>);
+    ENTRIES_ABOUT: (Text, Nullable<SqlUuid>, SqlUuid, SqlUuid, BigInt) -> EntryRow;
+}
+
+/// The write of an entry.
 pub(crate) fn entry(
     actor: Actor,
     address: Option<IpAddr>,
@@ -23,14 +32,10 @@ pub(crate) fn entry(
     changes: Option<Value>,
     os_user: Option<String>,
 ) -> Box<dyn Write> {
-    let insert = sql!(():
-        "insert into audit_log (id, at, actor, actor_id, address, action, subject, changes, os_user) \
-         select encode(overlay(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(t.us / 1000) from 3) from 1 for 6) \
-           placing int2send((28672 + t.us % 1000 * 4096 / 1000)::int2) from 7 for 2), 'hex')::uuid, t.at, ",
-        actor.kind(), ", ", actor.id(), ", ", address.map(|address| address.to_string()), ", ", action.as_str(),
-        ", ", subject.to_owned(), ", ", changes.map(|changes| changes.to_string()), "::json, ", os_user,
-        " from (select at, (extract(epoch from at) * 1000000)::bigint as us from (select api_now() as at) clock) t");
-    changing("audit_log", 1, insert)
+    let address = address.map(|address| address.to_string());
+    let (kind, id, action, subject) = (actor.kind(), actor.id(), action.as_str(), subject.to_owned());
+    let add = ADD_ENTRY.bind((kind, id, address, action, subject, changes, os_user));
+    changing("audit_log", 1, add)
 }
 
 /// The lowest id of an entry from this instant on; of none, `otherwise`.
@@ -40,18 +45,18 @@ fn first_id(instant: Option<DateTime<Utc>>, otherwise: Uuid) -> Uuid {
     Uuid::from_u128((us / 1000) << 80 | (28_672 + us % 1000 * 4096 / 1000) << 64)
 }
 
-row! {
-    struct EntryRow {
-        id: Uuid,
-        at: DateTime<Utc>,
-        actor: String,
-        actor_id: Option<Uuid>,
-        address: Option<String>,
-        action: String,
-        subject: String,
-        changes: Option<String>,
-        os_user: Option<String>,
-    }
+#[derive(Queryable, Selectable, QueryableByName)]
+#[diesel(table_name = audit_log, check_for_backend(Pg))]
+struct EntryRow {
+    id: Uuid,
+    at: DateTime<Utc>,
+    actor: String,
+    actor_id: Option<Uuid>,
+    address: Option<String>,
+    action: String,
+    subject: String,
+    changes: Option<Value>,
+    os_user: Option<String>,
 }
 
 impl TryFrom<EntryRow> for AuditEntry {
@@ -60,7 +65,6 @@ impl TryFrom<EntryRow> for AuditEntry {
     fn try_from(row: EntryRow) -> Result<Self, StoreError> {
         let corrupt = |reason: String| StoreError::corrupt("audit_log", row.id, reason);
         let address = row.address.as_deref().map(str::parse::<IpAddr>).transpose();
-        let changes = row.changes.as_deref().map(serde_json::from_str).transpose();
         Ok(Self {
             id: row.id,
             at: row.at,
@@ -69,7 +73,7 @@ impl TryFrom<EntryRow> for AuditEntry {
             address: address.map_err(|_| corrupt(format!("address {:?}", row.address)))?,
             action: Action::parse(&row.action).ok_or_else(|| corrupt(format!("action {:?}", row.action)))?,
             subject: row.subject,
-            changes: changes.map_err(|_| corrupt("changes".to_owned()))?,
+            changes: row.changes,
             os_user: row.os_user,
         })
     }
@@ -83,24 +87,18 @@ impl AuditReader for Autocommit {
         let limit = i64::from(limit);
         let rows = match filter.about {
             None => {
-                self
-                    .rows(sql!(EntryRow:
-                        "select id, at, actor, actor_id, address, action, subject, changes::text, os_user from audit_log where id >= ",
-                        from, " and id < ", before, " order by id desc limit ", limit, ""))
-                    .await?
+                let all = audit_log::table
+                    .filter(audit_log::id.ge(from))
+                    .filter(audit_log::id.lt(before))
+                    .order(audit_log::id.desc())
+                    .limit(limit)
+                    .select(EntryRow::as_select());
+                self.rows(all).await?
             }
-            // Each half is a range of its own index.
             Some(subject) => {
                 let actor = subject.parse::<Uuid>().ok();
-                self
-                    .rows(sql!(EntryRow:
-                        "(select id, at, actor, actor_id, address, action, subject, changes::text, os_user from audit_log where subject = ",
-                        subject, " and id >= ", from, " and id < ", before, " order by id desc limit ", limit,
-                        ") union (select id, at, actor, actor_id, address, action, subject, changes::text, os_user from audit_log \
-                           where actor_id = ",
-                        actor, " and id >= ", from, " and id < ", before, " order by id desc limit ", limit, ") order by id desc limit ",
-                        limit, ""))
-                    .await?
+                let about = ENTRIES_ABOUT.bind((subject, actor, from, before, limit));
+                self.rows(about).await?
             }
         };
         rows.into_iter().map(AuditEntry::try_from).collect()

@@ -6,31 +6,72 @@ use accounts::{
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::{ClientId, FamilyId, ScopeSet, SecretHash};
 use uuid::Uuid;
 
-use super::{SellerRow, all_links, usage};
+use super::{LinkRow, PasswordRow, SellerRow, usage};
 use crate::connection::pool::Autocommit;
-use crate::sql::{microseconds, row, sql};
+use crate::schema::sellers;
+use crate::sql::microseconds;
+use crate::statement::statements;
 
-row! {
-    struct SignedInRow {
-        seller: SellerRow,
-        created_at: DateTime<Utc>,
-        seen_at: DateTime<Utc>,
-        now: DateTime<Utc>,
-    }
+statements! {
+    "panel.sql";
+    ACCOUNT: (Text) -> AccountRow;
+    SIGNED_IN: (Binary, BigInt, BigInt) -> SignedInRow;
+    LINK: (Binary) -> SellersLink;
+    /// Those that the gate would accept while account and application are open.
+    pub(super) PERSONAL_TOKENS: (SqlUuid, Nullable<Timestamptz>) -> TokenRow;
 }
 
-row! {
-    struct TokenRow {
-        id: Uuid,
-        name: String,
-        scopes: i32,
-        created_at: DateTime<Utc>,
-        expires_at: Option<DateTime<Utc>>,
-    }
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct AccountRow {
+    #[diesel(embed)]
+    seller: SellerRow,
+    #[diesel(embed)]
+    password: PasswordRow,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct SignedInRow {
+    #[diesel(embed)]
+    seller: SellerRow,
+    #[diesel(sql_type = Timestamptz)]
+    opened_at: DateTime<Utc>,
+    #[diesel(sql_type = Timestamptz)]
+    seen_at: DateTime<Utc>,
+    #[diesel(sql_type = Timestamptz)]
+    now: DateTime<Utc>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct SellersLink {
+    #[diesel(embed)]
+    link: LinkRow,
+    #[diesel(embed)]
+    seller: SellerRow,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+pub(super) struct TokenRow {
+    #[diesel(sql_type = SqlUuid)]
+    id: Uuid,
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = Integer)]
+    scopes: i32,
+    #[diesel(sql_type = Timestamptz)]
+    created_at: DateTime<Utc>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    expires_at: Option<DateTime<Utc>>,
 }
 
 impl TryFrom<TokenRow> for PersonalToken {
@@ -53,51 +94,38 @@ impl TryFrom<TokenRow> for PersonalToken {
 #[async_trait]
 impl PanelReader for Autocommit {
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
-        let account = sql!((SellerRow, Option<String>): "select id, seller_no, name, email, created_at, closed_at, \
-            password_hash from sellers where lower(email) = lower(", email, ")");
-        let Some((seller, password)) = self.row(account).await? else {
+        let Some(account) = self.row(ACCOUNT.bind((email,))).await? else {
             return Ok(None);
         };
-        let seller = Seller::try_from(seller)?;
+        let seller = Seller::try_from(account.seller)?;
         if !accounts::is_same_address(&seller.email, email) {
             return Ok(None);
         }
         Ok(Some(Account {
             seller,
-            password: password.map(PasswordHash::new),
+            password: account.password.password(),
         }))
     }
 
     async fn password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError> {
-        let password =
-            sql!(Option<String>: "select password_hash from sellers where id = ", seller.uuid(), "");
-        Ok(self.row(password).await?.flatten().map(PasswordHash::new))
+        let password = sellers::table
+            .find(seller.uuid())
+            .select(PasswordRow::as_select());
+        Ok(self.row(password).await?.and_then(PasswordRow::password))
     }
 
-    /// Records the session's use if the last record is at least a minute old. That commit is asynchronous: if a crash
-    /// loses it, the session ends a minute early.
+    /// Records the session's use if the last record is at least a minute old.
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError> {
-        let look_up = sql!(SignedInRow:
-            "with clock as materialized (select at, mode \
-               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-             valid as materialized (select e.hash, e.created_at, e.seen_at, s.id, s.seller_no, s.name, s.email, \
-                 s.created_at as registered_at, s.closed_at \
-               from clock cross join sessions e join sellers s on s.id = e.seller_id where e.hash = ",
-            session.bytes().as_slice(), " and e.seen_at > clock.at - ", microseconds(SESSION_IDLE),
-            " * interval '1 microsecond' and e.created_at > clock.at - ", microseconds(SESSION_LIFETIME),
-            " * interval '1 microsecond' and s.closed_at is null and s.session_generation = e.generation), \
-             touched as (update sessions e set seen_at = clock.at from clock cross join valid l \
-               where e.hash = l.hash and e.seen_at <= clock.at - interval '1 minute' returning e.seen_at) \
-             select l.id, l.seller_no, l.name, l.email, l.registered_at, l.closed_at, l.created_at, \
-               coalesce((select seen_at from touched), l.seen_at), clock.at from valid l cross join clock");
-        let Some(row) = self.row(look_up).await? else {
+        let (idle, lifetime) = (microseconds(SESSION_IDLE), microseconds(SESSION_LIFETIME));
+        let signed_in = SIGNED_IN.bind((session.bytes(), idle, lifetime));
+        let Some(row) = self.row(signed_in).await? else {
             return Ok(None);
         };
         let seller = Seller::try_from(row.seller)?;
         let session = Session {
             hash: session,
             seller: seller.id,
-            created_at: row.created_at,
+            created_at: row.opened_at,
             seen_at: row.seen_at,
         };
         Ok(Some(SignedIn {
@@ -109,34 +137,23 @@ impl PanelReader for Autocommit {
 
     /// A link that is still usable.
     async fn link(&self, hash: SecretHash) -> Result<Option<(Link, Seller)>, StoreError> {
-        let read = sql!((String, DateTime<Utc>, SellerRow):
-            concat!("select l.kind, l.expires_at, s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at from ", all_links!(),
-            " l join sellers s on s.id = l.seller_id where l.hash = "), hash.bytes().as_slice(),
-            " and l.expires_at > (select api_now()) and s.closed_at is null");
-        let Some((kind, expires_at, seller)) = self.row(read).await? else {
+        let Some(SellersLink { link, seller }) = self.row(LINK.bind((hash.bytes(),))).await? else {
             return Ok(None);
         };
         let seller = Seller::try_from(seller)?;
-        let corrupt = || StoreError::corrupt("links", seller.id, format!("kind {kind:?}"));
+        let corrupt = || StoreError::corrupt("links", seller.id, format!("kind {:?}", link.kind));
         let link = Link {
             hash,
-            kind: LinkKind::parse(&kind).ok_or_else(corrupt)?,
+            kind: LinkKind::parse(&link.kind).ok_or_else(corrupt)?,
             seller: seller.id,
-            expires_at,
+            expires_at: link.expires_at,
         };
         Ok(Some((link, seller)))
     }
 
-    /// The tokens that the gate would accept while account and application are open.
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError> {
-        let rows = self.rows(sql!(TokenRow:
-            "with clock as materialized (select api_now() as at) select p.id, p.name, f.scopes, p.created_at, t.expires_at \
-             from clock cross join personal_tokens p join families f on f.id = p.id join access_tokens t on t.family_id = f.id \
-               join sellers s on s.id = f.seller_id and s.token_generation = f.seller_generation \
-               join applications a on a.client_id = f.client_id and a.token_generation = f.application_generation \
-             where p.seller_id = ", seller.uuid(),
-            " and f.revoked_at is null and t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.at) \
-             order by p.created_at desc, p.id desc")).await?;
+        let live = PERSONAL_TOKENS.bind((seller.uuid(), None::<DateTime<Utc>>));
+        let rows = self.rows(live).await?;
         rows.into_iter().map(PersonalToken::try_from).collect()
     }
 

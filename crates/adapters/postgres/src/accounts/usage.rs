@@ -3,17 +3,25 @@
 use accounts::{HourlyUsage, UsageCount, UsageLog};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use diesel::pg::Pg;
+use diesel::sql_types::{Array, BigInt, Nullable, SmallInt, Timestamptz, Uuid as SqlUuid};
 use kernel::StoreError;
 use oauth::{ClientId, Limiter, Subject};
 
 use crate::connection::pool::Autocommit;
-use crate::sql::{column, row, sql};
+use crate::sql::column;
+use crate::statement::statements;
+
+statements! {
+    "usage.sql";
+    ADD_USAGE: (Array<SqlUuid>, Array<SqlUuid>, Array<SmallInt>, Array<BigInt>);
+    USAGE: (SqlUuid, Timestamptz, SmallInt, SqlUuid) -> UsageRow;
+}
 
 /// Stores the counts of a process. Each call is one autocommitted statement.
 #[async_trait]
 impl UsageLog for Autocommit {
-    /// Counts by application, and records the last use by seller, to the minute. Each row is written once and in order, so that
-    /// concurrent processes cannot deadlock. The commit is asynchronous.
+    /// Counts by application, and records the last use by seller.
     async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError> {
         if counts.is_empty() {
             return Ok(());
@@ -25,29 +33,20 @@ impl UsageLog for Autocommit {
         let sellers = column(&counts, |count| count.key.seller.uuid());
         let clients = column(&counts, |count| count.key.client_id.uuid());
         let calls = column(&counts, |count| i64::from(count.calls));
-        self.execute(sql!(():
-            "with clock as materialized (select at, date_trunc('hour', at, 'UTC') as hour, mode \
-               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-             counted as materialized (select * from unnest(", sellers, ", ", clients, ", ", statuses, ", ", calls,
-            ") as k (seller, client, status, calls) where k.calls > 0), \
-             used as (insert into last_uses as l (seller_id, client_id, used_at) \
-               select distinct k.seller, k.client, clock.at from clock cross join counted k \
-               where not exists (select from last_uses l where l.seller_id = k.seller and l.client_id = k.client \
-                 and l.used_at > clock.at - interval '1 minute') order by k.seller, k.client \
-               on conflict (seller_id, client_id) do update set used_at = greatest(l.used_at, excluded.used_at)) \
-             insert into application_usage as u (client_id, hour, calls, status) \
-             select k.client, clock.hour, sum(k.calls)::bigint, k.status from clock cross join counted k \
-             group by k.client, clock.hour, k.status order by k.client, k.status \
-             on conflict (client_id, hour, status) do update set calls = u.calls + excluded.calls")).await.map(drop)
+        let add = ADD_USAGE.bind((sellers, clients, statuses, calls));
+        self.execute(add).await.map(drop)
     }
 }
 
-row! {
-    struct UsageRow {
-        hour: Option<DateTime<Utc>>,
-        status: Option<i16>,
-        calls: i64,
-    }
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct UsageRow {
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    hour: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Nullable<SmallInt>)]
+    status: Option<i16>,
+    #[diesel(sql_type = BigInt)]
+    calls: i64,
 }
 
 /// An application's hours, in order, and the count of the current minute.
@@ -56,13 +55,10 @@ pub(super) async fn read(
     client_id: ClientId,
     since: DateTime<Utc>,
 ) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
-    let of = sql!(UsageRow:
-        "(select hour, status, calls from application_usage where client_id = ", client_id.uuid(),
-        " and hour > ", since, " - interval '1 hour' order by hour, status) \
-         union all select null, null, used from rate_windows where window_start = date_trunc('minute', (select api_now()), 'UTC') \
-           and kind = ", Limiter::Api.code(), " and subject = ", Subject::client(client_id).uuid(), "");
+    let (kind, subject) = (Limiter::Api.code(), Subject::client(client_id).uuid());
+    let usage = USAGE.bind((client_id.uuid(), since, kind, subject));
     let (mut hours, mut used) = (Vec::new(), 0);
-    for row in statements.rows(of).await? {
+    for row in statements.rows(usage).await? {
         let impossible = |reason: String| StoreError::corrupt("application_usage", client_id, reason);
         let calls = u64::try_from(row.calls).map_err(|_| impossible(format!("calls {}", row.calls)))?;
         match (row.hour, row.status) {

@@ -1,0 +1,137 @@
+-- name: OPERATOR
+-- $1 the token's hash.
+with clock as materialized (
+    -- The use is committed asynchronously: a crash may lose the last one.
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+),
+known as materialized (
+    select o.id, o.name, o.created_at, o.revoked_at, o.used_at, o.expires_at, o.read_only,
+        o.revoked_at is null and (o.expires_at is null or o.expires_at > clock.at) as live
+    from clock
+    cross join operator_tokens o
+    where o.hash = $1
+),
+used as (
+    update operator_tokens o
+    set used_at = clock.at
+    from clock
+    cross join known
+    where o.id = known.id
+      and known.live
+      and (o.used_at is null or o.used_at <= clock.at - interval '1 minute')
+)
+select *
+from known
+
+-- name: ADD_OPERATOR_TOKEN
+-- $1 its id; $2 its name; $3 its hash; $4 its lifetime in microseconds, or null; $5 whether it may only read.
+insert into operator_tokens (id, name, hash, expires_at, read_only)
+values ($1, $2, $3, api_now() + $4::bigint * interval '1 microsecond', $5)
+
+-- name: CLOSE_SELLER
+-- $1 the seller; $2 the time, unless it was closed before.
+update sellers
+set closed_at = coalesce(closed_at, $2)
+where id = $1
+
+-- name: OPEN_SESSION
+-- $1 the session's hash; $2 the seller; $3 when it was created; $4 when it was last used.
+insert into sessions (hash, created_at, seen_at, seller_id, generation)
+select $1, $3, $4, id, session_generation
+from sellers
+where id = $2
+
+-- name: END_SESSIONS
+-- $1 the seller; $2 the hash of the session that stays, or null.
+with raised as (
+    -- Sessions were opened under this generation. Waits for a transaction that is using a link and has locked the account, so that the
+    -- session that it opens ends too.
+    update sellers
+    set session_generation = session_generation + 1
+    where id = $1
+    returning id, session_generation
+)
+update sessions e
+set generation = raised.session_generation
+from raised
+where e.seller_id = raised.id
+  and e.hash = $2
+
+-- name: END_LINKS
+-- $1 the seller.
+with earlier as (
+    delete from earlier_links
+    where seller_id = $1
+)
+delete from links
+where seller_id = $1
+
+-- name: ADD_LINK
+-- $1 the seller; $2 the link's kind; $3 its hash; $4 when it expires.
+with earlier as (
+    insert into earlier_links (hash, seller_id, kind, expires_at)
+    select hash, seller_id, kind, expires_at
+    from links
+    where seller_id = $1
+      and kind = $2
+      and kind <> 'sign-in'
+      and expires_at > (select api_now())
+)
+insert into links (hash, seller_id, kind, expires_at)
+values ($3, $1, $2, $4)
+on conflict (seller_id, kind) do update
+set hash = excluded.hash, expires_at = excluded.expires_at
+
+-- name: USE_LINK
+-- $1 the link's hash; $2 its kind.
+with owner as materialized (
+    -- Locks the account first. Of two concurrent uses, only one finds the link to delete.
+    select s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at
+    from (
+        select hash, seller_id, kind, expires_at from links
+        union all
+        select hash, seller_id, kind, expires_at from earlier_links
+    ) l
+    join sellers s on s.id = l.seller_id
+    where l.hash = $1
+      and l.kind = $2
+      and l.expires_at > (select api_now())
+      and s.closed_at is null
+    for no key update of s
+),
+newest as (
+    delete from links l
+    using owner
+    where l.hash = $1
+      and l.seller_id = owner.id
+    returning l.hash
+),
+earlier as (
+    delete from earlier_links l
+    using owner
+    where l.hash = $1
+      and l.seller_id = owner.id
+    returning l.hash
+)
+select *
+from owner
+where exists (select from newest)
+   or exists (select from earlier)
+
+-- name: TAKE_FLASH
+-- The row stays, as a record that the form was sent.
+-- $1 the session's hash; $2 the form.
+with flash as materialized (
+    select session_hash, form, sealed
+    from flashes
+    where session_hash = $1
+      and form = $2
+      and sealed is not null
+    for no key update
+)
+update flashes f
+set sealed = null
+from flash
+where f.session_hash = flash.session_hash
+  and f.form = flash.form
+returning flash.sealed

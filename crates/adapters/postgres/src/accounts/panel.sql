@@ -1,0 +1,64 @@
+-- name: ACCOUNT
+-- $1 the mail address.
+select *
+from sellers
+where lower(email) = lower($1)
+
+-- name: SIGNED_IN
+-- $1 the session's hash; $2 how long it lasts without use, $3 and at most, both in microseconds.
+with clock as materialized (
+    -- The use is committed asynchronously: if a crash loses it, the session ends a minute early.
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+),
+valid as materialized (
+    select e.hash, e.created_at as opened_at, e.seen_at,
+        s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at
+    from clock
+    cross join sessions e
+    join sellers s on s.id = e.seller_id
+    where e.hash = $1
+      and e.seen_at > clock.at - $2::bigint * interval '1 microsecond'
+      and e.created_at > clock.at - $3::bigint * interval '1 microsecond'
+      and s.closed_at is null
+      and s.session_generation = e.generation
+),
+touched as (
+    update sessions e
+    set seen_at = clock.at
+    from clock
+    cross join valid
+    where e.hash = valid.hash
+      and e.seen_at <= clock.at - interval '1 minute'
+    returning e.seen_at
+)
+select valid.id, valid.seller_no, valid.name, valid.email, valid.created_at, valid.closed_at, valid.opened_at,
+    coalesce((select seen_at from touched), valid.seen_at) as seen_at, clock.at as now
+from valid
+cross join clock
+
+-- name: LINK
+-- $1 the link's hash.
+select l.kind, l.expires_at, s.id, s.seller_no, s.name, s.email, s.created_at, s.closed_at
+from (
+    select hash, seller_id, kind, expires_at from links
+    union all
+    select hash, seller_id, kind, expires_at from earlier_links
+) l
+join sellers s on s.id = l.seller_id
+where l.hash = $1
+  and l.expires_at > (select api_now())
+  and s.closed_at is null
+
+-- name: PERSONAL_TOKENS
+-- $1 the seller; $2 the time at which the tokens are live, or null for the present.
+select p.id, p.name, f.scopes, p.created_at, t.expires_at
+from personal_tokens p
+join families f on f.id = p.id
+join access_tokens t on t.family_id = f.id
+join sellers s on s.id = f.seller_id and s.token_generation = f.seller_generation
+join applications a on a.client_id = f.client_id and a.token_generation = f.application_generation
+where p.seller_id = $1
+  and f.revoked_at is null
+  and t.revoked_at is null
+  and (t.expires_at is null or t.expires_at > coalesce($2, (select api_now())))
+order by p.created_at desc, p.id desc

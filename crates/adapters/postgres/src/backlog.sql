@@ -1,0 +1,137 @@
+-- name: QUEUES
+-- $1 the largest count; $2 carriers.
+-- Reads index entries only. The sort orders are those of the indexes: they keep the planner from scanning a table in which it expects to
+-- find enough rows soon.
+with clock as materialized (
+    select api_now() as at
+),
+bounds as materialized (
+    select $1::bigint as most, 200 as queues
+),
+queues as materialized (
+    -- The failing and the other delivery queues that have been due longest: they are searched for the oldest delivery.
+    (
+        select seller_id, id
+        from subscriptions
+        where wake_at is not null
+          and not failing
+        order by wake_at
+        limit (select queues from bounds)
+    )
+    union all
+    (
+        select seller_id, id
+        from subscriptions
+        where wake_at is not null
+          and failing
+        order by wake_at
+        limit (select queues from bounds)
+    )
+),
+backlog (queue, waiting, oldest) as (
+    select 'first',
+        (
+            select count(*)
+            from (
+                select
+                from deliveries
+                where due_at is not null
+                  and attempt = 0
+                order by seller_id, subscription_id, due_at
+                limit (select most from bounds)
+            ) d
+        ),
+        (
+            select min(d.due_at)
+            from queues l
+            cross join lateral (
+                select due_at
+                from deliveries
+                where seller_id = l.seller_id
+                  and subscription_id = l.id
+                  and due_at is not null
+                  and attempt = 0
+                order by due_at
+                limit 1
+            ) d
+        )
+    union all
+    select 'repeated',
+        (
+            select count(*)
+            from (
+                select
+                from deliveries
+                where due_at is not null
+                  and attempt > 0
+                order by seller_id, subscription_id, due_at
+                limit (select most from bounds)
+            ) d
+        ),
+        (
+            select min(d.due_at)
+            from queues l
+            cross join lateral (
+                select due_at
+                from deliveries
+                where seller_id = l.seller_id
+                  and subscription_id = l.id
+                  and due_at is not null
+                  and attempt > 0
+                order by due_at
+                limit 1
+            ) d
+        )
+    union all
+    select 'shipment_mails', count(*), min(due_at)
+    from (
+        select due_at
+        from mails
+        where due_at is not null
+        order by due_at
+        limit (select most from bounds)
+    ) m
+    union all
+    select 'account_mails', count(*), min(due_at)
+    from (
+        select due_at
+        from account_mails
+        where due_at is not null
+        order by due_at
+        limit (select most from bounds)
+    ) m
+    union all
+    select c.carrier, p.waiting, p.oldest
+    from unnest($2::text[]) as c (carrier)
+    cross join lateral (
+        select count(*) as waiting, min(due_at) as oldest
+        from (
+            select due_at
+            from parcels
+            where carrier = c.carrier
+              and due_at <= (select at from clock)
+            order by due_at
+            limit (select most from bounds)
+        ) q
+    ) p
+)
+select queue, waiting, extract(epoch from (select at from clock) - oldest)::float8 as overdue
+from backlog
+
+-- name: OLDEST_SNAPSHOT
+-- Sessions of other roles show theirs to members of `pg_read_all_stats` alone.
+select extract(
+    epoch from (select api_now()) - least(
+        (select min(xact_start) from pg_stat_activity where backend_xmin is not null),
+        (select min(prepared) from pg_prepared_xacts),
+        (select api_now())
+    )
+)::float8 as age
+
+-- name: WORKERS
+-- On Citus alone.
+select count(*) filter (where not success) as unreachable,
+    coalesce(sum(case when success then result::bigint end), 0)::bigint as in_doubt
+from run_command_on_workers(
+    $$select count(*) from pg_prepared_xacts where prepared < now() - interval '30 s'$$
+)

@@ -1,0 +1,31 @@
+-- name: IDENTITY
+-- Standbys and physical backups share the cluster's identifier and the database's oid.
+select s.system_identifier || '/' || d.oid as here,
+    (select value from instance where key = 'database') as written_in
+from pg_control_system() s
+cross join pg_database d
+where d.datname = current_database()
+
+-- name: ADOPT
+-- Changes no row if the rows are the database's own already.
+insert into instance (key, value)
+select 'database', s.system_identifier || '/' || d.oid
+from pg_control_system() s
+cross join pg_database d
+where d.datname = current_database()
+on conflict (key) do update
+set value = excluded.value, set_at = api_now()
+where instance.value <> excluded.value
+
+-- name: BEGIN_FEED
+insert into instance (key, value)
+select 'feed', hashtextextended(gen_random_uuid()::text, 0) & 9223372036854775807
+on conflict (key) do update
+set value = excluded.value, set_at = api_now()
+
+-- name: AHEAD
+-- An item of a transaction that this cluster has yet to begin.
+select
+from changes
+where xid >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+limit 1

@@ -1,0 +1,24 @@
+-- name: TRY_LOCK
+select pg_try_advisory_xact_lock(x'73656c6c65726170'::bigint)
+
+-- name: INDEX_PROGRESS
+select 'index: ' || phase || coalesce(', ' || round(100.0 * blocks_done / nullif(blocks_total, 0)) || ' %', '')
+from pg_stat_progress_create_index
+where datname = current_database()
+  and phase is not null
+
+-- name: HAS_VERSIONS
+select to_regclass('__diesel_schema_migrations') is not null
+
+-- name: VERSIONS
+select version
+from __diesel_schema_migrations
+
+-- name: TABLE_ROWS
+-- $1 a table. About how many rows it has; null if it is not there, or was never analyzed.
+select (
+    select reltuples::bigint
+    from pg_class
+    where oid = to_regclass($1)
+      and reltuples >= 0
+)
