@@ -3,17 +3,46 @@
 use accounts::{AccountMail, LinkKind};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
 use orders::{GivenUpMail, MailDirectory, ShipmentMail};
 use uuid::Uuid;
 
-use crate::accounts::all_links;
 use crate::connection::pool::Autocommit;
 use crate::orders::{order_number, parse_carrier, parse_tracking_number};
+use crate::schema::{account_mails, mails};
 use crate::sealing::Sealing;
 use crate::searched::Searched;
-use crate::sql::{microseconds, readable, row, sql};
+use crate::sql::{microseconds, readable};
+use crate::statement::statements;
 use crate::unit_of_work::{Write, changing};
+
+statements! {
+    "mails.sql";
+    LEASE_SHIPMENT_MAILS: (Timestamptz, BigInt, SqlUuid, BigInt) -> Found<ShipmentRow>;
+    RECORD_SHIPMENT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
+    LEASE_ACCOUNT_MAILS: (Timestamptz, BigInt, SqlUuid, BigInt) -> Found<AccountRow>;
+    RECORD_ACCOUNT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
+}
+
+/// A row of a look-up of due rows: when the first of them was due, and one of the leased rows, if there are any.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+pub(crate) struct Found<R> {
+    #[diesel(sql_type = Timestamptz)]
+    first_due: DateTime<Utc>,
+    #[diesel(embed)]
+    leased: Option<R>,
+}
+
+impl<R> Found<R> {
+    /// As [`Searched::leased`] takes them.
+    pub(crate) fn pairs(rows: Vec<Self>) -> Vec<(DateTime<Utc>, Option<R>)> {
+        rows.into_iter().map(|row| (row.first_due, row.leased)).collect()
+    }
+}
 
 /// A mail's next step for SQL: a word, and the microseconds until the next attempt.
 fn step_columns(next: MailStep) -> (&'static str, Option<i64>) {
@@ -28,17 +57,17 @@ fn attempt(attempts: i32) -> Result<u32, String> {
     u32::try_from(attempts).map_err(|_| format!("attempts {attempts}"))
 }
 
-row! {
-    struct ShipmentRow {
-        id: Uuid,
-        order_id: Uuid,
-        order_number: String,
-        recipient: String,
-        recipient_name: Option<String>,
-        carrier: String,
-        tracking_number: String,
-        attempts: i32,
-    }
+#[derive(QueryableByName)]
+#[diesel(table_name = mails, check_for_backend(Pg))]
+struct ShipmentRow {
+    id: Uuid,
+    order_id: Uuid,
+    order_number: String,
+    recipient: String,
+    recipient_name: Option<String>,
+    carrier: String,
+    tracking_number: String,
+    attempts: i32,
 }
 
 impl ShipmentRow {
@@ -74,50 +103,43 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
         limit: u16,
         lease: TimeDelta,
     ) -> Result<Vec<DueMail<ShipmentMail>>, StoreError> {
-        let lease = sql!((DateTime<Utc>, Option<ShipmentRow>):
-            "with clock as materialized (select api_now() as at), \
-             due as materialized (select id, due_at from mails where due_at >= (select least(", self.searched.next(),
-            ", at) - interval '1 second' from clock) and due_at <= (select at from clock) order by due_at limit ",
-            i64::from(limit), " for no key update skip locked), \
-             leased as (update mails m set attempts = attempts + 1, fence = ", fence, ", due_at = (select at from clock) + ",
-            microseconds(lease), " * interval '1 microsecond' from due where m.id = due.id \
-               returning m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.attempts) \
-             select coalesce((select min(due_at) from due), clock.at), l.* from clock left join leased l on true");
-        let rows = self.statements.rows(lease).await?;
+        let (first, lease) = (self.searched.next(), microseconds(lease));
+        let lease = LEASE_SHIPMENT_MAILS.bind((first, i64::from(limit), fence, lease));
+        let rows = Found::pairs(self.statements.rows(lease).await?);
         Ok(readable(self.searched.leased(rows).map(|row| row.leased(fence))))
     }
 
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
         let (next, delay) = step_columns(next);
-        let record = sql!((): "update mails set fence = null, sent_at = case ", next,
-            " when 'sent' then clock.at end, dead_at = case ", next,
-            " when 'dead' then clock.at end, due_at = clock.at + ", delay,
-            " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
-            " and fence = ", fence, "");
+        let record = RECORD_SHIPMENT_STEP.bind((next, delay, mail.uuid(), fence));
         // No row: the lease was lost, or the buyer was erased.
         self.statements.execute(record).await?;
         Ok(())
     }
 }
 
-row! {
-    struct GivenUpRow {
-        id: Uuid,
-        order_id: Uuid,
-        order_number: String,
-        created_at: DateTime<Utc>,
-        dead_at: DateTime<Utc>,
-        attempts: i32,
-    }
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = mails, check_for_backend(Pg))]
+struct GivenUpRow {
+    id: Uuid,
+    order_id: Uuid,
+    order_number: String,
+    created_at: DateTime<Utc>,
+    #[diesel(select_expression = mails::dead_at.assume_not_null())]
+    dead_at: DateTime<Utc>,
+    attempts: i32,
 }
 
 /// Mails to buyers that were given up.
 #[async_trait]
 impl MailDirectory for Autocommit {
     async fn given_up(&self, before: Option<MailId>, limit: u16) -> Result<Vec<GivenUpMail>, StoreError> {
-        let rows = sql!(GivenUpRow: "select id, order_id, order_number, created_at, dead_at, attempts from mails \
-            where dead_at is not null and id < ", before.map_or(Uuid::max(), MailId::uuid), " order by id desc limit ",
-            i64::from(limit), "");
+        let rows = mails::table
+            .filter(mails::dead_at.is_not_null())
+            .filter(mails::id.lt(before.map_or(Uuid::max(), MailId::uuid)))
+            .order(mails::id.desc())
+            .limit(i64::from(limit))
+            .select(GivenUpRow::as_select());
         let mail = |row: GivenUpRow| {
             let corrupt = |reason: String| StoreError::corrupt("mails", row.id, reason);
             Ok(GivenUpMail {
@@ -136,24 +158,29 @@ impl MailDirectory for Autocommit {
 /// The write that queues a mail about an account, with its link sealed.
 pub(crate) fn account_mail(mail: AccountMail, sealing: &Sealing) -> Result<Box<dyn Write>, StoreError> {
     let url = sealing.seal_link(mail.id.uuid(), &mail.url)?;
-    let insert = sql!(():
-        "insert into account_mails (id, seller_id, kind, recipient, recipient_name, url, expires_at) values (",
-        mail.id.uuid(), ", ", mail.seller.uuid(), ", ", mail.kind.as_str(), ", ", mail.to, ", ", mail.name, ", ",
-        url, ", ", mail.expires_at, ")");
+    let insert = diesel::insert_into(account_mails::table).values((
+        account_mails::id.eq(mail.id.uuid()),
+        account_mails::seller_id.eq(mail.seller.uuid()),
+        account_mails::kind.eq(mail.kind.as_str()),
+        account_mails::recipient.eq(mail.to),
+        account_mails::recipient_name.eq(mail.name),
+        account_mails::url.eq(url),
+        account_mails::expires_at.eq(mail.expires_at),
+    ));
     Ok(changing("account_mails", 1, insert))
 }
 
-row! {
-    struct AccountRow {
-        id: Uuid,
-        seller_id: Uuid,
-        kind: String,
-        recipient: String,
-        recipient_name: String,
-        url: Option<Vec<u8>>,
-        expires_at: DateTime<Utc>,
-        attempts: i32,
-    }
+#[derive(QueryableByName)]
+#[diesel(table_name = account_mails, check_for_backend(Pg))]
+struct AccountRow {
+    id: Uuid,
+    seller_id: Uuid,
+    kind: String,
+    recipient: String,
+    recipient_name: String,
+    url: Option<Vec<u8>>,
+    expires_at: DateTime<Utc>,
+    attempts: i32,
 }
 
 impl AccountRow {
@@ -185,46 +212,24 @@ pub(crate) struct AccountMails {
 #[async_trait]
 impl MailQueue<AccountMail> for AccountMails {
     /// The longest waiting first. Mails whose link is no longer valid are given up: it expired, was used, or ended with the use of
-    /// another one. Twenty of those are passed at a time.
+    /// another one.
     async fn lease_mails(
         &self,
         fence: Uuid,
         limit: u16,
         lease: TimeDelta,
     ) -> Result<Vec<DueMail<AccountMail>>, StoreError> {
-        let lease = sql!((DateTime<Utc>, Option<AccountRow>):
-            "with clock as materialized (select api_now() as at), \
-             due as materialized (select m.id, m.seller_id, m.kind, m.expires_at, m.due_at from account_mails m \
-               where m.due_at >= (select least(", self.searched.next(), ", at) - interval '1 second' from clock) \
-                 and m.due_at <= (select at from clock) order by m.due_at limit ", 20 + i64::from(limit),
-            concat!(" for no key update skip locked), \
-             judged as materialized (select d.id, d.due_at, exists (select from ", all_links!(), " l join sellers s on s.id = l.seller_id \
-                 where l.seller_id = d.seller_id and l.kind = d.kind and l.expires_at = d.expires_at \
-                   and l.expires_at > (select at from clock) and s.closed_at is null) as is_worth_sending from due d), \
-             chosen as (select id, is_worth_sending, row_number() over (partition by is_worth_sending order by due_at) as turn \
-               from judged), \
-             leased as (update account_mails m set attempts = attempts + j.is_worth_sending::integer, \
-               fence = case when j.is_worth_sending then "), fence,
-            " end, due_at = case when j.is_worth_sending then (select at from clock) + ", microseconds(lease),
-            " * interval '1 microsecond' end, dead_at = case when not j.is_worth_sending then (select at from clock) end, \
-               url = case when j.is_worth_sending then m.url end from chosen j \
-             where m.id = j.id and (not j.is_worth_sending or j.turn <= ", i64::from(limit), ") \
-               returning m.id, m.seller_id, m.kind, m.recipient, m.recipient_name, m.url, m.expires_at, m.attempts) \
-             select coalesce((select min(due_at) from due), clock.at), l.* from clock left join leased l on true");
-        let rows = self.statements.rows(lease).await?;
+        let (first, lease) = (self.searched.next(), microseconds(lease));
+        let lease = LEASE_ACCOUNT_MAILS.bind((first, i64::from(limit), fence, lease));
+        let rows = Found::pairs(self.statements.rows(lease).await?);
         let leased = self.searched.leased(rows);
         let leased = readable(leased.map(|row| row.leased(fence, &self.sealing)));
         Ok(leased.into_iter().flatten().collect())
     }
 
-    /// The link is deleted once it was sent or given up.
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
         let (next, delay) = step_columns(next);
-        let record = sql!((): "update account_mails set fence = null, sent_at = case ", next,
-            " when 'sent' then clock.at end, dead_at = case ", next,
-            " when 'dead' then clock.at end, url = case when ", next, " = 'again' then url end, due_at = clock.at + ", delay,
-            " * interval '1 microsecond' from (select api_now() as at) clock where id = ", mail.uuid(),
-            " and fence = ", fence, "");
+        let record = RECORD_ACCOUNT_STEP.bind((next, delay, mail.uuid(), fence));
         // No row: the lease was lost.
         self.statements.execute(record).await?;
         Ok(())

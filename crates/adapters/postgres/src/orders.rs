@@ -7,30 +7,38 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::QueryResult;
+use diesel::dsl::AsSelect;
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, MailId, Page, PageSize, Precondition, SellerId, StoreError};
 use orders::{
     BuyerSearch, OrderDirectory, OrderEvent, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef,
-    OrderStatus, OrderStore, SellerOrder, ShipmentMail, TrackingStatus,
+    OrderStatus, OrderStore, SellerOrder, ShipmentMail,
 };
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
 
-use self::documents::Document;
-use self::row::{PartRow, instants, part_columns};
-use crate::batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller};
+use self::row::{MutableColumns, PartRow};
+use crate::batch::{BatchQuery, Batcher, Placed, answers_by_place, answers_by_seller};
 use crate::connection::Connector;
-use crate::connection::error::store_error;
 use crate::connection::pool::Autocommit;
 use crate::layout::Layout;
-use crate::listing::{Filter, List, Listed};
+use crate::listing::{self, Filter, List, Listed, Walked};
 use crate::parcels;
+use crate::schema::{self, api_now, mails, seller_orders};
 use crate::slow_reads::SlowReads;
-use crate::sql::sql;
-use crate::unit_of_work::{Tx, Write, changing, changing_any, expect_rows};
+use crate::statement::{Prepared, Statement, statements};
+use crate::unit_of_work::{Tx, changing, changing_any, expect_rows};
 
 pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
+
+statements! {
+    "orders.sql";
+    PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<PartRow>;
+    FIND_BY_BUYER: (Text, SqlUuid, BigInt) -> SearchedPart;
+}
 
 /// Reads a seller's parts for one server thread.
 pub(crate) struct OrdersReader {
@@ -54,10 +62,10 @@ impl OrderReader for OrdersReader {
             OrderRef::Id(id) => return self.by_id.ask((seller, id.uuid())).await,
             OrderRef::Number(number) => number.as_str(),
         };
-        let seller = seller.uuid();
-        let part = sql!(PartRow:
-            concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and number = ",
-            number, "");
+        let part = seller_orders::table
+            .filter(seller_orders::seller_id.eq(seller.uuid()))
+            .filter(seller_orders::number.eq(number))
+            .select(PartRow::as_select());
         self.by_id
             .connection()
             .rows(part)
@@ -98,23 +106,23 @@ impl BatchQuery for ById {
         questions: &[(SellerId, Uuid)],
     ) -> QueryResult<Vec<Result<Option<SellerOrder>, StoreError>>> {
         if self.0 == Layout::Citus {
-            let of_seller = async |seller, orders| {
-                sql!((Uuid, PartRow):
-                    concat!("select o.order_id, ", part_columns!(), " from seller_orders o where seller_id = "), seller,
-                    " and order_id = any(", orders, ")")
-                .get_results::<(Uuid, PartRow)>(&mut { connection })
-                .await
+            let of_seller = async |seller: Uuid, orders: Vec<Uuid>| {
+                let parts = seller_orders::table
+                    .filter(seller_orders::seller_id.eq(seller))
+                    .filter(seller_orders::order_id.eq_any(orders))
+                    .select(PartRow::as_select());
+                let parts = Prepared(parts).get_results(&mut { connection }).await?;
+                Ok(parts
+                    .into_iter()
+                    .map(|part: PartRow| (part.order_id, part))
+                    .collect())
             };
             return answers_by_seller(questions, of_seller).await;
         }
-        let (sellers, orders): (Vec<_>, Vec<_>) =
-            questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
-        // A subquery passes the keys, so that one plan serves lists of any length.
-        let rows = sql!((i64, PartRow):
-            concat!("select k.n, ", part_columns!(), " from unnest((select "), sellers, "::uuid[]), (select ", orders,
-            "::uuid[])) with ordinality as k (seller_id, order_id, n) \
-             join seller_orders o on o.seller_id = k.seller_id and o.order_id = k.order_id");
-        let rows = rows.get_results::<(i64, PartRow)>(&mut { connection }).await?;
+        let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
+        let rows = PARTS.bind(keys);
+        let rows = rows.get_results::<Placed<PartRow>>(&mut { connection }).await?;
+        let rows = rows.into_iter().map(|row| (row.n, row.row)).collect();
         Ok(answers_by_place(questions, rows, |part: &SellerOrder| {
             (part.seller, part.id.uuid())
         }))
@@ -122,19 +130,28 @@ impl BatchQuery for ById {
 }
 
 /// A seller's parts by placement time, without test orders.
-#[derive(Clone, Copy)]
 struct ByPlacing;
 
+statements! {
+    "orders/list.sql";
+    PAGES: (
+        Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
+    ) -> Placed<PartRow>;
+    PAGE: (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt) -> PartRow;
+    PAGE_OF_STATUS: (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt, Text) -> PartRow;
+    UPDATED: (
+        SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
+    ) -> Walked<PartRow>;
+}
+
 impl Listed for ByPlacing {
-    const STATEMENT: &'static str = "order_pages";
-    const TABLE: &'static str = "seller_orders o";
-    const NAME: &'static str = "o";
-    const COLUMNS: &'static str = part_columns!();
-    const AT: &'static str = "placed_at";
-    const ID: &'static str = "order_id";
-    const ONLY: &'static str = " and not is_test";
+    const NAME: &'static str = "order_pages";
     type Row = PartRow;
     type Item = SellerOrder;
+    const PAGES: Statement<listing::PagesParameters, Placed<PartRow>> = PAGES;
+    const PAGE: Statement<listing::PageParameters, PartRow> = PAGE;
+    const PAGE_OF_STATUS: Statement<listing::PageOfStatusParameters, PartRow> = PAGE_OF_STATUS;
+    const UPDATED: Statement<listing::UpdatedParameters, Walked<PartRow>> = UPDATED;
 
     fn key(part: &SellerOrder) -> (SellerId, Keyset) {
         let (at, id) = (part.placed_at, part.id.uuid());
@@ -142,46 +159,56 @@ impl Listed for ByPlacing {
     }
 }
 
-/// The order's id or number, as parameters of a statement.
-fn id_or_number(order: &OrderRef) -> (Option<Uuid>, Option<&str>) {
+/// An order in the directory.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = schema::orders, check_for_backend(Pg))]
+struct DirectoryRow {
+    order_id: Uuid,
+    sellers: Option<Vec<Uuid>>,
+}
+
+fn directory_row(order: &OrderRef) -> schema::orders::BoxedQuery<'_, Pg, AsSelect<DirectoryRow, Pg>> {
+    let known = schema::orders::table
+        .select(DirectoryRow::as_select())
+        .into_boxed();
     match order {
-        OrderRef::Id(id) => (Some(id.uuid()), None),
-        OrderRef::Number(number) => (None, Some(number.as_str())),
+        OrderRef::Id(id) => known.filter(schema::orders::order_id.eq(id.uuid())),
+        OrderRef::Number(number) => known.filter(schema::orders::number.eq(number.as_str())),
     }
 }
 
-/// The row of an order in the directory: its id and its sellers.
-macro_rules! directory_row {
-    ($order:expr) => {{
-        let (id, number) = id_or_number($order);
-        sql!((Uuid, Option<Vec<Uuid>>):
-            "select order_id, sellers from orders where order_id = ", id, " or number = ", number, "")
-    }};
+/// All parts of an order.
+fn of_order(
+    order: &OrderRef,
+) -> Box<dyn BoxableExpression<seller_orders::table, Pg, SqlType = Nullable<Bool>> + '_> {
+    let of = seller_orders::order_id.nullable();
+    match order {
+        OrderRef::Id(id) => Box::new(of.eq(id.uuid())),
+        OrderRef::Number(number) => Box::new(
+            of.eq(schema::orders::table
+                .filter(schema::orders::number.eq(number.as_str()))
+                .select(schema::orders::order_id)
+                .single_value()),
+        ),
+    }
 }
 
-/// All parts of an order, with a lock clause.
-macro_rules! parts {
-    ($order:expr, $lock:literal) => {{
-        let (id, number) = id_or_number($order);
-        sql!(PartRow:
-            concat!("select ", part_columns!(), " from seller_orders o where order_id = coalesce("), id,
-            ", (select order_id from orders where number = ", number, concat!(")) order by seller_id", $lock))
-    }};
-}
-
-/// A seller's part of an order, with a lock clause.
-macro_rules! part {
-    ($seller:expr, $order:expr, $lock:literal) => {
-        sql!(PartRow:
-            concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), $seller, " and order_id = ",
-            $order, $lock)
-    };
-}
-
-/// Fails if a part of an order cannot be seen. After a crash during a commit this lasts until Citus has recovered it: half an
-/// order must not pass for a whole one.
-fn all_parts(parts: Vec<PartRow>, sellers: usize) -> Result<Vec<PartRow>, StoreError> {
-    if parts.len() == sellers {
+/// The parts of an order on Citus, read seller by seller. Fails if one cannot be seen. After a crash during a commit this lasts until
+/// Citus has recovered it: half an order must not pass for a whole one.
+async fn seller_by_seller<F>(
+    order: Option<DirectoryRow>,
+    part: impl Fn((Uuid, Uuid)) -> F,
+) -> Result<Vec<PartRow>, StoreError>
+where
+    F: Future<Output = Result<Option<PartRow>, StoreError>>,
+{
+    let Some(order) = order else { return Ok(Vec::new()) };
+    let sellers = order.sellers.unwrap_or_default();
+    let mut parts = Vec::new();
+    for seller in &sellers {
+        parts.extend(part((*seller, order.order_id)).await?);
+    }
+    if parts.len() == sellers.len() {
         return Ok(parts);
     }
     Err(StoreError::Unavailable(
@@ -195,26 +222,29 @@ pub(crate) struct WholeOrders {
     pub(crate) layout: Layout,
 }
 
-impl WholeOrders {
-    /// The parts on Citus, seller by seller.
-    async fn distributed(&self, order: &OrderRef) -> Result<Vec<PartRow>, StoreError> {
-        let known = self.statements.row(directory_row!(order)).await?;
-        let (order, sellers) = known.unwrap_or_default();
-        let sellers = sellers.unwrap_or_default();
-        let mut parts = Vec::new();
-        for &seller in &sellers {
-            parts.extend(self.statements.row(part!(seller, order, "")).await?);
-        }
-        all_parts(parts, sellers.len())
-    }
+/// A part passed by a search, with the order's number if it is the buyer's.
+#[derive(QueryableByName)]
+#[diesel(table_name = seller_orders, check_for_backend(Pg))]
+struct SearchedPart {
+    order_id: Uuid,
+    #[diesel(sql_type = Nullable<Text>)]
+    number: Option<String>,
+    placed_at: DateTime<Utc>,
 }
 
 #[async_trait]
 impl OrderDirectory for WholeOrders {
     async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
+        let parts = seller_orders::table.select(PartRow::as_select());
         let rows = match self.layout {
-            Layout::Citus => self.distributed(order).await?,
-            Layout::Single => self.statements.rows(parts!(order, "")).await?,
+            Layout::Citus => {
+                let known = self.statements.row(directory_row(order)).await?;
+                seller_by_seller(known, |key| self.statements.row(parts.find(key))).await?
+            }
+            Layout::Single => {
+                let parts = parts.filter(of_order(order)).order(seller_orders::seller_id);
+                self.statements.rows(parts).await?
+            }
         };
         rows.into_iter().map(SellerOrder::try_from).collect()
     }
@@ -228,48 +258,32 @@ impl OrderDirectory for WholeOrders {
         limit: u16,
     ) -> Result<BuyerSearch, StoreError> {
         let after = after.map_or(Uuid::nil(), OrderId::uuid);
-        let rows = self.statements.rows(sql!((Uuid, Option<String>, DateTime<Utc>):
-            "select order_id, case when lower(buyer->>'email') = lower(", email, ") then number end, placed_at from seller_orders \
-               where order_id > ", after, " order by order_id limit ", i64::from(limit), ""));
-        let rows = rows.await?;
+        let search = FIND_BY_BUYER.bind((email, after, i64::from(limit)));
+        let rows = self.statements.rows(search).await?;
         Ok(BuyerSearch {
-            next: rows.last().map(|(order, ..)| (*order).into()),
+            next: rows.last().map(|row| row.order_id.into()),
             found: rows
                 .into_iter()
-                .filter_map(|(_, number, placed_at)| Some((placed_at, number?)))
+                .filter_map(|row| Some((row.placed_at, row.number?)))
                 .collect(),
         })
-    }
-}
-
-impl Tx {
-    /// The parts on Citus, locked seller by seller.
-    async fn lock_distributed(&self, order: &OrderRef) -> Result<Vec<PartRow>, StoreError> {
-        let known = self.row(directory_row!(order)).await?;
-        let (order, sellers) = known.unwrap_or_default();
-        let sellers = sellers.unwrap_or_default();
-        let mut parts = Vec::new();
-        for &seller in &sellers {
-            parts.extend(self.row(part!(seller, order, " for no key update")).await?);
-        }
-        all_parts(parts, sellers.len())
     }
 }
 
 #[async_trait]
 impl OrderStore for Tx {
     async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
-        let seller = seller.uuid();
+        let part = seller_orders::table
+            .filter(seller_orders::seller_id.eq(seller.uuid()))
+            .select(PartRow::as_select())
+            .for_no_key_update();
         let row = match order {
             OrderRef::Id(id) => {
-                let order = id.uuid();
-                self.row(part!(seller, order, " for no key update")).await?
+                self.row(part.filter(seller_orders::order_id.eq(id.uuid())))
+                    .await?
             }
             OrderRef::Number(number) => {
-                let number = number.as_str();
-                self.row(sql!(PartRow:
-                    concat!("select ", part_columns!(), " from seller_orders o where seller_id = "), seller, " and number = ",
-                    number, " for no key update"))
+                self.row(part.filter(seller_orders::number.eq(number.as_str())))
                     .await?
             }
         };
@@ -277,9 +291,18 @@ impl OrderStore for Tx {
     }
 
     async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError> {
+        let parts = seller_orders::table
+            .select(PartRow::as_select())
+            .for_no_key_update();
         let rows = match self.context().layout {
-            Layout::Citus => self.lock_distributed(order).await?,
-            Layout::Single => self.rows(parts!(order, " for no key update")).await?,
+            Layout::Citus => {
+                let known = self.row(directory_row(order)).await?;
+                seller_by_seller(known, |key| self.row(parts.find(key))).await?
+            }
+            Layout::Single => {
+                let parts = parts.filter(of_order(order)).order(seller_orders::seller_id);
+                self.rows(parts).await?
+            }
         };
         rows.into_iter().map(SellerOrder::try_from).collect()
     }
@@ -294,9 +317,13 @@ impl OrderStore for Tx {
     ) -> Result<(), StoreError> {
         let sellers = sellers.iter().map(|seller| seller.uuid()).collect::<Vec<_>>();
         // Sent at once: the caller has to know whether the number is taken.
-        let opened = self.execute(sql!(():
-            "insert into orders (order_id, number, is_test, sellers, created_at) values (", order.uuid(), ", ",
-            number.as_str(), ", ", is_test, ", ", sellers, ", ", placed_at, ")"));
+        let opened = self.execute(diesel::insert_into(schema::orders::table).values((
+            schema::orders::order_id.eq(order.uuid()),
+            schema::orders::number.eq(number.as_str()),
+            schema::orders::is_test.eq(is_test),
+            schema::orders::sellers.eq(sellers),
+            schema::orders::created_at.eq(placed_at),
+        )));
         expect_rows("orders", opened.await?, 1)
     }
 
@@ -309,10 +336,15 @@ impl OrderStore for Tx {
                 self.outbox().add(announced);
             }
             let parcel = parcels::track(self, &change);
-            self.write_later(Box::new(SavePart {
-                is_new: change.precondition == Precondition::MustNotExist,
-                part: change.after,
-            }));
+            let part = change.after;
+            self.write_later(if change.precondition == Precondition::MustNotExist {
+                let insert = diesel::insert_into(seller_orders::table).values(PartRow::try_from(part)?);
+                changing("seller_orders", 1, insert)
+            } else {
+                let update = diesel::update(seller_orders::table.find((part.seller.uuid(), part.id.uuid())))
+                    .set(MutableColumns::of(&part)?);
+                changing("seller_orders", 1, update)
+            });
             if let Some(parcel) = parcel {
                 self.write_later(parcel);
             }
@@ -321,76 +353,42 @@ impl OrderStore for Tx {
     }
 
     async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError> {
-        let insert = sql!(():
-            "insert into mails (id, order_id, order_number, recipient, recipient_name, carrier, tracking_number) values (",
-            mail.id.uuid(), ", ", mail.order.uuid(), ", ", mail.number.as_str().to_owned(), ", ", mail.to, ", ",
-            mail.name, ", ", mail.carrier.as_str(), ", ", mail.tracking_number.as_str().to_owned(), ")");
+        let insert = diesel::insert_into(mails::table).values((
+            mails::id.eq(mail.id.uuid()),
+            mails::order_id.eq(mail.order.uuid()),
+            mails::order_number.eq(mail.number.as_str().to_owned()),
+            mails::recipient.eq(mail.to),
+            mails::recipient_name.eq(mail.name),
+            mails::carrier.eq(mail.carrier.as_str()),
+            mails::tracking_number.eq(mail.tracking_number.as_str().to_owned()),
+        ));
         self.write_later(changing("mails", 1, insert));
         Ok(())
     }
 
     async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError> {
-        let requeue = sql!(Uuid: "update mails set due_at = api_now(), dead_at = null, attempts = 0 where id = ",
-            mail.uuid(), " and dead_at is not null returning order_id");
-        Ok(self.row(requeue).await?.map(OrderId::from))
+        let given_up = mails::table
+            .find(mail.uuid())
+            .filter(mails::dead_at.is_not_null());
+        let requeue = diesel::update(given_up)
+            .set((
+                mails::due_at.eq(api_now().nullable()),
+                mails::dead_at.eq(None::<DateTime<Utc>>),
+                mails::attempts.eq(0),
+            ))
+            .returning(RequeuedMail::as_returning());
+        Ok(self.row(requeue).await?.map(|mail| mail.order_id.into()))
     }
 
     async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError> {
-        self.write_later(changing_any(sql!(():
-            "delete from mails where order_id = ", order.uuid(), "")));
+        let theirs = mails::table.filter(mails::order_id.eq(order.uuid()));
+        self.write_later(changing_any(diesel::delete(theirs)));
         Ok(())
     }
 }
 
-/// Saves a part, new or locked.
-struct SavePart {
-    part: SellerOrder,
-    is_new: bool,
-}
-
-#[async_trait]
-impl Write for SavePart {
-    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let part = &self.part;
-        let [paid, shipped, delivered, cancelled] = instants(&part.state);
-        let (seller, order) = (part.seller.uuid(), part.id.uuid());
-        let parcel = part.parcel();
-        let status = part.status().as_str();
-        let shipment_id = parcel.map(|parcel| parcel.id.uuid());
-        let shipment_at = parcel.map(|parcel| parcel.created_at);
-        let already = parcel.map(|parcel| parcel.delivered_already);
-        let notified = parcel.map(|parcel| parcel.buyer_notified);
-        let carrier = parcel.map(|parcel| parcel.carrier.as_str());
-        let number = parcel.map(|parcel| parcel.tracking_number.as_str());
-        let tracking = parcel
-            .and_then(|parcel| parcel.tracking_status)
-            .map(TrackingStatus::as_str);
-        let buyer = part.buyer.as_ref().map(Document::of_personal).transpose()?;
-        let address = part.shipping_address.as_ref();
-        let address = address.map(Document::of_personal).transpose()?;
-        let saved = if self.is_new {
-            sql!(():
-                "insert into seller_orders (seller_id, order_id, placed_at, is_test, several_sellers, number, payment_method, \
-                 delivery_method, items, updated_at, paid_at, shipped_at, delivered_at, cancelled_at, shipment_id, shipment_at, \
-                 delivered_already, buyer_notified, status, carrier, tracking_number, tracking_status, buyer, shipping_address) \
-                 values (", seller, ", ", order, ", ", part.placed_at, ", ", part.is_test, ", ", part.several_sellers,
-                ", ", part.number.as_str(), ", ", part.payment_method.as_deref(), ", ", part.delivery_method.as_deref(),
-                ", ", Document::of_items(&part.items)?, ", ", part.updated_at, ", ", paid, ", ", shipped, ", ", delivered,
-                ", ", cancelled, ", ", shipment_id, ", ", shipment_at, ", ", already, ", ", notified, ", ", status, ", ",
-                carrier, ", ", number, ", ", tracking, ", ", buyer, ", ", address, ")")
-            .execute(&mut connection)
-            .await
-        } else {
-            sql!(():
-                "update seller_orders set updated_at = ", part.updated_at, ", paid_at = ", paid, ", shipped_at = ",
-                shipped, ", delivered_at = ", delivered, ", cancelled_at = ", cancelled, ", shipment_id = ", shipment_id,
-                ", shipment_at = ", shipment_at, ", delivered_already = ", already, ", buyer_notified = ", notified,
-                ", status = ", status, ", carrier = ", carrier, ", tracking_number = ", number, ", tracking_status = ",
-                tracking, ", buyer = ", buyer, ", shipping_address = ", address, " where seller_id = ", seller,
-                " and order_id = ", order, "")
-            .execute(&mut connection)
-            .await
-        };
-        expect_rows("seller_orders", saved.map_err(store_error)?, 1)
-    }
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = mails, check_for_backend(Pg))]
+struct RequeuedMail {
+    order_id: Uuid,
 }

@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{Change, SellerId, StoreError};
 use orders::{Carrier, DueParcel, OrderEvent, OrderId, SellerOrder, TrackingChange, TrackingQueue};
 use parking_lot::Mutex;
@@ -11,10 +13,18 @@ use usecases::Transaction;
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
+use crate::mails::Found;
 use crate::orders::{parse_carrier, parse_tracking_number};
+use crate::schema::parcels;
 use crate::searched::Searched;
-use crate::sql::{microseconds, readable, row, sql};
+use crate::sql::{microseconds, readable};
+use crate::statement::statements;
 use crate::unit_of_work::{Tx, Write, changing, changing_any};
+
+statements! {
+    "parcels.sql";
+    LEASE_PARCELS: (Text, Timestamptz, BigInt, SqlUuid, BigInt) -> Found<ParcelRow>;
+}
 
 /// The write that starts tracking a shipped parcel, or ends it for a delivered one.
 pub(crate) fn track(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {
@@ -23,30 +33,28 @@ pub(crate) fn track(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option
     match tx.context().schedule.tracking_change(change, tx.now())? {
         TrackingChange::Begins { due_at } => {
             let (parcel, shipped_at) = (part.parcel()?, part.shipped_at()?);
-            let (carrier, number) = (
-                parcel.carrier.as_str(),
-                parcel.tracking_number.as_str().to_owned(),
-            );
-            let insert = sql!((): "insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) \
-                values (", seller, ", ", order, ", ", shipped_at, ", ", due_at, ", ", carrier, ", ", number, ")");
+            let insert = diesel::insert_into(parcels::table).values((
+                parcels::seller_id.eq(seller),
+                parcels::order_id.eq(order),
+                parcels::shipped_at.eq(shipped_at),
+                parcels::due_at.eq(due_at),
+                parcels::carrier.eq(parcel.carrier.as_str()),
+                parcels::tracking_number.eq(parcel.tracking_number.as_str().to_owned()),
+            ));
             Some(changing("parcels", 1, insert))
         }
-        TrackingChange::Ends => {
-            let delete =
-                sql!((): "delete from parcels where seller_id = ", seller, " and order_id = ", order, "");
-            Some(changing_any(delete))
-        }
+        TrackingChange::Ends => Some(changing_any(diesel::delete(parcels::table.find((seller, order))))),
     }
 }
 
-row! {
-    struct ParcelRow {
-        seller_id: Uuid,
-        order_id: Uuid,
-        carrier: String,
-        tracking_number: String,
-        shipped_at: DateTime<Utc>,
-    }
+#[derive(QueryableByName)]
+#[diesel(table_name = parcels, check_for_backend(diesel::pg::Pg))]
+struct ParcelRow {
+    seller_id: Uuid,
+    order_id: Uuid,
+    carrier: String,
+    tracking_number: String,
+    shipped_at: DateTime<Utc>,
 }
 
 impl ParcelRow {
@@ -87,16 +95,9 @@ impl TrackingQueue for Parcels {
         lease: TimeDelta,
     ) -> Result<Vec<DueParcel>, StoreError> {
         let searched = Arc::clone(self.searched.lock().entry(carrier).or_default());
-        let lease = sql!((DateTime<Utc>, Option<ParcelRow>):
-            "with clock as materialized (select api_now() as at), \
-             candidates as materialized (select seller_id, order_id, due_at from parcels where carrier = ", carrier.as_str(),
-            " and due_at >= (select least(", searched.next(), ", at) - interval '1 second' from clock) \
-               and due_at <= (select at from clock) order by due_at limit ", i64::from(limit), " for no key update skip locked), \
-             leased as (update parcels p set fence = ", fence, ", due_at = (select at from clock) + ", microseconds(lease),
-            " * interval '1 microsecond' from candidates c where p.seller_id = c.seller_id and p.order_id = c.order_id \
-               returning p.seller_id, p.order_id, p.carrier, p.tracking_number, p.shipped_at) \
-             select coalesce((select min(due_at) from candidates), clock.at), l.* from clock left join leased l on true");
-        let rows = self.statements.rows(lease).await?;
+        let (first, lease) = (searched.next(), microseconds(lease));
+        let lease = LEASE_PARCELS.bind((carrier.as_str(), first, i64::from(limit), fence, lease));
+        let rows = Found::pairs(self.statements.rows(lease).await?);
         Ok(readable(searched.leased(rows).map(|row| row.leased(fence))))
     }
 
@@ -105,19 +106,17 @@ impl TrackingQueue for Parcels {
         parcel: &DueParcel,
         next: Option<DateTime<Utc>>,
     ) -> Result<(), StoreError> {
-        let (seller, order, fence) = (parcel.seller.uuid(), parcel.order.uuid(), parcel.fence);
+        let leased = parcels::table
+            .find((parcel.seller.uuid(), parcel.order.uuid()))
+            .filter(parcels::fence.eq(parcel.fence));
         // No row: the lease was lost, or the parcel has arrived.
         if let Some(next) = next {
+            let released = (parcels::fence.eq(None::<Uuid>), parcels::due_at.eq(next));
             self.statements
-                .execute(sql!(():
-                    "update parcels set fence = null, due_at = ", next, " where seller_id = ", seller, " and order_id = ",
-                    order, " and fence = ", fence, ""))
+                .execute(diesel::update(leased).set(released))
                 .await?;
         } else {
-            self.statements
-                .execute(sql!(():
-                    "delete from parcels where seller_id = ", seller, " and order_id = ", order, " and fence = ", fence, ""))
-                .await?;
+            self.statements.execute(diesel::delete(leased)).await?;
         }
         Ok(())
     }

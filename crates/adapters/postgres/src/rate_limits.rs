@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel::QueryResult;
+use diesel::pg::Pg;
+use diesel::sql_types::{Array, BigInt, SmallInt, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use oauth::{Count, Limiter, RateCounter, Subject};
@@ -12,22 +14,47 @@ use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Batcher};
 use crate::connection::Connector;
-use crate::sql::sql;
+use crate::schema::rate_windows;
+use crate::statement::statements;
 use crate::unit_of_work::Tx;
+
+statements! {
+    "rate_limits.sql";
+    COUNT_ACTION: (Text, SmallInt, SqlUuid) -> Counted;
+    COUNT_CALLS: (Array<SmallInt>, Array<SqlUuid>, Array<BigInt>) -> CountedCalls;
+}
 
 /// The length of a window of calls.
 pub(crate) const WINDOW: TimeDelta = TimeDelta::minutes(1);
 
-/// A count's row: the subject's last place, the window's start, and the time.
-type Counted = (i64, DateTime<Utc>, DateTime<Utc>);
+/// The subject's last place in a window.
+#[derive(QueryableByName)]
+#[diesel(table_name = rate_windows, check_for_backend(Pg))]
+struct Counted {
+    used: i64,
+    window_start: DateTime<Utc>,
+    #[diesel(sql_type = Timestamptz)]
+    counted_at: DateTime<Utc>,
+}
 
-fn count((used, window_start, counted_at): Counted, window: TimeDelta) -> Result<Count, StoreError> {
-    let place = u64::try_from(used).map_err(StoreError::unexpected)?;
-    Ok(Count {
-        place,
-        resets_at: window_start + window,
-        counted_at,
-    })
+impl Counted {
+    fn count(&self, window: TimeDelta) -> Result<Count, StoreError> {
+        let place = u64::try_from(self.used).map_err(StoreError::unexpected)?;
+        Ok(Count {
+            place,
+            resets_at: self.window_start + window,
+            counted_at: self.counted_at,
+        })
+    }
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = rate_windows, check_for_backend(Pg))]
+struct CountedCalls {
+    kind: i16,
+    subject: Uuid,
+    #[diesel(embed)]
+    counted: Counted,
 }
 
 /// Counts one action in the action's transaction, so that both are stored or neither.
@@ -37,17 +64,11 @@ pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Res
     } else {
         ("minute", WINDOW)
     };
-    let counted = sql!(Counted:
-        "with clock as materialized (select at, date_trunc(", unit, ", at, 'UTC') as window_start from (select api_now() as at) present), \
-         counted as (insert into rate_windows as w (window_start, kind, subject, used) \
-           select window_start, ", limiter.code(), ", ", subject.uuid(),
-        ", 1 from clock on conflict (window_start, kind, subject) do update set used = w.used + 1 returning used) \
-         select counted.used, clock.window_start, clock.at from counted cross join clock");
-    let counted = tx.row(counted).await?;
-    count(
-        counted.ok_or_else(|| StoreError::unexpected("a count is missing"))?,
-        window,
-    )
+    let count = COUNT_ACTION.bind((unit, limiter.code(), subject.uuid()));
+    let counted = tx.row(count).await?;
+    counted
+        .ok_or_else(|| StoreError::unexpected("a count is missing"))?
+        .count(window)
 }
 
 /// Counts calls of the OAuth endpoints and attempts to sign in: all in flight on one server thread in one statement.
@@ -78,9 +99,7 @@ impl BatchQuery for Calls {
     type Question = (Limiter, Subject);
     type Answer = Count;
 
-    /// Counts the calls in one window. Each limiter and subject has one row in it, and rows are locked in order;
-    /// otherwise two batches with the same subjects could deadlock. The commit is asynchronous: a server crash may lose
-    /// the latest counts, which nothing else depends on.
+    /// Counts the calls in one window, in which each limiter and subject has one row.
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
@@ -97,24 +116,15 @@ impl BatchQuery for Calls {
         let kinds: Vec<_> = number.keys().map(|(kind, _)| *kind).collect();
         let subjects: Vec<_> = number.keys().map(|(_, subject)| *subject).collect();
         let times: Vec<_> = number.values().copied().collect();
-        let rows = sql!((i16, Uuid, i64, DateTime<Utc>, DateTime<Utc>):
-            "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
-               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-             counted as (insert into rate_windows as w (window_start, kind, subject, used) \
-               select clock.window_start, k.kind, k.subject, k.times from unnest((select ", kinds,
-            "::smallint[]), (select ", subjects, "::uuid[]), (select ", times,
-            "::bigint[])) as k (kind, subject, times) cross join clock order by k.kind, k.subject \
-               on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning kind, subject, used) \
-             select counted.kind, counted.subject, counted.used, clock.window_start, clock.at from counted cross join clock");
-        let rows = rows
-            .get_results::<(i16, Uuid, i64, DateTime<Utc>, DateTime<Utc>)>(&mut connection)
-            .await?;
+        let rows = COUNT_CALLS.bind((kinds, subjects, times));
+        let rows = rows.get_results::<CountedCalls>(&mut connection).await?;
         // From here on: each counter's last place before the batch, and after each call the call's own place.
         let mut places: BTreeMap<Counter, Counted> = rows
             .into_iter()
-            .map(|(kind, subject, used, start, at)| {
-                let own = number.get(&(kind, subject)).copied().unwrap_or_default();
-                ((kind, subject), (used - own, start, at))
+            .map(|mut row| {
+                let counter = (row.kind, row.subject);
+                row.counted.used -= number.get(&counter).copied().unwrap_or_default();
+                (counter, row.counted)
             })
             .collect();
         Ok(calls.iter().map(|call| next_place(&mut places, call)).collect())
@@ -126,6 +136,6 @@ fn next_place(places: &mut BTreeMap<Counter, Counted>, call: &Counter) -> Result
     let counted = places
         .get_mut(call)
         .ok_or_else(|| StoreError::unexpected("a count is missing"))?;
-    counted.0 += 1;
-    count(*counted, WINDOW)
+    counted.used += 1;
+    counted.count(WINDOW)
 }

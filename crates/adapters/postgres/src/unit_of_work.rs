@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::{OptionalExtension, QueryResult};
+use diesel::sql_types::{Text, Timestamptz};
+use diesel::{OptionalExtension, QueryDsl, QueryResult};
 use diesel_async::methods::{ExecuteDsl, LoadQuery};
 use diesel_async::pooled_connection::deadpool::Pool;
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
@@ -31,9 +32,21 @@ use crate::layout::Layout;
 use crate::observe::{PoolWaits, TransactionTimes};
 use crate::outbox::Outbox;
 use crate::sealing::Sealing;
-use crate::sql::{Returns, sql};
+use crate::statement::{Prepared, Returns, statements};
 use crate::turns::{Admission, Turns};
 use crate::{ANSWER_TIMEOUT, idempotency, observe};
+
+statements! {
+    "unit_of_work.sql";
+    OPEN: (Text, Text, Text) -> Opened;
+}
+
+diesel::table! {
+    /// Only on Citus, where it stays empty.
+    distributed_writes (id) {
+        id -> SmallInt,
+    }
+}
 
 /// Maximum duration of a transaction.
 pub(crate) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -108,19 +121,24 @@ impl PgUnitOfWork {
                 format!("set local lock_timeout = {lock}"),
             ]);
         }
-        let reading = sql!((DateTime<Utc>, String, String, String):
-            "select api_now(), set_config('statement_timeout', ", statement, ", true), set_config('lock_timeout', ", lock,
-            ", true), set_config('idle_in_transaction_session_timeout', ", milliseconds(TRANSACTION_TIMEOUT), ", true)");
+        let reading = OPEN.bind((statement, lock, milliseconds(TRANSACTION_TIMEOUT)));
         let opening = opening
             .iter()
             .map(async |command| (&mut { connection }).batch_execute(command).await);
         let (begun, read) = join!(
             try_join_all(opening),
-            reading.get_result::<(DateTime<Utc>, String, String, String)>(&mut { connection })
+            reading.get_result::<Opened>(&mut { connection })
         );
         begun.map_err(store_error)?;
-        Ok(read.map_err(store_error)?.0)
+        Ok(read.map_err(store_error)?.now)
     }
+}
+
+#[derive(diesel::QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct Opened {
+    #[diesel(sql_type = Timestamptz)]
+    now: DateTime<Utc>,
 }
 
 fn milliseconds(time: Duration) -> String {
@@ -155,10 +173,10 @@ struct Queued<S> {
 #[async_trait]
 impl<S: Send + Sync> Write for Queued<S>
 where
-    for<'s, 'c> &'s S: ExecuteDsl<&'c AsyncPgConnection>,
+    for<'s, 'c> Prepared<&'s S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
     async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let changed = (&self.statement)
+        let changed = Prepared(&self.statement)
             .execute(&mut connection)
             .await
             .map_err(store_error)?;
@@ -171,7 +189,7 @@ where
 pub(crate) fn changing<S>(table: &'static str, rows: usize, statement: S) -> Box<dyn Write>
 where
     S: Send + Sync + 'static,
-    for<'s, 'c> &'s S: ExecuteDsl<&'c AsyncPgConnection>,
+    for<'s, 'c> Prepared<&'s S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
     let changes = Some((table, rows));
     Box::new(Queued { statement, changes })
@@ -181,7 +199,7 @@ where
 pub(crate) fn changing_any<S>(statement: S) -> Box<dyn Write>
 where
     S: Send + Sync + 'static,
-    for<'s, 'c> &'s S: ExecuteDsl<&'c AsyncPgConnection>,
+    for<'s, 'c> Prepared<&'s S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
     let changes = None;
     Box::new(Queued { statement, changes })
@@ -238,18 +256,25 @@ impl Tx {
     #[track_caller]
     pub(crate) fn rows<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Vec<S::Row>, StoreError>>
     where
-        S: Returns + Send + LoadQuery<'t, &'t AsyncPgConnection, S::Row> + 't,
+        S: Returns + Send + 't,
+        Prepared<S>: LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
-        Box::pin(self.run(async move { statement.get_results(&mut self.connection()).await }))
+        Box::pin(self.run(async move { Prepared(statement).get_results(&mut self.connection()).await }))
     }
 
     /// The row of a statement that returns at most one.
     #[track_caller]
     pub(crate) fn row<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Option<S::Row>, StoreError>>
     where
-        S: Returns + Send + LoadQuery<'t, &'t AsyncPgConnection, S::Row> + 't,
+        S: Returns + Send + 't,
+        Prepared<S>: LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
-        let row = async move { statement.get_result(&mut self.connection()).await.optional() };
+        let row = async move {
+            Prepared(statement)
+                .get_result(&mut self.connection())
+                .await
+                .optional()
+        };
         Box::pin(self.run(row))
     }
 
@@ -257,9 +282,10 @@ impl Tx {
     #[track_caller]
     pub(crate) fn execute<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<usize, StoreError>>
     where
-        S: Send + ExecuteDsl<&'t AsyncPgConnection> + 't,
+        S: Send + 't,
+        Prepared<S>: ExecuteDsl<&'t AsyncPgConnection>,
     {
-        Box::pin(self.run(async move { statement.execute(&mut self.connection()).await }))
+        Box::pin(self.run(async move { Prepared(statement).execute(&mut self.connection()).await }))
     }
 
     /// Sends the queued writes and then a statement. Every statement goes through here or through
@@ -297,9 +323,7 @@ impl Tx {
     /// Call it in every transaction that writes offers or orders: on Citus it makes the commit two-phase.
     pub(crate) fn mark_distributed_write(&self) {
         if self.context.layout == Layout::Citus && !self.has_distributed_write.swap(true, Ordering::Relaxed) {
-            self.write_later(changing_any(
-                sql!((): "delete from distributed_writes where id = 1"),
-            ));
+            self.write_later(changing_any(diesel::delete(distributed_writes::table.find(1))));
         }
     }
 

@@ -17,10 +17,6 @@ use uuid::Uuid;
 #[diesel(sql_type = sql_types::Json)]
 pub(crate) struct Document(Vec<u8>);
 
-impl crate::sql::Value for Document {
-    type Sql = sql_types::Json;
-}
-
 impl FromSql<sql_types::Json, Pg> for Document {
     fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
         Ok(Self(value.as_bytes().to_vec()))

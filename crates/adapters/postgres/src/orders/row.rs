@@ -1,6 +1,8 @@
 //! A seller's part of an order as a row: each status has its own timestamps, and only a shipped part has a shipment.
 
 use chrono::{DateTime, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
 use kernel::{SellerId, StoreError};
 use orders::{
     Carrier, OrderId, OrderNumber, OrderState, OrderStatus, Parcel, SellerOrder, TrackingNumber,
@@ -10,45 +12,62 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::documents::Document;
-use crate::sql::row;
+use crate::schema::seller_orders;
 
-/// The columns of [`PartRow`], from the table alias `o`.
-macro_rules! part_columns {
-    () => {
-        "o.seller_id, o.order_id, o.placed_at, o.updated_at, o.paid_at, o.shipped_at, o.delivered_at, o.cancelled_at, \
-         o.shipment_id, o.shipment_at, o.is_test, o.several_sellers, o.delivered_already, o.buyer_notified, o.status, \
-         o.number, o.carrier, o.tracking_number, o.tracking_status, o.payment_method, o.delivery_method, o.buyer, \
-         o.shipping_address, o.items"
-    };
+#[derive(Queryable, Selectable, QueryableByName, Insertable)]
+#[diesel(table_name = seller_orders, treat_none_as_default_value = false, check_for_backend(Pg))]
+pub(crate) struct PartRow {
+    seller_id: Uuid,
+    pub(super) order_id: Uuid,
+    placed_at: DateTime<Utc>,
+    is_test: bool,
+    several_sellers: bool,
+    number: String,
+    payment_method: Option<String>,
+    delivery_method: Option<String>,
+    items: Document,
+    #[diesel(embed)]
+    mutable: MutableColumns,
 }
-pub(super) use part_columns;
 
-row! {
-    pub(crate) struct PartRow {
-        seller_id: Uuid,
-        order_id: Uuid,
-        placed_at: DateTime<Utc>,
-        updated_at: DateTime<Utc>,
-        paid_at: Option<DateTime<Utc>>,
-        shipped_at: Option<DateTime<Utc>>,
-        delivered_at: Option<DateTime<Utc>>,
-        cancelled_at: Option<DateTime<Utc>>,
-        shipment_id: Option<Uuid>,
-        shipment_at: Option<DateTime<Utc>>,
-        is_test: bool,
-        several_sellers: bool,
-        delivered_already: Option<bool>,
-        buyer_notified: Option<bool>,
-        status: String,
-        number: String,
-        carrier: Option<String>,
-        tracking_number: Option<String>,
-        tracking_status: Option<String>,
-        payment_method: Option<String>,
-        delivery_method: Option<String>,
-        buyer: Option<Document>,
-        shipping_address: Option<Document>,
-        items: Document,
+/// The columns that change after the order was placed.
+#[derive(Queryable, Selectable, QueryableByName, Insertable, AsChangeset)]
+#[diesel(table_name = seller_orders, treat_none_as_default_value = false, treat_none_as_null = true)]
+#[diesel(check_for_backend(Pg))]
+pub(crate) struct MutableColumns {
+    updated_at: DateTime<Utc>,
+    paid_at: Option<DateTime<Utc>>,
+    shipped_at: Option<DateTime<Utc>>,
+    delivered_at: Option<DateTime<Utc>>,
+    cancelled_at: Option<DateTime<Utc>>,
+    shipment_id: Option<Uuid>,
+    shipment_at: Option<DateTime<Utc>>,
+    delivered_already: Option<bool>,
+    buyer_notified: Option<bool>,
+    status: String,
+    carrier: Option<String>,
+    tracking_number: Option<String>,
+    tracking_status: Option<String>,
+    buyer: Option<Document>,
+    shipping_address: Option<Document>,
+}
+
+impl TryFrom<SellerOrder> for PartRow {
+    type Error = StoreError;
+
+    fn try_from(part: SellerOrder) -> Result<Self, StoreError> {
+        Ok(Self {
+            mutable: MutableColumns::of(&part)?,
+            seller_id: part.seller.uuid(),
+            order_id: part.id.uuid(),
+            placed_at: part.placed_at,
+            is_test: part.is_test,
+            several_sellers: part.several_sellers,
+            number: part.number.as_str().to_owned(),
+            payment_method: part.payment_method,
+            delivery_method: part.delivery_method,
+            items: Document::of_items(&part.items)?,
+        })
     }
 }
 
@@ -63,22 +82,49 @@ impl TryFrom<PartRow> for SellerOrder {
 }
 
 impl PartRow {
-    fn read(mut self) -> Result<SellerOrder, String> {
-        let parcel = self.parcel()?;
+    fn read(self) -> Result<SellerOrder, String> {
+        let mut mutable = self.mutable;
+        let parcel = mutable.parcel()?;
         Ok(SellerOrder {
             seller: self.seller_id.into(),
             id: self.order_id.into(),
-            state: self.state(parcel)?,
+            state: mutable.state(parcel)?,
             number: order_number(self.number)?,
             is_test: self.is_test,
             several_sellers: self.several_sellers,
             payment_method: self.payment_method,
             delivery_method: self.delivery_method,
             placed_at: self.placed_at,
-            buyer: personal(self.buyer.as_ref(), "buyer")?,
-            shipping_address: personal(self.shipping_address.as_ref(), "shipping_address")?,
+            buyer: personal(mutable.buyer.as_ref(), "buyer")?,
+            shipping_address: personal(mutable.shipping_address.as_ref(), "shipping_address")?,
             items: self.items.items()?,
-            updated_at: self.updated_at,
+            updated_at: mutable.updated_at,
+        })
+    }
+}
+
+impl MutableColumns {
+    pub(crate) fn of(part: &SellerOrder) -> Result<Self, StoreError> {
+        let [paid_at, shipped_at, delivered_at, cancelled_at] = instants(&part.state);
+        let parcel = part.parcel();
+        let tracking_status = parcel.and_then(|parcel| parcel.tracking_status);
+        let address = part.shipping_address.as_ref();
+        Ok(Self {
+            updated_at: part.updated_at,
+            paid_at,
+            shipped_at,
+            delivered_at,
+            cancelled_at,
+            shipment_id: parcel.map(|parcel| parcel.id.uuid()),
+            shipment_at: parcel.map(|parcel| parcel.created_at),
+            delivered_already: parcel.map(|parcel| parcel.delivered_already),
+            buyer_notified: parcel.map(|parcel| parcel.buyer_notified),
+            status: part.status().as_str().to_owned(),
+            carrier: parcel.map(|parcel| parcel.carrier.as_str().to_owned()),
+            tracking_number: parcel.map(|parcel| parcel.tracking_number.as_str().to_owned()),
+            tracking_status: tracking_status.map(|status| status.as_str().to_owned()),
+            buyer: part.buyer.as_ref().map(Document::of_personal).transpose()?,
+            shipping_address: address.map(Document::of_personal).transpose()?,
         })
     }
 
@@ -154,7 +200,7 @@ impl PartRow {
 }
 
 /// The times of payment, shipment, delivery and cancellation.
-pub(super) const fn instants(state: &OrderState) -> [Option<DateTime<Utc>>; 4] {
+const fn instants(state: &OrderState) -> [Option<DateTime<Utc>>; 4] {
     match *state {
         OrderState::Pending => [None; 4],
         OrderState::Processing { paid_at } => [Some(paid_at), None, None, None],

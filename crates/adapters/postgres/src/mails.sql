@@ -1,0 +1,106 @@
+-- name: LEASE_SHIPMENT_MAILS
+-- $1 where the look-up begins in the index; $2 how many at most; $3 the fence; $4 the lease in microseconds.
+with clock as materialized (
+    select api_now() as at
+),
+due as materialized (
+    select id, due_at
+    from mails
+    where due_at >= (select least($1, at) - interval '1 second' from clock)
+      and due_at <= (select at from clock)
+    order by due_at
+    limit $2
+    for no key update skip locked
+),
+leased as (
+    update mails as m
+    set attempts = attempts + 1,
+        fence = $3,
+        due_at = (select at from clock) + $4::bigint * interval '1 microsecond'
+    from due
+    where m.id = due.id
+    returning
+        m.id, m.order_id, m.order_number, m.recipient, m.recipient_name, m.carrier, m.tracking_number, m.attempts
+)
+select coalesce((select min(due_at) from due), clock.at) as first_due, leased.*
+from clock
+left join leased on true
+
+-- name: RECORD_SHIPMENT_STEP
+-- $1 the step: sent, dead or again; $2 the microseconds until it is due again; $3 the mail; $4 the fence.
+update mails
+set fence = null,
+    sent_at = case $1 when 'sent' then clock.at end,
+    dead_at = case $1 when 'dead' then clock.at end,
+    due_at = clock.at + $2::bigint * interval '1 microsecond'
+from (select api_now() as at) as clock
+where id = $3
+  and fence = $4
+
+-- name: LEASE_ACCOUNT_MAILS
+-- $1 where the look-up begins in the index; $2 how many at most; $3 the fence; $4 the lease in microseconds.
+with clock as materialized (
+    select api_now() as at
+),
+due as materialized (
+    select id, seller_id, kind, expires_at, due_at
+    from account_mails
+    where due_at >= (select least($1, at) - interval '1 second' from clock)
+      and due_at <= (select at from clock)
+    order by due_at
+    -- Passes twenty mails that are not worth sending.
+    limit 20 + $2::bigint
+    for no key update skip locked
+),
+judged as materialized (
+    select
+        d.id,
+        d.due_at,
+        exists (
+            select
+            from (
+                select seller_id, kind, expires_at from links
+                union all
+                select seller_id, kind, expires_at from earlier_links
+            ) as l
+            join sellers as s on s.id = l.seller_id
+            where l.seller_id = d.seller_id
+              and l.kind = d.kind
+              and l.expires_at = d.expires_at
+              and l.expires_at > (select at from clock)
+              and s.closed_at is null
+        ) as is_worth_sending
+    from due as d
+),
+chosen as (
+    select id, is_worth_sending, row_number() over (partition by is_worth_sending order by due_at) as turn
+    from judged
+),
+leased as (
+    update account_mails as m
+    set attempts = attempts + c.is_worth_sending::integer,
+        fence = case when c.is_worth_sending then $3::uuid end,
+        due_at = case when c.is_worth_sending then (select at from clock) + $4::bigint * interval '1 microsecond' end,
+        dead_at = case when not c.is_worth_sending then (select at from clock) end,
+        url = case when c.is_worth_sending then m.url end
+    from chosen as c
+    where m.id = c.id
+      and (not c.is_worth_sending or c.turn <= $2)
+    returning m.id, m.seller_id, m.kind, m.recipient, m.recipient_name, m.url, m.expires_at, m.attempts
+)
+select coalesce((select min(due_at) from due), clock.at) as first_due, leased.*
+from clock
+left join leased on true
+
+-- name: RECORD_ACCOUNT_STEP
+-- $1 the step: sent, dead or again; $2 the microseconds until it is due again; $3 the mail; $4 the fence.
+update account_mails
+set fence = null,
+    sent_at = case $1 when 'sent' then clock.at end,
+    dead_at = case $1 when 'dead' then clock.at end,
+    -- A link is deleted once it was sent or given up.
+    url = case when $1 = 'again' then url end,
+    due_at = clock.at + $2::bigint * interval '1 microsecond'
+from (select api_now() as at) as clock
+where id = $3
+  and fence = $4
