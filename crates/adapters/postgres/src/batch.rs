@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use diesel::QueryResult;
+use diesel::sql_types::BigInt;
+use diesel::{QueryResult, QueryableByName};
 use diesel_async::AsyncPgConnection;
 use futures_util::future::join_all;
 use kernel::{SellerId, StoreError, TransactionError};
@@ -231,6 +232,15 @@ fn send_answers<A>(
             }
         }
     }
+}
+
+/// A row, and the place of its question in the batch from 1.
+#[derive(QueryableByName)]
+pub(crate) struct Placed<R> {
+    #[diesel(sql_type = BigInt)]
+    pub(crate) n: i64,
+    #[diesel(embed)]
+    pub(crate) row: R,
 }
 
 /// Converts the rows of a query by seller and id, each with the index of its question from 1, into answers in the order of the questions. A

@@ -6,36 +6,50 @@ use changes::{
     ChangeCursor, ChangeItem, ChangeKind, ChangePage, ChangeReader, ChangesError, Detail, MAX_CHANGES, Topic,
 };
 use chrono::{DateTime, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool, Timestamptz};
 use kernel::{Money, StoreError};
 use offers::{OfferStatus, Stock};
 use uuid::Uuid;
 
 use crate::connection::NOT_ADOPTED;
 use crate::connection::pool::Autocommit;
-use crate::identity::identity;
-use crate::sql::{row, sql};
+use crate::schema;
+use crate::statement::statements;
 
-/// The columns of [`FeedRow`], from the table alias `f`.
-macro_rules! feed_columns {
-    () => {
-        "f.xid, f.id, f.seller_id, f.at, f.kind, f.offer_id, f.order_id, f.client_id, f.price_amount, f.stock, f.status"
-    };
+statements! {
+    "feed.sql";
+    CHANGES: (BigInt, BigInt, Timestamptz, BigInt) -> PageRow;
 }
 
-row! {
-    struct FeedRow {
-        xid: i64,
-        id: i64,
-        seller_id: Uuid,
-        at: DateTime<Utc>,
-        kind: String,
-        offer_id: Option<Uuid>,
-        order_id: Option<Uuid>,
-        client_id: Option<Uuid>,
-        price_amount: Option<i64>,
-        stock: Option<i32>,
-        status: Option<String>,
-    }
+/// The feed, and one of its rows, if there are any.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct PageRow {
+    #[diesel(sql_type = BigInt)]
+    feed: i64,
+    /// Whether the position belongs to its history.
+    #[diesel(sql_type = Bool)]
+    known: bool,
+    #[diesel(embed)]
+    row: Option<FeedRow>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = schema::changes, check_for_backend(Pg))]
+struct FeedRow {
+    xid: i64,
+    id: i64,
+    seller_id: Uuid,
+    at: DateTime<Utc>,
+    kind: String,
+    offer_id: Option<Uuid>,
+    order_id: Option<Uuid>,
+    client_id: Option<Uuid>,
+    price_amount: Option<i64>,
+    stock: Option<i32>,
+    status: Option<String>,
 }
 
 impl TryFrom<FeedRow> for ChangeItem {
@@ -114,13 +128,6 @@ impl Position {
 /// The change feed; one statement per page.
 #[async_trait]
 impl ChangeReader for Autocommit {
-    /// Reads rows after a position, but only those before the oldest transaction in progress: no row can appear before
-    /// them any more. That bound comes from the same snapshot as the rows.
-    ///
-    /// It also returns, even without rows, the feed's identifier and whether the position belongs to this feed's
-    /// history; nothing where the rows were written in another database. A restore or a failover loses the latest rows and then reuses transaction ids and row numbers. A
-    /// position is therefore known if its transaction id may have been used, and its row either exists with exactly the
-    /// same time or is so old that it may have been deleted.
     async fn changes(&self, after: Option<ChangeCursor>, limit: u16) -> Result<ChangePage, ChangesError> {
         let after = match after {
             None => None,
@@ -128,17 +135,9 @@ impl ChangeReader for Autocommit {
         };
         let (xid, id, micros) = after.map_or((0, 0, 0), |position| (position.xid, position.id, position.at));
         let at = DateTime::from_timestamp_micros(micros).ok_or(ChangesError::Malformed)?;
-        let slice = sql!((i64, bool, Option<FeedRow>):
-            "select c.value::bigint, ", xid, " = 0 or (", xid,
-            " < pg_snapshot_xmax(pg_current_snapshot())::text::bigint and (", at,
-            " < (select api_now()) - interval '30 days' or exists (select from changes where xid = ", xid,
-            " and id = ", id, " and at = ", at,
-            concat!("))), ", feed_columns!(), " from instance c join instance d on d.key = 'database' and d.value = ", identity!(), " left join lateral \
-               (select * from changes where (xid, id) > ("), xid, ", ", id,
-            ") and xid < (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint) order by xid, id limit ",
-            i64::from(limit.clamp(1, MAX_CHANGES)), ") f on true where c.key = 'feed' order by f.xid, f.id");
+        let page = CHANGES.bind((xid, id, at, i64::from(limit.clamp(1, MAX_CHANGES))));
         let (mut items, mut next) = (Vec::new(), None);
-        for (feed, known, row) in self.rows(slice).await? {
+        for PageRow { feed, known, row } in self.rows(page).await? {
             if !known || after.is_some_and(|position| position.feed != feed) {
                 return Err(ChangesError::OtherHistory);
             }

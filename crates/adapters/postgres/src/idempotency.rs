@@ -3,6 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Binary, Bool, Nullable, SmallInt, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use kernel::{Claim, Claimed, IdempotencyClaims, KeySpace, LOST_CLAIM, StoreError, StoredResponse};
 use tokio::sync::Mutex;
@@ -13,24 +16,42 @@ use crate::connection::error::{AnswerTimeout, is_lock_timeout, store_error};
 use crate::connection::pool::Autocommit;
 use crate::connection::shared::SharedConnection;
 use crate::connection::{BEGIN, Connector, OpenConnection};
+use crate::schema::{api_now, idempotency};
 use crate::sealing::Sealing;
-use crate::sql::{row, sql};
+use crate::statement::statements;
 use crate::unit_of_work::{TRANSACTION_TIMEOUT, Tx, Write};
 
-/// How long a claim waits for a locked row: only the end of a transaction locks it, which normally takes less.
-const CLAIM_LOCK_TIMEOUT: Duration = Duration::from_millis(300);
+statements! {
+    "idempotency.sql";
+    CLAIM: (SqlUuid, Text, SqlUuid, Binary, BigInt) -> Taken;
+    RELEASE: (SqlUuid, Text, SqlUuid);
+    LOCK_KEY: (SqlUuid, Text, SqlUuid, Binary) -> ClaimRow;
+    COMPLETE: (SqlUuid, Text, SqlUuid, SmallInt, Binary);
+}
+
 /// How long the outcome of a transaction is looked up: longer than the server keeps a transaction whose client has gone.
 const OUTCOME_TIMEOUT: Duration = TRANSACTION_TIMEOUT.saturating_add(Duration::from_secs(5));
 /// Delay between attempts to reach the database during that look-up.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-row! {
-    pub(crate) struct ClaimRow {
-        fence: Uuid,
-        fingerprint: Vec<u8>,
-        status: Option<i16>,
-        body: Option<Vec<u8>>,
-    }
+#[derive(Queryable, Selectable, QueryableByName)]
+#[diesel(table_name = idempotency, check_for_backend(Pg))]
+pub(crate) struct ClaimRow {
+    fence: Uuid,
+    fingerprint: Vec<u8>,
+    /// Offers, which are read together with keys, have a status too.
+    #[diesel(select_expression = idempotency::status, sql_type = Nullable<SmallInt>)]
+    answer_status: Option<i16>,
+    body: Option<Vec<u8>>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct Taken {
+    #[diesel(sql_type = Bool)]
+    existed: bool,
+    #[diesel(embed)]
+    row: ClaimRow,
 }
 
 impl ClaimRow {
@@ -49,7 +70,7 @@ impl ClaimRow {
 
     /// The stored response, if there is one.
     fn stored_response(self, claim: &Claim, sealing: &Sealing) -> Result<Option<StoredResponse>, StoreError> {
-        let (Some(status), Some(body)) = (self.status, self.body) else {
+        let (Some(status), Some(body)) = (self.answer_status, self.body) else {
             return Ok(None);
         };
         let corrupt = |_| StoreError::corrupt("idempotency", claim.key.as_str(), format!("status {status}"));
@@ -84,43 +105,24 @@ pub(crate) struct StoredClaims {
 
 #[async_trait]
 impl IdempotencyClaims for StoredClaims {
-    /// Claims a key that is free, or whose lease or retention has expired; otherwise returns its state.
-    ///
-    /// The commit is asynchronous: a server crash may lose the claim, and with it the right to complete it, so nothing
-    /// happens twice. Both settings apply to this statement alone. They are in a table expression that is read, since
-    /// PostgreSQL does not execute one that is never read.
     async fn claim(&self, claim: &Claim, lease: Duration) -> Result<Claimed, StoreError> {
-        let take = sql!((ClaimRow, bool):
-            "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) select ",
-            claim.space.uuid(), ", ", claim.key.as_str(), ", ", claim.fence, ", ",
-            claim.fingerprint.bytes().as_slice(), ", at, at + ", i64::try_from(lease.as_micros()).unwrap_or(i64::MAX),
-            " * interval '1 microsecond' from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode, \
-               set_config('lock_timeout', ", CLAIM_LOCK_TIMEOUT.as_millis().to_string(), ", true) as lock_timeout) clock \
-             on conflict (seller_id, key) do update set \
-               fence = case when t.expires_at <= excluded.created_at then excluded.fence else t.fence end, \
-               fingerprint = case when t.expires_at <= excluded.created_at then excluded.fingerprint else t.fingerprint end, \
-               status = case when t.expires_at > excluded.created_at then t.status end, \
-               body = case when t.expires_at > excluded.created_at then t.body end, \
-               created_at = case when t.expires_at <= excluded.created_at then excluded.created_at else t.created_at end, \
-               expires_at = case when t.expires_at <= excluded.created_at then excluded.expires_at else t.expires_at end \
-             returning fence, fingerprint, status, body, t.xmax <> 0");
+        let (space, key, fence) = (claim.space.uuid(), claim.key.as_str(), claim.fence);
+        let lease = i64::try_from(lease.as_micros()).unwrap_or(i64::MAX);
+        let take = CLAIM.bind((space, key, fence, claim.fingerprint.bytes().as_slice(), lease));
         let taken = self
             .of_seller(claim)
             .ask(|leased| async move {
-                match take
-                    .get_result::<(ClaimRow, bool)>(&mut leased.connection())
-                    .await
-                {
+                match take.get_result::<Taken>(&mut leased.connection()).await {
                     // Another transaction is about to complete it.
                     Err(error) if is_lock_timeout(&error) => Ok(None),
                     row => row.map(Some),
                 }
             })
             .await?;
-        let Some((row, existed)) = taken else {
+        let Some(Taken { existed, row }) = taken else {
             return self.read_locked(claim).await;
         };
-        // Only an existing row was locked, which `xmax` shows: a claim or a stored response had expired.
+        // A claim or a stored response had expired.
         if existed && row.fence == claim.fence {
             metrics::counter!("idempotency_takeovers_total").increment(1);
         }
@@ -128,10 +130,7 @@ impl IdempotencyClaims for StoredClaims {
     }
 
     async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
-        let release = sql!(():
-            "delete from idempotency t using (select set_config('synchronous_commit', 'off', true) as mode) setting \
-             where t.seller_id = ", claim.space.uuid(), " and t.key = ", claim.key.as_str(), " and t.fence = ",
-            claim.fence, " and t.status is null");
+        let release = RELEASE.bind((claim.space.uuid(), claim.key.as_str(), claim.fence));
         // No row: the claim is completed, or belongs to another request.
         Autocommit::execute(&self.statements, release).await?;
         Ok(())
@@ -170,29 +169,23 @@ impl StoredClaims {
 
     /// The state of a key whose row another transaction has locked, to complete it: the row as it was before.
     async fn read_locked(&self, claim: &Claim) -> Result<Claimed, StoreError> {
-        let read = sql!(ClaimRow:
-            "select fence, fingerprint, status, body from idempotency where seller_id = ", claim.space.uuid(),
-            " and key = ", claim.key.as_str(), " and expires_at > (select api_now())");
+        let read = idempotency::table
+            .find((claim.space.uuid(), claim.key.as_str()))
+            .filter(idempotency::expires_at.gt(api_now()))
+            .select(ClaimRow::as_select());
         let row = self.of_seller(claim).row(read).await?;
         row.map_or(Ok(Claimed::InProgress), |row| row.claimed(claim, &self.sealing))
     }
 
-    /// Waits for the transaction that holds the row's lock, or that inserts the row and has not ended, and then reads the row: inserts it
-    /// and rolls back. A row that stays locked fails soon, so that others have their turn.
+    /// Waits for the transaction that holds or inserts the key's row, and then reads the row. One that stays locked fails soon, so that others
+    /// have their turn.
     async fn lock_and_read(&self, claim: &Claim) -> Result<ClaimRow, StoreError> {
-        let read = sql!(ClaimRow:
-            "insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at) values (",
-            claim.space.uuid(), ", ", claim.key.as_str(), ", ", claim.fence, ", ",
-            claim.fingerprint.bytes().as_slice(), ", api_now(), api_now()) \
-             on conflict (seller_id, key) do update set fence = t.fence returning fence, fingerprint, status, body");
+        let (space, key) = (claim.space.uuid(), claim.key.as_str());
+        let read = LOCK_KEY.bind((space, key, claim.fence, claim.fingerprint.bytes().as_slice()));
         let _turn = self.outcomes.turn.lock().await;
         let looking = |open: Arc<OpenConnection>| async move {
             let mut connection = open.connection();
-            let begin = format!(
-                "{BEGIN}; set local lock_timeout = '{}ms'",
-                CLAIM_LOCK_TIMEOUT.as_millis()
-            );
-            connection.batch_execute(&begin).await?;
+            connection.batch_execute(BEGIN).await?;
             let row = read.get_result::<ClaimRow>(&mut connection).await;
             connection.batch_execute("rollback").await?;
             row
@@ -222,10 +215,8 @@ struct Completion {
 impl Write for Completion {
     async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
         let Self { claim, status, body } = self;
-        let complete = sql!(():
-            "update idempotency set status = ", *status, ", body = ", body.as_slice(),
-            ", expires_at = clock.at + interval '24 hours' from (select api_now() as at) clock where seller_id = ",
-            claim.space.uuid(), " and key = ", claim.key.as_str(), " and fence = ", claim.fence, " and status is null");
+        let (space, key) = (claim.space.uuid(), claim.key.as_str());
+        let complete = COMPLETE.bind((space, key, claim.fence, *status, body.as_slice()));
         match complete.execute(&mut connection).await.map_err(store_error)? {
             1 => Ok(()),
             _ => Err(StoreError::Conflict {

@@ -2,55 +2,98 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use chrono::{DateTime, Utc};
-use diesel::QueryResult;
-use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, Precondition, SellerId, StoreError};
-use offers::{
+use ::offers::{
     Offer, OfferEvent, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock,
 };
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, Precondition, SellerId, StoreError};
 use usecases::{Announcement, Transaction};
 use uuid::Uuid;
 
-use crate::batch::{BatchQuery, Batcher, answers_by_place, answers_by_seller};
+use crate::batch::{BatchQuery, Batcher, Placed, answers_by_place, answers_by_seller};
 use crate::connection::Connector;
-use crate::connection::error::store_error;
 use crate::layout::Layout;
-use crate::listing::{Filter, List, Listed};
+use crate::listing::{self, Filter, List, Listed, Walked};
+use crate::schema::offers;
 use crate::slow_reads::SlowReads;
-use crate::sql::{column, row, sql};
-use crate::unit_of_work::{Tx, Write, expect_rows};
+use crate::sql::column;
+use crate::statement::{Bind, Statement, statements};
+use crate::unit_of_work::{Tx, changing, expect_rows};
 
-/// The columns of [`OfferRow`].
-macro_rules! offer_columns {
-    () => {
-        "offers.seller_id, offers.id, offers.created_at, offers.updated_at, offers.price_amount, offers.stock, \
-         offers.status, offers.price_source, offers.title, offers.handle, offers.ean, offers.brand, offers.signature, \
-         offers.thumbnail, offers.url"
-    };
-}
-
-/// Below the macro, which it uses.
 pub(crate) mod changes;
 
-row! {
-    pub(crate) struct OfferRow {
-        seller_id: Uuid,
-        id: Uuid,
-        created_at: DateTime<Utc>,
-        updated_at: DateTime<Utc>,
-        price_amount: Option<i64>,
-        stock: Option<i32>,
-        status: String,
-        price_source: Option<String>,
-        title: String,
-        handle: String,
-        ean: Option<String>,
-        brand: Option<String>,
-        signature: Option<String>,
-        thumbnail: Option<String>,
-        url: String,
+statements! {
+    "offers.sql";
+    OFFERS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<OfferRow>;
+    INSERT_OFFERS: (
+        SqlUuid, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<BigInt>>,
+        Array<Nullable<Integer>>, Array<Text>, Array<Nullable<Text>>, Array<Text>, Array<Text>, Array<Nullable<Text>>,
+        Array<Nullable<Text>>, Array<Nullable<Text>>, Array<Nullable<Text>>, Array<Text>
+    );
+    UPDATE_OFFERS: (
+        SqlUuid, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<BigInt>>,
+        Array<Nullable<Integer>>, Array<Text>, Array<Nullable<Text>>, Array<Text>, Array<Text>, Array<Nullable<Text>>,
+        Array<Nullable<Text>>, Array<Nullable<Text>>, Array<Nullable<Text>>, Array<Text>
+    );
+}
+
+statements! {
+    "offers/list.sql";
+    PAGES: (
+        Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
+    ) -> Placed<OfferRow>;
+    PAGE: (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt) -> OfferRow;
+    PAGE_OF_STATUS: (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt, Text) -> OfferRow;
+    UPDATED: (
+        SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
+    ) -> Walked<OfferRow>;
+}
+
+#[derive(Queryable, Selectable, QueryableByName, AsChangeset)]
+#[diesel(table_name = offers, primary_key(seller_id, id), treat_none_as_null = true, check_for_backend(Pg))]
+pub(crate) struct OfferRow {
+    seller_id: Uuid,
+    id: Uuid,
+    #[diesel(skip_update)]
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    price_amount: Option<i64>,
+    stock: Option<i32>,
+    status: String,
+    price_source: Option<String>,
+    title: String,
+    handle: String,
+    ean: Option<String>,
+    brand: Option<String>,
+    signature: Option<String>,
+    thumbnail: Option<String>,
+    url: String,
+}
+
+impl From<Offer> for OfferRow {
+    fn from(offer: Offer) -> Self {
+        Self {
+            seller_id: offer.seller.uuid(),
+            id: offer.id.uuid(),
+            created_at: offer.created_at,
+            updated_at: offer.updated_at,
+            price_amount: amount(&offer),
+            stock: offer.stock.map(Stock::get),
+            status: offer.status.as_str().to_owned(),
+            price_source: source(&offer).map(ToOwned::to_owned),
+            title: offer.title,
+            handle: offer.handle,
+            ean: offer.ean,
+            brand: offer.brand,
+            signature: offer.signature,
+            thumbnail: offer.thumbnail,
+            url: offer.url,
+        }
     }
 }
 
@@ -154,23 +197,20 @@ impl BatchQuery for ById {
         questions: &[(SellerId, Uuid)],
     ) -> QueryResult<Vec<Result<Option<Offer>, StoreError>>> {
         if self.0 == Layout::Citus {
-            let of_seller = async |seller, ids| {
-                sql!((Uuid, OfferRow):
-                    concat!("select offers.id, ", offer_columns!(), " from offers where seller_id = "), seller,
-                    " and id = any(", ids, ")")
-                .get_results::<(Uuid, OfferRow)>(&mut { connection })
-                .await
+            let of_seller = async |seller: Uuid, ids: Vec<Uuid>| {
+                offers::table
+                    .filter(offers::seller_id.eq(seller))
+                    .filter(offers::id.eq_any(ids))
+                    .select((offers::id, OfferRow::as_select()))
+                    .get_results::<(Uuid, OfferRow)>(&mut { connection })
+                    .await
             };
             return answers_by_seller(questions, of_seller).await;
         }
-        let (sellers, ids): (Vec<_>, Vec<_>) =
-            questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
-        // A subquery passes the keys: with bare parameters a short list would be replanned at each run, since the
-        // planner estimates a lower cost for so few rows than for the generic plan.
-        let rows = sql!((i64, OfferRow):
-            concat!("select k.n, ", offer_columns!(), " from unnest((select "), sellers, "::uuid[]), (select ", ids,
-            "::uuid[])) with ordinality as k (seller_id, id, n) join offers on offers.seller_id = k.seller_id and offers.id = k.id");
-        let rows = rows.get_results::<(i64, OfferRow)>(&mut { connection }).await?;
+        let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
+        let rows = OFFERS.bind(keys);
+        let rows = rows.get_results::<Placed<OfferRow>>(&mut { connection }).await?;
+        let rows = rows.into_iter().map(|placed| (placed.n, placed.row)).collect();
         Ok(answers_by_place(questions, rows, |offer: &Offer| {
             (offer.seller, offer.id.uuid())
         }))
@@ -178,19 +218,16 @@ impl BatchQuery for ById {
 }
 
 /// A seller's offers by creation time.
-#[derive(Clone, Copy)]
 struct ByCreation;
 
 impl Listed for ByCreation {
-    const STATEMENT: &'static str = "offer_pages";
-    const TABLE: &'static str = "offers";
-    const NAME: &'static str = "offers";
-    const COLUMNS: &'static str = offer_columns!();
-    const AT: &'static str = "created_at";
-    const ID: &'static str = "id";
-    const ONLY: &'static str = "";
+    const NAME: &'static str = "offer_pages";
     type Row = OfferRow;
     type Item = Offer;
+    const PAGES: Statement<listing::PagesParameters, Placed<OfferRow>> = PAGES;
+    const PAGE: Statement<listing::PageParameters, OfferRow> = PAGE;
+    const PAGE_OF_STATUS: Statement<listing::PageOfStatusParameters, OfferRow> = PAGE_OF_STATUS;
+    const UPDATED: Statement<listing::UpdatedParameters, Walked<OfferRow>> = UPDATED;
 
     fn key(offer: &Offer) -> (SellerId, Keyset) {
         let (at, id) = (offer.created_at, offer.id.uuid());
@@ -201,18 +238,17 @@ impl Listed for ByCreation {
 #[async_trait]
 impl OfferStore for Tx {
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError> {
-        let seller = seller.uuid();
         // A statement for one row takes no arrays: PostgreSQL then keeps its generic plan, and would replan for each array.
-        let rows: Vec<OfferRow> = if let [id] = ids {
-            self.rows(sql!(OfferRow:
-                concat!("select ", offer_columns!(), " from offers where seller_id = "), seller, " and id = ", id.uuid(),
-                " for no key update"))
+        let rows = if let [id] = ids {
+            let offer = offers::table.find((seller.uuid(), id.uuid()));
+            self.rows(offer.select(OfferRow::as_select()).for_no_key_update())
                 .await?
         } else {
-            let ids: Vec<_> = ids.iter().map(|id| id.uuid()).collect();
-            self.rows(sql!(OfferRow:
-                concat!("select ", offer_columns!(), " from offers where seller_id = "), seller, " and id = any(", ids,
-                ") order by id for no key update"))
+            let offers = offers::table
+                .filter(offers::seller_id.eq(seller.uuid()))
+                .filter(offers::id.eq_any(column(ids, |id| id.uuid())))
+                .order(offers::id);
+            self.rows(offers.select(OfferRow::as_select()).for_no_key_update())
                 .await?
         };
         rows.into_iter().map(Offer::try_from).collect()
@@ -239,92 +275,63 @@ impl OfferStore for Tx {
         let (new, known): (Vec<_>, Vec<_>) = changes
             .into_iter()
             .partition(|change| change.precondition == Precondition::MustNotExist);
-        let after = |changes: Vec<Change<Offer, OfferEvent>>| {
-            changes.into_iter().map(|change| change.after).collect::<Vec<_>>()
+        let rows = |changes: Vec<Change<Offer, OfferEvent>>| {
+            let after = changes.into_iter().map(|change| change.after);
+            after.map(OfferRow::from).collect::<Vec<_>>()
         };
-        if !known.is_empty() {
-            let offers = after(known);
-            self.write_later(Box::new(KnownOffers { seller, offers }));
+        let (new, mut known) = (rows(new), rows(known));
+        if known.len() > 1 {
+            let update = UPDATE_OFFERS.bind(columns(seller, &known));
+            self.write_later(changing("offers", known.len(), update));
+        } else if let Some(row) = known.pop() {
+            // Without arrays PostgreSQL keeps its generic plan.
+            let offer = offers::table.find((row.seller_id, row.id));
+            self.write_later(changing("offers", 1, diesel::update(offer).set(row)));
         }
         if !new.is_empty() {
-            let new = after(new);
             // Sent at once: the caller has to know whether an offer was created meanwhile.
-            let inserted = self.run(insert(seller, &new, self.connection())).await?;
+            let inserted = self.execute(INSERT_OFFERS.bind(columns(seller, &new))).await?;
             expect_rows("offers", inserted, new.len())?;
         }
         Ok(())
     }
 }
 
-/// Locked offers with their changes.
-struct KnownOffers {
-    seller: SellerId,
-    offers: Vec<Offer>,
-}
+/// The parameters of [`INSERT_OFFERS`] and [`UPDATE_OFFERS`].
+type Columns = (
+    SqlUuid,
+    Array<SqlUuid>,
+    Array<Timestamptz>,
+    Array<Timestamptz>,
+    Array<Nullable<BigInt>>,
+    Array<Nullable<Integer>>,
+    Array<Text>,
+    Array<Nullable<Text>>,
+    Array<Text>,
+    Array<Text>,
+    Array<Nullable<Text>>,
+    Array<Nullable<Text>>,
+    Array<Nullable<Text>>,
+    Array<Nullable<Text>>,
+    Array<Text>,
+);
 
-#[async_trait]
-impl Write for KnownOffers {
-    async fn send(&self, connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let updated = match self.offers.as_slice() {
-            [offer] => update_one(offer, connection).await,
-            offers => update(self.seller, offers, connection).await,
-        };
-        expect_rows("offers", updated.map_err(store_error)?, self.offers.len())
-    }
-}
-
-/// Updates one offer. Without arrays PostgreSQL keeps its generic plan.
-async fn update_one(offer: &Offer, mut connection: &AsyncPgConnection) -> QueryResult<usize> {
-    sql!(():
-        "update offers set updated_at = ", offer.updated_at, ", price_amount = ", amount(offer),
-        ", price_source = ", source(offer), ", stock = ", offer.stock.map(Stock::get), ", status = ",
-        offer.status.as_str(), ", title = ", offer.title.as_str(), ", handle = ", offer.handle.as_str(),
-        ", ean = ", offer.ean.as_deref(), ", brand = ", offer.brand.as_deref(), ", signature = ",
-        offer.signature.as_deref(), ", thumbnail = ", offer.thumbnail.as_deref(), ", url = ", offer.url.as_str(),
-        " where seller_id = ", offer.seller.uuid(), " and id = ", offer.id.uuid(), "")
-    .execute(&mut connection)
-    .await
-}
-
-/// Inserts offers; an existing one is a conflict on `offers_pkey`.
-async fn insert(
-    seller: SellerId,
-    offers: &[Offer],
-    mut connection: &AsyncPgConnection,
-) -> QueryResult<usize> {
-    sql!(():
-        "insert into offers (seller_id, id, created_at, updated_at, price_amount, price_source, stock, status, title, handle, \
-         ean, brand, signature, thumbnail, url) select ", seller.uuid(), ", * from unnest(",
-        column(offers, |offer| offer.id.uuid()), ", ", column(offers, |offer| offer.created_at), ", ",
-        column(offers, |offer| offer.updated_at), ", ", column(offers, amount), ", ", column(offers, source), ", ",
-        column(offers, |offer| offer.stock.map(Stock::get)), ", ", column(offers, |offer| offer.status.as_str()),
-        ", ", column(offers, |offer| offer.title.as_str()), ", ", column(offers, |offer| offer.handle.as_str()),
-        ", ", column(offers, |offer| offer.ean.as_deref()), ", ", column(offers, |offer| offer.brand.as_deref()),
-        ", ", column(offers, |offer| offer.signature.as_deref()), ", ",
-        column(offers, |offer| offer.thumbnail.as_deref()), ", ", column(offers, |offer| offer.url.as_str()), ")")
-    .execute(&mut connection)
-    .await
-}
-
-/// Updates existing offers.
-async fn update(
-    seller: SellerId,
-    offers: &[Offer],
-    mut connection: &AsyncPgConnection,
-) -> QueryResult<usize> {
-    sql!(():
-        "update offers set updated_at = u.updated_at, price_amount = u.price_amount, price_source = u.price_source, \
-         stock = u.stock, status = u.status, title = u.title, handle = u.handle, ean = u.ean, brand = u.brand, \
-         signature = u.signature, thumbnail = u.thumbnail, url = u.url \
-         from unnest(", column(offers, |offer| offer.id.uuid()), ", ", column(offers, |offer| offer.updated_at),
-        ", ", column(offers, amount), ", ", column(offers, source), ", ",
-        column(offers, |offer| offer.stock.map(Stock::get)), ", ", column(offers, |offer| offer.status.as_str()),
-        ", ", column(offers, |offer| offer.title.as_str()), ", ", column(offers, |offer| offer.handle.as_str()),
-        ", ", column(offers, |offer| offer.ean.as_deref()), ", ", column(offers, |offer| offer.brand.as_deref()),
-        ", ", column(offers, |offer| offer.signature.as_deref()), ", ",
-        column(offers, |offer| offer.thumbnail.as_deref()), ", ", column(offers, |offer| offer.url.as_str()),
-        ") as u (id, updated_at, price_amount, price_source, stock, status, title, handle, ean, brand, signature, thumbnail, \
-         url) where offers.id = u.id and offers.seller_id = ", seller.uuid(), "")
-    .execute(&mut connection)
-    .await
+fn columns(seller: SellerId, rows: &[OfferRow]) -> impl Bind<Columns> + Send + Sync + use<> {
+    (
+        seller.uuid(),
+        column(rows, |row| row.id),
+        column(rows, |row| row.created_at),
+        column(rows, |row| row.updated_at),
+        column(rows, |row| row.price_amount),
+        column(rows, |row| row.stock),
+        column(rows, |row| row.status.clone()),
+        column(rows, |row| row.price_source.clone()),
+        column(rows, |row| row.title.clone()),
+        column(rows, |row| row.handle.clone()),
+        column(rows, |row| row.ean.clone()),
+        column(rows, |row| row.brand.clone()),
+        column(rows, |row| row.signature.clone()),
+        column(rows, |row| row.thumbnail.clone()),
+        column(rows, |row| row.url.clone()),
+    )
 }

@@ -8,15 +8,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use changes::{ChangeItem, Detail, Topic};
 use chrono::{DateTime, Utc};
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{SellerId, StoreError};
 use usecases::Announcement;
+use uuid::Uuid;
 use webhooks::Event;
 
 use crate::connection::error::store_error;
-use crate::sql::{column, sql};
-use crate::unit_of_work::{Write, expect_rows};
-use crate::webhooks::queue_state;
+use crate::sql::column;
+use crate::statement::statements;
+use crate::unit_of_work::{Write, changing};
+
+statements! {
+    "outbox.sql";
+    ADD_TO_FEED: (
+        Array<SqlUuid>, Array<Timestamptz>, Array<Text>, Array<Nullable<SqlUuid>>, Array<Nullable<SqlUuid>>,
+        Array<Nullable<SqlUuid>>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
+    );
+    FAN_OUT: (SqlUuid, Array<Text>, Array<Binary>, Array<Binary>, Array<Timestamptz>, Timestamptz);
+}
 
 /// Announcements by seller. Delivery queues are locked in this order of sellers.
 #[derive(Default)]
@@ -46,7 +57,7 @@ impl Outbox {
         let mut writes = Vec::<Box<dyn Write>>::new();
         for (seller, pending) in self.0 {
             if !pending.feed.is_empty() {
-                writes.push(Box::new(FeedItems(pending.feed)));
+                writes.push(add_to_feed(&pending.feed));
             }
             if !pending.events.is_empty() {
                 writes.push(Box::new(FanOut {
@@ -60,26 +71,31 @@ impl Outbox {
     }
 }
 
-/// Feed items of one seller; their ids rise in this order.
-struct FeedItems(Vec<ChangeItem>);
-
-#[async_trait]
-impl Write for FeedItems {
-    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let items = &self.0;
-        let topic = |pick: fn(Topic) -> Option<uuid::Uuid>| column(items, |item| pick(item.topic));
-        let (amounts, pieces, statuses) = columns(items.iter().map(|item| item.detail));
-        let insert = sql!(():
-            "insert into changes (seller_id, at, kind, offer_id, order_id, client_id, price_amount, stock, status) \
-             select * from unnest(", column(items, |item| item.seller.uuid()), ", ", column(items, |item| item.at),
-            ", ", column(items, |item| item.kind.as_str()), ", ",
-            topic(|topic| match topic { Topic::Offer(id) => Some(id.uuid()), _ => None }), ", ",
-            topic(|topic| match topic { Topic::Order(id) => Some(id.uuid()), _ => None }), ", ",
-            topic(|topic| match topic { Topic::Application(id) => Some(id.uuid()), _ => None }), ", ",
-            amounts, ", ", pieces, ", ", statuses, ")");
-        let rows = insert.execute(&mut connection).await.map_err(store_error)?;
-        expect_rows("changes", rows, items.len())
-    }
+/// Adds items of one seller to the feed; their ids rise in this order.
+fn add_to_feed(items: &[ChangeItem]) -> Box<dyn Write> {
+    let topic = |pick: fn(Topic) -> Option<Uuid>| column(items, |item| pick(item.topic));
+    let (amounts, pieces, statuses) = columns(items.iter().map(|item| item.detail));
+    let insert = ADD_TO_FEED.bind((
+        column(items, |item| item.seller.uuid()),
+        column(items, |item| item.at),
+        column(items, |item| item.kind.as_str()),
+        topic(|topic| match topic {
+            Topic::Offer(id) => Some(id.uuid()),
+            _ => None,
+        }),
+        topic(|topic| match topic {
+            Topic::Order(id) => Some(id.uuid()),
+            _ => None,
+        }),
+        topic(|topic| match topic {
+            Topic::Application(id) => Some(id.uuid()),
+            _ => None,
+        }),
+        amounts,
+        pieces,
+        statuses,
+    ));
+    changing("changes", items.len(), insert)
 }
 
 /// Amounts of prices, pieces in stock, statuses.
@@ -106,16 +122,6 @@ struct FanOut {
 
 #[async_trait]
 impl Write for FanOut {
-    /// Queues one delivery per event and subscription, and wakes sleeping delivery queues.
-    ///
-    /// - A subscription receives the event if its queue is live: application, accounts and connection are checked, since the rows of those
-    ///   that have ended follow in batches.
-    /// - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker. A leased queue is left to its worker,
-    ///   which looks for deliveries once more after it has put the queue to sleep and this lock is gone.
-    ///   Only the queues of a suspended application sleep with work in them, until reinstatement wakes them.
-    /// - It wakes at the time of this statement, soon before the commit: workers look for queues from where they last saw one.
-    /// - Whether to wake a queue is decided by its locked row. The statement's snapshot may be older, and a queue
-    ///   judged by it could sleep forever with work in it.
     async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
         let Some(latest) = self.events.iter().map(|(_, at)| *at).max() else {
             return Ok(());
@@ -128,23 +134,9 @@ impl Write for FanOut {
         let before = column(&bodies, |(before, _)| before.as_slice());
         let after = column(&bodies, |(_, after)| after.as_slice());
         let at = column(&self.events, |(_, at)| *at);
-        let insert = sql!(():
-            "with live as materialized (select s.seller_id, s.id, s.events, s.leased, s.wake_at from subscriptions s \
-               where s.seller_id = ", self.seller.uuid(), " and s.active and s.events && ", names.as_slice(),
-            concat!(" and ", queue_state!(), " = 'live' order by s.id for key share of s), \
-             queued as (insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body) \
-               select d.seller_id, d.subscription_id, d.id, d.at, d.at, d.event, d.before || convert_to(d.id::text, 'UTF8') || d.after \
-               from (select l.seller_id, l.id as subscription_id, api_uuid(e.at) as id, e.event, e.before, e.after, e.at \
-                 from live l join unnest("), names.as_slice(), ", ", before, ", ", after, ", ", at,
-            ") with ordinality as e (event, before, after, at, n) on l.events @> array[e.event] order by l.id, e.n) d), \
-             asleep as materialized (select s.seller_id, s.id, s.leased, s.wake_at from live l \
-               join subscriptions s on s.seller_id = l.seller_id and s.id = l.id \
-               where not l.leased and (l.wake_at is null or l.wake_at > ", latest,
-            ") order by s.id for no key update of s) \
-             update subscriptions s set wake_at = (select api_now()) from asleep w where s.seller_id = w.seller_id and s.id = w.id and not w.leased \
-               and (w.wake_at is null or w.wake_at > ", latest, ")");
+        let fan_out = FAN_OUT.bind((self.seller.uuid(), names, before, after, at, latest));
         // The number of woken queues says nothing about the number of deliveries: both may be zero.
-        let queues = insert.execute(&mut connection).await.map_err(store_error)?;
+        let queues = fan_out.execute(&mut connection).await.map_err(store_error)?;
         self.woken.fetch_or(queues > 0, Ordering::Relaxed);
         Ok(())
     }

@@ -8,7 +8,11 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use changes::ChangeItem;
 use chrono::{DateTime, Utc};
-use diesel::QueryResult;
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{
+    Array, BigInt, Binary, Integer, Nullable, SmallInt, Text, Timestamptz, Uuid as SqlUuid,
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Claim, Claimed, KeySpace, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
 use offers::{Offer, OfferChanges, OfferToChange, OptimisticChange, Stock};
@@ -23,15 +27,42 @@ use crate::connection::error::{is_lock_timeout, is_rolled_back};
 use crate::idempotency::ClaimRow;
 use crate::outbox::columns;
 use crate::sealing::Sealing;
-use crate::sql::{column, sql};
+use crate::sql::column;
+use crate::statement::statements;
+
+statements! {
+    "changes.sql";
+    OFFERS_TO_CHANGE: (Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Text>) -> ReadRow;
+    SAVE_CHANGES: (
+        Array<BigInt>, Array<SqlUuid>, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<Text>>,
+        Array<Timestamptz>, Array<Nullable<BigInt>>, Array<Nullable<Text>>, Array<Nullable<Integer>>, Array<Text>,
+        Array<Text>, Array<SqlUuid>, Array<Binary>, Array<SmallInt>, Array<Binary>, Array<BigInt>, Array<Timestamptz>,
+        Array<Text>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
+    ) -> Saved;
+}
+
+/// An offer with the row of a key, as of one moment.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct ReadRow {
+    #[diesel(sql_type = Timestamptz)]
+    at: DateTime<Utc>,
+    #[diesel(embed)]
+    key: Option<ClaimRow>,
+    #[diesel(embed)]
+    offer: Option<OfferRow>,
+}
+
+/// A saved member's place in its batch.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct Saved {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
 
 /// The most bytes of stored answers in one batch.
 const BATCH_BYTES: usize = 1 << 20;
-/// A change is saved only within this time after its read, which is longer than its request waits. A batch that reaches the server later
-/// changes nothing.
-const FRESH: &str = "5s";
-/// How long a batch waits for a key's row before all its members go alone.
-const LOCK_TIMEOUT: &str = "50ms";
 
 /// The changes of one process.
 pub(crate) struct BatchedChanges {
@@ -54,7 +85,7 @@ impl BatchedChanges {
 impl OfferChanges for BatchedChanges {
     async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError> {
         let question = (seller, id.uuid(), claim.space, claim.key.as_str().to_owned());
-        let (at, key, offer) = self.reads.ask(question).await?;
+        let ReadRow { at, key, offer } = self.reads.ask(question).await?;
         let key = key.map_or(Ok(Claimed::Run), |row| row.claimed(claim, &self.sealing))?;
         let offer = offer.map(Offer::try_from).transpose()?;
         if offer
@@ -85,34 +116,27 @@ impl OfferChanges for BatchedChanges {
     }
 }
 
-/// Offers with the rows of their keys, as of one moment. An expired key counts as absent.
+/// Offers with the rows of their keys.
 struct Reads;
 
 #[async_trait]
 impl BatchQuery for Reads {
     const NAME: &'static str = "offers_to_change";
     type Question = (SellerId, Uuid, KeySpace, String);
-    type Answer = (DateTime<Utc>, Option<ClaimRow>, Option<OfferRow>);
+    type Answer = ReadRow;
 
     async fn answer(
         &self,
-        mut connection: &AsyncPgConnection,
+        connection: &AsyncPgConnection,
         questions: &[Self::Question],
-    ) -> QueryResult<Vec<Result<Self::Answer, StoreError>>> {
-        // Ordered by the question, each of which has exactly one row: a seller has an offer or a key once.
-        let rows = sql!((DateTime<Utc>, Option<ClaimRow>, Option<OfferRow>):
-            "with clock as materialized (select api_now() as at) \
-             select clock.at, i.fence, i.fingerprint, i.status, i.body, offers.* from clock cross join unnest((select ",
-            column(questions, |(seller, ..)| seller.uuid()), "::uuid[]), (select ",
-            column(questions, |(_, id, ..)| *id), "::uuid[]), (select ",
-            column(questions, |(_, _, space, _)| space.uuid()), "::uuid[]), (select ",
-            column(questions, |(.., key)| key.as_str()), concat!(
-            "::text[])) with ordinality as k (seller_id, id, space, key, n) \
-             left join lateral (select i.fence, i.fingerprint, i.status, i.body from idempotency i \
-               where i.seller_id = k.space and i.key = k.key and i.expires_at > clock.at offset 0) i on true \
-             left join lateral (select ", offer_columns!(), " from offers \
-               where offers.seller_id = k.seller_id and offers.id = k.id offset 0) offers on true order by k.n"));
-        let rows = rows.get_results(&mut connection).await?;
+    ) -> QueryResult<Vec<Result<ReadRow, StoreError>>> {
+        let read = OFFERS_TO_CHANGE.bind((
+            column(questions, |(seller, ..)| seller.uuid()),
+            column(questions, |(_, id, ..)| *id),
+            column(questions, |(_, _, space, _)| space.uuid()),
+            column(questions, |(.., key)| key.as_str()),
+        ));
+        let rows: Vec<ReadRow> = read.get_results(&mut { connection }).await?;
         Ok(rows.into_iter().map(Ok).collect())
     }
 }
@@ -174,7 +198,7 @@ impl BatchQuery for Saves {
     ) -> QueryResult<Vec<Result<bool, StoreError>>> {
         let batch = admitted(members);
         let saved: HashSet<i64> = match save(&batch, connection).await {
-            Ok(saved) => saved.into_iter().collect(),
+            Ok(saved) => saved.into_iter().map(|member| member.n).collect(),
             Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => HashSet::new(),
             Err(error) => return Err(error),
         };
@@ -198,61 +222,36 @@ fn admitted(members: &[Withdrawable<Member>]) -> Vec<(i64, &Member)> {
     admitted.collect()
 }
 
-/// Saves the members of which the row is free and as expected, and the key unused; returns their places.
-///
-/// - Each step joins what the step before returned, so a member is saved whole or drops out.
-/// - Locks are taken in the order of all transactions: offers, then keys, each sorted. A locked offer is skipped. A locked key is waited
-///   for, but not for long, since the whole batch waits.
-/// - A row that another transaction has changed since the statement began is compared again after it was locked.
-async fn save(batch: &[(i64, &Member)], mut connection: &AsyncPgConnection) -> QueryResult<Vec<i64>> {
-    let items: Vec<_> = batch
+/// Saves members, or leaves them out.
+async fn save(batch: &[(i64, &Member)], connection: &AsyncPgConnection) -> QueryResult<Vec<Saved>> {
+    let items = batch
         .iter()
-        .flat_map(|(n, member)| member.items.iter().map(|item| (*n, item)))
-        .collect();
+        .flat_map(|(n, member)| member.items.iter().map(|item| (*n, item)));
+    let items: Vec<_> = items.collect();
     let (amounts, pieces, statuses) = columns(items.iter().map(|(_, item)| item.detail));
-    sql!(i64:
-        "with clock as materialized (select api_now() as at, set_config('lock_timeout', ", LOCK_TIMEOUT,
-        ", true) as lock_timeout), \
-         locked as materialized (select w.*, clock.at from clock cross join unnest((select ",
-        column(batch, |(n, _)| *n), "::bigint[]), (select ",
-        column(batch, |(_, member)| member.after().seller.uuid()), "::uuid[]), (select ",
-        column(batch, |(_, member)| member.after().id.uuid()), "::uuid[]), (select ",
-        column(batch, |(_, member)| member.change.at), "::timestamptz[]), (select ",
-        column(batch, |(_, member)| member.change.before.updated_at), "::timestamptz[]), (select ",
-        column(batch, |(_, member)| source(&member.change.before)), "::text[]), (select ",
-        column(batch, |(_, member)| member.after().updated_at), "::timestamptz[]), (select ",
-        column(batch, |(_, member)| amount(member.after())), "::bigint[]), (select ",
-        column(batch, |(_, member)| source(member.after())), "::text[]), (select ",
-        column(batch, |(_, member)| member.after().stock.map(Stock::get)), "::integer[]), (select ",
-        column(batch, |(_, member)| member.after().status.as_str()), "::text[]), (select ",
-        column(batch, |(_, member)| member.claim.key.as_str()), "::text[]), (select ",
-        column(batch, |(_, member)| member.claim.fence), "::uuid[]), (select ",
-        column(batch, |(_, member)| member.claim.fingerprint.bytes().as_slice()), "::bytea[]), (select ",
-        column(batch, |(_, member)| member.status), "::smallint[]), (select ",
+    let save = SAVE_CHANGES.bind((
+        column(batch, |(n, _)| *n),
+        column(batch, |(_, member)| member.after().seller.uuid()),
+        column(batch, |(_, member)| member.after().id.uuid()),
+        column(batch, |(_, member)| member.change.at),
+        column(batch, |(_, member)| member.change.before.updated_at),
+        column(batch, |(_, member)| source(&member.change.before)),
+        column(batch, |(_, member)| member.after().updated_at),
+        column(batch, |(_, member)| amount(member.after())),
+        column(batch, |(_, member)| source(member.after())),
+        column(batch, |(_, member)| member.after().stock.map(Stock::get)),
+        column(batch, |(_, member)| member.after().status.as_str()),
+        column(batch, |(_, member)| member.claim.key.as_str()),
+        column(batch, |(_, member)| member.claim.fence),
+        column(batch, |(_, member)| member.claim.fingerprint.bytes().as_slice()),
+        column(batch, |(_, member)| member.status),
         column(batch, |(_, member)| member.body.as_slice()),
-        "::bytea[])) as w (n, seller_id, offer_id, read_at, old_updated_at, old_source, updated_at, amount, source, stock, status, \
-           key, fence, fingerprint, answer_status, answer) \
-           join offers o on o.seller_id = w.seller_id and o.id = w.offer_id \
-           where o.updated_at = w.old_updated_at and o.price_source is not distinct from w.old_source \
-             and clock.at < w.read_at + ", FRESH, "::text::interval \
-           order by o.seller_id, o.id for no key update of o skip locked), \
-         keyed as (insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at, status, body) \
-           select seller_id, key, fence, fingerprint, at, at + interval '24 hours', answer_status, answer from locked \
-           order by seller_id, key on conflict (seller_id, key) do update set fence = excluded.fence, \
-             fingerprint = excluded.fingerprint, created_at = excluded.created_at, expires_at = excluded.expires_at, \
-             status = excluded.status, body = excluded.body where t.expires_at <= excluded.created_at \
-           returning seller_id, key), \
-         changed as (update offers o set updated_at = w.updated_at, price_amount = w.amount, price_source = w.source, \
-             stock = w.stock, status = w.status from locked w join keyed on keyed.seller_id = w.seller_id and keyed.key = w.key \
-           where o.seller_id = w.seller_id and o.id = w.offer_id returning w.n, w.seller_id, w.offer_id), \
-         fed as (insert into changes (seller_id, at, kind, offer_id, price_amount, stock, status) \
-           select c.seller_id, e.at, e.kind, c.offer_id, e.amount, e.stock, e.status from changed c join unnest((select ",
-        column(&items, |(n, _)| *n), "::bigint[]), (select ",
-        column(&items, |(_, item)| item.at), "::timestamptz[]), (select ",
-        column(&items, |(_, item)| item.kind.as_str()), "::text[]), (select ",
-        amounts, "::bigint[]), (select ", pieces, "::integer[]), (select ", statuses,
-        "::text[])) with ordinality as e (n, at, kind, amount, stock, status, place) on e.n = c.n order by e.place) \
-         select n from changed")
-    .get_results(&mut connection)
-    .await
+        column(&items, |(n, _)| *n),
+        column(&items, |(_, item)| item.at),
+        column(&items, |(_, item)| item.kind.as_str()),
+        amounts,
+        pieces,
+        statuses,
+    ));
+    save.get_results(&mut { connection }).await
 }

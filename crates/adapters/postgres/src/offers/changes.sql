@@ -1,0 +1,97 @@
+-- name: OFFERS_TO_CHANGE
+-- $1 the offers' sellers; $2 their ids; $3 the spaces of the keys; $4 the keys. Each question has exactly one row: a seller has an offer or
+-- a key once.
+with clock as materialized (
+    select api_now() as at
+)
+select
+    clock.at, i.fence, i.fingerprint, i.status as answer_status, i.body, o.seller_id, o.id, o.created_at, o.updated_at,
+    o.price_amount, o.stock, o.status, o.price_source, o.title, o.handle, o.ean, o.brand, o.signature, o.thumbnail, o.url
+from clock
+cross join unnest((select $1::uuid[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::text[]))
+    with ordinality as k (seller_id, id, space, key, n)
+left join lateral (
+    -- An expired key counts as absent.
+    select *
+    from idempotency
+    where seller_id = k.space
+      and key = k.key
+      and expires_at > clock.at
+    offset 0
+) as i on true
+left join lateral (
+    select *
+    from offers
+    where seller_id = k.seller_id
+      and id = k.id
+    offset 0
+) as o on true
+order by k.n
+
+-- name: SAVE_CHANGES
+-- Saves the members of a batch of which the row is free and as expected, and the key unused; returns their places.
+--
+-- $1 the members' places in the batch; $2 the sellers; $3 the offers; $4 when they were read; $5 their `updated_at` and $6 their price
+-- sources then; and after the change $7 `updated_at`, $8 prices, $9 price sources, $10 stocks and $11 statuses; $12 the keys, $13 their
+-- fences and $14 their fingerprints; $15 the statuses and $16 the sealed bodies of the answers.
+-- The items of the feed: $17 the places of their members, $18 times, $19 kinds, $20 prices, $21 stocks, $22 statuses.
+--
+-- - Each step joins what the step before returned, so a member is saved whole or drops out.
+-- - Locks are taken in the order of all transactions: offers, then keys, each sorted. A locked offer is skipped. A locked key is waited
+--   for, but not for long, since the whole batch waits: after 50 ms its members go alone.
+-- - A row that another transaction has changed since the statement began is compared again after it was locked.
+with clock as materialized (
+    select api_now() as at, set_config('lock_timeout', '50ms', true) as lock_timeout
+),
+locked as materialized (
+    select w.*, clock.at
+    from clock
+    cross join unnest(
+        (select $1::bigint[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::timestamptz[]),
+        (select $5::timestamptz[]), (select $6::text[]), (select $7::timestamptz[]), (select $8::bigint[]),
+        (select $9::text[]), (select $10::integer[]), (select $11::text[]), (select $12::text[]), (select $13::uuid[]),
+        (select $14::bytea[]), (select $15::smallint[]), (select $16::bytea[])
+    ) as w (
+        n, seller_id, offer_id, read_at, old_updated_at, old_source, updated_at, amount, source, stock, status, key, fence,
+        fingerprint, answer_status, answer
+    )
+    join offers as o on o.seller_id = w.seller_id and o.id = w.offer_id
+    where o.updated_at = w.old_updated_at
+      and o.price_source is not distinct from w.old_source
+      -- Longer than the request waits. A batch that reaches the server later changes nothing.
+      and clock.at < w.read_at + interval '5 seconds'
+    order by o.seller_id, o.id
+    for no key update of o skip locked
+),
+keyed as (
+    insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at, status, body)
+    select seller_id, key, fence, fingerprint, at, at + interval '24 hours', answer_status, answer
+    from locked
+    order by seller_id, key
+    on conflict (seller_id, key) do update
+    set fence = excluded.fence, fingerprint = excluded.fingerprint, created_at = excluded.created_at,
+        expires_at = excluded.expires_at, status = excluded.status, body = excluded.body
+    where t.expires_at <= excluded.created_at
+    returning seller_id, key
+),
+changed as (
+    update offers as o
+    set updated_at = w.updated_at, price_amount = w.amount, price_source = w.source, stock = w.stock, status = w.status
+    from locked as w
+    join keyed on keyed.seller_id = w.seller_id and keyed.key = w.key
+    where o.seller_id = w.seller_id
+      and o.id = w.offer_id
+    returning w.n, w.seller_id, w.offer_id
+),
+fed as (
+    insert into changes (seller_id, at, kind, offer_id, price_amount, stock, status)
+    select c.seller_id, e.at, e.kind, c.offer_id, e.amount, e.stock, e.status
+    from changed as c
+    join unnest(
+        (select $17::bigint[]), (select $18::timestamptz[]), (select $19::text[]), (select $20::bigint[]),
+        (select $21::integer[]), (select $22::text[])
+    ) with ordinality as e (n, at, kind, amount, stock, status, place) on e.n = c.n
+    order by e.place
+)
+select n
+from changed

@@ -1,0 +1,192 @@
+-- A seller's parts of orders, without test orders, newest first: see `listing.rs`.
+--
+-- The planner has to know two limits, which are therefore literals: 201, the largest page (`MAX_PAGE_SIZE`) and the row that shows whether
+-- more follow; and 5000, the most updated rows that are sorted, and the most rows that are walked past.
+
+-- name: PAGES
+-- Several pages. $1 their sellers; $2 the statuses that they are filtered by, or nulls; $3 and $4 the times and ids after which they begin;
+-- $5 the most rows of each.
+--
+-- The plan is generic: subqueries pass the arrays, since for known values the planner estimates a lower cost and would replan at each run.
+-- For a limit that it does not know the planner expects a tenth of the rows, and so stays on the list's index where these are few; the
+-- literal limit keeps it there where one seller has most of the rows.
+--
+-- The rows of a page come in its order: one branch has all of them, and the loop over the pages keeps the order of its index.
+select
+    k.n, page.seller_id, page.order_id, page.placed_at, page.is_test, page.several_sellers, page.number,
+    page.payment_method, page.delivery_method, page.items, page.updated_at, page.paid_at, page.shipped_at,
+    page.delivered_at, page.cancelled_at, page.shipment_id, page.shipment_at, page.delivered_already,
+    page.buyer_notified, page.status, page.carrier, page.tracking_number, page.tracking_status, page.buyer,
+    page.shipping_address
+from unnest((select $1::uuid[]), (select $2::text[]), (select $3::timestamptz[]), (select $4::uuid[]), (select $5::bigint[]))
+    with ordinality as k (seller_id, status, after, after_id, size, n)
+cross join lateral (
+    (
+        select *
+        from seller_orders
+        where k.status is null
+          and seller_id = k.seller_id
+          and not is_test
+          and (placed_at, order_id) < (k.after, k.after_id)
+        order by placed_at desc, order_id desc
+        limit k.size
+    )
+    union all
+    (
+        select *
+        from seller_orders
+        where seller_id = k.seller_id
+          and status = k.status
+          and not is_test
+          and (placed_at, order_id) < (k.after, k.after_id)
+        order by placed_at desc, order_id desc
+        limit k.size
+    )
+    limit 201
+) as page
+
+-- name: PAGE
+-- A page. $1 the seller; $2 the instant after which its rows were placed, or null; $3 and $4 the time and id after which it begins; $5 how
+-- many rows at most. One table and no subquery: else Citus would plan it anew at each run.
+select
+    seller_id, order_id, placed_at, is_test, several_sellers, number, payment_method, delivery_method,
+    items, updated_at, paid_at, shipped_at, delivered_at, cancelled_at, shipment_id, shipment_at,
+    delivered_already, buyer_notified, status, carrier, tracking_number, tracking_status, buyer,
+    shipping_address
+from seller_orders
+where seller_id = $1
+  and not is_test
+  and placed_at > coalesce($2::timestamptz, '-infinity')
+  and (placed_at, order_id) < ($3, $4)
+order by placed_at desc, order_id desc
+limit $5
+
+-- name: PAGE_OF_STATUS
+-- As PAGE, filtered by status: $6.
+select
+    seller_id, order_id, placed_at, is_test, several_sellers, number, payment_method, delivery_method,
+    items, updated_at, paid_at, shipped_at, delivered_at, cancelled_at, shipment_id, shipment_at,
+    delivered_already, buyer_notified, status, carrier, tracking_number, tracking_status, buyer,
+    shipping_address
+from seller_orders
+where seller_id = $1
+  and status = $6
+  and not is_test
+  and placed_at > coalesce($2::timestamptz, '-infinity')
+  and (placed_at, order_id) < ($3, $4)
+order by placed_at desc, order_id desc
+limit $5
+
+-- name: UPDATED
+-- A page of rows that were updated after an instant. `is_end` marks the row at which the walk ended, which may not match.
+-- $1 the seller; $2 the instant; $3 the instant after which the rows were placed, or null; $4 and $5 the time and id after which the page
+-- begins; $6 the status that it is filtered by, or null; $7 how many rows at most.
+--
+-- A part is executed only if the ones before have left rows missing.
+with newer as materialized (
+    -- Rows placed after the instant: all of them match.
+    (
+        select placed_at, order_id
+        from seller_orders
+        where $6::text is null
+          and seller_id = $1
+          and not is_test
+          and placed_at > greatest($2, $3::timestamptz)
+          and (placed_at, order_id) < ($4, $5)
+        order by placed_at desc, order_id desc
+        limit $7
+    )
+    union all
+    (
+        select placed_at, order_id
+        from seller_orders
+        where seller_id = $1
+          and status = $6
+          and not is_test
+          and placed_at > greatest($2, $3::timestamptz)
+          and (placed_at, order_id) < ($4, $5)
+        order by placed_at desc, order_id desc
+        limit $7
+    )
+),
+updated as materialized (
+    -- The limit comes before any other filter, in the order of the index on `updated_at`: it keeps the planner there.
+    select placed_at, order_id, status
+    from seller_orders
+    where seller_id = $1
+      and not is_test
+      and updated_at > $2
+      and (select count(*) < $7 from newer)
+    order by updated_at
+    limit 5000 + 1
+),
+few as materialized (
+    select count(*) <= 5000 as all_found
+    from updated
+),
+walked as (
+    (
+        select placed_at, order_id, updated_at, row_number() over (order by placed_at desc, order_id desc) as n
+        from seller_orders
+        where $6::text is null
+          and not (select all_found from few)
+          and seller_id = $1
+          and not is_test
+          and placed_at <= $2
+          and placed_at > coalesce($3::timestamptz, '-infinity')
+          and (placed_at, order_id) < ($4, $5)
+        order by placed_at desc, order_id desc
+        limit 5000
+    )
+    union all
+    (
+        select placed_at, order_id, updated_at, row_number() over (order by placed_at desc, order_id desc) as n
+        from seller_orders
+        where not (select all_found from few)
+          and seller_id = $1
+          and status = $6
+          and not is_test
+          and placed_at <= $2
+          and placed_at > coalesce($3::timestamptz, '-infinity')
+          and (placed_at, order_id) < ($4, $5)
+        order by placed_at desc, order_id desc
+        limit 5000
+    )
+),
+found as (
+    select placed_at, order_id, true as matches, false as is_end
+    from newer
+    union all
+    select placed_at, order_id, true, false
+    from updated
+    where (select all_found from few)
+      and status = coalesce($6, status)
+      and placed_at <= $2
+      and placed_at > coalesce($3::timestamptz, '-infinity')
+      and (placed_at, order_id) < ($4, $5)
+    union all
+    (
+        select placed_at, order_id, updated_at > $2, n = 5000
+        from walked
+        where updated_at > $2
+           or n = 5000
+        order by placed_at desc, order_id desc
+        limit $7
+    )
+),
+page as (
+    -- The literal limit bounds the number of rows that the planner expects to fetch.
+    select *
+    from (select * from found order by placed_at desc, order_id desc limit $7) as newest
+    order by placed_at desc, order_id desc
+    limit 201
+)
+select
+    page.matches, page.is_end,
+    o.seller_id, o.order_id, o.placed_at, o.is_test, o.several_sellers, o.number, o.payment_method,
+    o.delivery_method, o.items, o.updated_at, o.paid_at, o.shipped_at, o.delivered_at, o.cancelled_at,
+    o.shipment_id, o.shipment_at, o.delivered_already, o.buyer_notified, o.status, o.carrier,
+    o.tracking_number, o.tracking_status, o.buyer, o.shipping_address
+from page
+join seller_orders as o on o.seller_id = $1 and o.order_id = page.order_id
+order by o.placed_at desc, o.order_id desc
