@@ -4,7 +4,11 @@ use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::QueryResult;
+use diesel::pg::Pg;
+use diesel::sql_types::{
+    Array, BigInt, Binary, Integer, Nullable, SmallInt, Text, Timestamptz, Uuid as SqlUuid,
+};
+use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use oauth::{
@@ -18,7 +22,9 @@ use crate::connection::Connector;
 use crate::connection::error::SharedFailure;
 use crate::oauth::applications::limit_from;
 use crate::rate_limits::WINDOW;
-use crate::sql::{row, sql};
+use crate::schema::applications;
+use crate::sql::column;
+use crate::statement::statements;
 
 type Admitted = Result<Admission, Option<DeadToken>>;
 
@@ -38,48 +44,48 @@ impl Gate for TokenGate {
     }
 }
 
-/// The columns of [`TokenRow`], from the tables `families` f, `access_tokens` t, `applications` a and `sellers` s. A
-/// token may have its own, narrower scopes. `ended` is null for a live token.
-macro_rules! token_columns {
-    () => {
-        concat!(
-            "f.seller_id, s.seller_no, f.client_id, a.name, coalesce(t.scopes, f.scopes) & a.scopes as scopes, f.kind, \
-             t.expires_at, a.rate_limit, case when ",
-            live_condition!(),
-            " then null when t.expires_at <= clock.at then 'expired' when a.status = 'suspended' then 'suspended' \
-             when s.closed_at is not null or exists (select from sellers o where o.id = a.owner_id and o.closed_at is not null) \
-             then 'closed' else 'revoked' end as ended"
-        )
-    };
+statements! {
+    "gate.sql";
+    ADMIT: (Array<SqlUuid>, Array<Binary>, Array<BigInt>, SmallInt) -> Returned;
 }
 
-/// Whether a token is live at the instant `clock.at`: its row, its family, its application and account must all be
-/// valid, and so must the connection of a family that came from a consent. The family must have their present generations: raising
-/// one revokes all tokens of an application, an account or a connection. An application ends with its owner's account. The
-/// condition lists the valid states, so that a state added later is rejected by default.
-macro_rules! live_condition {
-    () => {
-        "t.revoked_at is null and (t.expires_at is null or t.expires_at > clock.at) and f.revoked_at is null \
-         and f.application_generation = a.token_generation and f.seller_generation = s.token_generation \
-         and a.deleted_at is null and a.status in ('pending', 'active') and s.closed_at is null \
-         and (a.owner_id = f.seller_id or exists (select from sellers o where o.id = a.owner_id and o.closed_at is null)) \
-         and (f.generation is null or exists (select from connections c where c.client_id = f.client_id \
-           and c.seller_id = f.seller_id and c.generation = f.generation))"
-    };
+/// A known token, or the count of an application.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct Returned {
+    /// The place of the token in the batch, from 1.
+    #[diesel(sql_type = Nullable<BigInt>)]
+    n: Option<i64>,
+    #[diesel(embed)]
+    token: Option<TokenRow>,
+    #[diesel(sql_type = SqlUuid)]
+    client_id: Uuid,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    used: Option<i64>,
+    #[diesel(sql_type = Timestamptz)]
+    at: DateTime<Utc>,
+    #[diesel(sql_type = Timestamptz)]
+    window_start: DateTime<Utc>,
 }
 
-row! {
-    struct TokenRow {
-        seller_id: Uuid,
-        seller_no: i32,
-        client_id: Uuid,
-        name: String,
-        scopes: i32,
-        kind: String,
-        expires_at: Option<DateTime<Utc>>,
-        rate_limit: Option<i32>,
-        ended: Option<String>,
-    }
+#[derive(QueryableByName)]
+#[diesel(table_name = applications, check_for_backend(Pg))]
+struct TokenRow {
+    #[diesel(sql_type = SqlUuid)]
+    seller_id: Uuid,
+    #[diesel(sql_type = Integer)]
+    seller_no: i32,
+    client_id: Uuid,
+    name: String,
+    scopes: i32,
+    #[diesel(sql_type = Text)]
+    kind: String,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    expires_at: Option<DateTime<Utc>>,
+    rate_limit: Option<i32>,
+    /// None for a live token.
+    #[diesel(sql_type = Nullable<Text>)]
+    ended: Option<String>,
 }
 
 /// A token that was found.
@@ -143,15 +149,6 @@ impl TokenRow {
     }
 }
 
-type Returned = (
-    Option<i64>,
-    Option<TokenRow>,
-    Uuid,
-    Option<i64>,
-    DateTime<Utc>,
-    DateTime<Utc>,
-);
-
 /// A batch of requests of one server thread.
 struct Requests {
     default_limit: NonZeroU32,
@@ -163,44 +160,19 @@ impl BatchQuery for Requests {
     type Question = TokenKey;
     type Answer = Admitted;
 
-    /// Looks up all tokens and counts the requests of the live ones; of a dead one it tells whose it was and why it is dead.
-    ///
-    /// - It reads the clock once, so all counts fall into the same window.
-    /// - Subqueries pass the keys, so that one plan serves lists of any length. Each key is looked up on its own: `offset 0` prevents the
-    ///   planner from joining whole tables, which it prefers at the list length that it estimates.
-    /// - Each application has one row, and the rows are locked in order. Otherwise two batches with the same applications in different
-    ///   orders could deadlock.
-    /// - Its commit is asynchronous. The setting stands beside the clock, which is always read: PostgreSQL does not execute a table
-    ///   expression that is never read.
-    /// - It returns one row per known token and one per application with the place of its last request. They are joined here, since the
-    ///   server's join of two results of unknown size costs the product of their sizes.
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,
         tokens: &[TokenKey],
     ) -> QueryResult<Vec<Result<Admitted, StoreError>>> {
         let batch = Batch::of(tokens);
-        let tokens = || batch.distinct.iter().map(|(token, _)| token);
-        let admit = sql!(Returned:
-            "with clock as materialized (select at, date_trunc('minute', at, 'UTC') as window_start, mode \
-               from (select api_now() as at, set_config('synchronous_commit', 'off', true) as mode) present), \
-             known as materialized (select k.n, k.times, caller.* from clock cross join unnest((select ",
-            tokens().map(|token| token.family.uuid()).collect::<Vec<_>>(), "::uuid[]), (select ",
-            tokens().map(|token| token.hash.bytes().as_slice()).collect::<Vec<_>>(), "::bytea[]), (select ",
-            batch.distinct.iter().map(|(_, times)| *times).collect::<Vec<_>>(),
-            concat!("::bigint[])) with ordinality as k (family, hash, times, n) cross join lateral (select ", token_columns!(),
-             " from access_tokens t join families f on f.id = t.family_id join applications a on a.client_id = f.client_id \
-               join sellers s on s.id = f.seller_id where t.family_id = k.family and t.hash = k.hash offset 0) caller), \
-             counted as (insert into rate_windows as w (window_start, kind, subject, used) select clock.window_start, "),
-            Limiter::Api.code(), ", g.client_id, g.times \
-               from (select client_id, sum(times)::bigint as times from known where ended is null group by client_id) g cross join clock \
-               order by g.client_id \
-               on conflict (window_start, kind, subject) do update set used = w.used + excluded.used returning subject, used) \
-             select n, seller_id, seller_no, client_id, name, scopes, kind, expires_at, rate_limit, ended, client_id, null::bigint, at, \
-               window_start from known cross join clock \
-             union all select null, null, null, null, null, null, null, null, null, null, subject, used, at, window_start \
-               from counted cross join clock");
-        let rows = admit.get_results::<Returned>(&mut connection).await?;
+        let admit = ADMIT.bind((
+            column(&batch.distinct, |(token, _)| token.family.uuid()),
+            column(&batch.distinct, |(token, _)| token.hash.bytes().as_slice()),
+            column(&batch.distinct, |(_, times)| *times),
+            Limiter::Api.code(),
+        ));
+        let rows = admit.get_results(&mut connection).await?;
         Ok(batch.admissions(rows, self.default_limit))
     }
 }
@@ -242,21 +214,21 @@ impl<'a> Batch<'a> {
         default_limit: NonZeroU32,
     ) -> Vec<Result<Admitted, StoreError>> {
         let (mut callers, mut windows) = (HashMap::new(), HashMap::<Uuid, Window>::new());
-        for (n, row, client, used, at, window_start) in rows {
-            let window = windows.entry(client).or_insert(Window {
+        for row in rows {
+            let window = windows.entry(row.client_id).or_insert(Window {
                 place: 0,
-                start: window_start,
-                at,
+                start: row.window_start,
+                at: row.at,
             });
-            window.place += used.unwrap_or(0);
-            let token = n.and_then(|n| usize::try_from(n - 1).ok());
-            let known = token.and_then(|token| Some((token, self.distinct.get(token)?)));
-            if let (Some(row), Some((token, (key, times)))) = (row, known) {
-                let found = row.found(key.family, default_limit).map_err(SharedFailure::new);
+            window.place += row.used.unwrap_or(0);
+            let place = row.n.and_then(|n| usize::try_from(n - 1).ok());
+            let known = place.and_then(|place| Some((place, self.distinct.get(place)?)));
+            if let (Some(token), Some((place, (key, times)))) = (row.token, known) {
+                let found = token.found(key.family, default_limit).map_err(SharedFailure::new);
                 if !matches!(found, Ok(Found::Dead(_))) {
                     window.place -= times;
                 }
-                callers.insert(token, (client, found));
+                callers.insert(place, (row.client_id, found));
             }
         }
         self.requests

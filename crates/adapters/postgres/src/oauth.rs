@@ -7,9 +7,11 @@ pub(crate) mod exchanges;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::{OptionalExtension, QueryResult};
-use diesel_async::RunQueryDsl;
-use futures_util::join;
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
+use futures_util::{future::BoxFuture, join};
 use kernel::{SellerId, StoreError};
 use oauth::{
     ApplicationStatus, ClientId, Code, CodeChallenge, Consent, ConsentId, FamiliesOf, Family, FamilyId,
@@ -19,27 +21,44 @@ use oauth::{
 use uuid::Uuid;
 
 use crate::follow_ups::FollowUp;
-use crate::sql::{row, sql};
+use crate::schema::{self, access_tokens, api_now, authorization_codes, families, refresh_tokens, sellers};
+use crate::statement::{Prepared, Returns, Statement, statements};
 use crate::unit_of_work::{Tx, expect_rows};
 
-row! {
-    struct FamilyRow {
-        seller_id: Uuid,
-        client_id: Uuid,
-        scopes: i32,
-        revoked_at: Option<DateTime<Utc>>,
-        disconnected: bool,
-    }
+statements! {
+    "oauth.sql";
+    LOCK_FAMILY: (SqlUuid) -> FamilyRow;
+    FAMILY_STATE: (SqlUuid) -> StateRow;
+    ISSUE_TOKEN: (SqlUuid, Text, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>);
+    USE_CODE: (SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer);
+    USE_REFRESH_TOKEN: (SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer);
+    STORED_SCOPES: (SqlUuid, Binary) -> ScopesRow;
+    REVOKE_FAMILY: (SqlUuid);
 }
 
-row! {
-    /// The states that a family depends on. `revoked` along with all tokens of its application or account.
-    struct StateRow {
-        revoked: bool,
-        closed_at: Option<DateTime<Utc>>,
-        status: Option<String>,
-        application_scopes: Option<i32>,
-    }
+#[derive(QueryableByName)]
+#[diesel(table_name = families, check_for_backend(Pg))]
+struct FamilyRow {
+    seller_id: Uuid,
+    client_id: Uuid,
+    scopes: i32,
+    revoked_at: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Bool)]
+    disconnected: bool,
+}
+
+/// The states that a family depends on. `revoked` along with all tokens of its application or account.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct StateRow {
+    #[diesel(sql_type = Bool)]
+    revoked: bool,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    closed_at: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Nullable<Text>)]
+    status: Option<String>,
+    #[diesel(sql_type = Nullable<Integer>)]
+    application_scopes: Option<i32>,
 }
 
 fn family(id: FamilyId, row: &FamilyRow, state: StateRow) -> Result<Family, StoreError> {
@@ -68,33 +87,14 @@ fn family(id: FamilyId, row: &FamilyRow, state: StateRow) -> Result<Family, Stor
     })
 }
 
-/// Locks a family, and share-locks the connection that it depends on, so that a transaction that ends either waits for
-/// this one, or was waited for. A row is read as of the lock, not as of the statement's start.
+/// Locks a family and the connection that it depends on.
 ///
 /// A statement after the lock reads the application and the account, so that it sees everything committed during the
 /// wait, and a pair never has scopes that were removed before (D83). Neither is locked: the gate checks both at each
 /// request, and so rejects a token issued while one of them ends.
 async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<(FamilyRow, StateRow)>> {
-    let lock = sql!(FamilyRow:
-        "with family as materialized (select seller_id, client_id, scopes, revoked_at, generation from families where id = ",
-        id.uuid(), " for no key update), \
-         connection as materialized (select c.generation from family f join connections c on c.client_id = f.client_id \
-           and c.seller_id = f.seller_id where f.generation is not null for share of c) \
-         select f.seller_id, f.client_id, f.scopes, f.revoked_at, \
-           f.generation is not null and not exists (select from connection c where c.generation = f.generation) \
-         from family f");
-    let read = sql!(StateRow:
-        "select f.seller_generation <> s.token_generation or coalesce(f.application_generation <> a.token_generation, false), \
-           s.closed_at, a.status, a.scopes from families f join sellers s on s.id = f.seller_id \
-           left join applications a on a.client_id = f.client_id and a.deleted_at is null where f.id = ",
-        id.uuid(), "");
-    let locked = async {
-        lock.get_result::<FamilyRow>(&mut tx.connection())
-            .await
-            .optional()
-    };
-    let state = async { read.get_result::<StateRow>(&mut tx.connection()).await.optional() };
-    let (locked, state) = pipelined(locked, state).await?;
+    let locked = row(tx, LOCK_FAMILY.bind((id.uuid(),)));
+    let (locked, state) = pipelined(locked, row(tx, FAMILY_STATE.bind((id.uuid(),)))).await?;
     Ok(locked.zip(state))
 }
 
@@ -108,36 +108,60 @@ async fn pipelined<A, B>(
     Ok((first?, second?))
 }
 
-row! {
-    struct CodeRow {
-        redirect_uri: String,
-        challenge: String,
-        expires_at: DateTime<Utc>,
-        used_at: Option<DateTime<Utc>>,
-    }
+/// The row of a statement that returns at most one, and that is sent with others.
+fn row<'t, S>(tx: &'t Tx, statement: S) -> BoxFuture<'t, QueryResult<Option<S::Row>>>
+where
+    S: Returns + Send + 't,
+    Prepared<S>: LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
+{
+    Box::pin(async move {
+        Prepared(statement)
+            .get_result(&mut tx.connection())
+            .await
+            .optional()
+    })
 }
 
-row! {
-    struct RefreshTokenRow {
-        scopes: i32,
-        expires_at: DateTime<Utc>,
-        used_at: Option<DateTime<Utc>>,
-    }
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = authorization_codes, check_for_backend(Pg))]
+struct CodeRow {
+    redirect_uri: String,
+    code_challenge: String,
+    expires_at: DateTime<Utc>,
+    used_at: Option<DateTime<Utc>>,
 }
 
-/// Consumes a credential and stores a pair. A credential used before changes no row, and then nothing is stored. The used
-/// hash is kept for 90 days, so that a second use is recognised.
-macro_rules! consume {
-    ($table:literal, $key:expr, $pair:expr) => {
-        sql!((): concat!("with used as (update ", $table, " set used_at = clock.at, expires_at = clock.at + interval '90 days' \
-               from (select api_now() as at) clock where family_id = "), $key.family.uuid(),
-            " and hash = ", $key.hash.bytes().as_slice(),
-            " and used_at is null returning family_id), \
-             refresh as (insert into refresh_tokens (family_id, hash, scopes, expires_at) select family_id, ",
-            $pair.refresh.bytes().as_slice(), ", ", $pair.scopes.bits(), ", ", $pair.refresh_expires_at, " from used) \
-             insert into access_tokens (family_id, hash, scopes, expires_at) select family_id, ",
-            $pair.access.bytes().as_slice(), ", ", $pair.scopes.bits(), ", ", $pair.access_expires_at, " from used")
-    };
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = refresh_tokens, check_for_backend(Pg))]
+struct RefreshTokenRow {
+    scopes: i32,
+    expires_at: DateTime<Utc>,
+    used_at: Option<DateTime<Utc>>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = families, check_for_backend(Pg))]
+struct ScopesRow {
+    scopes: i32,
+}
+
+/// Consumes a credential and stores a pair.
+async fn exchange(
+    tx: &Tx,
+    statement: &Statement<(SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer), ()>,
+    key: TokenKey,
+    pair: NewPair,
+) -> Result<(), StoreError> {
+    let exchange = statement.bind((
+        key.family.uuid(),
+        key.hash.bytes().as_slice(),
+        pair.refresh.bytes().as_slice(),
+        pair.refresh_expires_at,
+        pair.access.bytes().as_slice(),
+        pair.access_expires_at,
+        pair.scopes.bits(),
+    ));
+    expect_rows("access_tokens", tx.execute(exchange).await?, 1)
 }
 
 #[async_trait]
@@ -146,13 +170,15 @@ impl GrantStore for Tx {
         if token.expires_at.is_none() && token.kind != FamilyKind::Personal {
             return Err(StoreError::unexpected("only a personal token may never expire"));
         }
-        let issue = sql!(():
-            "with family as (insert into families (id, kind, scopes, seller_id, client_id, seller_generation, application_generation) \
-               select ", token.family.uuid(), ", ", token.kind.as_str(), ", ", token.grant.scopes.bits(),
-            ", s.id, a.client_id, s.token_generation, a.token_generation from sellers s cross join applications a where s.id = ",
-            token.grant.seller.uuid(), " and a.client_id = ", token.grant.client_id.uuid(),
-            " returning id) insert into access_tokens (family_id, hash, expires_at) select id, ",
-            token.hash.bytes().as_slice(), ", ", token.expires_at, " from family");
+        let issue = ISSUE_TOKEN.bind((
+            token.family.uuid(),
+            token.kind.as_str(),
+            token.grant.scopes.bits(),
+            token.grant.seller.uuid(),
+            token.grant.client_id.uuid(),
+            token.hash.bytes().as_slice(),
+            token.expires_at,
+        ));
         expect_rows("access_tokens", self.execute(issue).await?, 1)
     }
 
@@ -166,15 +192,12 @@ impl GrantStore for Tx {
     }
 
     async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError> {
-        let read = sql!(CodeRow:
-            "select redirect_uri, code_challenge, expires_at, used_at from authorization_codes where family_id = ",
-            key.family.uuid(), " and hash = ", key.hash.bytes().as_slice(), "");
-        let code = async {
-            read.get_result::<CodeRow>(&mut self.connection())
-                .await
-                .optional()
-        };
-        let (found, code) = self.run(pipelined(lock(self, key.family), code)).await?;
+        let code = authorization_codes::table
+            .find((key.family.uuid(), key.hash.bytes().as_slice()))
+            .select(CodeRow::as_select());
+        let (found, code) = self
+            .run(pipelined(lock(self, key.family), row(self, code)))
+            .await?;
         let Some((row, state)) = found else {
             return Ok(None);
         };
@@ -185,7 +208,7 @@ impl GrantStore for Tx {
             };
             Ok::<_, StoreError>(Code {
                 redirect_uri: row.redirect_uri,
-                challenge: CodeChallenge::new(row.challenge).map_err(corrupt)?,
+                challenge: CodeChallenge::new(row.code_challenge).map_err(corrupt)?,
                 expires_at: row.expires_at,
                 used_at: row.used_at,
             })
@@ -198,15 +221,12 @@ impl GrantStore for Tx {
         &self,
         key: TokenKey,
     ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError> {
-        let read = sql!(RefreshTokenRow:
-            "select scopes, expires_at, used_at from refresh_tokens where family_id = ", key.family.uuid(),
-            " and hash = ", key.hash.bytes().as_slice(), "");
-        let token = async {
-            read.get_result::<RefreshTokenRow>(&mut self.connection())
-                .await
-                .optional()
-        };
-        let (found, token) = self.run(pipelined(lock(self, key.family), token)).await?;
+        let token = refresh_tokens::table
+            .find((key.family.uuid(), key.hash.bytes().as_slice()))
+            .select(RefreshTokenRow::as_select());
+        let (found, token) = self
+            .run(pipelined(lock(self, key.family), row(self, token)))
+            .await?;
         let Some((row, state)) = found else {
             return Ok(None);
         };
@@ -225,59 +245,52 @@ impl GrantStore for Tx {
     }
 
     async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
-        let issued = self.execute(consume!("authorization_codes", key, pair)).await?;
-        expect_rows("access_tokens", issued, 1)
+        exchange(self, &USE_CODE, key, pair).await
     }
 
     async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
-        let issued = self.execute(consume!("refresh_tokens", key, pair)).await?;
-        expect_rows("access_tokens", issued, 1)
+        exchange(self, &USE_REFRESH_TOKEN, key, pair).await
     }
 
     async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError> {
-        let scopes = sql!(i32:
-            "select coalesce(t.scopes, f.scopes) from access_tokens t join families f on f.id = t.family_id where f.id = ",
-            key.family.uuid(), " and t.hash = ", key.hash.bytes().as_slice(), "");
+        let stored = STORED_SCOPES.bind((key.family.uuid(), key.hash.bytes().as_slice()));
         let corrupt =
             |unknown: UnknownScope| StoreError::corrupt("access_tokens", key.family, unknown.to_string());
-        let scopes = self.row(scopes).await?.map(ScopeSet::from_bits);
-        scopes.transpose().map_err(corrupt)
+        let row = self.row(stored).await?;
+        row.map(|row| ScopeSet::from_bits(row.scopes))
+            .transpose()
+            .map_err(corrupt)
     }
 
-    /// A family that is revoked already keeps its first `revoked_at`.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError> {
-        let revoke = sql!(():
-            "update families set revoked_at = coalesce(revoked_at, clock.at) from (select api_now() as at) clock where id = ",
-            id.uuid(), "");
+        let revoke = REVOKE_FAMILY.bind((id.uuid(),));
         expect_rows("families", self.execute(revoke).await?, 1)
     }
 
     /// Raises the generation that all of them were made under. Families in the making die too: they store what they read.
     async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError> {
-        let (table, raised, follow_up) = match of {
+        match of {
             FamiliesOf::Application(id) => {
-                let raise = sql!((): "update applications set token_generation = token_generation + 1 where client_id = ", id.uuid(), "");
-                (
-                    "applications",
-                    self.execute(raise).await?,
-                    FollowUp::Application(id),
-                )
+                let generation = schema::applications::token_generation;
+                let raise = diesel::update(schema::applications::table.find(id.uuid()))
+                    .set(generation.eq(generation + 1));
+                expect_rows("applications", self.execute(raise).await?, 1)?;
+                FollowUp::Application(id).queue(self);
             }
             FamiliesOf::Seller(id) => {
-                let raise = sql!((): "update sellers set token_generation = token_generation + 1 where id = ", id.uuid(), "");
-                ("sellers", self.execute(raise).await?, FollowUp::Seller(id))
+                let generation = sellers::token_generation;
+                let raise = diesel::update(sellers::table.find(id.uuid())).set(generation.eq(generation + 1));
+                expect_rows("sellers", self.execute(raise).await?, 1)?;
+                FollowUp::Seller(id).queue(self);
             }
-        };
-        expect_rows(table, raised, 1)?;
-        follow_up.queue(self);
+        }
         Ok(())
     }
 
     async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError> {
-        let revoke = sql!(():
-            "update access_tokens set revoked_at = clock.at from (select api_now() as at) clock \
-             where family_id = ", key.family.uuid(), " and hash = ", key.hash.bytes().as_slice(),
-            " and revoked_at is null");
+        let token = access_tokens::table.find((key.family.uuid(), key.hash.bytes().as_slice()));
+        let revoke = diesel::update(token.filter(access_tokens::revoked_at.is_null()))
+            .set(access_tokens::revoked_at.eq(api_now().nullable()));
         Ok(self.execute(revoke).await? > 0)
     }
 
@@ -294,16 +307,20 @@ impl GrantStore for Tx {
         let Some(decided_at) = consent.decided_at else {
             return Err(StoreError::unexpected("a consent is saved once it is decided"));
         };
-        let decide = sql!(():
-            "update consents set decided_at = ", decided_at, " where id = ", consent.id.uuid(),
-            " and decided_at is null");
+        let open = schema::consents::table
+            .find(consent.id.uuid())
+            .filter(schema::consents::decided_at.is_null());
+        let decide = diesel::update(open).set(schema::consents::decided_at.eq(decided_at));
         expect_rows("consents", self.execute(decide).await?, 1)
     }
 
     async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError> {
-        let release = sql!(():
-            "delete from consents where id = ", id.uuid(), " and seller_id = ", viewer.seller.uuid(),
-            " and session_hash = ", viewer.session.bytes().as_slice(), " and decided_at is null");
+        let open = schema::consents::table
+            .find(id.uuid())
+            .filter(schema::consents::seller_id.eq(viewer.seller.uuid()))
+            .filter(schema::consents::session_hash.eq(viewer.session.bytes().as_slice()))
+            .filter(schema::consents::decided_at.is_null());
+        let release = diesel::delete(open);
         Ok(self.execute(release).await? == 1)
     }
 

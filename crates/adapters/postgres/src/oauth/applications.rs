@@ -4,7 +4,10 @@ use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use diesel::QueryResult;
+use diesel::dsl::{AsSelect, not};
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Precondition, SellerId, StoreError};
 use oauth::{
@@ -19,35 +22,74 @@ use crate::connection::Connector;
 use crate::connection::error::SharedFailure;
 use crate::connection::pool::Autocommit;
 use crate::follow_ups::{FollowUp, queue_reinstatement};
-use crate::sql::{row, sql};
+use crate::schema::{api_now, applications, sellers};
+use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
 
-/// The columns of [`ApplicationRow`], from the table alias `a`.
-macro_rules! application_columns {
-    () => {
-        "a.client_id, a.owner_id, a.name, a.description, a.documentation_url, a.purpose, a.client_type, a.redirect_uris, \
-         a.scopes, a.granted_scopes, a.requested_scopes, a.status, a.rate_limit, a.built_in, a.secret_hash, a.created_at"
-    };
+statements! {
+    "applications.sql";
+    APPLICATIONS_AT: (SqlUuid, SqlUuid, BigInt) -> ListedRow;
+    FREE_NAME: (Text);
 }
 
-row! {
-    struct ApplicationRow {
-        client_id: Uuid,
-        owner_id: Uuid,
-        name: String,
-        description: Option<String>,
-        documentation_url: Option<String>,
-        purpose: String,
-        client_type: String,
-        redirect_uris: Vec<String>,
-        scopes: i32,
-        granted_scopes: Option<i32>,
-        requested_scopes: i32,
-        status: String,
-        rate_limit: Option<i32>,
-        built_in: bool,
-        secret_hash: Option<Vec<u8>>,
-        created_at: DateTime<Utc>,
+diesel::define_sql_function! {
+    fn lower(text: Text) -> Text;
+}
+
+#[derive(Queryable, Selectable, QueryableByName, Insertable, AsChangeset)]
+#[diesel(table_name = applications, primary_key(client_id), check_for_backend(Pg))]
+#[diesel(treat_none_as_default_value = false, treat_none_as_null = true)]
+struct ApplicationRow {
+    client_id: Uuid,
+    owner_id: Uuid,
+    name: String,
+    description: Option<String>,
+    documentation_url: Option<String>,
+    purpose: String,
+    client_type: String,
+    redirect_uris: Vec<String>,
+    scopes: i32,
+    granted_scopes: Option<i32>,
+    requested_scopes: i32,
+    status: String,
+    rate_limit: Option<i32>,
+    built_in: bool,
+    secret_hash: Option<Vec<u8>>,
+    created_at: DateTime<Utc>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct ListedRow {
+    #[diesel(embed)]
+    application: ApplicationRow,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    connected_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<Application> for ApplicationRow {
+    type Error = StoreError;
+
+    fn try_from(application: Application) -> Result<Self, StoreError> {
+        let rate_limit = application.rate_limit.map(|limit| i32::try_from(limit.get()));
+        Ok(Self {
+            client_id: application.client_id.uuid(),
+            owner_id: application.owner.uuid(),
+            name: application.name,
+            description: application.description,
+            documentation_url: application.documentation_url,
+            purpose: application.purpose.as_str().to_owned(),
+            client_type: application.client_type.as_str().to_owned(),
+            redirect_uris: application.redirect_uris,
+            scopes: application.scopes.bits(),
+            granted_scopes: application.granted.map(ScopeSet::bits),
+            requested_scopes: application.requested.bits(),
+            status: application.status.as_str().to_owned(),
+            rate_limit: rate_limit.transpose().map_err(StoreError::unexpected)?,
+            built_in: application.built_in,
+            secret_hash: application.secret.map(|hash| hash.bytes().to_vec()),
+            created_at: application.created_at,
+        })
     }
 }
 
@@ -93,8 +135,13 @@ pub(crate) fn limit_from(stored: i32) -> Option<NonZeroU32> {
     u32::try_from(stored).ok().and_then(NonZeroU32::new)
 }
 
-fn applications(rows: Vec<ApplicationRow>) -> Result<Vec<Application>, StoreError> {
-    rows.into_iter().map(Application::try_from).collect()
+/// The applications that were not deleted.
+#[diesel::dsl::auto_type(no_type_alias)]
+fn kept() -> _ {
+    let row: AsSelect<ApplicationRow, Pg> = ApplicationRow::as_select();
+    applications::table
+        .filter(applications::deleted_at.is_null())
+        .select(row)
 }
 
 fn application(row: Option<ApplicationRow>) -> Result<Option<Application>, StoreError> {
@@ -135,9 +182,14 @@ impl ApplicationReader for Applications {
         limit: u16,
     ) -> Result<Vec<Application>, StoreError> {
         let before = before.map_or(Uuid::max(), ClientId::uuid);
-        let own = sql!(ApplicationRow: concat!("select ", application_columns!(),
-            " from applications a where a.deleted_at is null and not a.built_in and a.owner_id = "), owner.uuid(), " and a.client_id < ", before, " order by a.client_id desc limit ", i64::from(limit), "");
-        applications(self.statements.rows(own).await?)
+        let own = kept()
+            .filter(not(applications::built_in))
+            .filter(applications::owner_id.eq(owner.uuid()))
+            .filter(applications::client_id.lt(before))
+            .order(applications::client_id.desc())
+            .limit(i64::from(limit));
+        let rows = self.statements.rows(own).await?;
+        rows.into_iter().map(Application::try_from).collect()
     }
 }
 
@@ -158,11 +210,14 @@ impl BatchQuery for Clients {
         let mut ids: Vec<_> = clients.iter().map(|client| client.uuid()).collect();
         ids.sort_unstable();
         ids.dedup();
-        let rows = sql!((ApplicationRow, bool): concat!("select ", application_columns!(),
-            ", s.closed_at is not null from applications a join sellers s on s.id = a.owner_id \
-              where a.deleted_at is null and a.client_id = any("), ids, ")")
-        .get_results::<(ApplicationRow, bool)>(&mut connection)
-        .await?;
+        let found = applications::table
+            .inner_join(sellers::table.on(sellers::id.eq(applications::owner_id)))
+            .filter(applications::deleted_at.is_null())
+            .filter(applications::client_id.eq_any(ids))
+            .select((ApplicationRow::as_select(), sellers::closed_at.is_not_null()));
+        let rows = found
+            .get_results::<(ApplicationRow, bool)>(&mut connection)
+            .await?;
         // An invalid row is an error only for its own callers.
         let read = |(row, is_closed): (ApplicationRow, bool)| {
             let (client_id, read) = (ClientId::from(row.client_id), Application::try_from(row));
@@ -183,40 +238,30 @@ impl BatchQuery for Clients {
 #[async_trait]
 impl ApplicationDirectory for Autocommit {
     async fn application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
-        let one = sql!(ApplicationRow: concat!("select ", application_columns!(),
-            " from applications a where a.deleted_at is null and a.client_id = "), client_id.uuid(), "");
+        let one = kept().filter(applications::client_id.eq(client_id.uuid()));
         application(self.row(one).await?)
     }
 
     async fn application_named(&self, name: &str) -> Result<Option<Application>, StoreError> {
-        let one = sql!(ApplicationRow: concat!("select ", application_columns!(),
-            " from applications a where a.deleted_at is null and not a.built_in and lower(a.name) = lower("), name, ")");
+        let one = kept()
+            .filter(not(applications::built_in))
+            .filter(lower(applications::name).eq(lower(name)));
         application(self.row(one).await?)
     }
 
-    /// Each half is a range of its own index.
     async fn applications_at(
         &self,
         seller: SellerId,
         before: Option<ClientId>,
         limit: u16,
     ) -> Result<Vec<ListedApplication>, StoreError> {
-        let (before, limit) = (before.map_or(Uuid::max(), ClientId::uuid), i64::from(limit));
-        let some = sql!((ApplicationRow, Option<DateTime<Utc>>):
-            "with own as (select client_id from applications where owner_id = ", seller.uuid(),
-            " and deleted_at is null and not built_in and client_id < ", before, " order by client_id desc limit ", limit,
-            "), connected as (select c.client_id, c.connected_at from connections c join applications a on a.client_id = c.client_id \
-               where c.seller_id = ", seller.uuid(), " and c.disconnected_at is null and a.deleted_at is null and c.client_id < ", before,
-            " order by c.client_id desc limit ", limit,
-            concat!("), listed as (select client_id from own union select client_id from connected) \
-             select ", application_columns!(), ", c.connected_at from listed l join applications a on a.client_id = l.client_id \
-               left join connected c on c.client_id = l.client_id order by a.client_id desc limit "), limit, "");
-        let rows = self.rows(some).await?.into_iter();
-        let listed = |(row, connected_at): (ApplicationRow, _)| {
-            let application = row.try_into()?;
+        let before = before.map_or(Uuid::max(), ClientId::uuid);
+        let listed = APPLICATIONS_AT.bind((seller.uuid(), before, i64::from(limit)));
+        let rows = self.rows(listed).await?.into_iter();
+        let listed = |row: ListedRow| {
             Ok(ListedApplication {
-                application,
-                connected_at,
+                application: row.application.try_into()?,
+                connected_at: row.connected_at,
             })
         };
         rows.map(listed).collect()
@@ -226,23 +271,27 @@ impl ApplicationDirectory for Autocommit {
 #[async_trait]
 impl ApplicationStore for Tx {
     async fn lock_application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
-        let lock = sql!(ApplicationRow: concat!("select ", application_columns!(),
-            " from applications a where a.deleted_at is null and a.client_id = "), client_id.uuid(), " for no key update");
+        let lock = kept()
+            .filter(applications::client_id.eq(client_id.uuid()))
+            .for_no_key_update();
         application(self.row(lock).await?)
     }
 
     async fn built_in_application(&self, seller: SellerId) -> Result<Option<Application>, StoreError> {
-        let built_in = sql!(ApplicationRow: concat!("select ", application_columns!(),
-            " from applications a where a.built_in and a.owner_id = "), seller.uuid(), "");
+        let built_in = applications::table
+            .filter(applications::built_in)
+            .filter(applications::owner_id.eq(seller.uuid()))
+            .select(ApplicationRow::as_select());
         application(self.row(built_in).await?)
     }
 
     async fn count_applications(&self, owner: SellerId) -> Result<usize, StoreError> {
-        let count = self.row(
-            sql!(i64: "select count(*) from applications where deleted_at is null and not built_in \
-            and owner_id = ", owner.uuid(), ""),
-        );
-        usize::try_from(count.await?.unwrap_or_default()).map_err(StoreError::unexpected)
+        let own = kept()
+            .filter(not(applications::built_in))
+            .filter(applications::owner_id.eq(owner.uuid()))
+            .count();
+        let count = self.run(async { own.get_result::<i64>(&mut self.connection()).await });
+        usize::try_from(count.await?).map_err(StoreError::unexpected)
     }
 
     async fn save_application(
@@ -258,49 +307,37 @@ impl ApplicationStore for Tx {
             let announced = Announcement::of_application(after.owner, event, self.now());
             self.outbox().add(announced);
         }
-        let client = after.client_id.uuid();
-        let rate_limit = after
-            .rate_limit
-            .map(|limit| i32::try_from(limit.get()))
-            .transpose();
-        let rate_limit = rate_limit.map_err(StoreError::unexpected)?;
-        let (purpose, client_type) = (after.purpose.as_str(), after.client_type.as_str());
-        let (scopes, status) = (after.scopes.bits(), after.status.as_str());
-        let (granted, requested) = (after.granted.map(ScopeSet::bits), after.requested.bits());
-        let secret = after.secret.as_ref().map(|hash| hash.bytes().as_slice());
         if after.status != ApplicationStatus::Suspended {
             queue_reinstatement(self, after.client_id);
         }
+        let row = ApplicationRow::try_from(after)?;
+        let updated_at = applications::updated_at.eq(api_now());
         let saved = match precondition {
             Precondition::MustNotExist => {
-                // The name of a deleted application that no other seller saw is free: that row takes one that nobody can register.
-                self.execute(sql!((): "update applications set name = '#' || replace(client_id::text, '-', '') \
-                    where lower(name) = lower(", after.name.as_str(), ") and not built_in and deleted_at is not null \
-                      and (purpose = 'own_use' or status = 'pending')"))
-                    .await?;
-                self.execute(sql!((): "insert into applications (client_id, owner_id, name, description, documentation_url, \
-                    purpose, client_type, redirect_uris, scopes, granted_scopes, requested_scopes, status, rate_limit, built_in, \
-                    secret_hash, created_at, updated_at) values (", client, ", ", after.owner.uuid(), ", ", after.name, ", ", after.description, ", ",
-                    after.documentation_url, ", ", purpose, ", ", client_type, ", ", after.redirect_uris, ", ", scopes, ", ",
-                    granted, ", ", requested, ", ", status, ", ", rate_limit, ", ", after.built_in, ", ", secret, ", ", after.created_at, ", api_now())"))
+                self.execute(FREE_NAME.bind((row.name.as_str(),))).await?;
+                self.execute(diesel::insert_into(applications::table).values((row, updated_at)))
                     .await?
             }
             Precondition::Unchanged => {
-                self.execute(sql!((): "update applications set owner_id = ", after.owner.uuid(), ", name = ", after.name,
-                    ", description = ", after.description, ", documentation_url = ", after.documentation_url,
-                    ", purpose = ", purpose, ", client_type = ", client_type, ", redirect_uris = ", after.redirect_uris,
-                    ", scopes = ", scopes, ", granted_scopes = ", granted, ", requested_scopes = ", requested, ", status = ", status, ", rate_limit = ", rate_limit, ", built_in = ",
-                    after.built_in, ", secret_hash = ", secret, ", created_at = ", after.created_at,
-                    ", updated_at = api_now() where deleted_at is null and client_id = ", client, ""))
-                    .await?
+                let kept = applications::table
+                    .find(row.client_id)
+                    .filter(applications::deleted_at.is_null());
+                self.execute(diesel::update(kept).set((row, updated_at))).await?
             }
         };
         expect_rows("applications", saved, 1)
     }
 
     async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError> {
-        let delete = sql!((): "update applications set deleted_at = api_now(), updated_at = api_now(), description = null, \
-              redirect_uris = '{}' where deleted_at is null and client_id = ", client_id.uuid(), "");
+        let kept = applications::table
+            .find(client_id.uuid())
+            .filter(applications::deleted_at.is_null());
+        let delete = diesel::update(kept).set((
+            applications::deleted_at.eq(api_now().nullable()),
+            applications::updated_at.eq(api_now()),
+            applications::description.eq(None::<String>),
+            applications::redirect_uris.eq(Vec::<String>::new()),
+        ));
         let deleted = self.execute(delete).await? == 1;
         if deleted {
             FollowUp::Application(client_id).queue(self);

@@ -1,0 +1,143 @@
+-- name: ADD_CONSENT
+-- $1 the application; $2 the seller; $3 the family; $4 its kind; $5 its scopes; $6 the code's hash; $7 its expiry;
+-- $8 the redirect URI; $9 the challenge.
+with connection as (
+    insert into connections as c (client_id, seller_id, connected_at)
+    values ($1, $2, (select api_now()))
+    on conflict (client_id, seller_id) do update
+    set disconnected_at = null,
+        connected_at = case when c.disconnected_at is null then c.connected_at else excluded.connected_at end
+    returning client_id, seller_id, generation
+),
+family as (
+    insert into families
+        (id, kind, scopes, seller_id, client_id, generation, seller_generation, application_generation)
+    select $3, $4, $5, c.seller_id, c.client_id, c.generation, s.token_generation, a.token_generation
+    from connection as c
+    join sellers as s on s.id = c.seller_id
+    join applications as a on a.client_id = c.client_id
+    returning id
+)
+insert into authorization_codes (family_id, hash, expires_at, redirect_uri, code_challenge)
+select id, $6, $7, $8, $9
+from family
+
+-- name: HOLDER
+-- $1 the family; $2 the hash of a refresh token or code that can still be used.
+select f.client_id
+from families as f
+join connections as c on c.client_id = f.client_id and c.seller_id = f.seller_id
+    and c.generation = f.generation and c.disconnected_at is null
+join applications as a on a.client_id = f.client_id and a.token_generation = f.application_generation
+    and a.deleted_at is null
+join sellers as s on s.id = f.seller_id and s.token_generation = f.seller_generation and s.closed_at is null
+where f.id = $1
+  and f.revoked_at is null
+  and (
+    exists (
+        select
+        from refresh_tokens as r
+        where r.family_id = f.id
+          and r.hash = $2
+          and r.used_at is null
+          and r.expires_at > (select api_now())
+    )
+    or exists (
+        select
+        from authorization_codes as a
+        where a.family_id = f.id
+          and a.hash = $2
+          and a.used_at is null
+          and a.expires_at > (select api_now())
+    )
+  )
+
+-- name: CONNECTIONS
+-- $1 the seller; $2 the name after which the page begins; $3 how many at most.
+-- The applications with a grant that can still be used, and the union of the scopes of their consents; and those that
+-- have lost every grant, but still receive events.
+with clock as materialized (
+    select api_now() as at
+),
+named as (
+    -- Sorted first (`offset 0`), so that grants are looked up for the connections of this page alone.
+    select c.seller_id, c.client_id, c.generation, c.connected_at, a.name, a.owner_id, a.documentation_url, a.scopes,
+        a.token_generation as application_generation, s.token_generation as seller_generation
+    from connections as c
+    join applications as a on a.client_id = c.client_id
+    join sellers as s on s.id = c.seller_id
+    where c.seller_id = $1
+      and c.disconnected_at is null
+      and a.deleted_at is null
+      and lower(a.name) > lower($2)
+    order by lower(a.name)
+    offset 0
+)
+select n.client_id, n.name, o.id as owner_id, o.name as owner_name, n.documentation_url,
+    coalesce(g.scopes, 0) & n.scopes as scopes, n.connected_at,
+    (
+        select u.used_at
+        from last_uses as u
+        where u.seller_id = n.seller_id
+          and u.client_id = n.client_id
+    ) as used_at
+from named as n
+cross join lateral (
+    -- However many consents there are, those that count are the newest fifty that were not revoked. If there are as
+    -- many, and none of them can be used, an older one might be.
+    select coalesce(
+            bit_or(f.scopes) filter (
+                where exists (
+                    select
+                    from access_tokens as t
+                    where t.family_id = f.id
+                      and t.revoked_at is null
+                      and t.expires_at > clock.at
+                )
+                or exists (
+                    select
+                    from refresh_tokens as r
+                    where r.family_id = f.id
+                      and r.used_at is null
+                      and r.expires_at > clock.at
+                )
+                or exists (
+                    select
+                    from authorization_codes as a
+                    where a.family_id = f.id
+                      and a.used_at is null
+                      and a.expires_at > clock.at
+                )
+            ),
+            case when count(*) = 50 then bit_or(f.scopes) end
+        ) as scopes
+    from clock
+    cross join (
+        select f.id, f.scopes
+        from families as f
+        where f.client_id = n.client_id
+          and f.seller_id = n.seller_id
+          and f.generation = n.generation
+          and f.generation is not null
+          and f.application_generation = n.application_generation
+          and f.seller_generation = n.seller_generation
+          and f.revoked_at is null
+        order by f.created_at desc
+        limit 50
+    ) as f
+) as g
+join sellers as o on o.id = n.owner_id
+where o.closed_at is null
+  and (
+    g.scopes is not null
+    or exists (
+        select
+        from subscriptions as s
+        where s.seller_id = n.seller_id
+          and s.client_id = n.client_id
+          and s.active
+          and s.connection_generation = n.generation
+    )
+  )
+order by lower(n.name)
+limit $3
