@@ -65,7 +65,8 @@ pub enum Flaw {
     Cached(&'static str),
 }
 
-/// A recorded statement: the `nth` with the text `sql`, from 0.
+/// A recorded statement: the `nth` with the text `sql`, from 0. The text is in lower case on one line, without comments and quotation
+/// marks of names: a test names a piece of it, however it is laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     pub sql: String,
@@ -93,6 +94,16 @@ struct Shared {
     state: Mutex<State>,
     reached: watch::Sender<bool>,
     resumed: watch::Sender<bool>,
+}
+
+/// The text of [`Statement`].
+fn plain(sql: &str) -> String {
+    let code = sql
+        .lines()
+        .map(|line| line.split_once("--").map_or(line, |(code, _)| code));
+    let words: Vec<_> = code.flat_map(str::split_whitespace).collect();
+    let text = words.join(" ").replace("( ", "(").replace(" )", ")");
+    text.replace('"', "").to_lowercase()
 }
 
 /// The statement into which a fault is injected.
@@ -293,7 +304,7 @@ impl Shared {
         let fault = state.armed.take_if(|(target, _)| match target {
             Target::Statement { sql: armed, nth: of } => armed == sql && *of == nth,
             Target::Next { end, then_block } => {
-                let hit = sql.to_ascii_lowercase().ends_with(*end);
+                let hit = sql.ends_with(*end);
                 if hit && *then_block {
                     self.link.blocked.send_replace(true);
                 }
@@ -448,7 +459,7 @@ async fn execute(
 
 /// Makes the transaction fail at the server. A COMMIT that fails ends its transaction.
 async fn fail(server: &mut BufReader<UnixStream>, sql: &str) -> io::Result<Reply> {
-    if sql.eq_ignore_ascii_case("commit") {
+    if sql == "commit" {
         query(server, "rollback").await?;
     }
     query(
@@ -500,7 +511,7 @@ async fn batch(
             .collect::<Vec<_>>();
         match (kind, texts.as_slice()) {
             (b'P', [name, sql]) => {
-                let text = String::from_utf8(sql.clone()).map_err(io::Error::other)?;
+                let text = plain(str::from_utf8(sql).map_err(io::Error::other)?);
                 if let Some(rewritten) = shared.rewritten(&text) {
                     let rest = body.split_off(name.len() + sql.len() + 2);
                     body = [name, &[0][..], rewritten.as_bytes(), &[0], &rest].concat();
@@ -509,7 +520,7 @@ async fn batch(
             }
             (b'B', [_, name]) => bound = prepared.get(name).cloned(),
             (b'E', _) => batch.sql = bound.take(),
-            (b'Q', [sql, ..]) => batch.sql = Some(String::from_utf8(sql.clone()).map_err(io::Error::other)?),
+            (b'Q', [sql, ..]) => batch.sql = Some(plain(str::from_utf8(sql).map_err(io::Error::other)?)),
             _ => {}
         }
         batch.bytes.extend(message(kind, &body)?);

@@ -7,7 +7,12 @@ use kernel::{SellerId, StoreError};
 use tokio::{select, sync::oneshot};
 use usecases::LockSet;
 
-use crate::{ANSWER_TIMEOUT, connection::error::with_timeout, sql::Returns, unit_of_work::PgUnitOfWork};
+use crate::{
+    ANSWER_TIMEOUT,
+    connection::error::with_timeout,
+    statement::{Prepared, Returns},
+    unit_of_work::PgUnitOfWork,
+};
 
 /// Connections of a process for slow reads.
 pub(crate) const CONNECTIONS: usize = 4;
@@ -31,7 +36,8 @@ impl SlowReads {
         statement: S,
     ) -> Result<Vec<S::Row>, StoreError>
     where
-        S: Returns + Send + for<'t> LoadQuery<'t, &'t AsyncPgConnection, S::Row> + 'static,
+        S: Returns + Send + 'static,
+        Prepared<S>: for<'t> LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
     {
         let (reads, locks) = (Arc::clone(self), LockSet::of_seller(seller));
         let (mut reply, rows) = oneshot::channel();

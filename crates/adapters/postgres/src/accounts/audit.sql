@@ -20,7 +20,7 @@ from (
 
 -- name: ENTRIES_ABOUT
 -- $1 the subject; $2 the actor, or null; $3 the lowest id; $4 above the highest id; $5 how many entries at most.
-select distinct on (id) *
+select distinct on (id) id, at, actor, actor_id, address, action, subject, changes, os_user
 from (
     -- Each half is a range of its own index.
     (

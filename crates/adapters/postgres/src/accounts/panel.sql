@@ -1,6 +1,6 @@
 -- name: ACCOUNT
 -- $1 the mail address.
-select *
+select id, seller_no, name, email, created_at, closed_at, password_hash
 from sellers
 where lower(email) = lower($1)
 

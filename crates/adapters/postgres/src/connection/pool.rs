@@ -16,7 +16,7 @@ use super::Connector;
 use super::error::{ends_connection, pool_error, store_error, with_timeout};
 use crate::ANSWER_TIMEOUT;
 use crate::observe::{PoolWaits, StatementTimes};
-use crate::sql::Returns;
+use crate::statement::{Prepared, Returns};
 use crate::turns::Turns;
 
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
@@ -122,18 +122,20 @@ impl Autocommit {
     /// All rows of a statement. It is cancelled once nobody waits for them.
     pub(crate) fn rows<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Vec<S::Row>, StoreError>>
     where
-        S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
+        S: Returns + Send + 't,
+        Prepared<S>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
     {
         Box::pin(self.ask(move |leased| async move {
             leased.canceller.get_or_init(|| Arc::clone(&self.connector));
-            statement.get_results(&mut leased.connection()).await
+            Prepared(statement).get_results(&mut leased.connection()).await
         }))
     }
 
     /// The row of a statement that returns at most one.
     pub(crate) fn row<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Option<S::Row>, StoreError>>
     where
-        S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
+        S: Returns + Send + 't,
+        Prepared<S>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
     {
         let rows = self.rows(statement);
         Box::pin(async move { Ok(rows.await?.pop()) })
@@ -142,9 +144,12 @@ impl Autocommit {
     /// The number of rows that a statement changed.
     pub(crate) fn execute<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<usize, StoreError>>
     where
-        S: Send + for<'c> ExecuteDsl<&'c AsyncPgConnection> + 't,
+        S: Send + 't,
+        Prepared<S>: for<'c> ExecuteDsl<&'c AsyncPgConnection>,
     {
-        Box::pin(self.ask(|leased| async move { statement.execute(&mut leased.connection()).await }))
+        Box::pin(
+            self.ask(|leased| async move { Prepared(statement).execute(&mut leased.connection()).await }),
+        )
     }
 
     /// Runs one statement with the timeout of a read, including the waits for the share and for a connection. A connection that does not

@@ -10,7 +10,8 @@ use tokio::sync::Mutex;
 
 use super::error::{AnswerTimeout, ends_connection, store_error};
 use super::{Connector, OpenConnection};
-use crate::{ANSWER_TIMEOUT, observe::StatementTimes, sql::Returns};
+use crate::statement::{Prepared, Returns};
+use crate::{ANSWER_TIMEOUT, observe::StatementTimes};
 
 /// A connection on which several callers pipeline reads and single statements, never a transaction.
 pub(crate) struct SharedConnection {
@@ -63,9 +64,12 @@ impl SharedConnection {
     /// All rows of a statement.
     pub(crate) fn rows<'t, S>(&'t self, statement: S) -> BoxFuture<'t, Result<Vec<S::Row>, StoreError>>
     where
-        S: Returns + Send + for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row> + 't,
+        S: Returns + Send + 't,
+        Prepared<S>: for<'c> LoadQuery<'t, &'c AsyncPgConnection, S::Row>,
     {
-        Box::pin(self.ask(|open| async move { statement.get_results(&mut open.connection()).await }))
+        Box::pin(
+            self.ask(|open| async move { Prepared(statement).get_results(&mut open.connection()).await }),
+        )
     }
 
     async fn connection(&self) -> Result<Arc<OpenConnection>, StoreError> {

@@ -27,7 +27,9 @@ listed as (
     union
     select client_id from connected
 )
-select a.*, c.connected_at
+select a.client_id, a.owner_id, a.name, a.description, a.documentation_url, a.purpose, a.client_type, a.redirect_uris,
+    a.scopes, a.granted_scopes, a.requested_scopes, a.status, a.rate_limit, a.built_in, a.secret_hash, a.created_at,
+    c.connected_at
 from listed as l
 join applications as a on a.client_id = l.client_id
 left join connected as c on c.client_id = l.client_id

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use adapter_postgres::{Database, MigrateError, SchemaState, migrate, missing_migrations};
-use testkit::TestDatabase;
+use testkit::{Layout, TestDatabase};
 use tokio_postgres::Client;
 
 use crate::support::{Fixture, id, settings};
@@ -310,6 +310,49 @@ async fn every_table_is_listed_and_keyed_by_its_class_and_every_foreign_key_has_
             select from pg_index i where i.indrelid = c.conrelid and i.indpred is null
             and (i.indkey::int2[])[0:cardinality(c.conkey) - 1] @> c.conkey)";
     assert_eq!(fixture.texts(bare).await, Vec::<String>::new());
+}
+
+/// The tables in the words of Diesel's `table!`.
+const TABLES: &str = "
+    with tables as (
+        select oid, relname::text from pg_class
+        where relnamespace = 'public'::regnamespace and relkind = 'r' and relname not in ('__diesel_schema_migrations')),
+    columns as (
+        select attrelid, attnum, attname, format(case when attnotnull then '%s' else 'Nullable<%s>' end, format(
+            case when t.typelem <> 0 and t.typlen = -1 then 'Array<%s>' else '%s' end,
+            case ltrim(t.typname, '_') when 'uuid' then 'Uuid' when 'text' then 'Text' when 'bool' then 'Bool'
+                when 'bytea' then 'Binary' when 'int2' then 'SmallInt' when 'int4' then 'Integer' when 'int8' then 'BigInt'
+                when 'json' then 'Json' when 'timestamptz' then 'Timestamptz' else t.typname end)) as type
+        from pg_attribute a join pg_type t on t.oid = a.atttypid where attnum > 0 and not attisdropped)
+    select format(E'diesel::table! {\n    %s (%s) {\n%s\n    }\n}\n', relname,
+        (select string_agg(attname, ', ' order by n) from pg_constraint, unnest(conkey) with ordinality k (key, n)
+            join columns on attnum = key where attrelid = tables.oid and conrelid = tables.oid and contype = 'p'),
+        (select string_agg(format('        %s -> %s,', attname, type), E'\n' order by attnum) from columns
+            where attrelid = tables.oid))
+    from tables order by relname";
+
+#[tokio::test]
+async fn the_query_builder_knows_the_tables_as_they_are() {
+    if TestDatabase::layout() != Layout::Single {
+        return;
+    }
+    let tables = Fixture::new().await.texts(TABLES).await;
+    let path = "src/schema.rs";
+    let known = fs::read_to_string(path).unwrap();
+    let (head, _) = known.split_once("diesel::table!").unwrap();
+    let names = tables
+        .iter()
+        .map(|table| table.split_whitespace().nth(2).unwrap());
+    let together: String = names.map(|name| format!("    {name},\n")).collect();
+    let together = format!("diesel::allow_tables_to_appear_in_same_query!(\n{together});\n");
+    let made = format!("{head}{}\n{together}", tables.join("\n"));
+    if std::env::var_os("RENEW").is_some() {
+        fs::write(path, &made).unwrap();
+    }
+    assert!(
+        known == made,
+        "`RENEW=1 cargo test -p adapter-postgres` makes {path} from the migrated schema"
+    );
 }
 
 #[tokio::test]

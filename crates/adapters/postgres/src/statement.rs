@@ -1,0 +1,212 @@
+//! The statements in the `.sql` files. Each is prepared once per connection, as those of Diesel's query builder are, and unlike
+//! those of `diesel::sql_query`.
+//!
+//! A file has one or more statements, each below a line `-- name: NAME`. `statements!` declares the SQL types of a statement's
+//! parameters and its row, a struct that derives `QueryableByName`; a test compares both with the migrated schema.
+
+use std::marker::PhantomData;
+
+use diesel::dsl::AsSelect;
+use diesel::pg::{Pg, PgQueryBuilder};
+use diesel::query_builder::{AstPass, Query, QueryBuilder as _, QueryFragment, QueryId};
+use diesel::serialize::ToSql;
+use diesel::sql_types::{HasSqlType, Untyped};
+use diesel::{QueryResult, Selectable};
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// Declares the statements of a file beside the module:
+/// `statements! { "orders.sql"; ORDER: (Uuid, Text) -> OrderRow; FORGET: (Uuid); }`.
+macro_rules! statements {
+    ($file:literal; $($(#[$meta:meta])* $visibility:vis $name:ident: ($($parameter:ty),*) $(-> $row:ty)?;)*) => {
+        $(
+            $(#[$meta])*
+            $visibility const $name: $crate::statement::Statement<($($parameter,)*), $crate::statement::statements!(@row $($row)?)> =
+                $crate::statement::Statement::named(include_str!($file), stringify!($name));
+            #[cfg(test)]
+            inventory::submit! {
+                $crate::statement::tests::Declared {
+                    place: module_path!(),
+                    name: stringify!($name),
+                    text: $name.text,
+                    parameters: &[$(stringify!($parameter)),*],
+                    read: $crate::statement::statements!(@read $($row)?),
+                }
+            }
+        )*
+    };
+    (@row) => { () };
+    (@row $row:ty) => { $row };
+    (@read) => { None };
+    (@read $row:ty) => { Some($crate::statement::tests::read::<$row>) };
+}
+pub(crate) use statements;
+
+/// A statement of a file, with the SQL types of its parameters in order, and its row.
+pub(crate) struct Statement<Parameters, Row> {
+    pub(crate) text: &'static str,
+    of: PhantomData<fn(Parameters) -> Row>,
+}
+
+impl<Parameters, Row> Statement<Parameters, Row> {
+    /// The statement below the line `-- name: NAME` of a file, up to the next such line. Evaluated by the compiler.
+    pub(crate) const fn named(file: &'static str, name: &str) -> Self {
+        const MARK: &[u8] = b"-- name: ";
+        let (text, name) = (file.as_bytes(), name.as_bytes());
+        let (mut start, mut at) = (None, 0);
+        while at < text.len() {
+            if matches(text, at, MARK) {
+                if let Some(start) = start {
+                    return Self::new(file.split_at(at).0.split_at(start).1);
+                }
+                at += MARK.len();
+                if matches(text, at, name) && matches(text, at + name.len(), b"\n") {
+                    start = Some(at + name.len() + 1);
+                }
+            }
+            at += 1;
+        }
+        match start {
+            Some(start) => Self::new(file.split_at(start).1),
+            None => panic!("the file has no statement of this name"),
+        }
+    }
+
+    const fn new(text: &'static str) -> Self {
+        Self {
+            text: text.trim_ascii(),
+            of: PhantomData,
+        }
+    }
+
+    /// The statement with the values of its parameters.
+    pub(crate) const fn bind<Values: Bind<Parameters>>(
+        &self,
+        values: Values,
+    ) -> Bound<Parameters, Row, Values> {
+        Bound {
+            text: self.text,
+            values,
+            of: PhantomData,
+        }
+    }
+}
+
+/// Whether the text has the words there.
+const fn matches(text: &[u8], at: usize, words: &[u8]) -> bool {
+    let mut n = 0;
+    while n < words.len() {
+        if at + n >= text.len() || text[at + n] != words[n] {
+            return false;
+        }
+        n += 1;
+    }
+    true
+}
+
+/// A statement with the values of its parameters.
+pub(crate) struct Bound<Parameters, Row, Values> {
+    text: &'static str,
+    values: Values,
+    of: PhantomData<fn(Parameters) -> Row>,
+}
+
+/// No id: Diesel finds the prepared statement by its text.
+impl<Parameters, Row, Values> QueryId for Bound<Parameters, Row, Values> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<Parameters, Row, Values> Query for Bound<Parameters, Row, Values> {
+    type SqlType = Untyped;
+}
+
+impl<Parameters, Row, Values: Bind<Parameters>> QueryFragment<Pg> for Bound<Parameters, Row, Values> {
+    /// Only the values: the text has the placeholders already, which Diesel would write with them.
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        self.values.push(out)
+    }
+
+    fn to_sql(&self, out: &mut PgQueryBuilder, _: &Pg) -> QueryResult<()> {
+        out.push_sql(self.text);
+        Ok(())
+    }
+}
+
+/// A statement of the query builder that is prepared once, also where Diesel would prepare it at each run, as it does with updates,
+/// since their text could vary. Those of this crate have one text, or a few.
+pub(crate) struct Prepared<Q>(pub(crate) Q);
+
+impl<Q: QueryId> QueryId for Prepared<Q> {
+    type QueryId = Q::QueryId;
+    const HAS_STATIC_QUERY_ID: bool = Q::HAS_STATIC_QUERY_ID;
+}
+
+impl<Q: Query> Query for Prepared<Q> {
+    type SqlType = Q::SqlType;
+}
+
+impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Q> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        self.0.walk_ast(out)
+    }
+
+    fn to_sql(&self, out: &mut PgQueryBuilder, backend: &Pg) -> QueryResult<()> {
+        self.0.to_sql(out, backend)
+    }
+
+    fn is_safe_to_cache_prepared(&self, _: &Pg) -> QueryResult<bool> {
+        Ok(true)
+    }
+}
+
+/// Values of parameters of these SQL types.
+pub(crate) trait Bind<Parameters> {
+    fn push<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()>;
+}
+
+macro_rules! bind {
+    () => {
+        impl Bind<()> for () {
+            fn push<'b>(&'b self, _: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+                Ok(())
+            }
+        }
+    };
+    ($first:ident $first_type:ident $(, $value:ident $type:ident)*) => {
+        impl<$first, $first_type $(, $value, $type)*> Bind<($first_type, $($type,)*)> for ($first, $($value,)*)
+        where
+            $first: ToSql<$first_type, Pg>,
+            $($value: ToSql<$type, Pg>,)*
+            Pg: HasSqlType<$first_type> $(+ HasSqlType<$type>)*,
+        {
+            #[expect(non_snake_case, reason = "a value is named like its type")]
+            fn push<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+                let ($first, $($value,)*) = self;
+                out.push_bind_param::<$first_type, _>($first)?;
+                $(out.push_bind_param::<$type, _>($value)?;)*
+                Ok(())
+            }
+        }
+        bind! { $($value $type),* }
+    };
+}
+
+bind! {
+    A TA, B TB, C TC, D TD, E TE, F TF, G TG, H TH, I TI, J TJ, K TK, L TL, M TM, N TN, O TO, P TP, Q TQ, R TR, S TS, T TT, U TU, V TV,
+    W TW, X TX, Y TY, Z TZ
+}
+
+/// A statement whose rows have a type: one of a file, or of the query builder with `as_select` or `as_returning`.
+pub(crate) trait Returns {
+    type Row: Send;
+}
+
+impl<Parameters, Row: Send, Values> Returns for Bound<Parameters, Row, Values> {
+    type Row = Row;
+}
+
+impl<Q: Query<SqlType = AsSelect<Row, Pg>>, Row: Selectable<Pg> + Send> Returns for Q {
+    type Row = Row;
+}
