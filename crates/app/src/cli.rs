@@ -221,7 +221,7 @@ impl Cli {
             Command::Metrics => print(prometheus::PAGE.trim_end())?,
             Command::Openapi => {
                 let config = sources.load()?.config;
-                let public_url = config.server.public_url_at(config.server.bind);
+                let public_url = config.server.public_url_at(config.server.bind.0);
                 let openapi =
                     adapter_http::openapi(&config.server.name, &public_url, &docs_url(&config, &public_url));
                 print(format!("{openapi:#}"))?;
