@@ -188,7 +188,7 @@ fn published_ports_are_listened_on_and_reached_from_this_machine_alone() {
     let ports = words(&compose()["services"]["api"]["ports"]);
     for (published, bound) in ports
         .iter()
-        .zip([effective.server.bind, effective.server.backoffice_bind])
+        .zip([effective.server.bind.0, effective.server.backoffice_bind.0])
     {
         let port = bound.port();
         assert_eq!(*published, format!("127.0.0.1:{port}:{port}"));

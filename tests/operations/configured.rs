@@ -56,7 +56,7 @@ pub(crate) fn variables() -> BTreeSet<String> {
 pub(crate) fn secrets() -> BTreeSet<String> {
     let sections = reference::sections();
     let keys = sections.iter().flat_map(|section| &section.keys);
-    keys.filter(|key| key.kind.contains("secret"))
+    keys.filter(|key| key.is_secret)
         .map(reference::Key::variable)
         .chain(["DATABASE_URL".to_owned()])
         .collect()

@@ -135,9 +135,9 @@ fn stages_that_are_copied_from_exist_and_the_compiler_is_the_repositorys() {
 fn exposed_ports_are_the_ones_listened_on() {
     let config = ConfigFile::of("").with(&environment());
     let listened = [
-        config.server.bind,
-        config.server.backoffice_bind,
-        config.worker.bind,
+        config.server.bind.0,
+        config.server.backoffice_bind.0,
+        config.worker.bind.0,
     ];
     let ports = listened.map(|address| address.port().to_string());
     assert_eq!(last_stage().one("EXPOSE").operands(), ports);

@@ -51,10 +51,10 @@ fn effective() -> Config {
 /// The ports of a deployment's container by name, as configured. The last one is for probes.
 fn listened(deployment: &Value, config: &Config) -> Vec<(&'static str, u16)> {
     if words(&container(deployment)["args"])[0] == "serve" {
-        let (api, office) = (config.server.bind, config.server.backoffice_bind);
+        let (api, office) = (config.server.bind.0, config.server.backoffice_bind.0);
         vec![("api", api.port()), ("backoffice", office.port())]
     } else {
-        vec![("probes", config.worker.bind.port())]
+        vec![("probes", config.worker.bind.0.port())]
     }
 }
 

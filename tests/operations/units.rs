@@ -167,7 +167,7 @@ fn the_drop_in_for_tls_has_a_port_a_key_and_a_reload() {
         .join("\n");
     let folder = "/etc/seller-api/tls/";
     let effective = ConfigFile::of(&config).with(&[]);
-    assert!(effective.server.bind.port() < 1_024, "{config}");
+    assert!(effective.server.bind.0.port() < 1_024, "{config}");
     assert!(effective.server.trusted_proxies.is_empty(), "no proxy");
     assert!(config.matches(folder).count() == 2, "{config}");
     for setting in [

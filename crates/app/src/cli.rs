@@ -218,10 +218,10 @@ impl Cli {
             Command::Config {
                 command: Some(ConfigCommand::Reference),
             } => print(reference::markdown()?.trim_end())?,
-            Command::Metrics => print(prometheus::PAGE.trim_end())?,
+            Command::Metrics => print(prometheus::page()?.trim_end())?,
             Command::Openapi => {
                 let config = sources.load()?.config;
-                let public_url = config.server.public_url_at(config.server.bind);
+                let public_url = config.server.public_url_at(config.server.bind.0);
                 let openapi =
                     adapter_http::openapi(&config.server.name, &public_url, &docs_url(&config, &public_url));
                 print(format!("{openapi:#}"))?;

@@ -1,7 +1,7 @@
 //! The configuration: defaults, overridden by a TOML file, then by the environment, then by the command line.
 //!
-//! Each field below declares a key: its name, type, default, range, the commands that read it, and its meaning. Loading, checks and the
-//! reference (`docs/operations/configuration.md`) derive from it. In the environment `server.bind` is `SELLER_API__SERVER__BIND`, and lists
+//! Each field below declares a key: its name, type, default, bounds (those of a duration are texts), the commands that read it, and its
+//! meaning. Loading, checks, messages and the reference (`docs/operations/configuration.md`) derive from it. In the environment `server.bind` is `SELLER_API__SERVER__BIND`, and lists
 //! are comma-separated. An unknown key or an invalid value stops the start with a message that names the key and its source.
 
 mod error;
@@ -29,14 +29,23 @@ pub use self::{
         TracingConfig, WebhooksConfig,
     },
     load::{Layer, Loaded, Sources},
-    values::{NameServer, Network, Period, Secret, ServiceUrl},
+    values::{ListenAddress, NameServer, Network, Period, Secret, ServiceUrl},
 };
 
 pub(crate) fn fault(key: impl Into<String>, reason: impl Into<String>) -> Fault {
     Fault {
         key: key.into(),
         reason: reason.into(),
+        is_rule: false,
         set_in: None,
+    }
+}
+
+/// The value breaks a rule, such as "from 1 to 512".
+fn must_be(key: impl Into<String>, rule: &str) -> Fault {
+    Fault {
+        is_rule: true,
+        ..fault(key, format!("must be {rule}"))
     }
 }
 
@@ -130,17 +139,21 @@ impl Config {
     }
 }
 
+const NAME_RULE: &str = "1 to 64 characters on one line, without spaces around them";
+const SERVICE_NAME_RULE: &str =
+    "1 to 64 ASCII letters, digits, '.', '_' or '-', the first one a letter or a digit";
+
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerConfig {
     /// Address of the public listener (`/v1`, `/oauth`, `/panel`, `/docs`); port 0 takes a free one.
-    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve, worker, sandbox, openapi"))]
-    #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
-    pub bind: SocketAddr,
+    #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
+    #[default(ListenAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))))]
+    pub bind: ListenAddress,
     /// Address of the back office; port 0 takes a free one.
-    #[schemars(extend("x-kind" = "an address with its port", "x-read-by" = "serve, sandbox"))]
-    #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081)))]
-    pub backoffice_bind: SocketAddr,
+    #[schemars(extend("x-read-by" = "serve, sandbox"))]
+    #[default(ListenAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))))]
+    pub backoffice_bind: ListenAddress,
     /// The origin that clients use, without a path; also the OAuth issuer. `serve` and `worker` need it with `trusted_proxies`, and where
     /// `bind` is not a loopback address. If unset: `http://` (`https://` with `server.tls`) and the bound address.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
@@ -149,11 +162,11 @@ pub struct ServerConfig {
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub docs_url: Option<ServiceUrl>,
     /// The product's name: on the documentation's pages, in the panel and in mails to sellers.
-    #[schemars(extend("x-range" = "1 to 64 characters on one line", "x-read-by" = "serve, worker, sandbox, openapi"))]
+    #[schemars(extend("x-rule" = NAME_RULE, "x-read-by" = "serve, worker, sandbox, openapi"))]
     #[default("Seller API")]
     pub name: String,
     /// The service's name for programs: the realm of a 401, and the product in the `User-Agent` of its own requests.
-    #[schemars(extend("x-range" = "1 to 64 letters, digits, `.`, `_` or `-`"))]
+    #[schemars(extend("x-rule" = SERVICE_NAME_RULE))]
     #[default("seller-api")]
     pub service_name: String,
     /// Addresses or networks of the peers whose `X-Forwarded-For` or `Forwarded` is believed.
@@ -161,32 +174,32 @@ pub struct ServerConfig {
     pub trusted_proxies: Vec<Network>,
     /// After SIGTERM connections are still accepted for this time, while `/readyz` is 503 and every response closes its connection.
     /// The sandbox skips it unless it is set.
-    #[schemars(extend("x-range" = "from 0s to 1h"))]
+    #[schemars(extend("minimum" = "0s", "maximum" = "1h"))]
     #[default(Period(Duration::from_secs(2)))]
     pub drain: Period,
     /// Time limit for requests in flight to finish after `drain`.
-    #[schemars(extend("x-range" = "from 1s to 1h"))]
+    #[schemars(extend("minimum" = "1s", "maximum" = "1h"))]
     #[default(Period(Duration::from_secs(10)))]
     pub shutdown_timeout: Period,
     /// Time limit for a request's head, a second longer after a connection's first, and for the TLS handshake. The HTTP library measures
     /// the first in steps of half a second.
-    #[schemars(extend("x-range" = "from 1s to 1h"))]
+    #[schemars(extend("minimum" = "1s", "maximum" = "1h"))]
     #[default(Period(Duration::from_secs(5)))]
     pub header_timeout: Period,
     /// Time limit for a request's body, except for imports.
-    #[schemars(extend("x-range" = "from 100ms to 1h", "x-read-by" = "serve, sandbox"))]
+    #[schemars(extend("minimum" = "100ms", "maximum" = "1h", "x-read-by" = "serve, sandbox"))]
     #[default(Period(Duration::from_secs(10)))]
     pub body_timeout: Period,
     /// Time limit for an idle connection.
-    #[schemars(extend("x-range" = "from 1s to 1h"))]
+    #[schemars(extend("minimum" = "1s", "maximum" = "1h"))]
     #[default(Period(Duration::from_secs(75)))]
     pub keep_alive: Period,
     /// Concurrent connections, over all threads; further ones wait to be accepted.
-    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     #[default(16_000)]
     pub max_connections: u32,
     /// Threads of the public listener. If unset: one for each processor.
-    #[schemars(extend("x-range" = "from 1 to 512", "x-read-by" = "serve, sandbox"))]
+    #[schemars(range(min = 1, max = 512), extend("x-read-by" = "serve, sandbox"))]
     pub threads: Option<NonZeroU16>,
     /// Which background workers run in `serve`.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
@@ -213,25 +226,21 @@ impl ServerConfig {
         let mut faults = Vec::new();
         let is_line = self.name.trim() == self.name && !self.name.contains(char::is_control);
         if !is_line || !(1..=64).contains(&self.name.chars().count()) {
-            let rule = "must be 1 to 64 characters on one line, without spaces around them";
-            faults.push(fault("server.name", rule));
+            faults.push(must_be("server.name", NAME_RULE));
         }
         if !is_product(&self.service_name) {
-            let rule =
-                "must be 1 to 64 ASCII letters, digits, '.', '_' or '-', the first one a letter or a digit";
-            faults.push(fault("server.service_name", rule));
+            faults.push(must_be("server.service_name", SERVICE_NAME_RULE));
         }
         if self.public_url.as_ref().is_some_and(|url| !url.is_origin()) {
-            let rule = "must be an origin such as https://api.example.com, without a path: what is served lies at its root";
-            faults.push(fault("server.public_url", rule));
+            let rule =
+                "an origin such as https://api.example.com, without a path: what is served lies at its root";
+            faults.push(must_be("server.public_url", rule));
         }
-        let (own, other) = (self.bind.ip(), self.backoffice_bind.ip());
+        let (bind, backoffice_bind) = (self.bind.0, self.backoffice_bind.0);
+        let (own, other) = (bind.ip(), backoffice_bind.ip());
         let overlap = own == other || own.is_unspecified() || other.is_unspecified();
-        if overlap && self.bind.port() != 0 && self.bind.port() == self.backoffice_bind.port() {
-            let reason = format!(
-                "must have another port than `server.bind`, which is {}",
-                self.bind
-            );
+        if overlap && bind.port() != 0 && bind.port() == backoffice_bind.port() {
+            let reason = format!("must have another port than `server.bind`, which is {bind}");
             faults.push(fault("server.backoffice_bind", reason));
         }
         faults.extend(self.tls.fault("server.tls"));
@@ -243,7 +252,7 @@ impl ServerConfig {
     pub fn require_public_url(&self) -> Result<(), ConfigError> {
         let why = if !self.trusted_proxies.is_empty() {
             "where `server.trusted_proxies` is"
-        } else if !self.bind.ip().is_loopback() {
+        } else if !self.bind.0.ip().is_loopback() {
             "where `server.bind` is not a loopback address"
         } else {
             return Ok(());
@@ -306,7 +315,7 @@ impl TlsConfig {
         // An empty variable must not disable TLS.
         for (name, file) in names.into_iter().zip(files) {
             if file.as_ref().is_some_and(|file| file.as_os_str().is_empty()) {
-                return Some(fault(format!("{section}.{name}"), "must be the path of a file"));
+                return Some(must_be(format!("{section}.{name}"), "the path of a file"));
             }
         }
         missing_half(section, names, files.map(Option::is_some))
@@ -341,21 +350,21 @@ pub struct DatabaseConfig {
     )]
     pub layout: Layout,
     /// Connections for transactions, of which those of one seller take a quarter at most. Each server thread has nine more, for reads and for the token endpoint, a process eleven, for lists by `updated_after`, changes of offers, outcomes of lost commits and the back office, and its workers up to eight. Nothing compares the sum over all processes with the server's `max_connections`.
-    #[schemars(extend("x-range" = "from 1 to 1000"))]
+    #[schemars(range(min = 1, max = 1000))]
     #[default(16)]
     pub pool_size: usize,
     /// Time limit for opening a connection.
-    #[schemars(extend("x-range" = "from 100ms to 1m"))]
+    #[schemars(extend("minimum" = "100ms", "maximum" = "1m"))]
     #[default(Period(Duration::from_millis(1_500)))]
     pub connect_timeout: Period,
     /// How long a transaction waits for a connection.
-    #[schemars(extend("x-range" = "from 100ms to 1m"))]
+    #[schemars(extend("minimum" = "100ms", "maximum" = "1m"))]
     #[default(Period(Duration::from_millis(2_500)))]
     pub acquire_timeout: Period,
     /// Time limit for one statement of a transaction; others are given up after 2.5 s. A silent server gets half a second more. With the
     /// default every request is answered within 3 s, except while the outcome of a COMMIT is unknown: up to 17.5 s with an idempotency key,
     /// 30 s at the token endpoint.
-    #[schemars(extend("x-range" = "from 100ms to 1m"))]
+    #[schemars(extend("minimum" = "100ms", "maximum" = "1m"))]
     #[default(Period(Duration::from_secs(2)))]
     pub statement_timeout: Period,
 }
@@ -401,27 +410,27 @@ impl KeysConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct OauthConfig {
     /// Lifetime of an access token.
-    #[schemars(extend("x-range" = "from 1s to 366d"))]
+    #[schemars(extend("minimum" = "1s", "maximum" = "366d"))]
     #[default(Period(Duration::from_hours(12)))]
     pub access_token_ttl: Period,
     /// Lifetime of a refresh token.
-    #[schemars(extend("x-range" = "from 1s to 366d"))]
+    #[schemars(extend("minimum" = "1s", "maximum" = "366d"))]
     #[default(Period(Duration::from_hours(90 * 24)))]
     pub refresh_token_ttl: Period,
     /// Lifetime of an authorization code.
-    #[schemars(extend("x-range" = "from 1s to 366d"))]
+    #[schemars(extend("minimum" = "1s", "maximum" = "366d"))]
     #[default(Period(Duration::from_mins(10)))]
     pub code_ttl: Period,
     /// Calls a minute of `/oauth/token` and `/oauth/revoke` from one address.
-    #[schemars(extend("x-range" = "from 1 to 10000000"))]
+    #[schemars(range(min = 1, max = 10_000_000))]
     #[default(30)]
     pub token_limit_per_ip: u32,
     /// Authenticated calls a minute of `/oauth/token` and `/oauth/revoke` by one client.
-    #[schemars(extend("x-range" = "from 1 to 10000000"))]
+    #[schemars(range(min = 1, max = 10_000_000))]
     #[default(60)]
     pub token_limit_per_client: u32,
     /// Calls a minute of `/oauth/authorize` from one address.
-    #[schemars(extend("x-range" = "from 1 to 10000000"))]
+    #[schemars(range(min = 1, max = 10_000_000))]
     #[default(60)]
     pub authorize_limit_per_ip: u32,
 }
@@ -430,7 +439,7 @@ pub struct OauthConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimitConfig {
     /// Requests a minute of an application without a limit of its own.
-    #[schemars(extend("x-range" = "from 1 to 10000000"))]
+    #[schemars(range(min = 1, max = 10_000_000))]
     #[default(NonZeroU32::MIN.saturating_add(599))]
     pub default: NonZeroU32,
 }
@@ -439,29 +448,29 @@ pub struct RateLimitConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct PanelConfig {
     /// Attempts a minute from one address to sign in, to change a password or to reset one. Further ones are refused.
-    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     #[default(30)]
     pub sign_in_limit_per_ip: u32,
     /// The longest wait of an attempt. Beyond five a minute for one account each waits a second longer than the one before, so that nobody
     /// can lock the owner out.
-    #[schemars(extend("x-range" = "from 0s to 30s"))]
+    #[schemars(extend("minimum" = "0s", "maximum" = "30s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub sign_in_longest_delay: Period,
     /// Pages and forms of the panel a minute of one account, all its sessions and all processes together. Signing out is not limited.
-    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     #[default(120)]
     pub pages_per_minute: u32,
     /// Within this time after a mail with a link an account gets no second one of the same kind. At most five go to an account in a
     /// clock hour. With 0s both bounds are off.
-    #[schemars(extend("x-range" = "from 0s to 1h"))]
+    #[schemars(extend("minimum" = "0s", "maximum" = "1h"))]
     #[default(Period(Duration::from_mins(5)))]
     pub link_interval: Period,
     /// Applications that a seller may have, registered in the panel or through the back office.
-    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     #[default(50)]
     pub applications_per_seller: u32,
     /// Applications that a seller may register in the panel in a clock hour, over all processes.
-    #[schemars(extend("x-range" = "from 1 to 1000000"))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     #[default(10)]
     pub registrations_per_hour: u32,
     /// Address of the terms of the API, linked where a seller accepts them. If unset: no link.
@@ -472,7 +481,7 @@ pub struct PanelConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct IdempotencyConfig {
     /// How long a request holds its key after its process has died.
-    #[schemars(extend("x-range" = "from 100ms to 1h"))]
+    #[schemars(extend("minimum" = "100ms", "maximum" = "1h"))]
     #[default(Period(Duration::from_mins(1)))]
     pub lease: Period,
 }
@@ -481,7 +490,7 @@ pub struct IdempotencyConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct TrackingConfig {
     /// The time between two look-ups of a parcel that is out for delivery; young parcels take twice, later ones 6 and 24 times as long.
-    #[schemars(extend("x-range" = "from 100ms to 1d"))]
+    #[schemars(extend("minimum" = "100ms", "maximum" = "1d"))]
     #[default(Period(Duration::from_mins(15)))]
     pub poll_interval: Period,
 }
@@ -490,13 +499,13 @@ pub struct TrackingConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
     /// How long a buyer's personal data are kept after the order was placed. If unset: until they are erased.
-    #[schemars(extend("x-range" = "from 1d to 36600d"))]
+    #[schemars(extend("minimum" = "1d", "maximum" = "36600d"))]
     pub buyer_data: Option<Period>,
     /// How long the name and address of a seller are kept after the account was closed. If unset: for good.
-    #[schemars(extend("x-range" = "from 1d to 36600d"))]
+    #[schemars(extend("minimum" = "1d", "maximum" = "36600d"))]
     pub closed_sellers: Option<Period>,
     /// How long entries of the audit log are kept.
-    #[schemars(extend("x-range" = "from 1d to 36600d"))]
+    #[schemars(extend("minimum" = "1d", "maximum" = "36600d"))]
     #[default(Period(Duration::from_hours(24 * 400)))]
     pub audit: Period,
 }
@@ -505,9 +514,8 @@ pub struct RetentionConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct WorkerConfig {
     /// Address of `/healthz`, `/readyz` and `/metrics` of `seller-api worker`; port 0 takes a free one.
-    #[schemars(extend("x-kind" = "an address with its port"))]
-    #[default(SocketAddr::from((Ipv4Addr::LOCALHOST, 8082)))]
-    pub bind: SocketAddr,
+    #[default(ListenAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 8082))))]
+    pub bind: ListenAddress,
 }
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
@@ -543,9 +551,8 @@ impl LogConfig {
         if EnvFilter::try_new(&self.level).is_ok() && !self.level.split(',').any(is_lone_word) {
             return Vec::new();
         }
-        let rule =
-            "must be error, warn, info, debug, trace, off, or directives such as `info,usecases=debug`";
-        vec![fault("log.level", rule)]
+        let rule = "error, warn, info, debug, trace, off, or directives such as `info,usecases=debug`";
+        vec![must_be("log.level", rule)]
     }
 }
 

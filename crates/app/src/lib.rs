@@ -31,3 +31,17 @@ pub fn run() -> ExitCode {
     logging::finish();
     outcome
 }
+
+/// Compares a page of `docs/operations` with what the program makes of its tables. With `RENEW` set it is written first.
+#[cfg(test)]
+fn assert_current_page(name: &str, made: &str) {
+    let path = format!("{}/../../docs/operations/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("RENEW").is_some() {
+        std::fs::write(&path, made).unwrap();
+    }
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        page == made,
+        "{name} is not current: RENEW=1 cargo test -p seller-api page_is_current"
+    );
+}

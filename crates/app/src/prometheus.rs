@@ -1,8 +1,8 @@
 //! `/metrics`: the table of metrics, the recorder, and the gauges that are read at each scrape.
-//!
-//! The table is `docs/operations/metrics.md`. The program reads it at the start to describe each metric and to start its counters at 0.
 
-use std::{sync::LazyLock, time::Duration};
+mod table;
+
+use std::time::Duration;
 
 use adapter_postgres::{Backlog, Database, Queues};
 use adapter_sealing::SystemClock;
@@ -17,58 +17,9 @@ use tokio::time::sleep;
 
 use crate::readiness::Readiness;
 
-/// The page with the table.
-pub const PAGE: &str = include_str!("../../../docs/operations/metrics.md");
-
-/// A row of the table.
-#[derive(Debug)]
-pub struct Metric {
-    pub name: &'static str,
-    pub kind: Kind,
-    pub help: &'static str,
-    pub labels: Vec<Label>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Counter,
-    Gauge,
-    Histogram,
-}
-
-/// A label of a metric.
-#[derive(Debug)]
-pub struct Label {
-    pub name: &'static str,
-    /// All possible values; `None` if there are too many to list, such as routes.
-    pub values: Option<Vec<&'static str>>,
-}
-
-/// All rows of the table.
-pub fn table() -> &'static [Metric] {
-    static TABLE: LazyLock<Vec<Metric>> = LazyLock::new(|| PAGE.lines().filter_map(Metric::parse).collect());
-    &TABLE
-}
+pub use self::table::{Kind, Label, Metric, page, table};
 
 impl Metric {
-    /// Parses a row: `name`, kind, labels, help. `None` for any other line of the page.
-    fn parse(line: &'static str) -> Option<Self> {
-        let row = line.strip_prefix("| `")?.strip_suffix(" |")?;
-        let [name, kind, labels, help] = row.split(" | ").collect::<Vec<_>>().try_into().ok()?;
-        let kind = match kind {
-            "counter" => Kind::Counter,
-            "gauge" => Kind::Gauge,
-            "histogram" => Kind::Histogram,
-            _ => return None,
-        };
-        Some(Self {
-            name: name.strip_suffix('`')?,
-            kind,
-            help,
-            labels: labels.split("; ").filter_map(Label::parse).collect(),
-        })
-    }
-
     fn describe(&self) {
         match self.kind {
             Kind::Counter => metrics::describe_counter!(self.name, self.help),
@@ -93,23 +44,11 @@ impl Metric {
                 let label = metrics::Label::from_static_parts(label.name, value);
                 set.iter().cloned().chain([label]).collect()
             };
-            let values = label.values.iter().flatten();
+            let values = label.values.into_iter().flatten();
             values
                 .flat_map(|value| sets.iter().map(move |set| with(set, value)))
                 .collect()
         })
-    }
-}
-
-impl Label {
-    /// Parses "`name`: `value`, `value`".
-    fn parse(text: &'static str) -> Option<Self> {
-        let (name, values) = text.strip_prefix('`')?.split_once("`: ")?;
-        let values = values.split(", ");
-        let values = values
-            .map(|value| value.strip_prefix('`')?.strip_suffix('`'))
-            .collect();
-        Some(Self { name, values })
     }
 }
 

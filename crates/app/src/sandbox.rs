@@ -6,7 +6,7 @@ mod guide;
 mod plan;
 mod seed;
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use adapter_docs_site::Audience;
 use anyhow::bail;
@@ -108,14 +108,11 @@ async fn prepare(
 
 /// Binds both addresses, with the ports in the options.
 fn bind(config: &mut Config, options: &Options) -> anyhow::Result<(BoundSocket, BoundSocket)> {
-    let with = |address: SocketAddr, port: Option<u16>| {
-        SocketAddr::new(address.ip(), port.unwrap_or(address.port()))
-    };
-    let server = &mut config.server;
-    server.bind = with(server.bind, options.port);
-    server.backoffice_bind = with(server.backoffice_bind, options.backoffice_port);
+    let (public, backoffice) = (&mut config.server.bind.0, &mut config.server.backoffice_bind.0);
+    public.set_port(options.port.unwrap_or(public.port()));
+    backoffice.set_port(options.backoffice_port.unwrap_or(backoffice.port()));
     Ok((
-        BoundSocket::bind(server.bind, "--port")?,
-        BoundSocket::bind(server.backoffice_bind, "--backoffice-port")?,
+        BoundSocket::bind(*public, "--port")?,
+        BoundSocket::bind(*backoffice, "--backoffice-port")?,
     ))
 }

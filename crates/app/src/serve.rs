@@ -33,8 +33,8 @@ pub(crate) struct Service {
 pub(crate) async fn serve(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let signals = Signals::new()?;
     let config = &loaded.config;
-    let public = BoundSocket::bind(config.server.bind, "--bind")?;
-    let backoffice = BoundSocket::bind(config.server.backoffice_bind, "--backoffice-bind")?;
+    let public = BoundSocket::bind(config.server.bind.0, "--bind")?;
+    let backoffice = BoundSocket::bind(config.server.backoffice_bind.0, "--backoffice-bind")?;
     let external = ExternalServices::real(loaded, &config.server.public_url_at(public.address()))?;
     let tls = Tls::load(&config.server, &external.clock).await?;
     Service::new(config, public, backoffice, external, tls)?
@@ -47,8 +47,8 @@ pub(crate) async fn work(loaded: &Loaded) -> anyhow::Result<ExitCode> {
     let signals = Signals::new()?;
     let config = &loaded.config;
     process::raise_open_files_limit(config.webhooks.concurrency.get().into());
-    let probes = BoundSocket::bind(config.worker.bind, "--bind")?;
-    let public_url = config.server.public_url_at(config.server.bind);
+    let probes = BoundSocket::bind(config.worker.bind.0, "--bind")?;
+    let public_url = config.server.public_url_at(config.server.bind.0);
     let external = ExternalServices::real(loaded, &public_url)?;
     let shared = Shared::new(config, public_url, external)?;
     let address = probes.address();

@@ -1,6 +1,6 @@
 //! Personal tokens: a seller creates and revokes them, in the panel or through the marketplace.
 
-use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, PersonalTokenRequest};
+use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, PersonalTokenRequest, Rule};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, Sealer, SellerId, StoreError, Violations};
 use oauth::{ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, NewToken, TokenKind};
@@ -15,7 +15,7 @@ pub enum Refusal {
     #[error(transparent)]
     Account(#[from] NotOpen),
     #[error("{0}")]
-    Invalid(Violations),
+    Invalid(Violations<Rule>),
     #[error("the seller has {MAX_PERSONAL_TOKENS} personal tokens that are alive: revoke one first")]
     TooMany,
     #[error("there is no such token")]

@@ -2,7 +2,7 @@
 
 use accounts::{Email, NewPassword, NewSeller, PasswordHash, Seller, SellerName};
 use actix_web::http::{Method, StatusCode};
-use kernel::{SellerId, Violations as Broken};
+use kernel::{Invalid, SellerId, Violations as Broken};
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
@@ -123,7 +123,8 @@ fn checked(name: String, email: String, password: Option<String>) -> Result<Crea
     let mut broken = Broken::new();
     let password = password
         .map(|password| NewPassword::new(password, &email))
-        .transpose();
+        .transpose()
+        .map_err(|rule| Invalid::new(rule.to_string()));
     let name = broken.check("name", SellerName::new(name));
     let email = broken.check("email", Email::new(email));
     let password = broken.check("password", password);

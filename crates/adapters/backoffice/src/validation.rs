@@ -3,6 +3,8 @@
 //! The decoder finds wrong types. The domain, which checks a whole record, finds broken rules. Both are reported together, in field order,
 //! once per field (D14).
 
+use std::fmt::Display;
+
 use kernel::{Invalid, Violations as Broken};
 use web::decode::{Field, FieldSet, Place, Shape, object};
 use web::json::{Json, Object};
@@ -30,10 +32,10 @@ pub(crate) fn empty(incoming: &Incoming<'_>) -> Result<(), Violations> {
 }
 
 /// Requires an empty query, and a JSON body with these fields that keeps the domain's rules.
-pub(crate) fn body<F: FieldSet, T>(
+pub(crate) fn body<F: FieldSet, T, R: Display>(
     incoming: &Incoming<'_>,
     fields: F,
-    check: impl FnOnce(F::Values) -> Result<T, Broken>,
+    check: impl FnOnce(F::Values) -> Result<T, Broken<R>>,
 ) -> Result<T, Violations> {
     let read = incoming.body_as(require_json(incoming.headers()), incoming.no_query(), |body| {
         read(body, fields, check)
@@ -42,10 +44,10 @@ pub(crate) fn body<F: FieldSet, T>(
 }
 
 /// Decodes a body that must be an object with these fields, and checks it.
-fn read<F: FieldSet, T>(
+fn read<F: FieldSet, T, R: Display>(
     body: &[u8],
     fields: F,
-    check: impl FnOnce(F::Values) -> Result<T, Broken>,
+    check: impl FnOnce(F::Values) -> Result<T, Broken<R>>,
 ) -> Result<T, Violations> {
     let order = fields.names();
     let mut found = Violations::new();
@@ -99,7 +101,7 @@ impl<F: Field<Value: Default>> Field for OrDefault<F> {
 }
 
 /// The broken rules of fields that have no entry yet.
-fn unreported(broken: &Broken, reported: &[Entry]) -> Vec<Entry> {
+fn unreported<R: Display>(broken: &Broken<R>, reported: &[Entry]) -> Vec<Entry> {
     let is_reported = |path: &str| {
         reported
             .iter()
@@ -118,6 +120,6 @@ fn field(path: &str) -> &str {
 }
 
 /// Entries for broken rules that are found after the body was decoded.
-pub(crate) fn entries(broken: &Broken) -> Vec<Entry> {
+pub(crate) fn entries<R: Display>(broken: &Broken<R>) -> Vec<Entry> {
     unreported(broken, &[])
 }

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use kernel::Violations;
 
-use crate::texts::Texts;
+use crate::texts::{Rule, Texts};
 
 /// Messages with their fields, in field order, and the status of the page.
 #[derive(Debug)]
@@ -44,21 +44,20 @@ impl Issues {
     }
 
     /// The domain's violations as texts in one language.
-    pub(crate) fn of(violations: &Violations, t: &Texts) -> Self {
+    pub(crate) fn of<R: Rule>(violations: &Violations<R>, t: &Texts) -> Self {
         let mut issues = Self::none();
         issues.append(violations, t);
         issues
     }
 
     /// Adds the domain's violations. Elements of the list of scopes are not distinguished: nobody fills them in by hand.
-    pub(crate) fn append(&mut self, violations: &Violations, t: &Texts) {
-        for (path, reason) in violations.iter() {
+    pub(crate) fn append<R: Rule>(&mut self, violations: &Violations<R>, t: &Texts) {
+        for (path, rule) in violations.iter() {
             let (field, index) = path.split_once('[').unwrap_or((path, ""));
-            let reason = reason.to_string();
             let index = index.strip_suffix(']').and_then(|index| index.parse().ok());
             let text = match index.filter(|_| field == "redirect_uris") {
-                Some(index) => t.address(1_usize.saturating_add(index), &reason),
-                None => t.reason(&reason),
+                Some(index) => t.address(1_usize.saturating_add(index), rule),
+                None => t.rule(rule),
             };
             self.push(field, label(field, t), text);
         }
@@ -123,19 +122,31 @@ fn label(field: &str, t: &Texts) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use kernel::Invalid;
+    use accounts::Rule;
 
     use super::*;
-    use crate::texts::ENGLISH;
+    use crate::texts::{ENGLISH, POLISH};
 
     #[test]
     fn list_elements_are_numbered() {
         let mut violations = Violations::new();
-        violations.add("name", Invalid::new("must be nicer"));
-        violations.add("redirect_uris[1]", Invalid::new("must not have a fragment"));
+        violations.add("name", Rule::TokenName(100));
+        violations.add("redirect_uris[1]", oauth::Rule::NoFragment.into());
+        let texts = |t| {
+            Issues::of(&violations, t)
+                .list
+                .into_iter()
+                .map(|issue| issue.text)
+        };
+        assert!(texts(&ENGLISH).eq([
+            "Must have 1 to 100 characters.",
+            "Address 2: must not have a fragment."
+        ]));
+        assert!(texts(&POLISH).eq([
+            "Podaj od 1 do 100 znaków.",
+            "Pozycja 2: Adres nie może mieć fragmentu (części po #)."
+        ]));
         let issues = Issues::of(&violations, &ENGLISH);
-        let texts: Vec<_> = issues.all().iter().map(|issue| issue.text.as_str()).collect();
-        assert_eq!(texts, ["Must be nicer.", "Address 2: must not have a fragment."]);
         assert_eq!(issues.described("name", true), "name-hint name-error");
         assert_eq!(issues.described("email", false), "");
     }

@@ -29,13 +29,14 @@ macro_rules! kind {
     ($kind:ty) => { $kind };
 }
 
-mod reasons;
+mod rules;
 mod table;
 
 use oauth::{ApplicationStatus, ClientType, Purpose, Scope};
 use webhooks::{Failure, WebhookEvent};
 
 use crate::language::Language;
+pub(crate) use rules::Rule;
 pub(crate) use table::{ENGLISH, POLISH, Texts};
 
 /// A title, and a text with advice.
@@ -196,14 +197,19 @@ impl Texts {
         })
     }
 
-    /// A sentence for the domain's reason to refuse a value.
-    pub(crate) fn reason(&self, reason: &str) -> String {
-        reasons::sentence(self.language, reason)
+    /// A sentence for a rule that a value breaks.
+    pub(crate) fn rule(&self, rule: &impl Rule) -> String {
+        match self.language {
+            Language::English => rule.english(),
+            Language::Polish => format!("{}.", rule.polish()),
+        }
     }
 
     /// The same for the redirect address on this line.
-    pub(crate) fn address(&self, line: usize, reason: &str) -> String {
-        let reason = reasons::predicate(self.language, reason);
-        format!("{} {line}: {reason}.", self.pick(("Address", "Pozycja")))
+    pub(crate) fn address(&self, line: usize, rule: &impl Rule) -> String {
+        match self.language {
+            Language::English => format!("Address {line}: {rule}."),
+            Language::Polish => format!("Pozycja {line}: {}.", rule.polish()),
+        }
     }
 }

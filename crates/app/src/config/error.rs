@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use figment::{Figment, error::Kind, value::Value};
 
 use super::reference::{Key, keys};
+use super::{fault, must_be};
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,8 @@ pub struct Fault {
     pub key: String,
     /// Why its value is refused. Never contains the value of a secret.
     pub reason: String,
+    /// Whether the reason is a rule that the value breaks, so that the value is shown beside it.
+    pub is_rule: bool,
     /// The source of the value, if it was set.
     pub set_in: Option<String>,
 }
@@ -38,29 +41,30 @@ pub struct Fault {
 pub(super) fn refused(error: figment::Error, layers: &Figment) -> Fault {
     let mut name = error.path.join(".");
     let key = key_at(&name);
-    if let Some(list) = key.filter(|key| key.is_list()) {
+    if let Some(list) = key.filter(|key| key.is_list) {
         // The path names the item.
         name.clone_from(&list.name);
     }
-    let expected = key.map_or_else(|| "a section with keys in it".to_owned(), Key::expected);
-    // A value in the place of a section may be one of the section's secrets.
-    let secret = key.is_none_or(Key::is_secret);
-    let reason = match error.kind {
-        Kind::Message(reason) if reason.contains("socket address") => format!("must be {expected}"),
-        Kind::Message(reason) => reason,
-        Kind::UnknownField(_, known) => unknown(&name, known),
-        Kind::UnknownVariant(_, known) => format!("must be one of {}", known.join(", ")),
-        Kind::InvalidType(..) | Kind::InvalidValue(..) | Kind::InvalidLength(..) => {
-            format!("must be {expected}")
+    let expected = key.map_or("a section with keys in it", |key| key.expected.as_str());
+    let mut fault = match error.kind {
+        // Of the types in `values`.
+        Kind::Message(reason) => Fault {
+            is_rule: true,
+            ..fault(name, reason)
+        },
+        Kind::UnknownField(_, known) => {
+            let reason = unknown(&name, known);
+            fault(name, reason)
         }
-        _ if secret => "cannot be used".to_owned(),
-        other => format!("cannot be used: {other}"),
+        Kind::UnknownVariant(_, known) => must_be(name, &format!("one of {}", known.join(", "))),
+        Kind::InvalidType(..) | Kind::InvalidValue(..) | Kind::InvalidLength(..) => must_be(name, expected),
+        // A value in the place of a section may be one of the section's secrets.
+        _ if key.is_none_or(|key| key.is_secret) => fault(name, "cannot be used"),
+        other => fault(name, format!("cannot be used: {other}")),
     };
-    Fault {
-        reason: with_value(layers, &name, reason),
-        key: name,
-        set_in: error.metadata.map(|metadata| metadata.name.into_owned()),
-    }
+    fault.add_value(layers);
+    fault.set_in = error.metadata.map(|metadata| metadata.name.into_owned());
+    fault
 }
 
 /// The key with this name, or the one that this name is a part of.
@@ -74,23 +78,24 @@ fn key_at(name: &str) -> Option<&'static Key> {
 /// The longest value that a message quotes, in bytes.
 const MAX_QUOTED: usize = 80;
 
-/// Adds the value to a reason that says only what is required. Never adds a secret, or a value that may contain one, such as a URL with
-/// credentials before the `@`.
-pub(super) fn with_value(layers: &Figment, key: &str, reason: String) -> String {
-    let is_rule = reason.starts_with("must be ") && !reason.starts_with("must be set");
-    if !is_rule || key_at(key).is_none_or(Key::is_secret) {
-        return reason;
-    }
-    match layers.find_value(key) {
-        Ok(Value::String(_, text)) if text.is_empty() => format!("{reason}, not an empty text"),
-        Ok(Value::String(_, text)) if text.len() <= MAX_QUOTED && !text.contains(['@', '\n']) => {
-            format!("{reason}, not `{text}`")
+impl Fault {
+    /// Adds the value to a rule. Never adds a secret, or a value that may contain one, such as a URL with credentials before the `@`.
+    pub(super) fn add_value(&mut self, layers: &Figment) {
+        if !self.is_rule || key_at(&self.key).is_none_or(|key| key.is_secret) {
+            return;
         }
-        Ok(value @ (Value::Num(..) | Value::Bool(..))) => match serde_json::to_string(&value) {
-            Ok(text) => format!("{reason}, not `{text}`"),
-            Err(_) => reason,
-        },
-        _ => reason,
+        let value = match layers.find_value(&self.key) {
+            Ok(Value::String(_, text)) if text.is_empty() => "an empty text".to_owned(),
+            Ok(Value::String(_, text)) if text.len() <= MAX_QUOTED && !text.contains(['@', '\n']) => {
+                format!("`{text}`")
+            }
+            Ok(value @ (Value::Num(..) | Value::Bool(..))) => match serde_json::to_string(&value) {
+                Ok(text) => format!("`{text}`"),
+                Err(_) => return,
+            },
+            _ => return,
+        };
+        self.reason.extend([", not ", &value]);
     }
 }
 

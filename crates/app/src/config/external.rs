@@ -20,7 +20,7 @@ use usecases::deliver_webhooks::Slots;
 use webhooks::{AddressPolicy, AddressRules, RetrySchedule};
 
 use super::values::{NameServer, Network, Period, Secret, ServiceUrl};
-use super::{Fault, fault, missing_half};
+use super::{Fault, fault, missing_half, must_be};
 use crate::external_services::Mailers;
 
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
@@ -35,7 +35,6 @@ pub struct MailConfig {
     /// The SMTP server's name or address. Without it and `folder`, mails wait in the queue.
     pub host: Option<String>,
     /// Its port. If unset: 587, 465 or 25, by `security`.
-    #[schemars(extend("x-range" = "from 1 to 65535"))]
     pub port: Option<NonZeroU16>,
     /// Protection of the connection.
     #[schemars(
@@ -52,19 +51,18 @@ pub struct MailConfig {
     /// File of trusted root certificates (PEM) beside the machine's own.
     pub root_certificates: Option<PathBuf>,
     /// Concurrent connections. A process takes no more mails from the queue than these can send.
-    #[schemars(extend("x-range" = "from 1 to 65535"))]
     #[default(SmtpSettings::new("").max_connections)]
     pub max_connections: NonZeroU16,
     /// How long an idle connection is kept for the next mail.
-    #[schemars(extend("x-range" = "from 1s to 4m"))]
+    #[schemars(extend("minimum" = "1s", "maximum" = "4m"))]
     #[default(Period(SmtpSettings::new("").idle_timeout))]
     pub idle_timeout: Period,
     /// Time limit for connecting.
-    #[schemars(extend("x-range" = "from 100ms to 4m"))]
+    #[schemars(extend("minimum" = "100ms", "maximum" = "4m"))]
     #[default(Period(SmtpSettings::new("").connect_timeout))]
     pub connect_timeout: Period,
     /// Time limit for opening a connection, and for each mail up to its content, which the server then has ten minutes to accept.
-    #[schemars(extend("x-range" = "from 1s to 4m"))]
+    #[schemars(extend("minimum" = "1s", "maximum" = "4m"))]
     #[default(Period(SmtpSettings::new("").timeout))]
     pub timeout: Period,
     /// Folder to write mails to instead of sending them.
@@ -404,15 +402,15 @@ pub struct WebhooksConfig {
     /// Networks that never get a delivery, whatever `addresses` says.
     pub deny_networks: Vec<Network>,
     /// Time limit for one attempt, from the name's look-up to the status.
-    #[schemars(extend("x-range" = "from 100ms to 20s"))]
+    #[schemars(extend("minimum" = "100ms", "maximum" = "20s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub attempt_timeout: Period,
     /// The delays after the end of each failed attempt: five, so that there are six attempts.
-    #[schemars(extend("x-range" = "five durations from 1ms to 30d"))]
+    #[schemars(extend("minimum" = "1ms", "maximum" = "30d"))]
     #[default(RetrySchedule::default().0.map(|delay| Period(delay.to_std().unwrap_or_default())))]
     pub retry_delays: [Period; 5],
     /// Concurrent attempts of one process. Failing receivers get half of them at most.
-    #[schemars(extend("x-range" = "from 1 to 4096"))]
+    #[schemars(range(min = 1, max = 4096))]
     #[default(NonZeroU16::MIN.saturating_add(Slots::DEFAULT_ATTEMPTS - 1))]
     pub concurrency: NonZeroU16,
     /// Name servers for receivers' names, all asked at once; the first answer counts. If empty: the machine's own.
@@ -423,14 +421,8 @@ pub struct WebhooksConfig {
 
 impl WebhooksConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
-        let bounds = Duration::from_millis(1)..=Duration::from_hours(30 * 24);
-        let mut faults = Vec::new();
-        if !self.retry_delays.iter().all(|delay| bounds.contains(&delay.0)) {
-            let rule = "must be five durations from 1ms to 30d";
-            faults.push(fault("webhooks.retry_delays", rule));
-        }
-        faults.extend(read_roots("webhooks.root_certificates", self.root_certificates.as_ref()).err());
-        faults
+        let roots = read_roots("webhooks.root_certificates", self.root_certificates.as_ref());
+        roots.err().into_iter().collect()
     }
 
     /// The delays between the attempts of a delivery.
@@ -467,7 +459,7 @@ pub struct TracingConfig {
     /// Headers of each request to the collector, such as `authorization=Bearer …`.
     pub headers: Vec<Secret>,
     /// The recorded share of the traces that begin here or at a peer that is not trusted.
-    #[schemars(extend("x-kind" = "number", "x-range" = "from 0 to 1"))]
+    #[schemars(range(min = 0.0, max = 1.0))]
     #[default(0.1)]
     pub sample_ratio: f64,
     /// Further resource attributes, each `<name>=<value>`, such as `deployment.environment.name=production`.
@@ -477,15 +469,12 @@ pub struct TracingConfig {
 impl TracingConfig {
     pub(super) fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
-        if !self.sample_ratio.is_finite() {
-            faults.push(fault("tracing.sample_ratio", "must be from 0 to 1"));
-        }
         if let Err(error) = self.headers() {
             faults.push(fault("tracing.headers", format!("cannot be used: {error}")));
         }
         if self.attributes().is_none() {
-            let rule = "must be attributes such as deployment.environment.name=production";
-            faults.push(fault("tracing.attributes", rule));
+            let rule = "attributes such as deployment.environment.name=production";
+            faults.push(must_be("tracing.attributes", rule));
         }
         faults
     }

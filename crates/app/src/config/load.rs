@@ -2,15 +2,15 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::{env, fmt, mem};
+use std::{env, fmt};
 
 use figment::providers::{Format as _, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 
-use super::error::{refused, with_value};
+use super::error::refused;
 use super::reference::{Key, keys};
-use super::{Config, ConfigError, Fault, LogFormat};
+use super::{Config, ConfigError, Fault, LogFormat, fault};
 
 /// The prefix of environment variables.
 const PREFIX: &str = "SELLER_API__";
@@ -48,7 +48,7 @@ impl Layer {
             None if name == "DATABASE_URL" && !value.is_empty() => "database.url".to_owned(),
             None => return None,
         };
-        let is_list = keys().any(|known| known.name == key && known.is_list());
+        let is_list = keys().any(|known| known.name == key && known.is_list);
         let value = if is_list {
             let items = value.split(',').map(str::trim).filter(|item| !item.is_empty());
             items.map(Value::from).collect::<Vec<_>>().into()
@@ -165,7 +165,7 @@ impl Sources {
         let names = self.environment.iter().map(|(name, _)| name.as_str());
         faults.extend(loaded.config.tracing.foreign_variables(names));
         for fault in &mut faults {
-            fault.reason = with_value(&loaded.figment, &fault.key, mem::take(&mut fault.reason));
+            fault.add_value(&loaded.figment);
             fault.set_in = loaded.source(&fault.key);
         }
         faults.extend(self.environment.iter().filter_map(misspelled));
@@ -190,9 +190,8 @@ fn misspelled((name, value): &(String, String)) -> Option<Fault> {
     }
     let key = keys().find(|key| bare(&key.variable()) == named)?;
     Some(Fault {
-        reason: format!("is set by {}", key.variable()),
-        key: key.name.clone(),
         set_in: Some(format!("the environment variable {name}")),
+        ..fault(&key.name, format!("is set by {}", key.variable()))
     })
 }
 
@@ -216,13 +215,13 @@ impl Loaded {
     pub fn warnings(&self) -> Vec<String> {
         let server = &self.config.server;
         let url = server.public_url.as_ref().filter(|url| url.0.scheme() == "http");
-        let in_clear = url.filter(|_| !server.bind.ip().is_loopback()).map(|url| {
-            let (url, bind) = (url.base(), server.bind);
+        let in_clear = url.filter(|_| !server.bind.0.ip().is_loopback()).map(|url| {
+            let (url, bind) = (url.base(), server.bind.0);
             format!("`server.public_url` is {url}, and {bind} is open to other machines: tokens and passwords are sent in clear text")
         });
         let holds_secret = |file: &Path| {
             let source = source_of(file);
-            let of_file = |key: &&Key| key.is_secret() && self.source(&key.name).as_ref() == Some(&source);
+            let of_file = |key: &&Key| key.is_secret && self.source(&key.name).as_ref() == Some(&source);
             keys().any(|key| of_file(&key))
         };
         // A process that reads it by that permission alone needs it: a folder guards such a file.

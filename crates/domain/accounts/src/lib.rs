@@ -5,6 +5,7 @@ mod audit;
 mod password;
 mod personal_token;
 mod ports;
+mod rule;
 mod session;
 
 pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
@@ -16,6 +17,7 @@ pub use ports::{
     OperatorTokenRecord, OperatorTokens, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn,
     UsageCount, UsageKey, UsageLog,
 };
+pub use rule::Rule;
 pub use session::{Link, LinkKind, LinkSecret, SESSION_IDLE, SESSION_LIFETIME, Session};
 
 #[cfg(any(test, feature = "mocks"))]

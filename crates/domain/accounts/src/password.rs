@@ -1,6 +1,6 @@
 //! The rules for a new password (NIST SP 800-63B §5.1.1.2: length counts, composition does not).
 
-use kernel::Invalid;
+use crate::Rule;
 
 /// Minimum number of characters.
 const MIN_CHARACTERS: usize = 10;
@@ -29,14 +29,12 @@ pub struct NewPassword(String);
 
 impl NewPassword {
     /// Validates a password for the account with this e-mail address.
-    pub fn new(text: String, email: &str) -> Result<Self, Invalid> {
+    pub fn new(text: String, email: &str) -> Result<Self, Rule> {
         if text.chars().count() < MIN_CHARACTERS {
-            return Err(Invalid::new(format!(
-                "must have at least {MIN_CHARACTERS} characters"
-            )));
+            return Err(Rule::MinCharacters(MIN_CHARACTERS));
         }
         if text.len() > MAX_BYTES {
-            return Err(Invalid::new(format!("must have at most {MAX_BYTES} bytes")));
+            return Err(Rule::MaxBytes(MAX_BYTES));
         }
         let lower = text.to_lowercase();
         let mut characters = text.chars();
@@ -48,9 +46,7 @@ impl NewPassword {
             || lower == email.to_lowercase()
             || lower == local.to_lowercase()
         {
-            return Err(Invalid::new(
-                "must be harder to guess: it is one of the first that anybody would try",
-            ));
+            return Err(Rule::HardToGuess);
         }
         Ok(Self(text))
     }

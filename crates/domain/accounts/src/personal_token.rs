@@ -1,8 +1,10 @@
 //! Personal tokens: created by a seller for its own scripts.
 
 use chrono::{DateTime, Utc};
-use kernel::{Invalid, Violations};
+use kernel::Violations;
 use oauth::ScopeSet;
+
+use crate::Rule;
 
 /// Maximum number of live personal tokens per seller.
 pub const MAX_PERSONAL_TOKENS: usize = 20;
@@ -28,24 +30,21 @@ pub struct ValidPersonalToken {
 }
 
 /// The name of a token: a label of 1 to 100 characters, not only white space.
-pub fn token_name(name: String) -> Result<String, Invalid> {
+pub fn token_name(name: String) -> Result<String, Rule> {
     if name.trim().is_empty() || name.chars().count() > MAX_NAME {
-        return Err(Invalid::new(format!("must have 1 to {MAX_NAME} characters")));
+        return Err(Rule::TokenName(MAX_NAME));
     }
     Ok(name)
 }
 
 impl PersonalTokenRequest {
     /// Checks every rule and reports all violations in field order.
-    pub fn check(self, now: DateTime<Utc>) -> Result<ValidPersonalToken, Violations> {
+    pub fn check(self, now: DateTime<Utc>) -> Result<ValidPersonalToken, Violations<Rule>> {
         let mut violations = Violations::new();
         let name = violations.check("name", token_name(self.name));
         let scopes = oauth::scopes(&self.scopes, &mut violations);
         if self.expires_at.is_some_and(|at| at <= now) {
-            violations.add(
-                "expires_at",
-                Invalid::new("must lie in the future, or be absent for a token that does not expire"),
-            );
+            violations.add("expires_at", Rule::FutureExpiry);
         }
         let (Some(name), Some(scopes)) = (name, scopes) else {
             return Err(violations);

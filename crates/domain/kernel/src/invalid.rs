@@ -14,22 +14,28 @@ impl Invalid {
     }
 }
 
-/// All violations of a record, in its field order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Violations(Vec<(String, Invalid)>);
+/// All violations of a record, in its field order. The reason is an enum where a reader has to tell the rules apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violations<R = Invalid>(Vec<(String, R)>);
 
-impl Violations {
+impl<R> Default for Violations<R> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<R> Violations<R> {
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds a violation for `path` (such as `price.amount` or `redirect_uris[2]`).
-    pub fn add(&mut self, path: impl Into<String>, reason: Invalid) {
+    pub fn add(&mut self, path: impl Into<String>, reason: R) {
         self.0.push((path.into(), reason));
     }
 
     /// The value, or None after adding the violation.
-    pub fn check<T>(&mut self, path: impl Into<String>, result: Result<T, Invalid>) -> Option<T> {
+    pub fn check<T>(&mut self, path: impl Into<String>, result: Result<T, R>) -> Option<T> {
         result.map_err(|reason| self.add(path, reason)).ok()
     }
 
@@ -39,12 +45,12 @@ impl Violations {
     }
 
     /// Each path with its reason.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Invalid)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &R)> {
         self.0.iter().map(|(path, reason)| (path.as_str(), reason))
     }
 }
 
-impl fmt::Display for Violations {
+impl<R: fmt::Display> fmt::Display for Violations<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, (path, reason)) in self.0.iter().enumerate() {
             let separator = if n == 0 { "" } else { "; " };
@@ -54,7 +60,7 @@ impl fmt::Display for Violations {
     }
 }
 
-impl std::error::Error for Violations {}
+impl<R: fmt::Debug + fmt::Display> std::error::Error for Violations<R> {}
 
 #[cfg(test)]
 mod tests {
@@ -73,7 +79,7 @@ mod tests {
         let text = "stock must not be negative; urls[2] must be absolute";
         assert_eq!(violations.to_string(), text);
         assert_eq!(violations.clone().into_result(), Err(violations));
-        let mut violations = Violations::new();
+        let mut violations = Violations::<Invalid>::new();
         assert_eq!(violations.check("stock", Ok(3)), Some(3));
         assert_eq!(violations.into_result(), Ok(()));
     }

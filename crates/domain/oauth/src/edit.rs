@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use kernel::{Change, Fingerprint, Violations};
 
 use crate::registration::{description, redirect_uris, scopes};
-use crate::{Application, ApplicationEvent, ScopeSet};
+use crate::{Application, ApplicationEvent, Rule, ScopeSet};
 
 /// A submitted form.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ pub struct ApplicationEdit {
 
 impl RawEdit {
     /// Validates every field and reports all violations together, under the field names of the registration.
-    pub fn check(self) -> Result<ApplicationEdit, Violations> {
+    pub fn check(self) -> Result<ApplicationEdit, Violations<Rule>> {
         let mut violations = Violations::new();
         let description = violations.check("description", description(self.description));
         let redirect_uris = redirect_uris(self.redirect_uris, &mut violations);

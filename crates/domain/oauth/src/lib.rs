@@ -13,6 +13,7 @@ mod ports;
 mod principal;
 mod rate;
 mod registration;
+mod rule;
 mod scope;
 mod secret;
 mod status;
@@ -43,6 +44,7 @@ pub use ports::{
 pub use principal::{Admission, DeadToken, Principal, Quota, TokenEnd};
 pub use rate::{Count, Limiter, Subject};
 pub use registration::{RawRegistration, Registration, application_name, scopes};
+pub use rule::Rule;
 pub use scope::{Scope, ScopeSet, UnknownScope};
 pub use secret::{
     BearerToken, BrowserSecret, ClientSecret, Credential, CredentialKind, FamilyId, FamilySecret,

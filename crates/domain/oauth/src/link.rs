@@ -2,13 +2,15 @@
 
 use std::net::IpAddr;
 
-use kernel::{Invalid, is_public};
+use kernel::is_public;
 use url::{Host, Url};
+
+use crate::Rule;
 
 const MAX_LINK_LENGTH: usize = 2048;
 
 /// The URL of an application's documentation: `https`, at most 2048 characters.
-pub fn documentation_link(text: String) -> Result<String, Invalid> {
+pub fn documentation_link(text: String) -> Result<String, Rule> {
     https(&text)?;
     without_user_information(&text)?;
     Ok(text)
@@ -17,41 +19,33 @@ pub fn documentation_link(text: String) -> Result<String, Invalid> {
 /// A redirect URI (contract: Application registration): a full `https` URL of at most 2048 characters without fragment
 /// and user information, whose host is neither `localhost` nor an IP address outside the public internet. A query is
 /// kept. Names are not resolved: the browser goes there, not this service. It is compared character by character.
-pub fn redirect_uri(text: String) -> Result<String, Invalid> {
+pub fn redirect_uri(text: String) -> Result<String, Rule> {
     let url = https(&text)?;
     if text.contains('#') {
-        return Err(Invalid::new("must not have a fragment"));
+        return Err(Rule::NoFragment);
     }
     without_user_information(&text)?;
     if is_local(&url) {
-        return Err(Invalid::new(
-            "must not point to localhost or to an address that is not public",
-        ));
+        return Err(Rule::PublicHost);
     }
     Ok(text)
 }
 
 /// Rejects even empty user information, which a parsed URL no longer shows.
-fn without_user_information(text: &str) -> Result<(), Invalid> {
+fn without_user_information(text: &str) -> Result<(), Rule> {
     if authority(text).contains('@') {
-        return Err(Invalid::new("must not have user information before the host"));
+        return Err(Rule::NoUserInformation);
     }
     Ok(())
 }
 
-fn https(text: &str) -> Result<Url, Invalid> {
+fn https(text: &str) -> Result<Url, Rule> {
     let clean = text.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
     let spelled_out = clean && text.starts_with("https://") && is_host(authority(text));
     let url = Url::parse(text).ok().filter(|url| spelled_out && url.has_host());
-    let url = url.ok_or_else(|| {
-        let rule =
-            "must be a full address that begins with https:// and a host, in ASCII, without white space and backslashes";
-        Invalid::new(rule)
-    })?;
+    let url = url.ok_or(Rule::Https)?;
     if text.len() > MAX_LINK_LENGTH {
-        return Err(Invalid::new(format!(
-            "must have at most {MAX_LINK_LENGTH} characters"
-        )));
+        return Err(Rule::MaxCharacters(MAX_LINK_LENGTH));
     }
     Ok(url)
 }

@@ -1,9 +1,9 @@
 //! The rules for registering an application (contract: Application registration).
 
-use kernel::{Invalid, Violations};
+use kernel::Violations;
 
 use crate::application::BUILT_IN_NAME;
-use crate::{ClientType, Purpose, Scope, ScopeSet, documentation_link, redirect_uri};
+use crate::{ClientType, Purpose, Rule, Scope, ScopeSet, documentation_link, redirect_uri};
 
 const NAME: std::ops::RangeInclusive<usize> = 3..=40;
 const MAX_DESCRIPTION: usize = 2000;
@@ -49,7 +49,7 @@ pub struct Registration {
 
 impl RawRegistration {
     /// Checks every rule and reports all violations in field order.
-    pub fn check(self) -> Result<Registration, Violations> {
+    pub fn check(self) -> Result<Registration, Violations<Rule>> {
         let mut violations = Violations::new();
         let name = violations.check("name", application_name(self.name));
         let description = violations.check("description", description(self.description));
@@ -57,19 +57,20 @@ impl RawRegistration {
             violations.check("documentation_url", documentation_link(self.documentation_url));
         let purpose = violations.check(
             "purpose",
-            one_of(&self.purpose, Purpose::parse, "own_use, for_other_sellers, other"),
+            one_of(&self.purpose, Purpose::parse, &Purpose::ALL.map(Purpose::as_str)),
         );
         let client_type = violations.check(
             "client_type",
-            one_of(&self.client_type, ClientType::parse, "confidential, public"),
+            one_of(
+                &self.client_type,
+                ClientType::parse,
+                &ClientType::ALL.map(ClientType::as_str),
+            ),
         );
         let redirect_uris = redirect_uris(self.redirect_uris, &mut violations);
         let scopes = scopes(&self.scopes, &mut violations);
         if !self.accept_terms {
-            violations.add(
-                "accept_terms",
-                Invalid::new("must be true: the API terms have to be accepted"),
-            );
+            violations.add("accept_terms", Rule::TermsAccepted);
         }
         match (name, description, documentation_url, purpose, client_type, scopes) {
             (
@@ -97,52 +98,43 @@ impl RawRegistration {
 }
 
 /// A name of 3 to 40 characters: ASCII letters, digits, `.`, `_`, `-`, and single spaces between them.
-pub fn application_name(name: String) -> Result<String, Invalid> {
+pub fn application_name(name: String) -> Result<String, Rule> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '.' | '_' | '-');
     let spaces = name.starts_with(' ') || name.ends_with(' ') || name.contains("  ");
     if !NAME.contains(&name.chars().count()) || !name.chars().all(allowed) || spaces {
-        return Err(Invalid::new(
-            "must be 3 to 40 characters: ASCII letters, digits, '.', '_', '-', and single spaces between them",
-        ));
+        return Err(Rule::Name);
     }
     if name.eq_ignore_ascii_case(BUILT_IN_NAME) {
-        return Err(Invalid::new(
-            "must be another name: this one stands for sellers' personal tokens",
-        ));
+        return Err(Rule::NameReserved);
     }
     Ok(name)
 }
 
-pub(crate) fn description(text: Option<String>) -> Result<Option<String>, Invalid> {
+pub(crate) fn description(text: Option<String>) -> Result<Option<String>, Rule> {
     let text = text.filter(|text| !text.is_empty());
     if text
         .as_ref()
         .is_some_and(|text| text.chars().count() > MAX_DESCRIPTION)
     {
-        return Err(Invalid::new(format!(
-            "must have at most {MAX_DESCRIPTION} characters"
-        )));
+        return Err(Rule::MaxCharacters(MAX_DESCRIPTION));
     }
     Ok(text)
 }
 
-fn one_of<T>(word: &str, parse: impl Fn(&str) -> Option<T>, words: &str) -> Result<T, Invalid> {
-    parse(word).ok_or_else(|| Invalid::new(format!("must be one of: {words}")))
+fn one_of<T>(word: &str, parse: impl Fn(&str) -> Option<T>, words: &[&str]) -> Result<T, Rule> {
+    parse(word).ok_or_else(|| Rule::OneOf(words.join(", ")))
 }
 
-pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> Vec<String> {
+pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations<Rule>) -> Vec<String> {
     if given.len() > MAX_REDIRECT_URIS {
-        violations.add(
-            "redirect_uris",
-            Invalid::new(format!("must be at most {MAX_REDIRECT_URIS}")),
-        );
+        violations.add("redirect_uris", Rule::MaxAddresses(MAX_REDIRECT_URIS));
     }
     let mut valid = Vec::new();
     for (n, uri) in given.into_iter().take(MAX_REDIRECT_URIS).enumerate() {
         let path = format!("redirect_uris[{n}]");
         let repeated = valid.contains(&uri);
         match redirect_uri(uri) {
-            Ok(_) if repeated => violations.add(path, Invalid::new("must not be given twice")),
+            Ok(_) if repeated => violations.add(path, Rule::Unique),
             Ok(uri) => valid.push(uri),
             Err(reason) => violations.add(path, reason),
         }
@@ -151,19 +143,16 @@ pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations) -> 
 }
 
 /// The named scopes. Adds a violation for each unknown one, or if there is none.
-pub fn scopes(given: &[String], violations: &mut Violations) -> Option<ScopeSet> {
+pub fn scopes<R: From<Rule>>(given: &[String], violations: &mut Violations<R>) -> Option<ScopeSet> {
     let mut known = Vec::new();
     for (n, name) in given.iter().enumerate() {
         match Scope::parse(name) {
             Some(scope) => known.push(scope),
-            None => violations.add(
-                format!("scopes[{n}]"),
-                Invalid::new(format!("must be a known scope; `{name}` is none")),
-            ),
+            None => violations.add(format!("scopes[{n}]"), Rule::KnownScope(name.clone()).into()),
         }
     }
     if given.is_empty() {
-        violations.add("scopes", Invalid::new("must name at least one scope"));
+        violations.add("scopes", Rule::AnyScope.into());
     }
     (!known.is_empty()).then(|| known.into_iter().collect())
 }

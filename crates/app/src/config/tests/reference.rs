@@ -1,15 +1,14 @@
 //! Tests of the configuration reference: it is complete and current, and its ranges and defaults are right.
 
+use std::ops::RangeInclusive;
+
 use super::*;
-use crate::config::reference::{markdown, sections};
+use crate::assert_current_page;
+use crate::config::reference::{Measure, markdown, sections};
 
 #[test]
 fn the_page_is_current() {
-    let page = include_str!("../../../../../docs/operations/configuration.md");
-    assert!(
-        page.trim_end() == markdown().unwrap().trim_end(),
-        "run `seller-api config reference > docs/operations/configuration.md`"
-    );
+    assert_current_page("configuration.md", &markdown().unwrap());
 }
 
 #[test]
@@ -53,39 +52,40 @@ fn the_reference_has_every_key_with_its_default() {
     assert_eq!(lines, 0, "the reference lacks keys: {displayed}");
 }
 
-/// The closest values outside a range of durations or numbers.
-fn outside(least: &str, most: &str) -> Vec<String> {
-    if let (Ok(least), Ok(most)) = (least.parse::<u64>(), most.parse::<u64>()) {
-        let below = least.checked_sub(1).map(|below| below.to_string());
-        return below.into_iter().chain([(most + 1).to_string()]).collect();
+/// The closest values outside the bounds.
+fn outside(bounds: &RangeInclusive<Measure>) -> Vec<String> {
+    match (*bounds.start(), *bounds.end()) {
+        (Measure::Duration(least), Measure::Duration(most)) => {
+            let little = Duration::from_nanos(1);
+            let below = least.0.checked_sub(little);
+            let values = below.into_iter().chain([most.0 + little]);
+            values.map(|value| Period(value).to_string()).collect()
+        }
+        (Measure::Number(least), Measure::Number(most)) => {
+            [least - 1.0, most + 1.0].map(|value| value.to_string()).into()
+        }
+        mixed => panic!("{mixed:?}"),
     }
-    let parse = |bound: &str| Period::try_from(bound.to_owned()).unwrap().0;
-    let little = Duration::from_nanos(1);
-    let below = parse(least).checked_sub(little);
-    let values = below.into_iter().chain([parse(most) + little]);
-    values.map(|value| Period(value).to_string()).collect()
 }
 
 #[test]
 fn ranges_are_enforced() {
-    let ranged = keys().filter_map(|key| Some((key.range.as_deref()?, &key.name)));
     let mut tested = 0;
-    for (range, name) in ranged {
-        let bounds = range.strip_prefix("from ");
-        let Some((least, most)) = bounds.and_then(|bounds| bounds.split_once(" to ")) else {
-            continue;
-        };
+    for key in keys() {
+        let Some(bounds) = &key.bounds else { continue };
+        let (name, length) = (&key.name, key.default.as_ref().filter(|_| key.is_list));
+        // A list has as many items as its default.
+        let length = length.map_or(1, |list| list.matches(',').count() + 1);
+        let setting = |value: &str| format!("{name}={}", vec![value; length].join(","));
         tested += 1;
-        for bound in [least, most] {
-            let loaded = load(&format!("{name}={bound}"));
+        for bound in [bounds.start(), bounds.end()] {
+            let loaded = load(&setting(&bound.to_string()));
             assert!(loaded.is_ok(), "{name}={bound}: {}", loaded.unwrap_err());
         }
-        for value in outside(least, most) {
-            let message = refusal(&format!("{name}={value}"));
-            assert!(
-                message.contains(&format!("`{name}` ")),
-                "{name}={value}: {message}"
-            );
+        for value in outside(bounds) {
+            let message = refusal(&setting(&value));
+            let rule = format!("`{name}` must be {}", key.range.as_ref().unwrap());
+            assert!(message.contains(&rule), "{name}={value}: {message}");
         }
     }
     assert!(tested > 20, "{tested}");

@@ -69,7 +69,7 @@ fn faults(expression: &str) -> Vec<String> {
         }
         let (name, behind) =
             others[at..].split_at(others[at..].find(|c| !is_name(c)).unwrap_or(others.len() - at));
-        let mut labels = found.iter().flat_map(|metric| &metric.labels);
+        let mut labels = found.iter().flat_map(|metric| metric.labels);
         let is_label = OF_TARGETS.contains(&name) || labels.any(|label| label.name == name);
         let after = behind.trim_start();
         let is_function = ["(", "by ", "without "]
@@ -107,7 +107,7 @@ fn of_conditions(metric: &Metric, conditions: &str) -> Vec<String> {
         let separator = if operator.ends_with('~') { '|' } else { '\0' };
         for part in value.split(separator) {
             let is_pattern = part.starts_with('$') || part.contains(['.', '+', '*']);
-            if !is_pattern && of.values.as_ref().is_some_and(|all| !all.contains(&part)) {
+            if !is_pattern && of.values.is_some_and(|all| !all.contains(&part)) {
                 faults.push(format!("{} has no {label} {part}", metric.name));
             }
         }

@@ -1,0 +1,38 @@
+//! The rules for what an owner enters about an application.
+
+/// A rule that a value breaks. The text is worded like [`kernel::Invalid`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    #[error(
+        "must be 3 to 40 characters: ASCII letters, digits, '.', '_', '-', and single spaces between them"
+    )]
+    Name,
+    #[error("must be another name: this one stands for sellers' personal tokens")]
+    NameReserved,
+    #[error("must have at most {0} characters")]
+    MaxCharacters(usize),
+    #[error(
+        "must be a full address that begins with https:// and a host, in ASCII, without white space and backslashes"
+    )]
+    Https,
+    #[error("must not have a fragment")]
+    NoFragment,
+    #[error("must not have user information before the host")]
+    NoUserInformation,
+    #[error("must not point to localhost or to an address that is not public")]
+    PublicHost,
+    #[error("must not be given twice")]
+    Unique,
+    #[error("must be at most {0}")]
+    MaxAddresses(usize),
+    /// Holds the words.
+    #[error("must be one of: {0}")]
+    OneOf(String),
+    /// Holds the unknown name.
+    #[error("must be a known scope; `{0}` is none")]
+    KnownScope(String),
+    #[error("must name at least one scope")]
+    AnyScope,
+    #[error("must be true: the API terms have to be accepted")]
+    TermsAccepted,
+}
