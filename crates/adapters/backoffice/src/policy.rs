@@ -47,14 +47,8 @@ impl Listener for BackOffice {
     type Scope = Access;
     type ResponseContext = ();
 
-    fn ports(&self) -> Ports<'_> {
-        Ports {
-            units: self.units.as_ref(),
-            claims: &self.claims,
-            randomness: self.randomness.as_ref(),
-            tasks: &self.tasks,
-            service: &self.service,
-        }
+    fn ports(&self) -> &Ports {
+        &self.ports
     }
 
     fn response_context(&self) {}
@@ -76,7 +70,7 @@ impl Listener for BackOffice {
         };
         let token = found.as_ref().map_or_else(|dead| *dead, |row| Some(row.id));
         request.record_caller(|caller| caller.operator_token = token);
-        let row = found.map_err(|_| unauthorized(&self.service.realm))?;
+        let row = found.map_err(|_| unauthorized(&self.ports.service.realm))?;
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
             read_only: row.read_only,
@@ -84,7 +78,7 @@ impl Listener for BackOffice {
     }
 
     fn permit(&self, caller: &Option<Operator>, access: Access) -> Result<(), Problem> {
-        let realm = &self.service.realm;
+        let realm = &self.ports.service.realm;
         match (access, caller) {
             (Access::Open, _) | (Access::Read, Some(_)) => Ok(()),
             (Access::Write, Some(operator)) if !operator.read_only => Ok(()),
@@ -112,5 +106,5 @@ fn unauthorized(realm: &str) -> Problem {
 /// The calling operator, for the audit log.
 pub(crate) fn operator(call: &Call<BackOffice>) -> Result<ActingOperator, Problem> {
     let caller = call.caller.map(|operator| operator.acting);
-    caller.ok_or_else(|| unauthorized(&call.state.service.realm))
+    caller.ok_or_else(|| unauthorized(&call.state.ports.service.realm))
 }
