@@ -228,6 +228,7 @@ impl Shared {
 
     fn backoffice_state(&self) -> BackOffice {
         let (metrics, database) = (self.metrics.clone(), self.database.clone());
+        let readiness = self.readiness.clone();
         BackOffice {
             ports: self.ports(),
             sellers: self.database.sellers(),
@@ -240,7 +241,7 @@ impl Shared {
             operators: Some(self.database.operator_tokens()),
             carriers: Arc::clone(&self.external.carriers),
             passwords: self.passwords.clone(),
-            health: Arc::new(self.readiness.clone()),
+            ready: Arc::new(move || Box::pin(readiness.clone().ready())),
             metrics: Arc::new(move || metrics.render(&database)),
         }
     }

@@ -24,10 +24,9 @@ use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderDirectory};
 use accounts::{OperatorTokens, PasswordHasher, SellerReader};
 use actix_web::web::ServiceConfig;
-use async_trait::async_trait;
 use chrono::TimeDelta;
+use futures_util::future::BoxFuture;
 use oauth::ApplicationDirectory;
-use thiserror::Error;
 use web::front::Front;
 use web::listener::{Listener, Ports};
 use web::pipeline;
@@ -61,23 +60,12 @@ pub struct BackOffice {
     pub carriers: Arc<dyn CarrierLookup>,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// The check behind `/readyz`.
-    pub health: Arc<dyn Health>,
+    /// The check behind `/readyz`, with a time limit of 1.2 s: the database's identity, or, for an operator and without secrets, why this
+    /// process cannot do its work.
+    pub ready: Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>,
     /// Renders `/metrics` in the Prometheus text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
 }
-
-/// Whether this process can do its work.
-#[async_trait]
-pub trait Health: Send + Sync {
-    /// Called at each `/readyz` with a time limit of 1.2 s; a timeout counts as not ready. Returns the database's identity.
-    async fn ready(&self) -> Result<String, NotReady>;
-}
-
-/// Why this process cannot do its work; for an operator, without secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct NotReady(pub String);
 
 /// Adds the whole API to an actix application; call it once per server thread.
 ///
