@@ -53,9 +53,18 @@ fn order(world: &World, shops: &[&Shop]) -> Request {
         .json(&order_body(&lines, json!({})))
 }
 
-/// Sends a shop's `PATCH`es and orders, one after another, and returns the 99th percentile of their durations.
-async fn slowest(world: &World, shop: &Shop, with_orders: bool, ends: impl Fn(usize) -> bool) -> Duration {
-    let mut took = Vec::new();
+/// What a shop's requests took beside others.
+#[derive(Debug)]
+struct Beside {
+    /// The 99th percentile.
+    slowest: Duration,
+    /// How many failed.
+    failed: usize,
+}
+
+/// Sends a shop's `PATCH`es and orders, one after another.
+async fn beside(world: &World, shop: &Shop, with_orders: bool, ends: impl Fn(usize) -> bool) -> Beside {
+    let (mut took, mut failed) = (Vec::new(), 0);
     while !ends(took.len()) {
         let n = u32::try_from(took.len()).unwrap();
         let mut requests = vec![shop.patch(world, n)];
@@ -64,12 +73,14 @@ async fn slowest(world: &World, shop: &Shop, with_orders: bool, ends: impl Fn(us
             let began = Instant::now();
             let answer = request.send().await;
             took.push(began.elapsed());
-            assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+            failed += usize::from(answer.status == 500);
+            assert!(matches!(answer.status, 200 | 201 | 500), "{answer:?}");
         }
         sleep(Duration::from_millis(10)).await;
     }
     took.sort_unstable();
-    took[took.len() * 99 / 100]
+    let slowest = took[took.len() * 99 / 100];
+    Beside { slowest, failed }
 }
 
 /// Orders, changes and changes with a key, in turns; a few orders are for an offer of another seller too.
@@ -91,7 +102,7 @@ async fn send_all(
     offers: &[Shop],
     neighbour: &Shop,
     in_carts: &Shop,
-) -> (Vec<Answer>, [Duration; 2]) {
+) -> (Vec<Answer>, [Beside; 2]) {
     let began = Instant::now();
     let requests: Vec<_> = (0..REQUESTS)
         .zip(offers.iter().cycle())
@@ -104,17 +115,16 @@ async fn send_all(
         })
         .collect();
     let ended = Arc::new(AtomicBool::new(false));
-    let beside = [(neighbour, true), (in_carts, false)].map(|(shop, with_orders)| {
+    let [neighbour, in_carts] = [(neighbour, true), (in_carts, false)].map(|(shop, with_orders)| {
         let (world, shop, ended) = (Arc::clone(world), shop.clone(), Arc::clone(&ended));
         let ends = move |_| ended.load(Ordering::Relaxed);
-        tokio::spawn(async move { slowest(&world, &shop, with_orders, ends).await })
+        tokio::spawn(async move { beside(&world, &shop, with_orders, ends).await })
     });
     let mut answers = Vec::new();
     for request in requests {
         answers.push(request.await.unwrap());
     }
     ended.store(true, Ordering::Relaxed);
-    let [neighbour, in_carts] = beside;
     (answers, [neighbour.await.unwrap(), in_carts.await.unwrap()])
 }
 
@@ -154,12 +164,16 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     let told = format!(
         "beside a busy offer {beside_busy:?}, beside a hundred {beside_spread:?}; {placed} orders, {changed} changes"
     );
-    let [limit, with_carts] = beside_spread.map(|spread| LIMIT.max(spread * TIMES_SPREAD));
     // Orders for both hold the offer that is in them too, each for a moment.
-    assert!(
-        beside_busy[0] < limit && beside_busy[1] < with_carts * 2,
-        "{told}"
-    );
+    for (n, times) in [(0, TIMES_SPREAD), (1, 2 * TIMES_SPREAD)] {
+        let (busy, spread) = (&beside_busy[n], &beside_spread[n]);
+        // Where the machine is too slow for so many requests, some fail beside the hundred offers too.
+        assert!(busy.failed <= spread.failed, "{told}");
+        assert!(
+            busy.slowest < (LIMIT * times / TIMES_SPREAD).max(spread.slowest * times),
+            "{told}"
+        );
+    }
     // How many is the machine's speed.
     assert!(placed > 0 && changed > 0, "{told}");
     // Whoever was refused has changed nothing, and may use its key again.

@@ -71,7 +71,8 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
     // The row is locked, so that the transaction waits in its middle.
     let mut holder = world.database.connect().await;
     let row = "select 1 from offers where id::text = $1 for update";
-    let open = "select state from pg_stat_activity where state like 'idle in transaction%' and datname = current_database()";
+    let others = "select coalesce(max(state), 'none') from pg_stat_activity where datname = current_database() \
+        and pid <> pg_backend_pid() and (state = 'active' or state like 'idle in transaction%')";
     let waiting = "select count(*) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))";
     let pid: i32 = holder
         .query_one("select pg_backend_pid()", &[])
@@ -86,9 +87,9 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
         let paused = Instant::now();
         sleeper.signal(Signal::STOP);
         held.rollback().await.unwrap();
-        let state = eventually("the paused server's transaction", async || {
-            let found = holder.query_opt(open, &[]).await.unwrap();
-            found.map(|found| found.get::<_, String>(0))
+        let state = eventually("the paused server's transaction, or its end", async || {
+            let state: String = holder.query_one(others, &[]).await.unwrap().get(0);
+            (state != "active").then_some(state)
         });
         if state.await == "idle in transaction" {
             break (asleep, paused);

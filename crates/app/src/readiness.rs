@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use adapter_backoffice::{Health, NotReady};
 use adapter_postgres::{Database, Identity, SchemaState};
 use adapter_sealing::KeyRing;
-use async_trait::async_trait;
 use kernel::{StoreError, error_chain};
 use sd_notify::NotifyState;
 use tokio::sync::watch;
@@ -213,17 +211,15 @@ impl Readiness {
             advice: self.database.advice(),
         }
     }
-}
 
-#[async_trait]
-impl Health for Readiness {
-    async fn ready(&self) -> Result<String, NotReady> {
+    /// Checks for one probe. The database's identity, or why this process cannot do its work.
+    pub(crate) async fn ready(self) -> Result<String, String> {
         if self.stopping.load(Ordering::Acquire) {
-            return Err(NotReady("stopping".to_owned()));
+            return Err("stopping".to_owned());
         }
         match self.check_in_time().await {
             State::Ready(database) => Ok(database),
-            unfit => Err(NotReady(unfit.not_ready().unwrap_or_default())),
+            unfit => Err(unfit.not_ready().unwrap_or_default()),
         }
     }
 }

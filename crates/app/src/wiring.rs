@@ -20,7 +20,7 @@ use rustls::ServerConfig;
 use tokio::runtime::Handle;
 use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
-use web::{ServiceSettings, Tasks, TrustedProxies, openapi::ServedDocument};
+use web::{ServiceSettings, Tasks, TrustedProxies, listener::Ports, openapi::ServedDocument};
 
 use crate::config::Config;
 use crate::external_services::{ExternalServices, docs_url};
@@ -177,10 +177,20 @@ impl Shared {
         http_server::serve(listener, &self.config.server, options, draining, configure)
     }
 
+    fn ports(&self) -> Ports {
+        Ports {
+            units: self.database.units(),
+            claims: self.database.claims(),
+            randomness: self.randomness.clone(),
+            tasks: self.tasks.clone(),
+            service: Arc::clone(&self.service),
+        }
+    }
+
     /// The ports of one thread. Its reads are batched and use the thread's own connections.
     fn public_state(&self, settings: &Arc<HttpSettings>, openapi: ServedDocument) -> Public {
         Public {
-            units: self.database.units(),
+            ports: self.ports(),
             gate: self.database.gate(),
             offers: self.database.offer_reader(),
             offer_changes: self.offer_changes.clone(),
@@ -188,7 +198,6 @@ impl Shared {
             carriers: Arc::clone(&self.external.carriers),
             subscriptions: self.database.subscriptions(),
             hosts: self.external.receivers.clone(),
-            claims: self.database.claims(),
             applications: self.database.applications(),
             client_tokens: self.database.client_tokens(),
             exchanges: self.database.exchanges(),
@@ -196,10 +205,7 @@ impl Shared {
             usage: self.usage.clone(),
             rates: self.database.rate_counter(),
             sealer: self.sealer.clone(),
-            randomness: self.randomness.clone(),
-            tasks: self.tasks.clone(),
             openapi,
-            service: Arc::clone(&self.service),
             settings: Arc::clone(settings),
         }
     }
@@ -207,7 +213,7 @@ impl Shared {
     /// The panel's ports in one thread; it shares batching readers with the API.
     fn panel_state(&self, settings: &Arc<PanelSettings>, beside: &Public) -> Panel {
         Panel {
-            units: self.database.units(),
+            ports: beside.ports.clone(),
             panel: self.database.panel(),
             grants: self.database.grants(),
             subscriptions: self.database.subscriptions(),
@@ -216,17 +222,15 @@ impl Shared {
             rates: Arc::clone(&beside.rates),
             passwords: self.passwords.clone(),
             sealer: self.sealer.clone(),
-            randomness: self.randomness.clone(),
-            tasks: self.tasks.clone(),
-            service: Arc::clone(&self.service),
             settings: Arc::clone(settings),
         }
     }
 
     fn backoffice_state(&self) -> BackOffice {
         let (metrics, database) = (self.metrics.clone(), self.database.clone());
+        let readiness = self.readiness.clone();
         BackOffice {
-            units: self.database.units(),
+            ports: self.ports(),
             sellers: self.database.sellers(),
             offers: self.database.offer_reader(),
             orders: self.database.order_directory(),
@@ -235,14 +239,10 @@ impl Shared {
             applications_per_seller: self.config.panel.applications_per_seller,
             link_interval: self.config.panel.link_interval.time_delta(),
             operators: Some(self.database.operator_tokens()),
-            claims: self.database.claims(),
             carriers: Arc::clone(&self.external.carriers),
             passwords: self.passwords.clone(),
-            randomness: self.randomness.clone(),
-            tasks: self.tasks.clone(),
-            health: Arc::new(self.readiness.clone()),
+            ready: Arc::new(move || Box::pin(readiness.clone().ready())),
             metrics: Arc::new(move || metrics.render(&database)),
-            service: Arc::clone(&self.service),
         }
     }
 

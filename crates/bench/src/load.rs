@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 use crate::http::Connection;
+use crate::scenario::Requests;
 
 /// Connections of the open loop: enough that requests rarely wait for a free one.
 pub(crate) const OPEN_CONNECTIONS: u16 = 256;
@@ -32,22 +33,11 @@ pub(crate) fn record(latencies: &mut Latency, latency: Duration) {
     latencies.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
 }
 
-/// Creates the requests of all connections of a load.
-pub(crate) trait Requests: Send + Sync {
-    /// Replaces `into` by the next request of a connection.
-    fn write(&self, connection: usize, random: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()>;
-
-    /// Gets the body of the answer to that request.
-    fn answered(&self, _connection: usize, _body: &[u8]) -> anyhow::Result<()> {
-        Ok(())
-    }
-}
-
 /// The requests and the server they go to. Any status but 200 is an error.
 #[derive(Clone)]
 pub(crate) struct Load {
     pub(crate) server: SocketAddr,
-    pub(crate) requests: Arc<dyn Requests>,
+    pub(crate) requests: Arc<Requests>,
 }
 
 /// Results of a closed loop.
@@ -154,7 +144,7 @@ fn arrive(rate: f64, end: Instant, due: &mpsc::UnboundedSender<Instant>) {
 struct Sender {
     connection: Connection,
     n: usize,
-    requests: Arc<dyn Requests>,
+    requests: Arc<Requests>,
     random: fastrand::Rng,
     request: Vec<u8>,
 }

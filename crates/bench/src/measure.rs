@@ -9,16 +9,16 @@ use anyhow::Context as _;
 use crate::context::{BenchContext, SeededServer, step};
 use crate::deliveries::{self, Receivers};
 use crate::figures::{Spread, real};
-use crate::load::{self, Latency, Load, Requests, no_latencies};
+use crate::load::{self, Latency, Load, no_latencies};
 use crate::pgbench::{self, End};
 use crate::program::Server;
-use crate::scenario::Scenario;
+use crate::scenario::{Requests, Scenario};
 use crate::usage;
 
 /// Which side of a scenario to measure.
 pub(crate) enum Side<'a> {
     /// The program answers requests.
-    Requests(&'a Server, Arc<dyn Requests>),
+    Requests(&'a Server, Arc<Requests>),
     /// A worker of this server's program works off a backlog.
     Deliveries(&'a Server, &'a Receivers),
     /// PostgreSQL alone, with pgbench.

@@ -9,7 +9,6 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::http::{Connection, compose};
-use crate::load::Requests;
 use crate::seed::{
     APPLICATION, FAMILY, FAMILY_NUMBERS, FIRST_OFFER_AT, ID_LOW, OFFER, SCOPES, SELLER, Seed, client_secret,
     id,
@@ -75,14 +74,14 @@ impl Scenario {
         self,
         seed: &Arc<Seed>,
         server: SocketAddr,
-    ) -> anyhow::Result<Option<Arc<dyn Requests>>> {
+    ) -> anyhow::Result<Option<Arc<Requests>>> {
         let path = match self {
             Self::Delivery => return Ok(None),
             Self::DeepPage => format!("{PAGE}&after={}", cursor_at_depth(seed, server).await?),
             _ => PAGE.to_owned(),
         };
         let (scenario, seed) = (self, Arc::clone(seed));
-        Ok(Some(Arc::new(ScenarioRequests { scenario, seed, path })))
+        Ok(Some(Arc::new(Requests { scenario, seed, path })))
     }
 
     /// The script of one transaction.
@@ -122,15 +121,22 @@ async fn cursor_at_depth(seed: &Seed, server: SocketAddr) -> anyhow::Result<Stri
     Ok(after.trim_start_matches("&after=").to_owned())
 }
 
-struct ScenarioRequests {
+/// Creates the requests of all connections of a load.
+pub(crate) struct Requests {
     scenario: Scenario,
     seed: Arc<Seed>,
     /// Of page requests.
     path: String,
 }
 
-impl Requests for ScenarioRequests {
-    fn write(&self, connection: usize, random: &mut fastrand::Rng, into: &mut Vec<u8>) -> anyhow::Result<()> {
+impl Requests {
+    /// Replaces `into` by the next request of a connection.
+    pub(crate) fn write(
+        &self,
+        connection: usize,
+        random: &mut fastrand::Rng,
+        into: &mut Vec<u8>,
+    ) -> anyhow::Result<()> {
         let seed = &self.seed;
         match self.scenario {
             Scenario::Offer => {
@@ -167,7 +173,8 @@ impl Requests for ScenarioRequests {
         }
     }
 
-    fn answered(&self, connection: usize, body: &[u8]) -> anyhow::Result<()> {
+    /// Gets the body of the answer to that request.
+    pub(crate) fn answered(&self, connection: usize, body: &[u8]) -> anyhow::Result<()> {
         if self.scenario == Scenario::Refresh {
             let answer: Value = serde_json::from_slice(body)?;
             let next = answer.get("refresh_token").and_then(Value::as_str);
@@ -176,9 +183,7 @@ impl Requests for ScenarioRequests {
         }
         Ok(())
     }
-}
 
-impl ScenarioRequests {
     /// A connection's current refresh token.
     fn family(&self, connection: usize) -> anyhow::Result<MutexGuard<'_, String>> {
         let token: Option<&Mutex<String>> = self.seed.refresh_tokens.get(connection);

@@ -33,7 +33,7 @@ pub trait Listener: Sized + Send + Sync + 'static {
     /// Facts from the checks for the response; kept when a check refuses the request.
     type ResponseContext;
 
-    fn ports(&self) -> Ports<'_>;
+    fn ports(&self) -> &Ports;
 
     fn response_context(&self) -> Self::ResponseContext;
 
@@ -57,15 +57,18 @@ pub trait Listener: Sized + Send + Sync + 'static {
     fn finish(&self, context: Self::ResponseContext, response: &mut HttpResponse);
 }
 
-/// The ports and settings that the pipeline itself needs.
-pub struct Ports<'a> {
+/// The ports and settings that every listener needs. Clones share them.
+#[derive(Clone)]
+pub struct Ports {
     /// Begins the transactions of writes.
-    pub units: &'a dyn UnitOfWork,
-    pub claims: &'a Arc<dyn IdempotencyClaims>,
-    pub randomness: &'a dyn Randomness,
+    pub units: Arc<dyn UnitOfWork>,
+    /// Claims idempotency keys.
+    pub claims: Arc<dyn IdempotencyClaims>,
+    /// Generates ids and secrets.
+    pub randomness: Arc<dyn Randomness>,
     /// Runs writes beyond the end of their request.
-    pub tasks: &'a Tasks,
-    pub service: &'a ServiceSettings,
+    pub tasks: Tasks,
+    pub service: Arc<ServiceSettings>,
 }
 
 /// The settings that the public listener, the panel, the documentation and the back office share.

@@ -26,40 +26,24 @@ pub fn of(headers: &HeaderMap) -> Option<SpanContext> {
 /// Future versions are parsed by the rules of the known one (W3C Trace Context §4.3); version 255 is invalid.
 fn parse(text: &[u8]) -> Option<SpanContext> {
     let (known, rest) = text.split_at_checked(LENGTH)?;
-    let mut parts = known.split(|byte| *byte == b'-');
-    let [version] = bytes(parts.next()?)?;
-    let trace_id = TraceId::from_bytes(bytes(parts.next()?)?);
-    let span_id = SpanId::from_bytes(bytes(parts.next()?)?);
-    let [flags] = bytes(parts.next()?)?;
+    let known = str::from_utf8(known).ok()?;
+    let is_well_formed = known.bytes().enumerate().all(|(at, byte)| match at {
+        2 | 35 | 52 => byte == b'-',
+        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+    });
+    let mut parts = known.split('-');
+    let version = parts.next()?;
+    let trace_id = TraceId::from_hex(parts.next()?).ok()?;
+    let span_id = SpanId::from_hex(parts.next()?).ok()?;
+    let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
     let ends_well = match version {
-        0 => rest.is_empty(),
-        0xff => false,
+        "00" => rest.is_empty(),
+        "ff" => false,
         _ => rest.is_empty() || rest.starts_with(b"-"),
     };
     let flags = TraceFlags::new(flags) & TraceFlags::SAMPLED;
     let context = SpanContext::new(trace_id, span_id, flags, true, TraceState::NONE);
-    (ends_well && context.is_valid()).then_some(context)
-}
-
-/// Exactly `N` bytes, each as two lower-case hexadecimal digits.
-fn bytes<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
-    let (pairs, odd) = digits.as_chunks::<2>();
-    if pairs.len() != N || !odd.is_empty() {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = nibble(*high)? << 4 | nibble(*low)?;
-    }
-    Some(bytes)
-}
-
-fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    }
+    (is_well_formed && ends_well && context.is_valid()).then_some(context)
 }
 
 #[cfg(test)]

@@ -76,9 +76,10 @@ async fn run_claimed<L: Listener, W: Write<L>>(
     turn: Option<Turn>,
 ) -> Result<Reply, Error> {
     let (state, deadline) = (Arc::clone(&call.state), call.deadline);
-    let (claims, lease) = (state.ports().claims, state.ports().service.idempotency_lease);
+    let ports = state.ports();
 
-    let claimed = deadline.run(claims.claim(claim, lease)).await;
+    let lease = ports.service.idempotency_lease;
+    let claimed = deadline.run(ports.claims.claim(claim, lease)).await;
     match claimed.unwrap_or_else(|overdue| Err(overdue.into())) {
         Ok(state) => {
             if let Some(answer) = answer_by_key::<L>(state)? {
@@ -261,7 +262,7 @@ async fn attempt<L: Listener, W: Write<L>>(
 /// Releases a claim, even if the client is gone. A claim that cannot be released expires with its lease.
 async fn release<L: Listener>(state: &Arc<L>, claim: &Claim, deadline: Deadline) {
     let ports = state.ports();
-    let (claims, claim) = (Arc::clone(ports.claims), claim.clone());
+    let (claims, claim) = (Arc::clone(&ports.claims), claim.clone());
     let releasing = ports.tasks.run(async move { claims.release(&claim).await });
     let released = deadline.at_least(RELEASE_TIMEOUT).run(releasing).await;
     let released = released.map(|ended| ended.map_err(StoreError::unexpected).and_then(|done| done));

@@ -94,7 +94,7 @@ impl Operation<BackOffice> for RegisterApplication {
 
 impl Write<BackOffice> for RegisterApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (randomness, registration) = (call.state.randomness.as_ref(), self.registration.clone());
+        let (randomness, registration) = (call.state.ports.randomness.as_ref(), self.registration.clone());
         let (owner, by) = (self.owner, Registrar::Marketplace);
         let most = call.state.applications_per_seller;
         let registered = register_application(tx, tx, randomness, owner, by, registration, most, tx.now())
@@ -215,7 +215,7 @@ impl Read<BackOffice> for ListApplications {
             &applications,
             limit,
             |listed| ListedView {
-                application: ApplicationView::of(&listed.application, &call.state.service),
+                application: ApplicationView::of(&listed.application, &call.state.ports.service),
                 connected_at: listed.connected_at.map(Timestamp::new),
             },
             |last| last.application.client_id.to_string(),
@@ -243,7 +243,7 @@ impl Read<BackOffice> for ReadApplication {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let application = call.state.applications.application(self.id).await?;
         let application = application.ok_or_else(Problem::not_found)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.service))
+        Reply::ok(&ApplicationView::of(&application, &call.state.ports.service))
     }
 }
 
@@ -274,7 +274,7 @@ impl Write<BackOffice> for AdjustApplication {
         let by = operator(call)?;
         let adjusted = adjust_application(tx, tx, by, self.id, self.limit, self.scopes).await;
         let application = adjusted.map_refusal(problem)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.service))
+        Reply::ok(&ApplicationView::of(&application, &call.state.ports.service))
     }
 }
 
@@ -373,7 +373,7 @@ impl<S: Step> Write<BackOffice> for TransitionApplication<S> {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let moved = change_status(tx, tx, operator(call)?, self.id, S::TRANSITION, self.expected).await;
         let application = moved.map_refusal(problem)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.service))
+        Reply::ok(&ApplicationView::of(&application, &call.state.ports.service))
     }
 }
 

@@ -77,7 +77,7 @@ impl Read<BackOffice> for ListChanges {
             }
             select! {
                 () = sleep_until(until.min(now + POLL_INTERVAL)) => after = Some(page.next),
-                () = call.state.tasks.stopping() => return Reply::ok(&PageView::from(&page)),
+                () = call.state.ports.tasks.stopping() => return Reply::ok(&PageView::from(&page)),
             }
             deadline = Deadline::new(Instant::now(), POLL_TIMEOUT);
         }

@@ -9,7 +9,7 @@ use web::operation::{Call, Incoming, Operation, Read};
 use web::reply::Reply;
 use web::{Error, Violations};
 
-use crate::{Access, BackOffice, NotReady};
+use crate::{Access, BackOffice};
 
 /// A probe answers within 2 s, whatever the database does.
 const READY_TIMEOUT: Duration = Duration::from_millis(1_200);
@@ -51,11 +51,11 @@ impl Operation<BackOffice> for Readyz {
 
 impl Read<BackOffice> for Readyz {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        let late = |_| Err(NotReady("the check did not end in time".to_owned()));
-        let ready = timeout(READY_TIMEOUT, call.state.health.ready()).await;
+        let late = |_| Err("the check did not end in time".to_owned());
+        let ready = timeout(READY_TIMEOUT, (call.state.ready)()).await;
         match ready.unwrap_or_else(late) {
             Ok(database) => Reply::ok(&json!({ "status": "ready", "database": database })),
-            Err(NotReady(reason)) => {
+            Err(reason) => {
                 let body = json!({ "status": "not_ready", "reason": reason });
                 Reply::json(StatusCode::SERVICE_UNAVAILABLE, &body, 128)
             }

@@ -39,9 +39,9 @@ impl Operation<BackOffice> for ImportOffers {
 impl Stream<BackOffice> for ImportOffers {
     async fn execute(self, call: Call<BackOffice>, body: &mut Payload) -> Result<Reply, Error> {
         call.deadline.run(existing(self.seller, &call)).await??;
-        let office = &call.state;
-        let mut importer = Importer::new(Arc::clone(&office.units), office.tasks.clone(), self.seller);
-        let piece_timeout = office.service.body_timeout;
+        let ports = &call.state.ports;
+        let mut importer = Importer::new(Arc::clone(&ports.units), ports.tasks.clone(), self.seller);
+        let piece_timeout = ports.service.body_timeout;
         let late = |_| Error::closing("The next piece of the body did not arrive in time.");
         while let Some(piece) = timeout(piece_timeout, body.next()).await.map_err(late)? {
             let piece = piece.map_err(|_| Error::closing("The body broke off."))?;

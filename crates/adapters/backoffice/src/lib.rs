@@ -24,16 +24,13 @@ use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderDirectory};
 use accounts::{OperatorTokens, PasswordHasher, SellerReader};
 use actix_web::web::ServiceConfig;
-use async_trait::async_trait;
 use chrono::TimeDelta;
-use kernel::{IdempotencyClaims, Randomness};
+use futures_util::future::BoxFuture;
 use oauth::ApplicationDirectory;
-use thiserror::Error;
-use usecases::UnitOfWork;
 use web::front::Front;
-use web::listener::Listener;
+use web::listener::{Listener, Ports};
+use web::pipeline;
 use web::route::Route;
-use web::{ServiceSettings, Tasks, pipeline};
 
 pub use importer::{ImportError, ImportReport, Importer, RejectedLine};
 pub use policy::Access;
@@ -42,8 +39,7 @@ pub use routes::calls;
 /// The ports and settings of one server thread. Clones share them.
 #[derive(Clone)]
 pub struct BackOffice {
-    /// Begins the transactions of writes.
-    pub units: Arc<dyn UnitOfWork>,
+    pub ports: Ports,
     /// Reads accounts.
     pub sellers: Arc<dyn SellerReader>,
     /// Reads offers; preferably one per server thread.
@@ -60,34 +56,16 @@ pub struct BackOffice {
     pub link_interval: TimeDelta,
     /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
     pub operators: Option<Arc<dyn OperatorTokens>>,
-    /// Claims idempotency keys.
-    pub claims: Arc<dyn IdempotencyClaims>,
     /// Looks up parcels at carriers.
     pub carriers: Arc<dyn CarrierLookup>,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// Generates ids and secrets.
-    pub randomness: Arc<dyn Randomness>,
-    /// Runs writes.
-    pub tasks: Tasks,
-    /// The check behind `/readyz`.
-    pub health: Arc<dyn Health>,
+    /// The check behind `/readyz`, with a time limit of 1.2 s: the database's identity, or, for an operator and without secrets, why this
+    /// process cannot do its work.
+    pub ready: Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>,
     /// Renders `/metrics` in the Prometheus text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
-    pub service: Arc<ServiceSettings>,
 }
-
-/// Whether this process can do its work.
-#[async_trait]
-pub trait Health: Send + Sync {
-    /// Called at each `/readyz` with a time limit of 1.2 s; a timeout counts as not ready. Returns the database's identity.
-    async fn ready(&self) -> Result<String, NotReady>;
-}
-
-/// Why this process cannot do its work; for an operator, without secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct NotReady(pub String);
 
 /// Adds the whole API to an actix application; call it once per server thread.
 ///
@@ -111,7 +89,7 @@ fn serve(
     table: &'static [Route<BackOffice>],
 ) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let proxies = office.service.trusted_proxies.clone();
+        let proxies = office.ports.service.trusted_proxies.clone();
         let front = Front::internal(name, proxies);
         let office = Arc::new(office);
         config.default_service(front.route(move |request| {

@@ -59,7 +59,7 @@ impl Write<BackOffice> for PlaceOrder {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let randomness = call.state.randomness.as_ref();
+        let randomness = call.state.ports.randomness.as_ref();
         let placed = place_order(tx, tx, randomness, &self.order, tx.now())
             .await
             .map_refusal(placing_problem)?;
@@ -320,7 +320,8 @@ impl Write<BackOffice> for ShipOrder {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (randomness, tracking_report) = (call.state.randomness.as_ref(), self.tracking_report.as_ref());
+        let randomness = call.state.ports.randomness.as_ref();
+        let tracking_report = self.tracking_report.as_ref();
         let parts = record_marketplace_shipment(tx, randomness, &self.shipment, tracking_report, tx.now())
             .await
             .map_refusal(shipping_problem)?;

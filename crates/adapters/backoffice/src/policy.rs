@@ -48,14 +48,8 @@ impl Listener for BackOffice {
     type Scope = Access;
     type ResponseContext = ();
 
-    fn ports(&self) -> Ports<'_> {
-        Ports {
-            units: self.units.as_ref(),
-            claims: &self.claims,
-            randomness: self.randomness.as_ref(),
-            tasks: &self.tasks,
-            service: &self.service,
-        }
+    fn ports(&self) -> &Ports {
+        &self.ports
     }
 
     fn response_context(&self) {}
@@ -81,7 +75,7 @@ impl Listener for BackOffice {
         let row = found.map_err(|dead| {
             let revoked = |dead: OperatorTokenRecord| dead.revoked_at.is_some();
             let reason = dead.map(|dead| if revoked(dead) { "revoked" } else { "expired" });
-            unauthorized(&self.service.realm).because(reason)
+            unauthorized(&self.ports.service.realm).because(reason)
         })?;
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
@@ -90,7 +84,7 @@ impl Listener for BackOffice {
     }
 
     fn permit(&self, caller: &Option<Operator>, access: Access) -> Result<(), Problem> {
-        let realm = &self.service.realm;
+        let realm = &self.ports.service.realm;
         match (access, caller) {
             (Access::Open, _) | (Access::Read, Some(_)) => Ok(()),
             (Access::Write, Some(operator)) if !operator.read_only => Ok(()),
@@ -118,5 +112,5 @@ fn unauthorized(realm: &str) -> Problem {
 /// The calling operator, for the audit log.
 pub(crate) fn operator(call: &Call<BackOffice>) -> Result<ActingOperator, Problem> {
     let caller = call.caller.map(|operator| operator.acting);
-    caller.ok_or_else(|| unauthorized(&call.state.service.realm))
+    caller.ok_or_else(|| unauthorized(&call.state.ports.service.realm))
 }

@@ -98,7 +98,7 @@ impl Write<BackOffice> for CreateSeller {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let randomness = call.state.randomness.as_ref();
+        let randomness = call.state.ports.randomness.as_ref();
         let new = NewSeller {
             id: randomness.uuid().into(),
             name: self.name.clone(),
@@ -106,7 +106,7 @@ impl Write<BackOffice> for CreateSeller {
             password: self.hash.clone(),
             created_at: tx.now(),
         };
-        let (by, public_url) = (operator(call)?, &call.state.service.public_url);
+        let (by, public_url) = (operator(call)?, &call.state.ports.service.public_url);
         let registered =
             register_seller(tx, tx, randomness, by, new, public_url, call.state.link_interval).await;
         let seller = registered.map_refusal(|refusal| {
@@ -251,11 +251,11 @@ impl Operation<BackOffice> for MakeSignInLink {
 
 impl Write<BackOffice> for MakeSignInLink {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let (randomness, by) = (call.state.randomness.as_ref(), operator(call)?);
+        let (randomness, by) = (call.state.ports.randomness.as_ref(), operator(call)?);
         let (secret, link) = create_sign_in_link(tx, randomness, by, self.seller, tx.now())
             .await
             .map_refusal(link_problem)?;
-        let url = link_url(&call.state.service.public_url, link.kind, &secret);
+        let url = link_url(&call.state.ports.service.public_url, link.kind, &secret);
         Reply::created(&json!({ "url": url, "expires_at": Timestamp::new(link.expires_at) }))
     }
 }
@@ -279,7 +279,8 @@ impl Operation<BackOffice> for InviteSeller {
 impl Write<BackOffice> for InviteSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let by = operator(call)?;
-        let (randomness, public_url) = (call.state.randomness.as_ref(), &call.state.service.public_url);
+        let ports = &call.state.ports;
+        let (randomness, public_url) = (ports.randomness.as_ref(), &ports.service.public_url);
         let link = invite(
             tx,
             randomness,

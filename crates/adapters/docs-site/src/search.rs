@@ -1,14 +1,10 @@
 //! The search: BM25 over every passage of the site. It runs on the server, so it needs no script.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
 use std::iter;
 use std::sync::OnceLock;
 
-use bm25::{
-    DefaultTokenizer, Embedder, EmbedderBuilder, Embedding, Language, ScoredDocument, Scorer,
-    TokenEmbedder as _, TokenEmbedding, Tokenizer as _,
-};
+use snowball_stemmers_rs::{Algorithm, Stemmer};
 
 use crate::sources::ASIDE;
 
@@ -21,6 +17,18 @@ const MOST_FOUND: usize = 30;
 /// The number of words in an excerpt, and how many of them precede the first match.
 const SHOWN: usize = 40;
 const BEFORE: usize = 8;
+/// BM25's usual parameters: how soon more of a word no longer counts, and how much a passage's length matters.
+const SATURATION: f32 = 1.2;
+const LENGTH_WEIGHT: f32 = 0.75;
+/// How often a word of a title or a heading counts.
+const NAME_WEIGHT: f32 = 3.0;
+/// Between the parts of a name.
+const SEPARATORS: [char; 2] = ['_', '.'];
+/// Words without a meaning of their own; nor has a single letter one.
+const STOP_WORDS: &str = "am an and any are as at be been but by can did do does doesn don for from had has have he her his how if in \
+                          into is isn it its me my no nor not of off on or our own re she should so some such than that the their \
+                          them then there these they this those to too ve very was we were what when where which while who whom \
+                          why will with you your";
 
 /// A searchable passage.
 #[derive(Clone)]
@@ -36,14 +44,11 @@ pub(crate) struct Passage {
 pub(crate) struct Index {
     passages: Vec<Passage>,
     /// Built at the first search, because it would take most of the start-up time.
-    engine: OnceLock<Engine>,
+    stems: OnceLock<Stems>,
 }
 
-struct Engine {
-    tokenizer: DefaultTokenizer,
-    /// Knows the passages by their position.
-    scorer: Scorer<usize>,
-}
+/// For each stem, the positions of the passages that have it, and its share in their scores, which does not depend on its rarity.
+type Stems = HashMap<String, Vec<(usize, f32)>>;
 
 /// The passages that match a query.
 pub(crate) struct SearchResults<'a> {
@@ -63,38 +68,42 @@ impl Index {
     pub(crate) fn new(passages: Vec<Passage>) -> Self {
         Self {
             passages,
-            engine: OnceLock::new(),
+            stems: OnceLock::new(),
         }
     }
 
-    fn build(&self) -> Engine {
-        let texts = self.passages.iter().map(|passage| {
-            let name = with_parts(&format!("{} {}", passage.title, passage.heading));
-            let text = parts(&passage.text);
-            // A word of a title or a heading counts three times.
-            format!("{name} {name} {name} {text}")
+    fn build(&self) -> Stems {
+        let counted = self.passages.iter().map(|passage| {
+            let mut counts = HashMap::<_, f32>::new();
+            let name = format!("{} {}", passage.title, passage.heading).to_lowercase();
+            for (text, weight) in [(name, NAME_WEIGHT), (passage.text.to_lowercase(), 1.0)] {
+                for word in words(&text) {
+                    *counts.entry(stem(word)).or_default() += weight;
+                }
+            }
+            (counts.values().sum::<f32>(), counts)
         });
-        let texts: Vec<_> = texts.collect();
-        let corpus: Vec<_> = texts.iter().map(String::as_str).collect();
-        let embedder: Embedder = EmbedderBuilder::with_fit_to_corpus(Language::English, &corpus).build();
-        let mut scorer = Scorer::new();
-        for (id, text) in corpus.into_iter().enumerate() {
-            scorer.upsert(&id, embedder.embed(text));
+        let counted: Vec<_> = counted.collect();
+        let mean_length = counted.iter().map(|(length, _)| length).sum::<f32>() / number(counted.len());
+        let mut stems = Stems::new();
+        for (id, (length, counts)) in counted.into_iter().enumerate() {
+            let norm = SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / mean_length);
+            for (stem, count) in counts {
+                stems.entry(stem).or_default().push((id, count / (count + norm)));
+            }
         }
-        Engine {
-            tokenizer: DefaultTokenizer::new(Language::English),
-            scorer,
-        }
+        stems
     }
 
     /// The passages with all words of the query, or, if there are none, with any of them.
     pub(crate) fn search(&self, query: &str) -> SearchResults<'_> {
-        let engine = self.engine.get_or_init(|| self.build());
-        let (scores, has_all_words) = engine.scores(query);
+        let query = query.to_lowercase();
+        let mut seen = HashSet::new();
+        let words = words(&query).filter(|word| seen.insert(*word));
+        let words: Vec<_> = words.take(MOST_WORDS).collect();
+        let (scores, has_all_words) = self.scores(&words);
         let mut scores: Vec<_> = scores.into_iter().collect();
         scores.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-        let query = with_parts(query).to_lowercase();
-        let words = distinct(query.split_whitespace());
         let found = scores.iter().filter_map(|(id, _)| self.passages.get(*id));
         let groups = iter::once("").chain(ASIDE).map(|name| {
             let of_group = found.clone().filter(|passage| match name {
@@ -112,48 +121,45 @@ impl Index {
             has_all_words,
         }
     }
-}
 
-impl Engine {
-    /// The score of each passage that has all words of the query but those without a meaning of their own, such as "how"; or of each that has
-    /// any, and false.
-    fn scores(&self, query: &str) -> (HashMap<usize, f32>, bool) {
-        let required = self.tokenizer.tokenize(&parts(query));
-        let whole = self.tokenizer.tokenize(query);
-        let words = distinct(required.iter().chain(&whole));
-        let is_required = |word: &&String| required.contains(word);
-        let wanted = words.iter().copied().filter(is_required).count();
-        // The score, and the number of required words.
+    /// The score of each passage that has all of these words; or of each that has any, and false.
+    fn scores(&self, words: &[&str]) -> (HashMap<usize, f32>, bool) {
+        let stems = self.stems.get_or_init(|| self.build());
+        // The score, and the number of words.
         let mut found = HashMap::<_, (f32, usize)>::new();
         for word in words {
-            let index = u32::embed(word);
-            let query = Embedding(vec![TokenEmbedding { index, value: 1.0 }]);
-            for ScoredDocument { id, score } in self.scorer.matches(&query) {
-                let (sum, had) = found.entry(id).or_default();
-                *sum += score;
-                *had += usize::from(is_required(&word));
+            let passages = stems.get(&stem(word)).map_or(&[][..], Vec::as_slice);
+            let (having, all) = (number(passages.len()), number(self.passages.len()));
+            let rarity = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
+            for (id, share) in passages {
+                let (score, had) = found.entry(*id).or_default();
+                *score += rarity * share;
+                *had += 1;
             }
         }
-        let has_all_words = found.values().any(|(_, had)| *had == wanted);
-        found.retain(|_, (_, had)| !has_all_words || *had == wanted);
+        let has_all_words = found.values().any(|(_, had)| *had == words.len());
+        found.retain(|_, (_, had)| !has_all_words || *had == words.len());
         let scores = found.into_iter().map(|(id, (score, _))| (id, score));
         (scores.collect(), has_all_words)
     }
 }
 
-/// The first distinct words.
-fn distinct<T: Copy + Eq + Hash>(words: impl Iterator<Item = T>) -> Vec<T> {
-    let mut seen = HashSet::new();
-    words.filter(|word| seen.insert(*word)).take(MOST_WORDS).collect()
+/// The words of a text in lower case. A name such as `order_unpaid` or `order.paid` is followed by its parts.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.split(|c: char| !(c.is_alphanumeric() || SEPARATORS.contains(&c)));
+    let words = names.map(|name| name.trim_matches(SEPARATORS)).flat_map(|name| {
+        let whole = Some(name).filter(|name| name.contains(SEPARATORS));
+        whole.into_iter().chain(name.split(SEPARATORS))
+    });
+    words.filter(|word| word.len() > 1 && STOP_WORDS.split(' ').all(|other| other != *word))
 }
 
-/// Names such as `order_unpaid` and `order.paid` can be found as a whole and by their parts.
-fn with_parts(name: &str) -> String {
-    format!("{name} {}", parts(name))
+fn stem(word: &str) -> String {
+    Stemmer::create(Algorithm::English).stem(word).into_owned()
 }
 
-fn parts(text: &str) -> String {
-    text.replace(['_', '.', '/', '-'], " ")
+fn number(count: usize) -> f32 {
+    u16::try_from(count).unwrap_or(u16::MAX).into()
 }
 
 /// An excerpt of the text around the first of these words of a query.

@@ -65,7 +65,8 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
         Err(error) => {
             let error = error.logged(&trace_id, route);
             let closes = error.closes();
-            (error.into_response(&trace_id, &public.service.realm), closes)
+            let realm = &public.ports.service.realm;
+            (error.into_response(&trace_id, realm), closes)
         }
     };
     if endpoint == Some(Endpoint::Authorize) {

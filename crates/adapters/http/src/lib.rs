@@ -23,15 +23,14 @@ use ::orders::{CarrierLookup, OrderReader};
 use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
-use kernel::{Clock, IdempotencyClaims, Randomness, Sealer};
+use kernel::{Clock, Sealer};
 use oauth::{ApplicationReader, ClientTokens, Exchanges, Gate, GrantReader, RateCounter};
-use usecases::UnitOfWork;
 use web::front::Front;
-use web::listener::Listener;
+use web::listener::{Listener, Ports};
 use web::openapi::ServedDocument;
 use web::path::is_under;
+use web::pipeline;
 use web::request::{Answer, Request};
-use web::{ServiceSettings, Tasks, pipeline};
 
 pub use authorization_server::endpoints;
 pub use openapi::openapi;
@@ -40,8 +39,7 @@ pub use usage::UsageMeter;
 
 /// The ports and settings of the listener. Each server thread has its own.
 pub struct Public {
-    /// Begins the transactions of writes.
-    pub units: Arc<dyn UnitOfWork>,
+    pub ports: Ports,
     /// Looks up tokens and counts requests; one for each server thread.
     pub gate: Arc<dyn Gate>,
     /// Reads offers; one for each server thread.
@@ -56,8 +54,6 @@ pub struct Public {
     pub subscriptions: Arc<dyn SubscriptionReader>,
     /// Checks the hosts of new subscriptions.
     pub hosts: Arc<dyn HostCheck>,
-    /// Claims idempotency keys.
-    pub claims: Arc<dyn IdempotencyClaims>,
     /// Finds the applications that authenticate at the token endpoint; one for each server thread.
     pub applications: Arc<dyn ApplicationReader>,
     /// Issues the tokens of applications; one for each server thread.
@@ -71,13 +67,8 @@ pub struct Public {
     pub usage: UsageMeter,
     /// Seals list cursors and consent requests.
     pub sealer: Arc<dyn Sealer>,
-    /// Generates ids and secrets.
-    pub randomness: Arc<dyn Randomness>,
-    /// Runs writes beyond the end of their request.
-    pub tasks: Tasks,
     /// Returns the document of [`openapi()`].
     pub openapi: ServedDocument,
-    pub service: Arc<ServiceSettings>,
     pub settings: Arc<HttpSettings>,
 }
 
@@ -103,7 +94,7 @@ pub struct HttpSettings {
 /// remaining request.
 pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let front = Front::public(Public::NAME, state.service.trusted_proxies.clone());
+        let front = Front::public(Public::NAME, state.ports.service.trusted_proxies.clone());
         let state = Arc::new(state);
         config.default_service(front.route(move |request| {
             let state = Arc::clone(&state);

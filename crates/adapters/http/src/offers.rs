@@ -178,7 +178,7 @@ impl Write<Public> for PatchOffer {
         };
         let (seller, locks) = (call.caller.seller, self.locks(call));
         // Of two concurrent changes of an offer only one can win.
-        let mut waiting = pin!(call.state.units.turn(&locks));
+        let mut waiting = pin!(call.state.ports.units.turn(&locks));
         let turn = loop {
             if let Ok(turn) = timeout(KEY_LOOKUP_INTERVAL, &mut waiting).await {
                 break turn?;

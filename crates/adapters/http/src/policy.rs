@@ -50,14 +50,8 @@ impl Listener for Public {
     type Scope = Option<Scope>;
     type ResponseContext = ResponseContext;
 
-    fn ports(&self) -> Ports<'_> {
-        Ports {
-            units: self.units.as_ref(),
-            claims: &self.claims,
-            randomness: self.randomness.as_ref(),
-            tasks: &self.tasks,
-            service: &self.service,
-        }
+    fn ports(&self) -> &Ports {
+        &self.ports
     }
 
     /// A request that is not counted gets the limit of a new application and learns nothing about existing ones (D2).
@@ -67,7 +61,7 @@ impl Listener for Public {
         let left = window.saturating_sub(now.timestamp().rem_euclid(window));
         ResponseContext {
             quota: Quota {
-                limit: self.service.default_rate_limit.get(),
+                limit: self.ports.service.default_rate_limit.get(),
                 place: 0,
                 resets_at: now.trunc_subsecs(0) + TimeDelta::seconds(left),
                 counted_at: now.trunc_subsecs(0),
@@ -84,7 +78,7 @@ impl Listener for Public {
     ) -> Result<Principal, Error> {
         check_user_agent(request.headers())?;
 
-        let unauthorized = || Problem::unauthorized(&self.service.realm, "access token");
+        let unauthorized = || Problem::unauthorized(&self.ports.service.realm, "access token");
         let token = bearer(request.headers()).and_then(BearerToken::presented);
         let token = token.ok_or_else(unauthorized)?;
         let admission = request
@@ -117,10 +111,9 @@ impl Listener for Public {
     }
 
     fn permit(&self, principal: &Principal, scope: Option<Scope>) -> Result<(), Problem> {
+        let realm = &self.ports.service.realm;
         match scope {
-            Some(scope) if !principal.may(scope) => {
-                Err(Problem::insufficient_scope(scope.as_str(), &self.service.realm))
-            }
+            Some(scope) if !principal.may(scope) => Err(Problem::insufficient_scope(scope.as_str(), realm)),
             _ => Ok(()),
         }
     }

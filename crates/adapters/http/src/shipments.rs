@@ -98,7 +98,7 @@ impl Write<Public> for ReportShipment {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let order = record_report(
             transaction,
-            call.state.randomness.as_ref(),
+            call.state.ports.randomness.as_ref(),
             call.caller.seller,
             &self.report,
             self.tracking_report.clone(),

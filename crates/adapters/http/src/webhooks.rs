@@ -187,7 +187,7 @@ impl Write<Public> for CreateWebhook {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let created = create_subscription(
             transaction,
-            call.state.randomness.as_ref(),
+            call.state.ports.randomness.as_ref(),
             call.caller.seller,
             call.caller.client_id,
             &self.request,

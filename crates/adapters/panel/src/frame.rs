@@ -56,7 +56,7 @@ impl PageRequest {
         Frame {
             csrf: self.browser.csrf_token(),
             switch: self.in_other_language(),
-            ..Frame::bare(&self.panel.service, self.language, title.into())
+            ..Frame::bare(&self.panel.ports.service, self.language, title.into())
         }
     }
 

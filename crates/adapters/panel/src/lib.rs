@@ -24,20 +24,18 @@ use std::sync::Arc;
 use accounts::{PanelReader, PasswordHasher, SellerReader};
 use actix_web::web::{ServiceConfig, scope};
 use chrono::TimeDelta;
-use kernel::{Randomness, Sealer};
+use kernel::Sealer;
 use oauth::{ApplicationReader, GrantReader, RateCounter};
-use usecases::UnitOfWork;
 use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
 use web::front::Front;
-use web::{ServiceSettings, Tasks};
+use web::listener::Ports;
 use webhooks::SubscriptionReader;
 
 /// The ports and settings of the panel.
 #[derive(Clone)]
 pub struct Panel {
-    /// Begins the transactions of writes.
-    pub units: Arc<dyn UnitOfWork>,
+    pub ports: Ports,
     /// Reads sessions, links, tokens and usage.
     pub panel: Arc<dyn PanelReader>,
     /// Reads connections of sellers to applications.
@@ -54,11 +52,6 @@ pub struct Panel {
     pub passwords: Arc<dyn PasswordHasher>,
     /// Opens consent requests, and seals results that are shown once.
     pub sealer: Arc<dyn Sealer>,
-    /// Generates ids and secrets.
-    pub randomness: Arc<dyn Randomness>,
-    /// Runs writes beyond the end of their request.
-    pub tasks: Tasks,
-    pub service: Arc<ServiceSettings>,
     pub settings: Arc<PanelSettings>,
 }
 
@@ -81,7 +74,7 @@ pub struct PanelSettings {
 /// Serves `/panel` and everything below it; call it once per server thread, before the listener that takes every remaining request.
 pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
-        let proxies = panel.service.trusted_proxies.clone();
+        let proxies = panel.ports.service.trusted_proxies.clone();
         let front = Front::public("panel", proxies);
         let panel = Arc::new(panel);
         let route = front.route(move |request| pipeline::answer(Arc::clone(&panel), request));

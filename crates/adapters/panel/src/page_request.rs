@@ -97,10 +97,10 @@ impl PageRequest {
         let locks = self.seller.map(LockSet::of_seller).unwrap_or_default();
         let input = (Arc::clone(&self.panel), input);
         let running = async move {
-            let units = input.0.units.as_ref();
+            let units = input.0.ports.units.as_ref();
             transact(units, &locks, &input, |tx, (panel, input)| run(tx, panel, input)).await
         };
-        let running = self.panel.tasks.run(running);
+        let running = self.panel.ports.tasks.run(running);
         async {
             match running.await? {
                 Ok(done) => Ok(Ok(done)),

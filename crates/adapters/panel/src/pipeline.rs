@@ -30,7 +30,7 @@ const BODY_CAP: usize = 192 * 1024;
 pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
     let (template, found) = routes::find(request.method(), request.path());
     let template = template.unwrap_or("-");
-    let https = panel.service.is_https();
+    let https = panel.ports.service.is_https();
     let language = language(&request.http, https);
     let trace_id = request.trace_id;
     let outcome = catch_panic(
@@ -60,7 +60,7 @@ async fn check_and_respond(
     if let Handler::Asset = route.handler {
         return assets::find(&parameter).ok_or(Refusal::NotFound);
     }
-    let https = panel.service.is_https();
+    let https = panel.ports.service.is_https();
     let query = Form::parse(request.query().as_bytes()).map_err(|_| Refusal::Malformed)?;
     let presented = Cookies::new(request.headers(), https).browser();
     let fields = match route.method {
@@ -68,7 +68,7 @@ async fn check_and_respond(
         _ => Fields::default(),
     };
     // A browser without a secret gets one with its first page.
-    let random = panel.randomness.secret();
+    let random = panel.ports.randomness.secret();
     let (browser, fresh) = match presented {
         Some(browser) => (browser, None),
         None => (
@@ -155,7 +155,7 @@ async fn read_form(
     }
     let limits = BodyLimits {
         cap: BODY_CAP,
-        within: panel.service.body_timeout,
+        within: panel.ports.service.body_timeout,
     };
     let bytes = request.body(limits).await.map_err(|_| Refusal::Unreadable)?;
     let form = Form::parse(&bytes).map_err(|_| Refusal::Malformed)?;

@@ -81,7 +81,7 @@ impl Refusal {
                 let (status, title, text) = refusal.message(language.texts());
                 let (link, label) = refusal.link(language.texts());
                 let page = Page {
-                    frame: Frame::bare(&panel.service, language, title.to_owned()),
+                    frame: Frame::bare(&panel.ports.service, language, title.to_owned()),
                     text: &text,
                     link,
                     label,

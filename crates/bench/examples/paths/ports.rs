@@ -20,6 +20,7 @@ use orders::{MockCarrierLookup, MockOrderReader};
 use tokio::runtime::Handle;
 use usecases::{MockTransaction, MockUnitOfWork};
 use uuid::Uuid;
+use web::listener::Ports;
 use web::{ServiceSettings, Tasks, TrustedProxies};
 use webhooks::{AddressPolicy, MockHostCheck, MockSubscriptionReader};
 
@@ -162,8 +163,15 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         body_timeout: Duration::from_secs(10),
         idempotency_lease: Duration::from_mins(1),
     };
-    Ok(Public {
+    let ports = Ports {
         units: Arc::new(units()?),
+        claims: Arc::new(MockIdempotencyClaims::new()),
+        randomness: Arc::new(SystemRandomness::new()),
+        tasks: Tasks::new(Handle::current()),
+        service: Arc::new(service),
+    };
+    Ok(Public {
+        ports,
         gate: Arc::new(Open(principal()?)),
         offers: Arc::new(Shelf(offer()?)),
         offer_changes: Some(Arc::new(MockOfferChanges::new())),
@@ -171,7 +179,6 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         carriers: Arc::new(MockCarrierLookup::new()),
         subscriptions: Arc::new(MockSubscriptionReader::new()),
         hosts: Arc::new(MockHostCheck::new()),
-        claims: Arc::new(MockIdempotencyClaims::new()),
         applications: Arc::new(MockApplicationReader::new()),
         client_tokens: Arc::new(MockClientTokens::new()),
         exchanges: Arc::new(MockExchanges::new()),
@@ -179,10 +186,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         rates: Arc::new(MockRateCounter::new()),
         usage: UsageMeter::default(),
         sealer: Arc::new(ring()?),
-        randomness: Arc::new(SystemRandomness::new()),
-        tasks: Tasks::new(Handle::current()),
         openapi: Arc::new(actix_web::web::Bytes::new),
-        service: Arc::new(service),
         settings: Arc::new(settings),
     })
 }

@@ -29,6 +29,4 @@ pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, Subscri
 pub use url::{Host, MAX_URL, Scheme, WebhookUrl};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{
-    MockDeliveryDirectory, MockHostCheck, MockSubscriptionQueues, MockSubscriptionReader, MockWebhookSender,
-};
+pub use ports::{MockDeliveryDirectory, MockHostCheck, MockSubscriptionQueues, MockSubscriptionReader};

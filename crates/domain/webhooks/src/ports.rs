@@ -51,7 +51,6 @@ pub struct Message {
 /// An adapter MUST enforce every deadline of an attempt itself, MUST connect only to addresses that it has vetted in
 /// the same attempt, MUST follow no redirect, and MUST turn every failure into an outcome. It MUST NOT wait for other
 /// attempts to end: an attempt's time belongs to the receiver, and a worker's slot must not be spent waiting.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
     /// Sends it and returns the outcome, or that it cannot begin now. Dropping the future closes the connection.

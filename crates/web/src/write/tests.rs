@@ -7,8 +7,8 @@ use actix_web::HttpResponse;
 use actix_web::http::Method;
 use async_trait::async_trait;
 use kernel::{
-    Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, MockIdempotencyClaims, MockRandomness,
-    StoredResponse, TransactionError,
+    Fingerprint, IdempotencyKey, KeySpace, MockIdempotencyClaims, MockRandomness, StoredResponse,
+    TransactionError,
 };
 use tokio::runtime::Handle;
 use usecases::{MockTransaction, MockUnitOfWork};
@@ -31,14 +31,7 @@ fn retryable() -> StoreError {
     StoreError::Retryable("beaten".into())
 }
 
-/// A listener with these claims. Nothing reaches its other ports.
-struct Shop {
-    units: MockUnitOfWork,
-    claims: Arc<dyn IdempotencyClaims>,
-    randomness: MockRandomness,
-    tasks: Tasks,
-    service: ServiceSettings,
-}
+struct Shop(Ports);
 
 impl Listener for Shop {
     const NAME: &'static str = "shop";
@@ -50,14 +43,8 @@ impl Listener for Shop {
     type Scope = ();
     type ResponseContext = ();
 
-    fn ports(&self) -> Ports<'_> {
-        Ports {
-            units: &self.units,
-            claims: &self.claims,
-            randomness: &self.randomness,
-            tasks: &self.tasks,
-            service: &self.service,
-        }
+    fn ports(&self) -> &Ports {
+        &self.0
     }
 
     fn response_context(&self) {}
@@ -117,22 +104,23 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
         let mut units = MockUnitOfWork::new();
         let begin = units.expect_begin().times(begun);
         begin.returning(|_| Ok(Box::new(MockTransaction::new())));
-        let shop = Shop {
-            units,
-            claims: Arc::new(claims),
-            randomness: MockRandomness::new(),
-            tasks: Tasks::new(Handle::current()),
-            service: ServiceSettings {
-                public_url: String::new(),
-                name: "Shop".to_owned(),
-                realm: "shop".to_owned(),
-                docs_url: String::new(),
-                default_rate_limit: NonZeroU32::MIN,
-                trusted_proxies: TrustedProxies::default(),
-                body_timeout: Duration::ZERO,
-                idempotency_lease: Duration::from_mins(1),
-            },
+        let service = ServiceSettings {
+            public_url: String::new(),
+            name: "Shop".to_owned(),
+            realm: "shop".to_owned(),
+            docs_url: String::new(),
+            default_rate_limit: NonZeroU32::MIN,
+            trusted_proxies: TrustedProxies::default(),
+            body_timeout: Duration::ZERO,
+            idempotency_lease: Duration::from_mins(1),
         };
+        let shop = Shop(Ports {
+            units: Arc::new(units),
+            claims: Arc::new(claims),
+            randomness: Arc::new(MockRandomness::new()),
+            tasks: Tasks::new(Handle::current()),
+            service: Arc::new(service),
+        });
         let call = Call {
             state: Arc::new(shop),
             caller: (),

@@ -30,8 +30,8 @@ pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpRes
         request.record_caller(|caller| caller.client_id = client_id);
     }
     let (applications, sealer) = (public.applications.as_ref(), public.sealer.as_ref());
-    let asked = authorize(applications, sealer, public.randomness.as_ref(), &query, now);
-    let issuer = &public.service.public_url;
+    let (randomness, issuer) = (public.ports.randomness.as_ref(), &public.ports.service.public_url);
+    let asked = authorize(applications, sealer, randomness, &query, now);
     let (location, error) = match deadline.run(asked).await? {
         // Base64url needs no percent-encoding.
         Ok(handle) => (format!("{issuer}{CONSENT_PATH}?request={handle}"), None),

@@ -49,7 +49,7 @@ pub(super) async fn issue(
     trace_id: TraceId,
 ) -> Result<Issued, OAuthError> {
     let issue = Issue {
-        pair: TokenPair::new(public.randomness.as_ref(), presented.key().family),
+        pair: TokenPair::new(public.ports.randomness.as_ref(), presented.key().family),
         public: Arc::clone(public),
         presented,
     };
@@ -57,8 +57,8 @@ pub(super) async fn issue(
         Begun::Stored(scopes) => return Ok(issued(issue.pair, scopes)),
         Begun::Prepared(ready) => ready,
     };
-    let concluded = public.tasks.run(async move {
-        let outcome = commit_or_resolve(issue.public.units.as_ref(), &issue, ready).await;
+    let concluded = public.ports.tasks.run(async move {
+        let outcome = commit_or_resolve(issue.public.ports.units.as_ref(), &issue, ready).await;
         // Logged here, because no request handler is left to log it once the client has disconnected.
         outcome
             .map(|granted| (issue.pair, granted))
@@ -96,7 +96,7 @@ impl Issue {
     /// statement, should it still arrive, skips the family.
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
-            let transaction = self.public.units.begin(&self.locks()).await?;
+            let transaction = self.public.ports.units.begin(&self.locks()).await?;
             let stored = self.pair.stored_scopes(transaction.as_ref()).await?;
             Ok((transaction, stored))
         };
@@ -128,7 +128,8 @@ impl Issue {
     }
 
     async fn attempt(&self) -> Result<PreparedTransaction<Granted>, Refused> {
-        self.granted(self.public.units.begin(&self.locks()).await?).await
+        let transaction = self.public.ports.units.begin(&self.locks()).await?;
+        self.granted(transaction).await
     }
 
     /// Uses the credential in this transaction.

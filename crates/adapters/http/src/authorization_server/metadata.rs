@@ -37,7 +37,7 @@ struct Metadata<'a> {
 /// Answers a request for the document.
 pub(crate) fn metadata(public: &Public, request: Request) -> Answer {
     request.answer_document(METADATA_PATH, |trace_id| {
-        let service = &public.service;
+        let service = &public.ports.service;
         let document = document(&service.public_url, &service.docs_url);
         response::json(StatusCode::OK, document, trace_id)
     })

@@ -21,7 +21,7 @@ use crate::Public;
 pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
     count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 
-    let parameters = Parameters::read(request, &public.service).await?;
+    let parameters = Parameters::read(request, &public.ports.service).await?;
     let deadline = request.deadline();
 
     let token = parameters
@@ -33,7 +33,8 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
 
     if let Some(token) = PresentedToken::parse(required(&parameters, "token")?) {
         let ending = end(Arc::clone(public), token, client.client_id, deadline);
-        public.tasks.run(ending).await?.map_err(OAuthError::failed)?;
+        let ended = public.ports.tasks.run(ending).await?;
+        ended.map_err(OAuthError::failed)?;
     }
     let mut response = response::empty(StatusCode::OK, &request.trace_id);
     set_pragma(response.headers_mut());
@@ -47,7 +48,7 @@ async fn end(
     deadline: Deadline,
 ) -> Result<(), Error> {
     let attempt = || async {
-        let transaction = deadline.run(public.units.begin(&token.locks())).await??;
+        let transaction = deadline.run(public.ports.units.begin(&token.locks())).await??;
         deadline
             .run(revoke_own(transaction.as_ref(), token, client_id))
             .await??;

@@ -71,7 +71,7 @@ async fn check_and_issue(
     let settings = &public.settings;
     let asked_at = count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 
-    let parameters = Parameters::read(request, &public.service).await?;
+    let parameters = Parameters::read(request, &public.ports.service).await?;
     let deadline = request.deadline();
 
     let grant_type = GrantType::of(&parameters)?;
@@ -172,7 +172,7 @@ async fn client_credentials(
     deadline: Deadline,
 ) -> Result<Issued, OAuthError> {
     let grant = oauth::client_credentials(client, parameters.get("scope"))?;
-    let (tokens, randomness) = (public.client_tokens.as_ref(), public.randomness.as_ref());
+    let (tokens, randomness) = (public.client_tokens.as_ref(), public.ports.randomness.as_ref());
     let lifetime = public.settings.access_token_ttl;
     let issuing = issue_client_token(tokens, randomness, grant, lifetime);
     Ok(Issued {

@@ -129,7 +129,7 @@ async fn render_changed(
 pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let (form, id) = (request.form()?, request.id()?);
     let rotated = request.change((form, id), |tx, panel, (form, id)| {
-        let (randomness, sealer) = (panel.randomness.as_ref(), panel.sealer.as_ref());
+        let (randomness, sealer) = (panel.ports.randomness.as_ref(), panel.sealer.as_ref());
         Box::pin(own_applications::rotate_secret(
             tx, tx, randomness, *form, sealer, *id,
         ))
@@ -181,7 +181,7 @@ async fn render(
     let template = DetailsPage {
         frame: request.frame(application.name.clone()),
         issues,
-        number: request.panel.randomness.uuid(),
+        number: request.panel.ports.randomness.uuid(),
         shown,
         description: raw.description.unwrap_or_default(),
         redirect_uris: raw.redirect_uris.join("\n"),

@@ -123,9 +123,9 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Ref
             decision,
         },
     };
-    let running = request.panel.tasks.run(async move {
+    let running = request.panel.ports.tasks.run(async move {
         let ready = work.prepare().await?;
-        commit_or_resolve(work.panel.units.as_ref(), &work, ready).await
+        commit_or_resolve(work.panel.ports.units.as_ref(), &work, ready).await
     });
     match running.await? {
         Ok(made) => answered(&request, &ticket, &made.outcome),
@@ -145,8 +145,8 @@ type Refused = Failure<ConsentRefusal>;
 impl DecisionTransaction {
     async fn attempt(&self) -> Result<PreparedTransaction<Decided>, Refused> {
         let locks = LockSet::of_seller(self.decision.viewer.seller);
-        let transaction = self.panel.units.begin(&locks).await?;
-        let (tx, randomness) = (transaction.as_ref(), self.panel.randomness.as_ref());
+        let transaction = self.panel.ports.units.begin(&locks).await?;
+        let (tx, randomness) = (transaction.as_ref(), self.panel.ports.randomness.as_ref());
         let code_ttl = self.panel.settings.code_ttl;
         let made = decide_consent(tx, tx, tx, randomness, &self.decision, code_ttl, tx.now()).await?;
         Ok((transaction, made))
@@ -192,5 +192,5 @@ fn answered(
     ticket: &ConsentTicket,
     outcome: &Outcome,
 ) -> Result<HttpResponse, Refusal> {
-    see_other(&outcome.redirect(ticket, &request.panel.service.public_url))
+    see_other(&outcome.redirect(ticket, &request.panel.ports.service.public_url))
 }

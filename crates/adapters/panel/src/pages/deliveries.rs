@@ -64,7 +64,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
         let found = subscriptions.subscription_of_seller(seller, id).await?;
         receivers.insert(0, found.ok_or(Refusal::NotFound)?);
     }
-    let number = || request.panel.randomness.uuid();
+    let number = || request.panel.ports.randomness.uuid();
     ok(&Page {
         frame: request.frame(request.texts().deliveries.title),
         receivers: receivers.into_iter().map(|found| (number(), found)).collect(),
@@ -112,7 +112,7 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
     let subscription = request.fields.get("subscription");
     let which = (subscription.parse().map_err(|_| Refusal::NotFound)?, delivery);
     let queued = request.change((request.form()?, which), |tx, panel, (form, which)| {
-        let (randomness, now) = (panel.randomness.as_ref(), tx.now());
+        let (randomness, now) = (panel.ports.randomness.as_ref(), tx.now());
         Box::pin(redeliver::deliver_again(tx, tx, randomness, *form, *which, now))
     });
     answered(&request, queued.await?, "redelivered", "too-many-redeliveries")
@@ -122,7 +122,7 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
 pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
     let subscription: SubscriptionId = request.id()?;
     let queued = request.change((request.form()?, subscription), |tx, panel, (form, which)| {
-        let (randomness, now) = (panel.randomness.as_ref(), tx.now());
+        let (randomness, now) = (panel.ports.randomness.as_ref(), tx.now());
         Box::pin(redeliver::send_test_event(tx, tx, randomness, *form, *which, now))
     });
     answered(&request, queued.await?, "test-event-sent", "too-many-test-events")

@@ -41,7 +41,7 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal
         link: "/panel/sign-in",
         label: t.back_to_sign_in,
     });
-    let tasks = request.panel.tasks.clone();
+    let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
         if let Err(refusal) = send(&request, &email).await {
             refusal.log(&request.trace_id, "a link for a new password was not queued");
@@ -56,7 +56,7 @@ async fn send(request: &PageRequest, email: &str) -> Result<(), Refusal> {
     let Some(account) = open else { return Ok(()) };
     let by = request.acting_for(account.seller.id);
     let queued = request.change(by, |tx, panel, by| {
-        let (randomness, public_url) = (panel.randomness.as_ref(), &panel.service.public_url);
+        let (randomness, public_url) = (panel.ports.randomness.as_ref(), &panel.ports.service.public_url);
         let interval = panel.settings.link_interval;
         Box::pin(send_reset(tx, randomness, *by, public_url, interval, tx.now()))
     });

@@ -50,7 +50,7 @@ pub(crate) async fn accept_reset(request: PageRequest) -> Result<HttpResponse, R
 }
 
 pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse, Refusal> {
-    let secret = BrowserSecret::from_random(&request.panel.randomness.secret());
+    let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
     let input = (
         hash(&request),
         secret.hash(),

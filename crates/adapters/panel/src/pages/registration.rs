@@ -31,7 +31,7 @@ struct Page {
 
 /// GET: an empty form.
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    let number = request.panel.randomness.uuid();
+    let number = request.panel.ports.randomness.uuid();
     render(&request, RawRegistration::default(), number, Issues::none())
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Ref
         Box::pin(own_applications::register(
             tx,
             tx,
-            panel.randomness.as_ref(),
+            panel.ports.randomness.as_ref(),
             *form,
             panel.sealer.as_ref(),
             registration.clone(),

@@ -85,7 +85,7 @@ async fn start_session(
     seller: SellerId,
     compared: PasswordHash,
 ) -> Result<Option<BrowserSecret>, Refusal> {
-    let secret = BrowserSecret::from_random(&request.panel.randomness.secret());
+    let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
     let new = NewSession {
         by: request.acting_for(seller),
         session: secret.hash(),
@@ -105,14 +105,14 @@ pub(super) fn redirect_signed_in(
     next: &Next,
 ) -> Result<HttpResponse, Refusal> {
     let mut response = see_other(&next.path())?;
-    let https = request.panel.service.is_https();
+    let https = request.panel.ports.service.is_https();
     browser::set_browser(response.headers_mut(), secret, true, https);
     Ok(response)
 }
 
 /// Notes a wrong password of an existing account in the background: the response takes as long as for an unknown account.
 fn record_failure(request: PageRequest, seller: SellerId) {
-    let tasks = request.panel.tasks.clone();
+    let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
         let noted = request.store(request.acting_for(seller), |tx, _, by| {
             Box::pin(log_failed_sign_in(tx, *by))

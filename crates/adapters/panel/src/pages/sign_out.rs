@@ -47,6 +47,6 @@ pub(super) async fn end(request: &SignedInRequest) -> Result<(), Refusal> {
 /// The redirect after signing out, which deletes the cookie.
 pub(super) fn signed_out(request: &SignedInRequest, location: &str) -> Result<HttpResponse, Refusal> {
     let mut response = see_other(location)?;
-    forget_browser(response.headers_mut(), request.panel.service.is_https());
+    forget_browser(response.headers_mut(), request.panel.ports.service.is_https());
     Ok(response)
 }

@@ -28,7 +28,7 @@ struct Page {
 }
 
 pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
-    let number = request.panel.randomness.uuid();
+    let number = request.panel.ports.randomness.uuid();
     render(&request, number, Issues::none()).await
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refu
             tx,
             tx,
             tx,
-            panel.randomness.as_ref(),
+            panel.ports.randomness.as_ref(),
             *form,
             panel.sealer.as_ref(),
             token.clone(),

@@ -28,7 +28,7 @@ impl Usage {
         let (calls, used) = panel.panel.usage(application.client_id, since).await?;
         let limit = application
             .rate_limit
-            .unwrap_or(panel.service.default_rate_limit)
+            .unwrap_or(panel.ports.service.default_rate_limit)
             .get();
         Ok(Self::new(limit, used, &calls))
     }
