@@ -1,10 +1,10 @@
-//! Decodes a JSON object by the contract's table of fields, and collects all violations.
+//! Decodes a JSON object by the contract's fields, and collects all violations.
 //!
-//! A handler declares the table once. The result is a typed value, or all violations with their paths, in the order of the
-//! table, unknown fields last (D11, D14, D112).
+//! A handler declares the fields once. The result is a typed value, or all violations with their paths, in the order of the fields, unknown
+//! ones last (D11, D14, D112).
 //!
 //! ```
-//! use web::decode::{Shape, body, integer, list, nullable, object, one_of, optional, required, text};
+//! use web::decode::{body, boolean, integer, list, object, one_of, text};
 //!
 //! #[derive(Clone, Copy, Debug, PartialEq)]
 //! enum Size { Small, Large }
@@ -16,18 +16,19 @@
 //! }
 //!
 //! #[derive(Debug, PartialEq)]
-//! struct Parcel { label: String, size: Option<Size>, weights: Vec<u32>, note: Option<String> }
+//! struct Parcel { name: String, size: Option<Size>, weights: Vec<u32>, note: Option<String>, is_gift: bool }
 //!
-//! let parcel = object((
-//!     required("label", text().length(4..=64)),
-//!     optional("size", one_of(&Size::ALL, |size| size.as_str())),
-//!     required("weights", list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
-//!     nullable("note", text()),
-//! ))
-//! .map(|(label, size, weights, note)| Parcel { label, size, weights, note });
+//! let parcel = object!(Parcel {
+//!     name as "label": required(text().length(4..=64)),
+//!     size: optional(one_of(&Size::ALL, |size| size.as_str())),
+//!     weights: required(list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
+//!     note: nullable(text()),
+//!     is_gift: optional(boolean()).unwrap_or_default(),
+//! });
 //!
 //! let good = body(br#"{"label": "fragile", "weights": [200, 17], "note": null}"#, &parcel);
-//! assert_eq!(good.unwrap(), Parcel { label: "fragile".into(), size: None, weights: vec![200, 17], note: None });
+//! let expected = Parcel { name: "fragile".into(), size: None, weights: vec![200, 17], note: None, is_gift: false };
+//! assert_eq!(good.unwrap(), expected);
 //!
 //! let bad = body(br#"{"colour": "red", "size": "huge", "weights": [200, 1.5, 0]}"#, &parcel);
 //! let entries = bad.unwrap_err().into_entries();
@@ -42,13 +43,12 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-pub use object::{
-    Field, FieldSet, ObjectShape, Optional, Required, nullable, object, optional, required, resettable,
-};
+pub use crate::object;
+pub use object::{Fields, ObjectShape};
 pub use place::Place;
 pub use shape::{
-    Boolean, DateTimeShape, Integer, IntegerTarget, List, MappedSchema, OneOf, Refined, Shape, Text, boolean,
-    date_time, integer, list, one_of, text,
+    Boolean, DateTimeShape, Integer, IntegerTarget, List, OneOf, Shape, Text, boolean, date_time, integer,
+    list, one_of, parsed, text,
 };
 
 use crate::json::{Json, Object};

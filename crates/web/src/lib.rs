@@ -1,5 +1,5 @@
 //! The kernel of every HTTP listener: declared operations, their routes, one pipeline of ordered checks, idempotency, and their parts:
-//! error shape and codes, strict JSON, query strings, limits, trace ids.
+//! error shape and codes, strict JSON, query strings, limits, trace ids. Resources that both listeners show are declared here too.
 //!
 //! [`listener::Listener`] defines what one listener adds: its callers, its checks of a caller, its operations. A request enters through
 //! [`front::Front`] and is answered by [`pipeline::answer`].
@@ -22,8 +22,10 @@ pub mod listener;
 pub mod media_type;
 pub mod meters;
 pub mod money;
+pub mod offer;
 pub mod openapi;
 pub mod operation;
+pub mod order;
 pub mod path;
 pub mod pipeline;
 pub mod problem;
@@ -38,6 +40,7 @@ pub mod tasks;
 pub mod timestamps;
 pub mod trace_id;
 pub mod traceparent;
+pub mod view;
 mod violations;
 pub mod write;
 

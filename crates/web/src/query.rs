@@ -202,6 +202,12 @@ impl Selection {
     /// Every field.
     pub const ALL: Self = Self(u64::MAX);
 
+    /// Every field of `table` but `names`.
+    pub fn without(table: &[&str], names: &[&str]) -> Self {
+        let bits = table.iter().zip(0..).filter(|(name, _)| names.contains(name));
+        Self(bits.fold(u64::MAX, |rest, (_, index)| rest & !bit(index)))
+    }
+
     /// The fields in `text`, separated by commas; a name may be repeated. The error is a message.
     fn parse(text: &str, table: &[&str]) -> Result<Self, String> {
         let bit_of = |name: &str| table.iter().position(|known| *known == name).map(bit);

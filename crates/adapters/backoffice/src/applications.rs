@@ -1,6 +1,5 @@
 //! Applications: registration for a seller by the rules of the panel, and the operator's actions on them.
 
-use std::marker::PhantomData;
 use std::num::NonZeroU32;
 
 use accounts::Action;
@@ -16,58 +15,39 @@ use usecases::Transaction;
 use usecases::manage_application::{self, adjust_application, change_status, delete_application};
 use usecases::own_applications::{RegistrationRefusal, register_application};
 use usecases::sellers::NotOpen;
-use web::decode::Shape;
-use web::decode::{FieldSet, boolean, integer, list, nullable, object, optional, required, resettable, text};
+use web::decode::{Shape, boolean, integer, list, object, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
+use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, ServiceSettings, Violations, to_sentence};
 
 use crate::policy::operator;
 use crate::sellers::{existing, page};
-use crate::validation::{self, OrDefault};
+use crate::validation;
 use crate::{Access, BackOffice};
 
 /// The largest limit that an operator can set, in requests per minute (D104).
 const MAX_RATE_LIMIT: u32 = 10_000_000;
 
-/// An application as an operator sees it. `rate_limit` is the effective one: its own, or the service's default.
-#[derive(Serialize)]
-struct ApplicationView<'a> {
-    client_id: String,
-    seller_id: String,
-    name: &'a str,
-    description: Option<&'a str>,
-    documentation_url: Option<&'a str>,
-    purpose: &'static str,
-    client_type: &'static str,
-    redirect_uris: &'a [String],
-    scopes: Vec<&'static str>,
-    /// Beyond what was granted; without effect until it is accepted.
-    requested_scopes: Vec<&'static str>,
-    status: &'static str,
-    rate_limit: u32,
-    created_at: Timestamp,
-}
-
-impl<'a> ApplicationView<'a> {
-    fn of(application: &'a Application, service: &ServiceSettings) -> Self {
-        Self {
-            client_id: application.client_id.to_string(),
-            seller_id: application.owner.to_string(),
-            name: &application.name,
-            description: application.description.as_deref(),
-            documentation_url: application.documentation_url.as_deref(),
-            purpose: application.purpose.as_str(),
-            client_type: application.client_type.as_str(),
-            redirect_uris: &application.redirect_uris,
-            scopes: names(application.scopes),
-            requested_scopes: names(application.requested),
-            status: application.status.as_str(),
-            rate_limit: application.rate_limit.unwrap_or(service.default_rate_limit).get(),
-            created_at: Timestamp::new(application.created_at),
-        }
+web::view! {
+    /// An application as an operator sees it. `requested_scopes` are beyond what was granted and without effect until accepted; `rate_limit` is
+    /// the effective one: its own, or the service's default.
+    ApplicationView<'a> of (application, service): (&'a Application, &'a ServiceSettings) {
+        "client_id" => application.client_id.to_string(),
+        "seller_id" => application.owner.uuid(),
+        "name" => application.name,
+        "description" => application.description,
+        "documentation_url" => application.documentation_url,
+        "purpose" => application.purpose.as_str(),
+        "client_type" => application.client_type.as_str(),
+        "redirect_uris" => application.redirect_uris,
+        "scopes" => names(application.scopes),
+        "requested_scopes" => names(application.requested),
+        "status" => application.status.as_str(),
+        "rate_limit" => application.rate_limit.unwrap_or(service.default_rate_limit).get(),
+        "created_at" => Timestamp::new(application.created_at),
     }
 }
 
@@ -87,7 +67,17 @@ impl Operation<BackOffice> for RegisterApplication {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let registration = validation::body(incoming, fields(), |fields| raw_registration(fields).check())?;
+        let registration = object!(draft RawRegistration {
+            name: required(text()),
+            description: nullable(text()),
+            documentation_url: required(text()),
+            purpose: required(text()),
+            client_type: required(text()),
+            redirect_uris: nullable(list(text())).unwrap_or_default(),
+            scopes: required(list(text())),
+            accept_terms: required(boolean()),
+        });
+        let registration = validation::body(incoming, &registration, RawRegistration::check)?;
         Ok(incoming.id(0).map(|owner| Self { owner, registration }))
     }
 }
@@ -107,45 +97,6 @@ impl Write<BackOffice> for RegisterApplication {
             "client_secret": registered.client_secret.as_ref().map(Secret::reveal),
             "status": registered.status.as_str(),
         }))
-    }
-}
-
-type RegistrationFields = (
-    String,
-    Option<String>,
-    String,
-    String,
-    String,
-    Option<Vec<String>>,
-    Vec<String>,
-    bool,
-);
-
-fn fields() -> impl FieldSet<Values = RegistrationFields> {
-    (
-        OrDefault(required("name", text())),
-        OrDefault(nullable("description", text())),
-        OrDefault(required("documentation_url", text())),
-        OrDefault(required("purpose", text())),
-        OrDefault(required("client_type", text())),
-        OrDefault(nullable("redirect_uris", list(text()))),
-        OrDefault(required("scopes", list(text()))),
-        OrDefault(required("accept_terms", boolean())),
-    )
-}
-
-fn raw_registration(fields: RegistrationFields) -> RawRegistration {
-    let (name, description, documentation_url, purpose, client_type, redirect_uris, scopes, accept_terms) =
-        fields;
-    RawRegistration {
-        name,
-        description,
-        documentation_url,
-        purpose,
-        client_type,
-        redirect_uris: redirect_uris.unwrap_or_default(),
-        scopes,
-        accept_terms,
     }
 }
 
@@ -215,7 +166,7 @@ impl Read<BackOffice> for ListApplications {
             &applications,
             limit,
             |listed| ListedView {
-                application: ApplicationView::of(&listed.application, &call.state.ports.service),
+                application: ApplicationView::whole((&listed.application, &call.state.ports.service)),
                 connected_at: listed.connected_at.map(Timestamp::new),
             },
             |last| last.application.client_id.to_string(),
@@ -243,7 +194,7 @@ impl Read<BackOffice> for ReadApplication {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let application = call.state.applications.application(self.id).await?;
         let application = application.ok_or_else(Problem::not_found)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.ports.service))
+        Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
     }
 }
 
@@ -261,10 +212,12 @@ impl Operation<BackOffice> for AdjustApplication {
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
         let own = |limit| NonZeroU32::new(limit).map_or(RateLimit::Default, RateLimit::Own);
-        let limit = integer(1..=MAX_RATE_LIMIT).map(own);
-        let limit = resettable("rate_limit", limit, RateLimit::Default);
-        let body = object((limit, optional("scopes", scopes()))).not_empty();
-        let (limit, scopes) = incoming.json_alone(&body)?;
+        let body = object!(
+            rate_limit: resettable(integer(1..=MAX_RATE_LIMIT).map(own), RateLimit::Default),
+            scopes: optional(scopes())
+            => (rate_limit, scopes)
+        );
+        let (limit, scopes) = incoming.json_alone(&body.not_empty())?;
         Ok(incoming.id(0).map(|id| Self { id, limit, scopes }))
     }
 }
@@ -274,14 +227,14 @@ impl Write<BackOffice> for AdjustApplication {
         let by = operator(call)?;
         let adjusted = adjust_application(tx, tx, by, self.id, self.limit, self.scopes).await;
         let application = adjusted.map_refusal(problem)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.ports.service))
+        Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
     }
 }
 
 /// At least one scope.
 fn scopes() -> impl Shape<Value = ScopeSet> {
     let scope =
-        |name: String| Scope::parse(&name).ok_or_else(|| format!("Must be a known scope; `{name}` is none."));
+        |name: String| Scope::parse(&name).ok_or_else(|| format!("must be a known scope; `{name}` is none"));
     let some = list(text().checked(scope)).at_least(1);
     some.map(|scopes| scopes.into_iter().collect())
 }
@@ -310,71 +263,87 @@ impl Write<BackOffice> for DeleteApplication {
     }
 }
 
-/// Changes an application's status.
-pub(crate) struct TransitionApplication<S> {
+/// Accepts an application.
+pub(crate) struct AcceptApplication {
     id: ClientId,
+    /// The scopes that the operator saw asked for.
     expected: Option<ScopeSet>,
-    step: PhantomData<S>,
 }
 
-/// A transition of the status.
-pub(crate) trait Step: Send + Sync + 'static {
-    const PATH: &'static str;
-    const TRANSITION: Transition;
-
-    /// Reads the body: the scopes that the operator saw asked for, where the transition takes them.
-    fn expected(incoming: &Incoming<'_>) -> Result<Option<ScopeSet>, Violations> {
-        validation::empty(incoming).map(|()| None)
-    }
-}
-
-pub(crate) struct Accept;
-
-impl Step for Accept {
-    const PATH: &'static str = "/applications/{client_id}/acceptance";
-    const TRANSITION: Transition = Transition::Accept;
-
-    fn expected(incoming: &Incoming<'_>) -> Result<Option<ScopeSet>, Violations> {
-        if incoming.body.is_empty() {
-            return validation::empty(incoming).map(|()| None);
-        }
-        let (scopes,) = incoming.json_alone(&object((optional("scopes", scopes()),)))?;
-        Ok(scopes)
-    }
-}
-
-pub(crate) struct Suspend;
-
-impl Step for Suspend {
-    const PATH: &'static str = "/applications/{client_id}/suspension";
-    const TRANSITION: Transition = Transition::Suspend;
-}
-
-pub(crate) struct Reinstate;
-
-impl Step for Reinstate {
-    const PATH: &'static str = "/applications/{client_id}/reinstatement";
-    const TRANSITION: Transition = Transition::Reinstate;
-}
-
-impl<S: Step> Operation<BackOffice> for TransitionApplication<S> {
+impl Operation<BackOffice> for AcceptApplication {
     const METHOD: Method = Method::POST;
-    const PATH: &'static str = S::PATH;
+    const PATH: &'static str = "/applications/{client_id}/acceptance";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let expected = S::expected(incoming)?;
-        let step = PhantomData;
-        Ok(incoming.id(0).map(|id| Self { id, expected, step }))
+        let expected = if incoming.body.is_empty() {
+            incoming.no_query()?;
+            None
+        } else {
+            incoming.json_alone(&object!(scopes: optional(scopes()) => scopes))?
+        };
+        Ok(incoming.id(0).map(|id| Self { id, expected }))
     }
 }
 
-impl<S: Step> Write<BackOffice> for TransitionApplication<S> {
+impl Write<BackOffice> for AcceptApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let moved = change_status(tx, tx, operator(call)?, self.id, S::TRANSITION, self.expected).await;
-        let application = moved.map_refusal(problem)?;
-        Reply::ok(&ApplicationView::of(&application, &call.state.ports.service))
+        transition(call, tx, self.id, Transition::Accept, self.expected).await
     }
+}
+
+/// Suspends an application.
+pub(crate) struct SuspendApplication {
+    id: ClientId,
+}
+
+impl Operation<BackOffice> for SuspendApplication {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/applications/{client_id}/suspension";
+    const SCOPE: Access = Access::Write;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        Ok(validation::id_alone(incoming)?.map(|id| Self { id }))
+    }
+}
+
+impl Write<BackOffice> for SuspendApplication {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        transition(call, tx, self.id, Transition::Suspend, None).await
+    }
+}
+
+/// Reinstates a suspended application.
+pub(crate) struct ReinstateApplication {
+    id: ClientId,
+}
+
+impl Operation<BackOffice> for ReinstateApplication {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/applications/{client_id}/reinstatement";
+    const SCOPE: Access = Access::Write;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        Ok(validation::id_alone(incoming)?.map(|id| Self { id }))
+    }
+}
+
+impl Write<BackOffice> for ReinstateApplication {
+    async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        transition(call, tx, self.id, Transition::Reinstate, None).await
+    }
+}
+
+async fn transition(
+    call: &Call<BackOffice>,
+    tx: &dyn Transaction,
+    id: ClientId,
+    transition: Transition,
+    expected: Option<ScopeSet>,
+) -> Result<Reply, Error> {
+    let moved = change_status(tx, tx, operator(call)?, id, transition, expected).await;
+    let application = moved.map_refusal(problem)?;
+    Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
 }
 
 fn problem(refusal: manage_application::Refusal) -> Problem {

@@ -15,6 +15,7 @@ use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
+use web::view::View;
 use web::{Code, Entry, Error, Problem, Violations, to_sentence};
 
 use crate::{Access, BackOffice};
@@ -153,7 +154,7 @@ impl From<&ChangeItem> for ItemView {
             client_id,
             at: Timestamp::new(item.at),
             detail: match item.detail {
-                Detail::Price(price) => DetailView::Price(price.into()),
+                Detail::Price(price) => DetailView::Price(MoneyView::whole(price)),
                 Detail::Stock(stock) => DetailView::Stock(stock.get()),
                 Detail::Status(status) => DetailView::Status(status.as_str()),
                 Detail::Nothing => DetailView::Nothing {},

@@ -15,11 +15,11 @@ use offers::OfferInput;
 use thiserror::Error;
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
 use usecases::{LockSet, UnitOfWork, transact};
+use web::offer::offer_input;
 use web::{Entry, TaskPanicked, Tasks, decode};
 
 pub use report::{ImportReport, RejectedLine};
 
-use crate::offers::import_line;
 use lines::{Line, Lines, MAX_LINE_LENGTH};
 
 /// A chunk is also full at this many bytes of lines, in case they are long.
@@ -135,7 +135,7 @@ impl Chunk {
         if text.trim_ascii().is_empty() {
             return;
         }
-        match decode::body(text, &import_line()) {
+        match decode::body(text, &offer_input(None)) {
             Ok(feed) => {
                 self.feeds.push(feed);
                 self.bytes += text.len();

@@ -2,14 +2,12 @@
 
 mod view;
 
-use std::marker::PhantomData;
-use std::str::FromStr;
-
 use accounts::Email;
 use actix_web::http::Method;
-use kernel::{Invalid, SellerId};
+use kernel::Invalid;
 use orders::{
-    Buyer, Carrier, OrderNumber, OrderRef, Reason, ShippingAddress, TrackingNumber, TrackingReport,
+    Buyer, Carrier, OrderNumber, OrderRef, Reason, SellerOrder, ShippingAddress, TrackingNumber,
+    TrackingReport,
 };
 use serde_json::json;
 use usecases::erase_buyer::{NoSuchOrder, erase_buyer};
@@ -19,18 +17,15 @@ use usecases::ship_order::{
 };
 use usecases::transition_order::{self, Transition, transition_order};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{
-    FieldSet, Shape, Text, boolean, integer, list, nullable, object, one_of, optional, required, text,
-};
+use web::decode::{Shape, Text, boolean, integer, list, object, one_of, parsed, text};
 use web::money::money;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
-use crate::validation::{self, rule};
+use crate::validation;
 use crate::{Access, BackOffice};
-use view::{OrderView, ShippedView};
 
 /// The most lines in an order.
 const MAX_ITEMS: usize = 1_000;
@@ -71,94 +66,59 @@ impl Write<BackOffice> for PlaceOrder {
 }
 
 fn new_order() -> impl Shape<Value = NewOrder> {
-    object((
-        nullable("order_number", text().checked(rule(OrderNumber::new))),
-        optional("is_test", boolean()),
-        nullable("payment_method", words()),
-        nullable("delivery_method", words()),
-        nullable("buyer", buyer()),
-        nullable("shipping_address", address()),
-        required("items", list(line()).at_least(1).at_most(MAX_ITEMS)),
-    ))
-    .map(
-        |(number, is_test, payment_method, delivery_method, buyer, shipping_address, items)| NewOrder {
-            number,
-            is_test: is_test.unwrap_or_default(),
-            payment_method,
-            delivery_method,
-            buyer,
-            shipping_address,
-            items,
-        },
-    )
+    object!(NewOrder {
+        number as "order_number": nullable(text().checked(OrderNumber::new)),
+        is_test: optional(boolean()).unwrap_or_default(),
+        payment_method: nullable(words()),
+        delivery_method: nullable(words()),
+        buyer: nullable(buyer()),
+        shipping_address: nullable(address()),
+        items: required(list(line()).at_least(1).at_most(MAX_ITEMS)),
+    })
 }
 
 fn buyer() -> impl Shape<Value = Buyer> {
-    object((
-        nullable("name", words()),
-        nullable("email", text().checked(rule(mail_address))),
-        nullable("phone", words()),
-    ))
-    .map(|(name, email, phone)| Buyer {
-        name,
-        email: email.map(|email| email.as_str().to_owned()),
-        phone,
+    object!(Buyer {
+        name: nullable(words()),
+        email: nullable(text().checked(mail_address)),
+        phone: nullable(words()),
     })
 }
 
 /// A shop may send an empty text for a missing address; the message says what to send instead.
-fn mail_address(address: String) -> Result<Email, Invalid> {
+fn mail_address(address: String) -> Result<String, Invalid> {
     if address.is_empty() {
         return Err(Invalid::new(
             "must be an e-mail address; where there is none, send null",
         ));
     }
-    Email::new(address)
+    Email::new(address).map(|address| address.as_str().to_owned())
 }
 
 /// The address may be absent, but if present it needs a country (D125).
 fn address() -> impl Shape<Value = ShippingAddress> {
-    object((
-        nullable("line1", words()),
-        nullable("line2", words()),
-        nullable("postal_code", words()),
-        nullable("city", words()),
-        required("country", text().length(1..=MAX_TEXT_LENGTH)),
-    ))
-    .map(|(line1, line2, postal_code, city, country)| ShippingAddress {
-        line1,
-        line2,
-        postal_code,
-        city,
-        country,
+    object!(ShippingAddress {
+        line1: nullable(words()),
+        line2: nullable(words()),
+        postal_code: nullable(words()),
+        city: nullable(words()),
+        country: required(text().length(1..=MAX_TEXT_LENGTH)),
     })
 }
 
 fn line() -> impl Shape<Value = Line> {
-    object((
-        required("seller_id", id()),
-        required("offer_id", id()),
-        required("quantity", integer(1..=i32::MAX)),
-        nullable("unit_price", money()),
-        nullable("title", words()),
-        nullable("sku", words()),
-    ))
-    .map(|(seller, offer, quantity, unit_price, title, sku)| Line {
-        seller,
-        offer,
-        quantity,
-        unit_price,
-        title,
-        sku,
+    object!(Line {
+        seller as "seller_id": required(parsed()),
+        offer as "offer_id": required(parsed()),
+        quantity: required(integer(1..=i32::MAX)),
+        unit_price: nullable(money()),
+        title: nullable(words()),
+        sku: nullable(words()),
     })
 }
 
 fn words() -> Text {
     text().length(0..=MAX_TEXT_LENGTH)
-}
-
-fn id<T: FromStr<Err = Invalid>>() -> impl Shape<Value = T> {
-    text().checked(rule(|id: String| id.parse()))
 }
 
 fn placing_problem(refusal: place_order::Refusal) -> Problem {
@@ -196,84 +156,102 @@ impl Operation<BackOffice> for ReadOrder {
 impl Read<BackOffice> for ReadOrder {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let parts = call.state.orders.parts(&self.order).await?;
-        let order = OrderView::of(&parts).ok_or_else(Problem::not_found)?;
+        let order = view::order(&parts).ok_or_else(Problem::not_found)?;
         Reply::ok(&order)
     }
 }
 
-/// Applies a transition to every part of an order.
-pub(crate) struct TransitionOrder<S> {
+/// Books the payment of an order.
+pub(crate) struct PayOrder {
     order: OrderRef,
-    locks: LockSet,
-    step: PhantomData<S>,
 }
 
-/// The transition.
-pub(crate) trait Step: Send + Sync + 'static {
-    const PATH: &'static str;
-    const TRANSITION: Transition;
-}
-
-pub(crate) struct Payment;
-
-impl Step for Payment {
-    const PATH: &'static str = "/orders/{order}/payment";
-    const TRANSITION: Transition = Transition::Pay;
-}
-
-pub(crate) struct Cancellation;
-
-impl Step for Cancellation {
-    const PATH: &'static str = "/orders/{order}/cancellation";
-    const TRANSITION: Transition = Transition::Cancel;
-}
-
-pub(crate) struct Delivery;
-
-impl Step for Delivery {
-    const PATH: &'static str = "/orders/{order}/delivery";
-    const TRANSITION: Transition = Transition::Deliver;
-}
-
-impl<S: Step> Operation<BackOffice> for TransitionOrder<S> {
+impl Operation<BackOffice> for PayOrder {
     const METHOD: Method = Method::POST;
-    const PATH: &'static str = S::PATH;
+    const PATH: &'static str = "/orders/{order}/payment";
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        validation::empty(incoming)?;
-        let step = PhantomData;
-        let order = incoming.id(0);
-        let locks = LockSet::default();
-        Ok(order.map(|order| Self { order, locks, step }))
+        Ok(validation::id_alone(incoming)?.map(|order| Self { order }))
     }
 }
 
-impl<S: Step> Write<BackOffice> for TransitionOrder<S> {
+impl Write<BackOffice> for PayOrder {
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        transition_order::locks(&self.order, &[])
+    }
+
+    async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        transition(tx, &self.order, Transition::Pay).await
+    }
+}
+
+/// Cancels an order.
+pub(crate) struct CancelOrder {
+    order: OrderRef,
+    /// Its parts, whose stock is returned.
+    parts: Vec<SellerOrder>,
+}
+
+impl Operation<BackOffice> for CancelOrder {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/orders/{order}/cancellation";
+    const SCOPE: Access = Access::Write;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        let parts = Vec::new();
+        Ok(validation::id_alone(incoming)?.map(|order| Self { order, parts }))
+    }
+}
+
+impl Write<BackOffice> for CancelOrder {
     async fn prepare(&mut self, call: &mut Call<BackOffice>) -> Result<(), Error> {
-        let parts = if S::TRANSITION == Transition::Cancel {
-            call.deadline.run(call.state.orders.parts(&self.order)).await??
-        } else {
-            Vec::new()
-        };
-        self.locks = transition_order::locks(&self.order, &parts);
+        self.parts = call.deadline.run(call.state.orders.parts(&self.order)).await??;
         Ok(())
     }
 
     fn locks(&self, _: &Call<BackOffice>) -> LockSet {
-        self.locks.clone()
+        transition_order::locks(&self.order, &self.parts)
     }
 
     async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let parts = transition_order(tx, tx, &self.order, S::TRANSITION, tx.now())
-            .await
-            .map_refusal(|refusal| match refusal {
-                transition_order::Refusal::NoSuchOrder => Problem::not_found(),
-                transition_order::Refusal::Impossible(refused) => transition_problem(refused),
-            })?;
-        // An order without parts was refused earlier, so the view always exists.
-        Reply::ok(&OrderView::without_buyer(&parts))
+        transition(tx, &self.order, Transition::Cancel).await
     }
+}
+
+/// Records the delivery of an order.
+pub(crate) struct DeliverOrder {
+    order: OrderRef,
+}
+
+impl Operation<BackOffice> for DeliverOrder {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/orders/{order}/delivery";
+    const SCOPE: Access = Access::Write;
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
+        Ok(validation::id_alone(incoming)?.map(|order| Self { order }))
+    }
+}
+
+impl Write<BackOffice> for DeliverOrder {
+    fn locks(&self, _: &Call<BackOffice>) -> LockSet {
+        transition_order::locks(&self.order, &[])
+    }
+
+    async fn apply(&self, _: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
+        transition(tx, &self.order, Transition::Deliver).await
+    }
+}
+
+async fn transition(tx: &dyn Transaction, order: &OrderRef, transition: Transition) -> Result<Reply, Error> {
+    let parts = transition_order(tx, tx, order, transition, tx.now()).await;
+    let parts = parts.map_refusal(|refusal| match refusal {
+        transition_order::Refusal::NoSuchOrder => Problem::not_found(),
+        transition_order::Refusal::Impossible(refused) => transition_problem(refused),
+    })?;
+    // An order without parts was refused earlier, so the view always exists.
+    Reply::ok(&view::order_without_buyer(&parts))
 }
 
 /// Ships for the marketplace: one seller's part, or all parts. An order of several sellers can only be shipped this way.
@@ -289,7 +267,13 @@ impl Operation<BackOffice> for ShipOrder {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let (seller, carrier, tracking_number) = incoming.json_alone(&object(shipment()))?;
+        let shipment = object!(
+            seller_id: nullable(parsed()),
+            carrier: required(one_of(&Carrier::ALL, Carrier::as_str)),
+            tracking_number: required(text().checked(TrackingNumber::new))
+            => (seller_id, carrier, tracking_number)
+        );
+        let (seller, carrier, tracking_number) = incoming.json_alone(&shipment)?;
         let order = incoming.id(0);
         Ok(order.map(|order| Self {
             shipment: MarketplaceShipment {
@@ -325,16 +309,8 @@ impl Write<BackOffice> for ShipOrder {
         let parts = record_marketplace_shipment(tx, randomness, &self.shipment, tracking_report, tx.now())
             .await
             .map_refusal(shipping_problem)?;
-        Reply::created(&ShippedView::of(&parts))
+        Reply::created(&view::shipped(&parts))
     }
-}
-
-fn shipment() -> impl FieldSet<Values = (Option<SellerId>, Carrier, TrackingNumber)> {
-    (
-        nullable("seller_id", id()),
-        required("carrier", one_of(&Carrier::ALL, Carrier::as_str)),
-        required("tracking_number", text().checked(rule(TrackingNumber::new))),
-    )
 }
 
 fn shipping_problem(refusal: ship_order::Refusal) -> Problem {
@@ -356,9 +332,7 @@ impl Operation<BackOffice> for EraseBuyer {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        validation::empty(incoming)?;
-        let order = incoming.id(0);
-        Ok(order.map(|order| Self { order }))
+        Ok(validation::id_alone(incoming)?.map(|order| Self { order }))
     }
 }
 
@@ -370,7 +344,7 @@ impl Write<BackOffice> for EraseBuyer {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let erased = erase_buyer(tx, tx, operator(call)?, &self.order, tx.now()).await;
         let parts = erased.map_refusal(|NoSuchOrder| Problem::not_found())?;
-        Reply::ok(&OrderView::of(&parts))
+        Reply::ok(&view::order(&parts))
     }
 }
 

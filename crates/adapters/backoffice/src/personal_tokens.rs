@@ -9,13 +9,13 @@ use serde_json::json;
 use usecases::Transaction;
 use usecases::personal_tokens::{Refusal, issue_personal_token, revoke_personal_token};
 use usecases::sellers::NotOpen;
-use web::decode::{date_time, list, nullable, required, text};
+use web::decode::{date_time, list, object, text};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::reply::Reply;
 use web::{Code, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
-use crate::validation::{self, OrDefault};
+use crate::validation;
 use crate::{Access, BackOffice};
 
 /// Issues a token for a seller's account.
@@ -30,20 +30,15 @@ impl Operation<BackOffice> for IssueToken {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let fields = (
-            OrDefault(required("name", text())),
-            OrDefault(required("scopes", list(text()))),
-            OrDefault(nullable("expires_at", date_time())),
-        );
-        let request = validation::body(incoming, fields, |(name, scopes, expires_at)| {
-            let request = PersonalTokenRequest {
-                name,
-                scopes,
-                expires_at,
-            };
-            // The transaction checks by the database's clock that the expiry is in the future.
-            request.clone().check(DateTime::<Utc>::MIN_UTC).map(|_| request)
-        })?;
+        let request = object!(draft PersonalTokenRequest {
+            name: required(text()),
+            scopes: required(list(text())),
+            expires_at: nullable(date_time()),
+        });
+        // The transaction checks by the database's clock that the expiry is in the future.
+        let check =
+            |request: PersonalTokenRequest| request.clone().check(DateTime::<Utc>::MIN_UTC).map(|_| request);
+        let request = validation::body(incoming, &request, check)?;
         Ok(incoming.id(0).map(|seller| Self { seller, request }))
     }
 }

@@ -4,16 +4,14 @@ use web::route::Route;
 
 use crate::BackOffice;
 use crate::applications::{
-    Accept, AdjustApplication, DeleteApplication, ListApplications, ReadApplication, RegisterApplication,
-    Reinstate, Suspend, TransitionApplication,
+    AcceptApplication, AdjustApplication, DeleteApplication, ListApplications, ReadApplication,
+    RegisterApplication, ReinstateApplication, SuspendApplication,
 };
 use crate::changes::ListChanges;
 use crate::health::{Healthz, Metrics, Readyz};
 use crate::import::ImportOffers;
 use crate::offers::{ModerateOffer, PriceOffer, PutOffer, ReadOffer};
-use crate::orders::{
-    Cancellation, Delivery, EraseBuyer, Payment, PlaceOrder, ReadOrder, ShipOrder, TransitionOrder,
-};
+use crate::orders::{CancelOrder, DeliverOrder, EraseBuyer, PayOrder, PlaceOrder, ReadOrder, ShipOrder};
 use crate::personal_tokens::{IssueToken, RevokeToken};
 use crate::policy::Access;
 use crate::sellers::{CloseSeller, CreateSeller, InviteSeller, ListSellers, MakeSignInLink, ReadSeller};
@@ -48,14 +46,14 @@ pub(crate) static TABLE: &[Route<BackOffice>] = &[
     Route::read::<ReadApplication>(),
     Route::write::<AdjustApplication>(),
     Route::write::<DeleteApplication>(),
-    Route::write::<TransitionApplication<Accept>>(),
-    Route::write::<TransitionApplication<Suspend>>(),
-    Route::write::<TransitionApplication<Reinstate>>(),
+    Route::write::<AcceptApplication>(),
+    Route::write::<SuspendApplication>(),
+    Route::write::<ReinstateApplication>(),
     Route::write::<PlaceOrder>(),
     Route::read::<ReadOrder>(),
-    Route::write::<TransitionOrder<Payment>>(),
-    Route::write::<TransitionOrder<Cancellation>>(),
-    Route::write::<TransitionOrder<Delivery>>(),
+    Route::write::<PayOrder>(),
+    Route::write::<CancelOrder>(),
+    Route::write::<DeliverOrder>(),
     Route::write::<ShipOrder>(),
     Route::write::<EraseBuyer>(),
     Route::read::<ListChanges>(),

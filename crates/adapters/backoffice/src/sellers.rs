@@ -8,38 +8,26 @@ use serde_json::json;
 use usecases::Transaction;
 use usecases::account_links::{NotInvited, create_sign_in_link, invite, link_url};
 use usecases::sellers::{NoSuchSeller, NotOpen, close_seller, register_seller};
-use web::decode::{nullable, required, text};
+use web::decode::{object, text};
 use web::openapi::Parameter;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
 use web::timestamps::Timestamp;
+use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;
-use crate::validation::{self, OrDefault};
+use crate::validation;
 use crate::{Access, BackOffice};
 
-/// `{id, seller_no, name, email, created_at, closed_at}`
-#[derive(Serialize)]
-struct SellerView<'a> {
-    id: String,
-    seller_no: i32,
-    name: &'a str,
-    email: &'a str,
-    created_at: Timestamp,
-    closed_at: Option<Timestamp>,
-}
-
-impl<'a> From<&'a Seller> for SellerView<'a> {
-    fn from(seller: &'a Seller) -> Self {
-        Self {
-            id: seller.id.to_string(),
-            seller_no: seller.seller_no,
-            name: &seller.name,
-            email: &seller.email,
-            created_at: Timestamp::new(seller.created_at),
-            closed_at: seller.closed_at.map(Timestamp::new),
-        }
+web::view! {
+    SellerView<'a> of seller: &'a Seller {
+        "id" => seller.id.uuid(),
+        "seller_no" => seller.seller_no,
+        "name" => seller.name,
+        "email" => seller.email,
+        "created_at" => Timestamp::new(seller.created_at),
+        "closed_at" => seller.closed_at.map(Timestamp::new),
     }
 }
 
@@ -78,13 +66,12 @@ impl Operation<BackOffice> for CreateSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        let fields = (
-            OrDefault(required("name", text())),
-            OrDefault(required("email", text())),
-            OrDefault(nullable("password", text())),
-        );
-        let checked = |(name, email, password)| checked(name, email, password);
-        validation::body(incoming, fields, checked).map(Some)
+        let account = object!(draft Account {
+            name: required(text()),
+            email: required(text()),
+            password: nullable(text()),
+        });
+        validation::body(incoming, &account, Account::check).map(Some)
     }
 }
 
@@ -118,24 +105,34 @@ impl Write<BackOffice> for CreateSeller {
     }
 }
 
-/// Checks the domain's rules and reports all violations together.
-fn checked(name: String, email: String, password: Option<String>) -> Result<CreateSeller, Broken> {
-    let mut broken = Broken::new();
-    let password = password
-        .map(|password| NewPassword::new(password, &email))
-        .transpose()
-        .map_err(|rule| Invalid::new(rule.to_string()));
-    let name = broken.check("name", SellerName::new(name));
-    let email = broken.check("email", Email::new(email));
-    let password = broken.check("password", password);
-    match (name, email, password) {
-        (Some(name), Some(email), Some(password)) => Ok(CreateSeller {
-            name,
-            email,
-            password,
-            hash: None,
-        }),
-        _ => Err(broken),
+/// The request body.
+struct Account {
+    name: String,
+    email: String,
+    password: Option<String>,
+}
+
+impl Account {
+    /// Checks the domain's rules and reports all violations together.
+    fn check(self) -> Result<CreateSeller, Broken> {
+        let mut broken = Broken::new();
+        let password = self
+            .password
+            .map(|password| NewPassword::new(password, &self.email))
+            .transpose()
+            .map_err(|rule| Invalid::new(rule.to_string()));
+        let name = broken.check("name", SellerName::new(self.name));
+        let email = broken.check("email", Email::new(self.email));
+        let password = broken.check("password", password);
+        match (name, email, password) {
+            (Some(name), Some(email), Some(password)) => Ok(CreateSeller {
+                name,
+                email,
+                password,
+                hash: None,
+            }),
+            _ => Err(broken),
+        }
     }
 }
 
@@ -169,7 +166,7 @@ impl Read<BackOffice> for ListSellers {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let Self { after, limit } = self;
         let sellers = call.state.sellers.sellers(after, limit.saturating_add(1)).await?;
-        page(&sellers, limit, SellerView::from, |last| {
+        page(&sellers, limit, SellerView::whole, |last| {
             last.seller_no.to_string()
         })
     }
@@ -199,7 +196,7 @@ impl Operation<BackOffice> for ReadSeller {
 
 impl Read<BackOffice> for ReadSeller {
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
-        Reply::ok(&SellerView::from(&existing(self.id, &call).await?))
+        Reply::ok(&SellerView::whole(&existing(self.id, &call).await?))
     }
 }
 
@@ -220,8 +217,7 @@ impl Operation<BackOffice> for CloseSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        validation::empty(incoming)?;
-        Ok(incoming.id(0).map(|id| Self { id }))
+        Ok(validation::id_alone(incoming)?.map(|id| Self { id }))
     }
 }
 
@@ -229,7 +225,7 @@ impl Write<BackOffice> for CloseSeller {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let closed = close_seller(tx, operator(call)?, self.id, tx.now()).await;
         let seller = closed.map_refusal(|NoSuchSeller| Problem::not_found())?;
-        Reply::ok(&SellerView::from(&seller))
+        Reply::ok(&SellerView::whole(&seller))
     }
 }
 
@@ -244,8 +240,7 @@ impl Operation<BackOffice> for MakeSignInLink {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        validation::empty(incoming)?;
-        Ok(incoming.id(0).map(|seller| Self { seller }))
+        Ok(validation::id_alone(incoming)?.map(|seller| Self { seller }))
     }
 }
 
@@ -271,8 +266,7 @@ impl Operation<BackOffice> for InviteSeller {
     const SCOPE: Access = Access::Write;
 
     fn decode(incoming: &Incoming<'_>, _: &Call<BackOffice>) -> Result<Option<Self>, Violations> {
-        validation::empty(incoming)?;
-        Ok(incoming.id(0).map(|seller| Self { seller }))
+        Ok(validation::id_alone(incoming)?.map(|seller| Self { seller }))
     }
 }
 

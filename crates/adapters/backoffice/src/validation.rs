@@ -4,55 +4,47 @@
 //! once per field (D14).
 
 use std::fmt::Display;
+use std::str::FromStr;
 
-use kernel::{Invalid, Violations as Broken};
-use web::decode::{Field, FieldSet, Place, Shape, object};
+use kernel::Violations as Broken;
+use web::decode::{Fields, ObjectShape, Place, Shape};
 use web::json::{Json, Object};
 use web::media_type::require_json;
 use web::operation::Incoming;
-use web::schema::Node;
 use web::{Entry, Violations, to_sentence};
 
-/// Requires an empty query, and no body or an empty object.
-pub(crate) fn empty(incoming: &Incoming<'_>) -> Result<(), Violations> {
+/// The id in the path of a request that needs an empty query, and no body or an empty object.
+pub(crate) fn id_alone<T: FromStr>(incoming: &Incoming<'_>) -> Result<Option<T>, Violations> {
     if incoming.body.is_empty() {
-        return incoming.no_query();
+        incoming.no_query()?;
+    } else {
+        incoming.json_alone(&ObjectShape::new(|_| Some(())))?;
     }
-    let nothing = |body: &[u8]| {
-        let mut found = Violations::new();
-        for name in Object::parse(body)?.names() {
-            let _: Option<()> = Place::root(&mut found)
-                .field(name)
-                .refuse("Unknown field; there are none here.");
-        }
-        found.or(())
-    };
-    let read = incoming.body_as(require_json(incoming.headers()), incoming.no_query(), nothing);
-    read.map(|((), ())| ())
+    Ok(incoming.id(0))
 }
 
-/// Requires an empty query, and a JSON body with these fields that keeps the domain's rules.
-pub(crate) fn body<F: FieldSet, T, R: Display>(
+/// Requires an empty query, and a JSON body of this shape that keeps the domain's rules.
+pub(crate) fn body<D, T, R: Display, F: Fn(&mut Fields<'_, '_>) -> Option<D>>(
     incoming: &Incoming<'_>,
-    fields: F,
-    check: impl FnOnce(F::Values) -> Result<T, Broken<R>>,
+    draft: &ObjectShape<F>,
+    check: impl FnOnce(D) -> Result<T, Broken<R>>,
 ) -> Result<T, Violations> {
     let read = incoming.body_as(require_json(incoming.headers()), incoming.no_query(), |body| {
-        read(body, fields, check)
+        read(body, draft, check)
     });
     read.map(|((), body)| body)
 }
 
-/// Decodes a body that must be an object with these fields, and checks it.
-fn read<F: FieldSet, T, R: Display>(
+/// Decodes a body that must be an object of this shape, and checks it.
+fn read<D, T, R: Display, F: Fn(&mut Fields<'_, '_>) -> Option<D>>(
     body: &[u8],
-    fields: F,
-    check: impl FnOnce(F::Values) -> Result<T, Broken<R>>,
+    draft: &ObjectShape<F>,
+    check: impl FnOnce(D) -> Result<T, Broken<R>>,
 ) -> Result<T, Violations> {
-    let order = fields.names();
+    let order = draft.names();
     let mut found = Violations::new();
     let body = Json::Object(Object::parse(body)?);
-    let given = object(fields).read(body, &mut Place::root(&mut found));
+    let given = draft.read(body, &mut Place::root(&mut found));
     let mut entries = found.into_entries();
     match given.map(check) {
         Some(Ok(checked)) if entries.is_empty() => return Ok(checked),
@@ -70,34 +62,6 @@ fn read<F: FieldSet, T, R: Display>(
         violations.push(entry);
     }
     Err(violations)
-}
-
-/// Turns the error of a domain rule into a sentence.
-pub(crate) fn rule<G, T>(check: impl Fn(G) -> Result<T, Invalid>) -> impl Fn(G) -> Result<T, String> {
-    move |given| check(given).map_err(|reason| to_sentence(&reason))
-}
-
-/// A field that gives its type's default if it is refused, so that the other fields are still checked.
-pub(crate) struct OrDefault<F>(pub(crate) F);
-
-impl<F: Field<Value: Default>> Field for OrDefault<F> {
-    type Value = F::Value;
-
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn is_required(&self) -> bool {
-        self.0.is_required()
-    }
-
-    fn schema(&self) -> Node {
-        self.0.schema()
-    }
-
-    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<F::Value> {
-        Some(self.0.read(object, place).unwrap_or_default())
-    }
 }
 
 /// The broken rules of fields that have no entry yet.

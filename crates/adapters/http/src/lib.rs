@@ -4,6 +4,7 @@
 //! or one of the two documents answers it; any other path gets a plain 404.
 
 mod authorization_server;
+mod documents;
 mod me;
 mod offers;
 mod openapi;
@@ -13,7 +14,6 @@ mod policy;
 mod routes;
 mod shipments;
 mod usage;
-mod view;
 mod webhooks;
 
 use std::sync::Arc;

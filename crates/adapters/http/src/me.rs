@@ -2,18 +2,18 @@
 
 use actix_web::http::{Method, StatusCode};
 use oauth::{Principal, Scope, TokenKind};
-use uuid::Uuid;
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, date_time, integer, string, uuid};
 use web::timestamps::Timestamp;
+use web::view::View;
 use web::{Error, Violations};
 
 use crate::Public;
+use crate::documents::{example, prose};
 use crate::page;
-use crate::view::{example, part, prose, view};
 
 /// Returns the seller of a token and what the token allows.
 pub(crate) struct ReadMe {
@@ -44,35 +44,37 @@ impl Read<Public> for ReadMe {
     }
 }
 
-view! {
+web::view! {
     /// Contract: Me. The scopes are the effective ones (D73).
-    MeView of me: Principal, named "Me", "Whose token it is and what it may do." {
-        "seller": SellerView::schema() => SellerView { id: me.seller.uuid(), seller_no: Some(me.seller_no) },
-        "app": AppView::schema() => AppView { client_id: me.client_id.to_string(), name: &me.app_name },
+    MeView<'a> of me: &'a Principal, named "Me", "Whose token it is and what it may do." {
+        "seller": SellerView::schema() => SellerView::whole(me),
+        "app": AppView::schema() => AppView::whole(me),
         "scopes": array(scope()).describe("What the token and its application both hold.")
             => me.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
-        "token": TokenView::schema() => TokenView { kind: me.kind.as_str(), expires_at: me.expires_at.map(Timestamp::new) },
+        "token": TokenView::schema() => TokenView::whole(me),
     }
 }
 
-part! {
-    SellerView, named "Seller", "Whose account it is." {
-        id: Uuid = uuid(),
-        seller_no: Option<i32> = integer(0, i32::MAX.into()).or_null().describe("The number people use."),
+web::view! {
+    SellerView<'a> of me: &'a Principal, named "Seller", "Whose account it is." {
+        "id": uuid() => me.seller.uuid(),
+        "seller_no": integer(0, i32::MAX.into()).or_null().describe("The number people use.") => me.seller_no,
     }
 }
 
-part! {
-    AppView<'a>, named "Application", "Which application the token was issued to." {
-        client_id: String = string(),
-        name: &'a str = string().describe("`Personal tokens`, which no application can be named, for a personal token."),
+web::view! {
+    AppView<'a> of me: &'a Principal, named "Application", "Which application the token was issued to." {
+        "client_id": string() => me.client_id.to_string(),
+        "name": string().describe("`Personal tokens`, which no application can be named, for a personal token.")
+            => me.app_name,
     }
 }
 
-part! {
-    TokenView, named "Token", "The token of this request." {
-        kind: &'static str = string().one_of(TokenKind::ALL.map(TokenKind::as_str)).named("TokenKind"),
-        expires_at: Option<Timestamp> = date_time().or_null().describe("`null` for a personal token that does not expire."),
+web::view! {
+    TokenView<'a> of me: &'a Principal, named "Token", "The token of this request." {
+        "kind": string().one_of(TokenKind::ALL.map(TokenKind::as_str)).named("TokenKind") => me.kind.as_str(),
+        "expires_at": date_time().or_null().describe("`null` for a personal token that does not expire.")
+            => me.expires_at.map(Timestamp::new),
     }
 }
 

@@ -5,51 +5,24 @@ use std::{pin::pin, time::Duration};
 use actix_web::http::{Method, StatusCode};
 use kernel::{Claim, Claimed, OfferId};
 use oauth::Scope;
-use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock};
+use offers::{OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus};
 use tokio::time::timeout;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Shape, integer, object, one_of, optional};
-use web::money::{MoneyView, money};
+use web::decode::{Shape, object, one_of};
+use web::money::money;
+use web::offer::{OfferView, status, stock};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
 use web::reply::Reply;
-use web::schema::{self, Node, date_time, string, uri, uuid};
-use web::timestamps::Timestamp;
-use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
+use web::schema::date_time;
+use web::view::View;
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 
 use crate::Public;
+use crate::documents::{example, examples, prose};
 use crate::page::{self, List, PageRequest};
-use crate::view::{example, examples, prose, view};
-
-view! {
-    /// Contract: Offer.
-    OfferView of offer: Offer, named "Offer", "A product that the seller lists." {
-        "id": uuid() => offer.id.uuid(),
-        "title": string() => offer.title,
-        "handle": string().describe("The slug of the product's page.") => offer.handle,
-        "status": status() => offer.status.as_str(),
-        "price": MoneyView::schema().or_null().describe("`null` where the offer has no PLN price.")
-            => offer.price.map(|price| MoneyView::from(price.money)),
-        "stock": schema::integer(0, i32::MAX.into()).or_null().describe("Pieces; `null` where the offer has no inventory level.")
-            => offer.stock.map(Stock::get),
-        "ean": string().or_null() => offer.ean,
-        "brand": string().or_null() => offer.brand,
-        "signature": string().or_null().describe("Catalogue id, brand and EAN, separated by `|`.") => offer.signature,
-        "thumbnail": uri().or_null() => offer.thumbnail,
-        "url": uri().describe("The product's page.") => offer.url,
-        "created_at": date_time() => Timestamp::new(offer.created_at),
-        "updated_at": date_time().describe("Moves with every other field.") => Timestamp::new(offer.updated_at),
-    }
-}
-
-fn status() -> Node {
-    string()
-        .one_of(OfferStatus::ALL.map(OfferStatus::as_str))
-        .describe("`proposed` waits for moderation, `rejected` was refused by it and is hidden.")
-        .named("OfferStatus")
-}
 
 /// Reads one of the seller's offers.
 pub(crate) struct ReadOffer {
@@ -93,13 +66,6 @@ impl Operation<Public> for ListOffers {
     const METHOD: Method = Method::GET;
     const PATH: &'static str = "/v1/offers";
     const SCOPE: Option<Scope> = Some(Scope::OffersRead);
-    const QUERY: &'static [Parameter] = &[
-        page::LIMIT,
-        page::AFTER,
-        page::FIELDS,
-        Parameter::new("status", status),
-        Parameter::new("updated_after", date_time),
-    ];
     const FIELDS: &'static [&'static str] = OfferView::FIELDS;
     const DOCS: Option<&'static Docs> =
         Some(&Docs::new("listOffers", "Offers", prose!("listOffers")).answers(
@@ -107,6 +73,13 @@ impl Operation<Public> for ListOffers {
             || page::schema("OfferPage", OfferView::schema()),
             || page::example(example!("offer")()),
         ));
+    const QUERY: &'static [Parameter] = &[
+        page::LIMIT,
+        page::AFTER,
+        page::FIELDS,
+        Parameter::new("status", status),
+        Parameter::new("updated_after", date_time),
+    ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
         incoming.query(Self::QUERY, |query| {
@@ -114,8 +87,13 @@ impl Operation<Public> for ListOffers {
                 status: query.one_of("status", &OfferStatus::ALL, OfferStatus::as_str),
                 updated_after: query.date_time("updated_after"),
             };
-            let list = List::offers(call.caller.seller, &filter);
-            let page = PageRequest::read(query, call, &list, Self::FIELDS);
+            let OfferFilter {
+                status,
+                updated_after,
+            } = filter;
+            let words = [status.map(OfferStatus::as_str)];
+            let list = List::new("offers", call.caller.seller, &[updated_after], &words);
+            let page = PageRequest::read(query, call, list, Self::FIELDS);
             Some(Self { filter, page })
         })
     }
@@ -124,11 +102,11 @@ impl Operation<Public> for ListOffers {
 impl Read<Public> for ListOffers {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
-        let seller = call.caller.seller;
         let offers = &call.state.offers;
-        let found = offers.offers(seller, filter, page.after, page.size).await?;
-        let list = List::offers(seller, &filter);
-        page::reply(&call, &found, &list, OfferView::new, page.fields, 768)
+        let found = offers
+            .offers(call.caller.seller, filter, page.after, page.size)
+            .await?;
+        page.reply(&call, &found, OfferView::new, 768)
     }
 }
 
@@ -216,24 +194,14 @@ impl Write<Public> for PatchOffer {
 }
 
 fn patch() -> impl Shape<Value = OfferPatch> {
-    let stock = integer(0..=i64::from(i32::MAX))
-        .checked(|pieces| Stock::new(pieces).map_err(|invalid| to_sentence(&invalid)))
-        .map_schema(|schema| schema.describe("Pieces. Only of an offer that has an inventory level."));
-    let status = one_of(&SellerStatus::ALL, |status| status.status().as_str()).map_schema(|schema| {
-        let schema = schema.named("SellerOfferStatus");
-        schema.describe("Not of an offer that is `proposed` or `rejected`.")
-    });
-    object((
-        optional(
-            "price",
-            money().map_schema(|schema| schema.describe("Only of an offer that has a PLN price.")),
-        ),
-        optional("stock", stock),
-        optional("status", status),
-    ))
+    let status = || one_of(&SellerStatus::ALL, |status| status.status().as_str()).named("SellerOfferStatus");
+    object!(OfferPatch {
+        price: optional(money().describe("Only of an offer that has a PLN price.")),
+        stock: optional(stock().describe("Pieces. Only of an offer that has an inventory level.")),
+        status: optional(status().describe("Not of an offer that is `proposed` or `rejected`.")),
+    })
     .not_empty()
-    .map(|(price, stock, status)| OfferPatch { price, stock, status })
-    .map_schema(|schema| schema.named("OfferUpdate"))
+    .named("OfferUpdate")
 }
 
 fn problem(refusal: Refusal<Vec<PatchRefusal>>) -> Problem {

@@ -21,8 +21,8 @@ use web::route::Route;
 use web::schema::{Components, Map, Node, string};
 
 use crate::Public;
+use crate::documents::prose;
 use crate::routes::TABLE;
-use crate::view::prose;
 use errors::Errors;
 
 /// The path of the document.

@@ -5,8 +5,6 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use kernel::{Keyset, Page, PageSize, SealPurpose, Sealer, SellerId};
-use offers::OfferFilter;
-use orders::OrderFilter;
 use serde::Serialize;
 use uuid::Uuid;
 use web::Error;
@@ -52,22 +50,39 @@ pub(crate) fn example(item: Node) -> Node {
 pub(crate) struct PageRequest {
     pub(crate) after: Option<Keyset>,
     pub(crate) size: PageSize,
-    pub(crate) fields: Selection,
+    fields: Selection,
+    list: List,
 }
 
 impl PageRequest {
     pub(crate) fn read(
         query: &mut Query<'_>,
         call: &Call<Public>,
-        list: &List,
+        list: List,
         fields: &'static [&'static str],
     ) -> Self {
         let sealer = call.state.sealer.as_ref();
         Self {
-            after: query.parsed("after", |text| open(sealer, list, text).ok_or(REFUSED)),
+            after: query.parsed("after", |text| open(sealer, &list, text).ok_or(REFUSED)),
             size: PageSize::clamped(query.limit().into()),
             fields: query.fields(fields),
+            list,
         }
+    }
+
+    /// 200 with the page, its items shown by `show`, and the cursor of the next page. `usual_length` is the length of one item in bytes.
+    pub(crate) fn reply<'a, T, V: Serialize>(
+        &self,
+        call: &Call<Public>,
+        page: &'a Page<T>,
+        show: fn(&'a T, Selection) -> V,
+        usual_length: usize,
+    ) -> Result<Reply, Error> {
+        let sealer = call.state.sealer.as_ref();
+        let next = page.next.map(|last| seal(sealer, &self.list, last));
+        let items: Vec<_> = page.items.iter().map(|item| show(item, self.fields)).collect();
+        let expected = items.len().saturating_add(1).saturating_mul(usual_length);
+        Reply::json(StatusCode::OK, &Body { items, next }, expected)
     }
 }
 
@@ -77,50 +92,18 @@ struct Body<V> {
     next: Option<String>,
 }
 
-/// 200 with a page, its items shown by `show`, and the cursor of the next page. `usual_length` is the length of one item in bytes.
-pub(crate) fn reply<'a, T, V: Serialize>(
-    call: &Call<Public>,
-    page: &'a Page<T>,
-    list: &List,
-    show: fn(&'a T, Selection) -> V,
-    fields: Selection,
-    usual_length: usize,
-) -> Result<Reply, Error> {
-    let sealer = call.state.sealer.as_ref();
-    let next = page.next.map(|last| seal(sealer, list, last));
-    let items: Vec<_> = page.items.iter().map(|item| show(item, fields)).collect();
-    let expected = items.len().saturating_add(1).saturating_mul(usual_length);
-    Reply::json(StatusCode::OK, &Body { items, next }, expected)
-}
-
 /// Identifies the list of a cursor: resource, seller and filters, as bytes. `limit` and `fields` are not part of it, so both may change
 /// between pages.
 pub(crate) struct List(Vec<u8>);
 
 impl List {
-    /// A seller's offers.
-    pub(crate) fn offers(seller: SellerId, filter: &OfferFilter) -> Self {
-        let status = filter.status.map(offers::OfferStatus::as_str);
-        Self::new("offers", seller, &[filter.updated_after], status)
-    }
-
-    /// A seller's orders.
-    pub(crate) fn orders(seller: SellerId, filter: &OrderFilter) -> Self {
-        let status = filter.status.map(orders::OrderStatus::as_str);
-        Self::new(
-            "orders",
-            seller,
-            &[filter.placed_after, filter.updated_after],
-            status,
-        )
-    }
-
-    /// Each part has a fixed length, a length prefix, or ends the bytes, so different lists have different bytes.
-    fn new(
+    /// A list takes its filter apart without `..`, so that it leaves no filter out here. Different lists have different bytes: an instant has
+    /// a length that its first byte tells; words, of which none is empty or has a NUL, are separated by one and end the bytes.
+    pub(crate) fn new(
         resource: &str,
         seller: SellerId,
         instants: &[Option<DateTime<Utc>>],
-        status: Option<&str>,
+        words: &[Option<&str>],
     ) -> Self {
         let mut bytes = resource.as_bytes().to_vec();
         bytes.push(0);
@@ -135,7 +118,8 @@ impl List {
                 }
             }
         }
-        bytes.extend_from_slice(status.unwrap_or_default().as_bytes());
+        let words: Vec<_> = words.iter().map(|word| word.unwrap_or_default()).collect();
+        bytes.extend_from_slice(words.join("\0").as_bytes());
         Self(bytes)
     }
 }

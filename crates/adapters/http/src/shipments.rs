@@ -9,18 +9,19 @@ use oauth::Scope;
 use orders::{Carrier, Parcel, Reason, SellerOrder, TrackingNumber, TrackingReport};
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Shape, list, object, one_of, optional, required, text};
+use web::decode::{Shape, list, object, one_of, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
 use web::timestamps::Timestamp;
+use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::Public;
+use crate::documents::{example, examples, prose};
 use crate::page;
-use crate::view::{example, examples, prose, view};
 
 /// The most items in a request (D40).
 const MAX_ITEMS: usize = 1_000;
@@ -106,40 +107,28 @@ impl Write<Public> for ReportShipment {
         )
         .await
         .map_refusal(problem)?;
-        Reply::created(&ShipmentView::new(&with_parcel(order)?, self.fields))
-    }
-}
-
-fn with_parcel(order: SellerOrder) -> Result<ShippedOrder, StoreError> {
-    match order.parcel().cloned() {
-        Some(parcel) => Ok(ShippedOrder { order, parcel }),
-        None => Err(StoreError::unexpected("a shipment was recorded and is not there")),
+        let missing = || StoreError::unexpected("a shipment was recorded and is not there");
+        let parcel = order.parcel().ok_or_else(missing)?;
+        Reply::created(&ShipmentView::new((&order, parcel), self.fields))
     }
 }
 
 fn new_shipment() -> impl Shape<Value = NewShipment> {
-    let number = text()
-        .checked(|number| TrackingNumber::new(number).map_err(|invalid| to_sentence(&invalid)))
-        .map_schema(|schema| {
-            schema
-                .with("minLength", 4)
-                .with("maxLength", 64)
-                .with("pattern", "^[A-Za-z0-9-]+$")
-        });
-    object((
-        required(
-            "carrier",
-            one_of(&Carrier::ALL, Carrier::as_str).map_schema(|_| carrier()),
-        ),
-        required("tracking_number", number),
-        optional("item_ids", item_ids()),
-    ))
-    .map(|(carrier, tracking_number, item_ids)| NewShipment {
-        carrier,
-        tracking_number,
-        item_ids: item_ids.unwrap_or_default(),
+    object!(NewShipment {
+        carrier: required(one_of(&Carrier::ALL, Carrier::as_str).map_schema(|_| carrier())),
+        tracking_number: required(tracking_number()),
+        item_ids: optional(item_ids()).unwrap_or_default(),
     })
-    .map_schema(|schema| schema.named("NewShipment"))
+    .named("NewShipment")
+}
+
+fn tracking_number() -> impl Shape<Value = TrackingNumber> {
+    text().checked(TrackingNumber::new).map_schema(|schema| {
+        schema
+            .with("minLength", 4)
+            .with("maxLength", 64)
+            .with("pattern", "^[A-Za-z0-9-]+$")
+    })
 }
 
 /// The ids must be distinct. Whether they belong to the seller is checked when the order is read (D113).
@@ -184,28 +173,22 @@ fn refused_transition(reason: Reason, own_items: &[OfferId]) -> Entry {
     }
 }
 
-/// A new shipment and its order.
-struct ShippedOrder {
-    order: SellerOrder,
-    parcel: Parcel,
-}
-
-view! {
+web::view! {
     /// A shipment with the selected fields. It has all of the seller's items in the order (D40).
-    ShipmentView of recorded: ShippedOrder, named "Shipment", "A parcel of the seller's." {
-        "id": uuid() => recorded.parcel.id.uuid(),
-        "order_id": uuid() => recorded.order.id.uuid(),
-        "carrier": carrier() => recorded.parcel.carrier.as_str(),
-        "carrier_name": string().describe("As people know it.") => recorded.parcel.carrier.display_name(),
-        "tracking_number": string() => recorded.parcel.tracking_number.as_str(),
+    ShipmentView<'a> of (order, parcel): (&'a SellerOrder, &'a Parcel), named "Shipment", "A parcel of the seller's." {
+        "id": uuid() => parcel.id.uuid(),
+        "order_id": uuid() => order.id.uuid(),
+        "carrier": carrier() => parcel.carrier.as_str(),
+        "carrier_name": string().describe("As people know it.") => parcel.carrier.display_name(),
+        "tracking_number": string() => parcel.tracking_number.as_str(),
         "tracking_url": uri().or_null().describe("The carrier's page about the parcel; `null` for `other`.")
-            => recorded.parcel.carrier.tracking_url(&recorded.parcel.tracking_number),
+            => parcel.carrier.tracking_url(&parcel.tracking_number),
         "item_ids": array(uuid()).describe("All of the seller's items: a shipment covers the whole order.")
-            => recorded.order.items.iter().map(|item| item.offer.uuid()).collect::<Vec<_>>(),
+            => order.items.iter().map(|item| item.offer.uuid()).collect::<Vec<_>>(),
         "delivered_already": boolean().describe("The carrier had delivered the parcel before it was reported.")
-            => recorded.parcel.delivered_already,
-        "buyer_notified": boolean().describe("A mail to the buyer is on its way.") => recorded.parcel.buyer_notified,
-        "created_at": date_time() => Timestamp::new(recorded.parcel.created_at),
+            => parcel.delivered_already,
+        "buyer_notified": boolean().describe("A mail to the buyer is on its way.") => parcel.buyer_notified,
+        "created_at": date_time() => Timestamp::new(parcel.created_at),
     }
 }
 

@@ -2,34 +2,34 @@
 
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
-use serde::Serialize;
 use usecases::Transaction;
 use usecases::subscriptions::{
     LimitReached, NoSuchSubscription, SubscriptionRequest, create_subscription, delete_subscription,
 };
-use web::decode::{Shape, list, object, one_of, required, text};
+use web::decode::{Shape, list, object, one_of, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
-use web::schema::{self, Node, array, boolean, date_time, integer, string, uri, uuid};
+use web::schema::{Node, array, boolean, date_time, integer, string, uri, uuid};
 use web::timestamps::Timestamp;
-use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
+use web::view::View;
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 use webhooks::{
     AddressPolicy, Attempted, Delivery, HostRefused, MAX_ATTEMPTS, NewSubscription, Subscription,
     SubscriptionId, WebhookEvent, WebhookUrl,
 };
 
 use crate::Public;
+use crate::documents::{example, examples, prose};
 use crate::page;
-use crate::view::{example, examples, prose, view};
 
 /// The longest URL, in characters (D54).
 const MAX_URL_LENGTH: i64 = 2048;
 
-view! {
+web::view! {
     /// A subscription with the selected fields.
-    WebhookView of webhook: Subscription, named "Webhook", "A subscription to events." {
+    WebhookView<'a> of webhook: &'a Subscription, named "Webhook", "A subscription to events." {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
         "events": array(event()) => names(&webhook.events),
@@ -38,9 +38,9 @@ view! {
     }
 }
 
-view! {
+web::view! {
     /// A new subscription with its secret, which is never shown again.
-    WebhookCreatedView of webhook: NewSubscription, named "WebhookCreated",
+    WebhookCreatedView<'a> of webhook: &'a NewSubscription, named "WebhookCreated",
         "A subscription that was just made, with its secret.", never without "secret"
     {
         "id": uuid() => webhook.id.uuid(),
@@ -66,9 +66,9 @@ fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
     events.iter().map(|event| event.as_str()).collect()
 }
 
-view! {
+web::view! {
     /// A delivery with the selected fields.
-    DeliveryView of delivery: Delivery, named "WebhookDelivery", "An event on its way to a subscription." {
+    DeliveryView<'a> of delivery: &'a Delivery, named "WebhookDelivery", "An event on its way to a subscription." {
         "id": uuid().describe("What `X-Delivery-Id` says.") => delivery.id.uuid(),
         "event": event() => delivery.event.as_str(),
         "attempt": integer(0, MAX_ATTEMPTS.into()).describe("Attempts that were made; 0 while the first is still to come.")
@@ -100,7 +100,7 @@ impl Operation<Public> for ListWebhooks {
     const DOCS: Option<&'static Docs> = Some(
         &Docs::new("listWebhooks", "Webhooks", prose!("listWebhooks")).answers(
             StatusCode::OK,
-            list_schema,
+            WebhookList::schema,
             example!("webhooks"),
         ),
     );
@@ -117,26 +117,15 @@ impl Read<Public> for ListWebhooks {
         let all = subscriptions
             .subscriptions(caller.seller, caller.client_id)
             .await?;
-        Reply::ok(&WebhookList {
-            items: all.iter().map(|one| WebhookView::new(one, self.fields)).collect(),
-            available_events: names(&WebhookEvent::ALL),
-        })
+        Reply::ok(&WebhookList::whole((&all, self.fields)))
     }
 }
 
-#[derive(Serialize)]
-struct WebhookList<'a> {
-    items: Vec<WebhookView<'a>>,
-    available_events: Vec<&'static str>,
-}
-
-fn list_schema() -> Node {
-    let available = array(event()).describe("What can be subscribed to.");
-    schema::object(&[
-        ("items", array(WebhookView::schema())),
-        ("available_events", available),
-    ])
-    .named("WebhookList")
+web::view! {
+    WebhookList<'a> of (all, fields): (&'a [Subscription], Selection), named "WebhookList" {
+        "items": array(WebhookView::schema()) => all.iter().map(|one| WebhookView::new(one, *fields)).collect::<Vec<_>>(),
+        "available_events": array(event()).describe("What can be subscribed to.") => names(&WebhookEvent::ALL),
+    }
 }
 
 /// Subscribes the application to events of the seller, and returns the secret, this once.
@@ -200,21 +189,25 @@ impl Write<Public> for CreateWebhook {
 }
 
 fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionRequest> {
-    let url = text().checked(move |url: String| {
-        WebhookUrl::parse(url, addresses).map_err(|invalid| to_sentence(&invalid))
-    });
-    let url = url.map_schema(|schema| {
-        let schema = schema.with("format", "uri").with("maxLength", MAX_URL_LENGTH);
-        schema.describe(
+    let event = || one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
+    object!(SubscriptionRequest {
+        url: required(url(addresses)),
+        events: required(
+            list(event())
+                .at_least(1)
+                .describe("An event that is named twice counts once.")
+        ),
+    })
+    .named("NewWebhook")
+}
+
+fn url(addresses: AddressPolicy) -> impl Shape<Value = WebhookUrl> {
+    text()
+        .checked(move |url: String| WebhookUrl::parse(url, addresses))
+        .map_schema(|schema| schema.with("format", "uri").with("maxLength", MAX_URL_LENGTH))
+        .describe(
             "HTTPS, with a host that resolves only to public addresses; no user information, no fragment.",
         )
-    });
-    let event = one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
-    let events = list(event).at_least(1);
-    let events = events.map_schema(|schema| schema.describe("An event that is named twice counts once."));
-    object((required("url", url), required("events", events)))
-        .map(|(url, events)| SubscriptionRequest { url, events })
-        .map_schema(|schema| schema.named("NewWebhook"))
 }
 
 fn limit_reached(LimitReached: LimitReached) -> Problem {
@@ -272,11 +265,7 @@ impl Operation<Public> for ListDeliveries {
             prose!("listWebhookDeliveries"),
         )
         .about("The subscription's id.", examples::WEBHOOK)
-        .answers(
-            StatusCode::OK,
-            || schema::object(&[("items", array(DeliveryView::schema()))]).named("WebhookDeliveryList"),
-            example!("deliveries"),
-        ),
+        .answers(StatusCode::OK, DeliveryList::schema, example!("deliveries")),
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -292,16 +281,18 @@ impl Read<Public> for ListDeliveries {
             .history(caller.seller, caller.client_id, self.id)
             .await?;
         let history = history.ok_or_else(Problem::not_found)?;
-        let shown = history
-            .iter()
-            .map(|delivery| DeliveryView::new(delivery, self.fields));
-        let items: Vec<_> = shown.collect();
-        let expected = items.len().saturating_add(1).saturating_mul(320);
-        Reply::json(StatusCode::OK, &DeliveryList { items }, expected)
+        let expected = history.len().saturating_add(1).saturating_mul(320);
+        Reply::json(
+            StatusCode::OK,
+            &DeliveryList::whole((&history, self.fields)),
+            expected,
+        )
     }
 }
 
-#[derive(Serialize)]
-struct DeliveryList<'a> {
-    items: Vec<DeliveryView<'a>>,
+web::view! {
+    DeliveryList<'a> of (history, fields): (&'a [Delivery], Selection), named "WebhookDeliveryList" {
+        "items": array(DeliveryView::schema())
+            => history.iter().map(|delivery| DeliveryView::new(delivery, *fields)).collect::<Vec<_>>(),
+    }
 }

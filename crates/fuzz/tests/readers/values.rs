@@ -4,9 +4,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::Url;
 use url::form_urlencoded::{Serializer, parse};
-use web::decode::{
-    Shape, body, boolean, integer, list, nullable, object, one_of, optional, required, resettable, text,
-};
+use web::decode::{Shape, body, boolean, integer, list, object, one_of, text};
 use web::form::Form;
 use web::json::{JsonError, MAX_DEPTH};
 use web::openapi::Parameter;
@@ -90,28 +88,21 @@ fn is_the_same(json: &Json, lenient: &Value, levels: usize) {
 
 #[test]
 fn an_accepted_body_keeps_the_rules_of_its_fields() {
-    let shape = object((
-        required("label", text().length(4..=64)),
-        optional("count", integer(1..=200_u8)),
-        optional(
-            "large",
-            one_of(&[true, false], |large| if large { "large" } else { "small" }),
-        ),
-        required("weights", list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
-        nullable("note", text()),
-        optional(
-            "link",
-            text().checked(|link: String| Url::parse(&link).map(|_| link)),
-        ),
-        optional(
-            "inner",
-            object((
-                required("name", text()),
-                optional("deep", list(object((required("x", boolean()),))).at_most(3)),
-            )),
-        ),
-        resettable("reset", integer(5..=i64::MAX), -1),
-    ));
+    let large = || one_of(&[true, false], |large| if large { "large" } else { "small" });
+    let link = || text().checked(|link: String| Url::parse(&link).map(|_| link));
+    let deep = || list(object!(x: required(boolean()) => x)).at_most(3);
+    let inner = || object!(name: required(text()), deep: optional(deep()) => (name, deep));
+    let shape = object!(
+        label: required(text().length(4..=64)),
+        count: optional(integer(1..=200_u8)),
+        large: optional(large()),
+        weights: required(list(integer(1..=30_000_u32)).at_least(1).at_most(10)),
+        note: nullable(text()),
+        link: optional(link()),
+        inner: optional(inner()),
+        reset: resettable(integer(5..=i64::MAX), -1)
+        => (label, count, large, weights, note, link, inner, reset)
+    );
     let samples = [
         r#"{"label": "fragile", "count": 17, "large": "small", "weights": [200, 17], "note": null,
             "link": "https://example.com/x?y#z", "inner": {"name": "n", "deep": [{"x": true}]}, "reset": null}"#,

@@ -1,45 +1,86 @@
-//! Objects: a table of fields, each required, optional or nullable. No other fields are accepted.
+//! Objects: their fields, each required, optional or nullable. No other fields are accepted.
 
 use super::place::Place;
 use super::shape::{Shape, wrong_kind};
 use crate::json::{Json, Object};
 use crate::schema::{self, Node};
 
-/// An object with exactly these fields. Its value is the tuple of their values; [`Shape::map`] turns it into a struct.
-pub const fn object<F: FieldSet>(fields: F) -> ObjectShape<F> {
-    ObjectShape { fields, some: false }
+/// The shape of an object, declared as the struct that it decodes to. Each field is a method of [`Fields`](crate::decode::Fields) with its
+/// arguments but the name: that is the struct's own, or stands after `as`. A method without arguments after it changes the value.
+///
+/// `name: …, name: … => value` decodes to any value of the fields. In a `draft` a refused field has its type's default, so that rules of the
+/// whole can still be checked.
+#[macro_export]
+macro_rules! object {
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+    (draft $type:ident { $($field:ident: $method:ident($shape:expr $(, $more:expr)*) $(.$then:ident())?),+ $(,)? }) => {
+        $crate::decode::ObjectShape::new(move |fields| {
+            Some($type {
+                $($field: fields.$method(stringify!($field), &$shape $(, $more)*).unwrap_or_default()$(.$then())?),+
+            })
+        })
+    };
+    ($type:ident {
+        $($field:ident $(as $name:literal)?: $method:ident($shape:expr $(, $more:expr)*) $(.$then:ident())?),+ $(,)?
+    }) => {
+        $crate::object!(
+            $($field $(as $name)?: $method($shape $(, $more)*) $(.$then())?),+ => $type { $($field),+ }
+        )
+    };
+    ($($field:ident $(as $name:literal)?: $method:ident($shape:expr $(, $more:expr)*) $(.$then:ident())?),+ => $value:expr) => {
+        $crate::decode::ObjectShape::new(move |fields| {
+            // Every field is decoded, even after a violation in an earlier one.
+            $(let $field = fields.$method($crate::object!(@name $field $($name)?), &$shape $(, $more)*);)+
+            $(let $field = $field?$(.$then())?;)+
+            Some($value)
+        })
+    };
 }
 
-/// See [`object`].
+/// An object with certain fields; [`object!`](crate::object!) declares one.
 pub struct ObjectShape<F> {
-    fields: F,
+    decode: F,
     some: bool,
 }
 
-impl<F: FieldSet> ObjectShape<F> {
+impl<T, F: Fn(&mut Fields<'_, '_>) -> Option<T>> ObjectShape<F> {
+    /// `decode` asks for the same fields every time, in the contract's order.
+    pub const fn new(decode: F) -> Self {
+        Self { decode, some: false }
+    }
+
     /// The object may not be empty: `{}` is one violation without a path (D112).
     #[must_use]
     pub fn not_empty(self) -> Self {
         Self { some: true, ..self }
     }
+
+    /// The names of the fields, in order.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.members().iter().map(|member| member.name).collect()
+    }
+
+    fn members(&self) -> Vec<Member> {
+        let mut members = Vec::new();
+        let _: Option<T> = (self.decode)(&mut Fields(Source::Nothing(&mut members)));
+        members
+    }
 }
 
-impl<F: FieldSet> Shape for ObjectShape<F> {
-    type Value = F::Values;
+impl<T, F: Fn(&mut Fields<'_, '_>) -> Option<T>> Shape for ObjectShape<F> {
+    type Value = T;
 
     fn expected(&self) -> String {
-        format!("an object with {}", quoted(self.fields.names()))
+        format!("an object with {}", quoted(self.names()))
     }
 
     /// Requests may not have other members.
     fn schema(&self) -> Node {
-        let members = self.fields.members();
-        let required: Vec<_> = members
-            .iter()
-            .filter(|(_, required, _)| *required)
-            .map(|(name, ..)| *name)
-            .collect();
-        let members = members.into_iter().map(|(name, _, schema)| (name, schema));
+        let members = self.members();
+        let required = members.iter().filter(|member| member.is_required);
+        let required: Vec<_> = required.map(|member| member.name).collect();
+        let members = members.into_iter().map(|member| (member.name, member.schema));
         let schema = schema::open_object(members, &required).with("additionalProperties", false);
         if self.some {
             schema.with("minProperties", 1)
@@ -48,24 +89,21 @@ impl<F: FieldSet> Shape for ObjectShape<F> {
         }
     }
 
-    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<F::Values> {
+    fn read(&self, json: Json, place: &mut Place<'_>) -> Option<T> {
         let Json::Object(mut object) = json else {
             return wrong_kind(self, &json, place);
         };
         if self.some && object.is_empty() {
-            return place.refuse(format!("Send at least one of {}.", quoted(self.fields.names())));
+            return place.refuse(format!("Send at least one of {}.", quoted(self.names())));
         }
-        let values = self.fields.read(&mut object, place);
+        let value = (self.decode)(&mut Fields(Source::Object(&mut object, place)));
         for name in object.names() {
-            let known = || {
-                format!(
-                    "Unknown field. The fields here are {}.",
-                    quoted(self.fields.names())
-                )
-            };
-            place.field(name).refuse_unknown(known);
+            place.field(name).refuse_unknown(|| match self.names() {
+                names if names.is_empty() => "Unknown field; there are none here.".to_owned(),
+                names => format!("Unknown field. The fields here are {}.", quoted(names)),
+            });
         }
-        values
+        value
     }
 }
 
@@ -83,176 +121,93 @@ pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     list
 }
 
-/// An entry in a table of fields.
-pub trait Field {
-    /// The shape's value, or an `Option` of it.
-    type Value;
+/// The fields of an object. Each method takes one and decodes it, or returns `None` after recording a violation.
+pub struct Fields<'a, 'p>(Source<'a, 'p>);
 
-    fn name(&self) -> &'static str;
-
-    fn is_required(&self) -> bool;
-
-    fn schema(&self) -> Node;
-
-    /// Removes the field from `object` and decodes it; `place` is the object's.
-    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Value>;
+enum Source<'a, 'p> {
+    /// The members that are left of an object, and its place.
+    Object(&'a mut Object, &'a mut Place<'p>),
+    /// The fields are only listed.
+    Nothing(&'a mut Vec<Member>),
 }
 
-/// A field that must be present and not `null`.
-pub const fn required<S: Shape>(name: &'static str, shape: S) -> Required<S> {
-    Required { name, shape }
-}
-
-/// A field that may be absent, which decodes to `None`, but not `null`.
-pub const fn optional<S: Shape>(name: &'static str, shape: S) -> Optional<S> {
-    let null = Null::Refused;
-    Optional { name, shape, null }
-}
-
-/// A field that may be absent or `null`; both decode to `None`.
-pub const fn nullable<S: Shape>(name: &'static str, shape: S) -> Optional<S> {
-    let null = Null::Absent;
-    Optional { name, shape, null }
-}
-
-/// A field that may be absent, which decodes to `None`, or `null`, which decodes to `of_null`.
-pub const fn resettable<S: Shape<Value: Clone>>(
+struct Member {
     name: &'static str,
-    shape: S,
-    of_null: S::Value,
-) -> Optional<S> {
-    let null = Null::Means(of_null);
-    Optional { name, shape, null }
+    is_required: bool,
+    schema: Node,
 }
 
-/// See [`required`].
-pub struct Required<S> {
-    name: &'static str,
-    shape: S,
-}
-
-/// See [`optional`], [`nullable`] and [`resettable`].
-pub struct Optional<S: Shape> {
-    name: &'static str,
-    shape: S,
-    null: Null<S::Value>,
-}
-
-/// What `null` decodes to in a field that may be absent.
-enum Null<V> {
-    Refused,
-    Absent,
-    Means(V),
-}
-
-impl<S: Shape> Field for Required<S> {
-    type Value = S::Value;
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn is_required(&self) -> bool {
-        true
-    }
-
-    fn schema(&self) -> Node {
-        self.shape.schema()
-    }
-
-    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<S::Value> {
-        let mut place = place.field(self.name);
-        match object.take(self.name) {
-            None => place.refuse(format!("This field is required: send {}.", self.shape.expected())),
-            Some(Json::Null) => place.refuse(format!("Must not be null: send {}.", self.shape.expected())),
-            Some(json) => self.shape.read(json, &mut place),
-        }
-    }
-}
-
-impl<S: Shape<Value: Clone>> Field for Optional<S> {
-    type Value = Option<S::Value>;
-
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn is_required(&self) -> bool {
-        false
-    }
-
-    fn schema(&self) -> Node {
-        match self.null {
-            Null::Refused => self.shape.schema(),
-            Null::Absent | Null::Means(_) => self.shape.schema().or_null(),
+impl Fields<'_, '_> {
+    /// A field that must be present and not `null`.
+    pub fn required<S: Shape>(&mut self, name: &'static str, shape: &S) -> Option<S::Value> {
+        let (json, mut place) = self.take(name, || (true, shape.schema()))?;
+        match json {
+            None => place.refuse(format!("This field is required: send {}.", shape.expected())),
+            Some(Json::Null) => place.refuse(format!("Must not be null: send {}.", shape.expected())),
+            Some(json) => shape.read(json, &mut place),
         }
     }
 
-    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Option<S::Value>> {
-        let mut place = place.field(self.name);
-        match (object.take(self.name), &self.null) {
-            (None, _) | (Some(Json::Null), Null::Absent) => Some(None),
-            (Some(Json::Null), Null::Means(value)) => Some(Some(value.clone())),
-            (Some(Json::Null), Null::Refused) => place.refuse(format!(
+    /// A field that must be present, unless its value is known: then the object may not have it.
+    pub fn unless_known<S: Shape>(
+        &mut self,
+        name: &'static str,
+        shape: &S,
+        known: Option<S::Value>,
+    ) -> Option<S::Value> {
+        known.or_else(|| self.required(name, shape))
+    }
+
+    /// A field that may be absent, which decodes to `None`, but not `null`.
+    pub fn optional<S: Shape>(&mut self, name: &'static str, shape: &S) -> Option<Option<S::Value>> {
+        let (json, mut place) = self.take(name, || (false, shape.schema()))?;
+        match json {
+            None => Some(None),
+            Some(Json::Null) => place.refuse(format!(
                 "Must not be null: send {}, or leave the field out.",
-                self.shape.expected()
+                shape.expected()
             )),
-            (Some(json), _) => self.shape.read(json, &mut place).map(Some),
+            Some(json) => shape.read(json, &mut place).map(Some),
+        }
+    }
+
+    /// A field that may be absent or `null`; both decode to `None`.
+    pub fn nullable<S: Shape>(&mut self, name: &'static str, shape: &S) -> Option<Option<S::Value>> {
+        self.resettable(name, shape, None)
+    }
+
+    /// A field that may be absent, which decodes to `None`, or `null`, which decodes to `of_null`.
+    pub fn resettable<S: Shape>(
+        &mut self,
+        name: &'static str,
+        shape: &S,
+        of_null: impl Into<Option<S::Value>>,
+    ) -> Option<Option<S::Value>> {
+        let (json, mut place) = self.take(name, || (false, shape.schema().or_null()))?;
+        match json {
+            None => Some(None),
+            Some(Json::Null) => Some(of_null.into()),
+            Some(json) => shape.read(json, &mut place).map(Some),
+        }
+    }
+
+    /// Removes the field from the object; without one, lists whether the field is required, and its schema.
+    fn take(
+        &mut self,
+        name: &'static str,
+        describe: impl FnOnce() -> (bool, Node),
+    ) -> Option<(Option<Json>, Place<'_>)> {
+        match &mut self.0 {
+            Source::Object(object, place) => Some((object.take(name), place.field(name))),
+            Source::Nothing(members) => {
+                let (is_required, schema) = describe();
+                members.push(Member {
+                    name,
+                    is_required,
+                    schema,
+                });
+                None
+            }
         }
     }
 }
-
-/// A table of fields: a tuple of up to twelve, in the contract's order.
-pub trait FieldSet {
-    type Values;
-
-    /// The names, in order.
-    fn names(&self) -> Vec<&'static str>;
-
-    /// Name, whether it is required, and schema of each field, in order.
-    fn members(&self) -> Vec<(&'static str, bool, Node)>;
-
-    /// Decodes every field, even after a violation in an earlier one.
-    fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Values>;
-}
-
-macro_rules! field_set {
-    ($($field:ident)+) => {
-        impl<$($field: Field),+> FieldSet for ($($field,)+) {
-            type Values = ($($field::Value,)+);
-
-            fn names(&self) -> Vec<&'static str> {
-                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
-                let ($($field,)+) = self;
-                vec![$($field.name()),+]
-            }
-
-            fn members(&self) -> Vec<(&'static str, bool, Node)> {
-                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
-                let ($($field,)+) = self;
-                vec![$(($field.name(), $field.is_required(), $field.schema())),+]
-            }
-
-            fn read(&self, object: &mut Object, place: &mut Place<'_>) -> Option<Self::Values> {
-                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
-                let ($($field,)+) = self;
-                #[expect(non_snake_case, reason = "one name serves as type and as variable")]
-                let ($($field,)+) = ($($field.read(object, place),)+);
-                Some(($($field?,)+))
-            }
-        }
-    };
-}
-
-field_set!(A);
-field_set!(A B);
-field_set!(A B C);
-field_set!(A B C D);
-field_set!(A B C D E);
-field_set!(A B C D E F);
-field_set!(A B C D E F G);
-field_set!(A B C D E F G H);
-field_set!(A B C D E F G H I);
-field_set!(A B C D E F G H I J);
-field_set!(A B C D E F G H I J K);
-field_set!(A B C D E F G H I J K L);

@@ -3,19 +3,20 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 
 use super::object::quoted;
 use super::place::Place;
 use crate::json::Json;
+use crate::problem::to_sentence;
 use crate::schema::{self, Node, string};
 use crate::timestamps;
 
 /// What a JSON value must look like, and what it decodes to.
 ///
-/// `null` never reaches a shape as a field's value: [`required`](super::required) and [`optional`](super::optional) refuse it,
-/// [`nullable`](super::nullable) decodes it to `None`, and [`resettable`](super::resettable) gives it a value.
+/// `null` never reaches a shape as a field's value: the methods of [`Fields`](super::Fields) handle it.
 pub trait Shape {
     /// The decoded value.
     type Value;
@@ -31,11 +32,27 @@ pub trait Shape {
     fn read(&self, json: Json, place: &mut Place<'_>) -> Option<Self::Value>;
 
     /// The same shape with additions to its schema.
-    fn map_schema<F: Fn(Node) -> Node>(self, more: F) -> MappedSchema<Self, F>
+    fn map_schema(self, more: impl Fn(Node) -> Node) -> impl Shape<Value = Self::Value>
     where
         Self: Sized,
     {
         MappedSchema { shape: self, more }
+    }
+
+    /// The same shape with a description.
+    fn describe(self, description: &str) -> impl Shape<Value = Self::Value>
+    where
+        Self: Sized,
+    {
+        self.map_schema(move |schema| schema.describe(description))
+    }
+
+    /// The same shape as a named schema, which the document refers to by its name.
+    fn named(self, name: &str) -> impl Shape<Value = Self::Value>
+    where
+        Self: Sized,
+    {
+        self.map_schema(move |schema| schema.named(name))
     }
 
     /// The same shape with its values converted by `change`.
@@ -46,19 +63,19 @@ pub trait Shape {
         self.refined(move |value, _| Some(change(value)))
     }
 
-    /// The same shape whose values must also pass `check`. Its error is the message, a sentence: "Must be a UUID.".
+    /// The same shape whose values must also pass `check`. Its error is a phrase: "must be a UUID".
     fn checked<T, E: Display>(self, check: impl Fn(Self::Value) -> Result<T, E>) -> impl Shape<Value = T>
     where
         Self: Sized,
     {
         self.refined(move |value, place| {
-            check(value).map_or_else(|error| place.refuse(error.to_string()), Some)
+            check(value).map_or_else(|error| place.refuse(to_sentence(&error)), Some)
         })
     }
 
     /// The same shape whose values must also pass `check`, which may record violations at inner places:
     /// `place.field("items").element(3).refuse("…")`. It returns `None` if and only if it has recorded one.
-    fn refined<T, F: Fn(Self::Value, &mut Place<'_>) -> Option<T>>(self, check: F) -> Refined<Self, F>
+    fn refined<T>(self, check: impl Fn(Self::Value, &mut Place<'_>) -> Option<T>) -> impl Shape<Value = T>
     where
         Self: Sized,
     {
@@ -67,7 +84,7 @@ pub trait Shape {
 }
 
 /// See [`Shape::map_schema`].
-pub struct MappedSchema<S, F> {
+struct MappedSchema<S, F> {
     shape: S,
     more: F,
 }
@@ -89,7 +106,7 @@ impl<S: Shape, F: Fn(Node) -> Node> Shape for MappedSchema<S, F> {
 }
 
 /// See [`Shape::refined`].
-pub struct Refined<S, F> {
+struct Refined<S, F> {
     shape: S,
     check: F,
 }
@@ -301,6 +318,11 @@ impl Shape for Text {
         }
         place.refuse(format!("Must have {}.", self.bounds().unwrap_or_default()))
     }
+}
+
+/// A string that is the text of a `T`, such as an id.
+pub fn parsed<T: FromStr<Err: Display>>() -> impl Shape<Value = T> {
+    text().checked(|text: String| text.parse())
 }
 
 /// An array whose elements have this shape.

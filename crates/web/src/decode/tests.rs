@@ -12,22 +12,25 @@ fn violations<S: Shape>(json: &str, shape: &S) -> String {
 
 #[test]
 fn a_message_says_what_to_send_instead() {
-    let price = object((required("amount", integer(0..=100)), required("currency", text())));
-    let item = object((required("quantity", integer(1..=9_u8)), nullable("sku", text())));
-    let shape = object((
-        optional("price", price),
-        optional("stock", integer(1..=i32::MAX)),
-        optional("status", one_of(&["published", "draft"], |name| name)),
-        optional("name", text().length(4..=6)),
-        optional("exact", text().length(3..=3)),
-        optional("short", text().length(0..=1)),
-        optional("flag", boolean()),
-        optional("at", date_time()),
-        optional("ids", list(text().length(1..=2)).at_least(1).at_most(3)),
-        optional("items", list(item)),
-        nullable("ean", text()),
-        resettable("limit", integer(1..=9_u8), 0),
-    ))
+    let price =
+        || object!(amount: required(integer(0..=100)), currency: required(text()) => (amount, currency));
+    let item = || object!(quantity: required(integer(1..=9_u8)), sku: nullable(text()) => (quantity, sku));
+    let status = || one_of(&["published", "draft"], |name| name);
+    let shape = object!(
+        price: optional(price()),
+        stock: optional(integer(1..=i32::MAX)),
+        status: optional(status()),
+        name: optional(text().length(4..=6)),
+        exact: optional(text().length(3..=3)),
+        short: optional(text().length(0..=1)),
+        flag: optional(boolean()),
+        at: optional(date_time()),
+        ids: optional(list(text().length(1..=2)).at_least(1).at_most(3)),
+        items: optional(list(item())),
+        ean: nullable(text()),
+        limit: resettable(integer(1..=9_u8), 0)
+        => (price, stock, status, name, exact, short, flag, at, ids, items, ean, limit)
+    )
     .not_empty();
     for (json, expected) in [
         ("", "-: The JSON is empty."),
@@ -105,7 +108,7 @@ fn a_message_says_what_to_send_instead() {
 
 #[test]
 fn a_resettable_field_distinguishes_absence_from_null() {
-    let shape = object((nullable("ean", text()), resettable("limit", integer(1..=9_u8), 0)));
+    let shape = object!(ean: nullable(text()), limit: resettable(integer(1..=9_u8), 0) => (ean, limit));
     for (json, expected) in [
         ("{}", (None, None)),
         (r#"{"ean":null,"limit":null}"#, (None, Some(0))),
@@ -121,21 +124,50 @@ fn a_check_can_refuse_a_value_or_a_part_of_it() {
         if n % 2 == 0 {
             Ok(n / 2)
         } else {
-            Err("Must be even.")
+            Err("must be even")
         }
     };
-    let halved = object((required("n", integer(0..=10_i64).checked(even)),));
-    assert_eq!(body(br#"{"n":8}"#, &halved).unwrap(), (4,));
+    let halved = object!(n: required(integer(0..=10_i64).checked(even)) => n);
+    assert_eq!(body(br#"{"n":8}"#, &halved).unwrap(), 4);
     assert_eq!(violations(r#"{"n":7}"#, &halved), "n: Must be even.");
-    let distinct = object((required("ids", list(integer(0..=9))),)).refined(|(ids,), place| {
-        match (1..ids.len()).find(|&n| ids[..n].contains(&ids[n])) {
-            Some(n) => place.field("ids").element(n).refuse("Must not be repeated."),
-            None => Some(ids),
-        }
-    });
+    let distinct = object!(ids: required(list(integer(0..=9))) => ids);
+    let distinct =
+        distinct.refined(
+            |ids: Vec<i64>, place| match (1..ids.len()).find(|&n| ids[..n].contains(&ids[n])) {
+                Some(n) => place.field("ids").element(n).refuse("Must not be repeated."),
+                None => Some(ids),
+            },
+        );
     assert_eq!(body(br#"{"ids":[1,2]}"#, &distinct).unwrap(), [1, 2]);
     assert_eq!(
         violations(r#"{"ids":[1,2,1]}"#, &distinct),
         "ids[2]: Must not be repeated."
     );
+}
+
+#[test]
+fn a_draft_has_defaults_for_what_is_refused() {
+    #[derive(Debug, PartialEq)]
+    struct Draft {
+        name: String,
+        tags: Vec<String>,
+    }
+    let shape = object!(draft Draft {
+        name: required(text()),
+        tags: nullable(list(text())).unwrap_or_default(),
+    });
+    let read = |text: &str| {
+        let mut found = Violations::new();
+        let draft = shape.read(
+            Json::parse(text.as_bytes()).unwrap(),
+            &mut Place::root(&mut found),
+        );
+        (draft.unwrap(), found.into_entries().len())
+    };
+    let draft = |name: &str| Draft {
+        name: name.to_owned(),
+        tags: Vec::new(),
+    };
+    assert_eq!(read(r#"{"name":"a","tags":null}"#), (draft("a"), 0));
+    assert_eq!(read(r#"{"tags":5}"#), (draft(""), 2));
 }

@@ -13,7 +13,6 @@ use usecases::{LockSet, MockTransaction, Transaction, Turn};
 use uuid::Uuid;
 
 use super::*;
-use crate::offers::import_line;
 
 /// The offers of one seller in memory. Clones share them.
 #[derive(Clone, Default)]
@@ -162,7 +161,7 @@ proptest! {
         let mut expected = std::collections::BTreeMap::new();
         let (mut good, mut blank) = (0, 0);
         for (line, _) in &lines {
-            match decode::body(line.as_bytes(), &import_line()) {
+            match decode::body(line.as_bytes(), &offer_input(None)) {
                 Ok(feed) => {
                     good += 1;
                     expected.insert(feed.id.uuid().as_u128(), feed.title);

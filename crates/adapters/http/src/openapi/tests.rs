@@ -14,8 +14,8 @@ use webhooks::{Event, WebhookEvent};
 
 use super::*;
 use crate::authorization_server::{GrantType, METADATA_PATH, metadata_document};
+use crate::documents::examples;
 use crate::routes::TABLE;
-use crate::view::examples;
 
 /// The name of the product in the default configuration.
 const DEFAULT_NAME: &str = "Seller API";
