@@ -272,7 +272,7 @@ impl Operation<BackOffice> for AdjustApplication {
 impl Write<BackOffice> for AdjustApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let by = operator(call)?;
-        let adjusted = adjust_application(tx, tx, by, self.id, self.limit, self.scopes).await;
+        let adjusted = adjust_application(tx, tx, by, self.id, self.limit, self.scopes, tx.now()).await;
         let application = adjusted.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }
@@ -371,7 +371,8 @@ impl<S: Step> Operation<BackOffice> for TransitionApplication<S> {
 
 impl<S: Step> Write<BackOffice> for TransitionApplication<S> {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let moved = change_status(tx, tx, operator(call)?, self.id, S::TRANSITION, self.expected).await;
+        let (by, step) = (operator(call)?, S::TRANSITION);
+        let moved = change_status(tx, tx, by, self.id, step, self.expected, tx.now()).await;
         let application = moved.map_refusal(problem)?;
         Reply::ok(&ApplicationView::of(&application, &call.state.service))
     }

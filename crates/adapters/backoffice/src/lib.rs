@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use ::changes::ChangeReader;
 use ::offers::OfferReader;
-use ::orders::{CarrierLookup, OrderDirectory};
+use ::orders::{CarrierLookup, OrderDirectory, PollSchedule};
 use accounts::{OperatorTokens, PasswordHasher, SellerReader};
 use actix_web::web::ServiceConfig;
 use async_trait::async_trait;
@@ -64,6 +64,8 @@ pub struct BackOffice {
     pub claims: Arc<dyn IdempotencyClaims>,
     /// Looks up parcels at carriers.
     pub carriers: Arc<dyn CarrierLookup>,
+    /// When parcels are looked up after their shipment.
+    pub tracking: PollSchedule,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
     /// Generates ids and secrets.
