@@ -12,13 +12,13 @@ use crate::tokens::{ALONE, Connected, Counting, Exchange, Refresh, Revocation};
 /// Number of tries for a flaw that depends on a worker's pace.
 const TRIES: usize = 3;
 /// Part of the statement that locks one offer.
-const LOCK_OFFER: &str = "from offers where seller_id = $1 and id = $2 for no key update";
+const LOCK_OFFER: &str = "from offers where ((offers.seller_id = $1) and (offers.id = $2)) for no key update";
 /// Part of the statement that locks a family.
 const LOCK_FAMILY: &str = "from families where id = $1 for no key update), ";
 /// Part of the statement that leases a queue.
 const LEASES: &str = "in_hand";
 /// Part of the statement that records attempts.
-const RECORDS: &str = "update deliveries d set attempt = d.attempt + 1";
+const RECORDS: &str = "update deliveries as d set attempt = d.attempt + 1";
 /// Part of the gate's statement.
 const GATE: &str = "sum(times)::bigint as times from known where ended is null group by client_id";
 
@@ -75,7 +75,7 @@ async fn flaws_of_idempotency_and_gate() {
     let order = async |rig: &Rig| case(rig, orders_one_of_many).await;
     let offer = async |rig: &Rig| case(rig, changes_an_offer).await.unkeyed();
     let revocation = async |rig: &Rig| Revocation(Connected::new(rig).await);
-    let without_fence = says(" and $5::uuid is not null", " and fence = $5 and status is null");
+    let without_fence = says(" and $3::uuid is not null", " and fence = $3 and status is null");
     let stored_apart = Flaw::CommitsBefore("update idempotency set status");
     let event_apart = Flaw::CommitsBefore("insert into changes");
     with_faults(without_fence, &[Fault::Waits], "several answers", order).await;
@@ -95,7 +95,10 @@ async fn flaws_of_locks() {
     let order = async |rig: &Rig| case(rig, orders_the_last).await;
     let exchange = async |rig: &Rig| Exchange(Connected::new(rig).await);
     let refresh = async |rig: &Rig| Refresh::new(rig).await;
-    let unlocked_offer = says("from offers where seller_id = $1 and id = $2", LOCK_OFFER);
+    let unlocked_offer = says(
+        "from offers where ((offers.seller_id = $1) and (offers.id = $2))",
+        LOCK_OFFER,
+    );
     let unlocked_family = says("from families where id = $1), ", LOCK_FAMILY);
     with_rivals(&[unlocked_offer], order).await;
     with_rivals(&[Flaw::CommitsAfter(LOCK_OFFER)], order).await;

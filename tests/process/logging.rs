@@ -64,7 +64,10 @@ async fn each_request_has_one_line_with_trace_id_caller_route_ids_status_and_dur
     let revoke = "update operator_tokens set revoked_at = now()";
     database.execute(revoke, &[]).await.unwrap();
     let line = line_of(&world, &world.office_get("/sellers").await.expect(401)).await;
-    assert_eq!(line["operator_token"], operator);
+    assert_eq!(
+        (&line["operator_token"], &line["reason"]),
+        (&json!(operator), &json!("revoked"))
+    );
 }
 
 #[tokio::test]

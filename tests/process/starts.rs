@@ -107,12 +107,24 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
     let without_rights =
         |database: &TestDatabase| format!("{}?options=-c%20role%3Dpg_monitor", database.url());
     let commands = ["migrate", "admin audit list"];
-    let reason = ["the role may not read", "ON TABLES TO pg_monitor"];
+    let reason = ["the role lacks rights", "ON TABLES TO pg_monitor"];
     refused_everywhere(&without_rights(&database), &commands, &reason).await;
     let direct = ("SELLER_API__DATABASE__DIRECT_URL", database.url());
     let urls = [("DATABASE_URL", &*without_rights(&database)), direct];
     let warned = run(PROGRAM, &["migrate"], &urls).await.success().stderr;
     assert!(warned.contains(reason[1]), "{warned}");
+    // A single right of a table, and the functions.
+    let most = "grant select, insert, update, delete on all tables in schema public to pg_monitor;
+        revoke insert on audit_log from pg_monitor; revoke execute on function api_now() from public";
+    database.connect().await.batch_execute(most).await.unwrap();
+    let reason = [
+        "ON TABLES TO pg_monitor",
+        "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO pg_monitor",
+    ];
+    refused_everywhere(&without_rights(&database), &commands, &reason).await;
+    let urls = [("DATABASE_URL", empty.url()), direct];
+    let warned = run(PROGRAM, &["migrate"], &urls).await.success().stderr;
+    assert!(warned.contains("leads to another database"), "{warned}");
     let refused = run_over(&without_rights(&empty), "migrate").await.ended(4).stderr;
     assert!(refused.contains("may not change the schema"), "{refused}");
     let unknown = database.url().replacen("//postgres@", "//nobody_at_all@", 1);

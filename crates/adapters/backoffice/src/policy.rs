@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use accounts::OperatorTokenRecord;
 use actix_web::HttpResponse;
 use actix_web::http::Method;
 use kernel::KeySpace;
@@ -74,9 +75,14 @@ impl Listener for BackOffice {
             Some(hash) => request.deadline().run(operators.operator(hash)).await??,
             None => Err(None),
         };
-        let token = found.as_ref().map_or_else(|dead| *dead, |row| Some(row.id));
-        request.record_caller(|caller| caller.operator_token = token);
-        let row = found.map_err(|_| unauthorized(&self.service.realm))?;
+        let token = found.as_ref().map_or_else(Option::as_ref, Some);
+        let id = token.map(|token| token.id);
+        request.record_caller(|caller| caller.operator_token = id);
+        let row = found.map_err(|dead| {
+            let revoked = |dead: OperatorTokenRecord| dead.revoked_at.is_some();
+            let reason = dead.map(|dead| if revoked(dead) { "revoked" } else { "expired" });
+            unauthorized(&self.service.realm).because(reason)
+        })?;
         Ok(Some(Operator {
             acting: ActingOperator::Token(row.id, request.client),
             read_only: row.read_only,

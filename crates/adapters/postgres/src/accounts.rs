@@ -157,10 +157,10 @@ impl OperatorTokens for Autocommit {
     async fn operator(
         &self,
         hash: SecretHash,
-    ) -> Result<Result<OperatorTokenRecord, Option<Uuid>>, StoreError> {
+    ) -> Result<Result<OperatorTokenRecord, Option<OperatorTokenRecord>>, StoreError> {
         Ok(match self.row(OPERATOR.bind((hash.bytes(),))).await? {
             Some(known) if known.live => Ok(known.token.into()),
-            known => Err(known.map(|known| known.token.id)),
+            known => Err(known.map(|known| known.token.into())),
         })
     }
 

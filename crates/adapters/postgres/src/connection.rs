@@ -149,7 +149,7 @@ fn login_advice(code: &SqlState) -> Option<&'static str> {
             Some("the server refuses the role's name or password: compare those in the URL with the server's")
         }
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => Some(
-            "the server does not let the role in from here: look at the role's name in the URL and at the server's pg_hba.conf",
+            "the server does not let the role in from here: look at the role's name in the URL, whether it has LOGIN, and at the server's pg_hba.conf",
         ),
         SqlState::INVALID_CATALOG_NAME => {
             Some("the server has no database of that name: create it, or correct the name in the URL")

@@ -455,7 +455,7 @@ impl Database {
         match statements.execute(ANALYZE.bind(())).await {
             Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
                 let grant = statements.row(GRANT_ANALYZE.bind(())).await?;
-                Ok(grant.map(|grant| grant.statements))
+                Ok(grant.and_then(|grant| grant.statements))
             }
             analyzed => analyzed.map(|_| None),
         }

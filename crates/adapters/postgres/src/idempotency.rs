@@ -213,10 +213,10 @@ struct Completion {
 
 #[async_trait]
 impl Write for Completion {
-    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let Self { claim, status, body } = self;
+    async fn send(self: Box<Self>, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let Self { claim, status, body } = *self;
         let (space, key) = (claim.space.uuid(), claim.key.as_str());
-        let complete = COMPLETE.bind((space, key, claim.fence, *status, body.as_slice()));
+        let complete = COMPLETE.bind((space, key, claim.fence, status, body.as_slice()));
         match complete.execute(&mut connection).await.map_err(store_error)? {
             1 => Ok(()),
             _ => Err(StoreError::Conflict {

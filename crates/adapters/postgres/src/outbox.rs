@@ -120,7 +120,7 @@ struct FanOut {
 
 #[async_trait]
 impl Write for FanOut {
-    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+    async fn send(self: Box<Self>, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
         let Some(latest) = self.events.iter().map(|(_, at)| *at).max() else {
             return Ok(());
         };

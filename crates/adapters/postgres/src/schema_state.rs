@@ -42,7 +42,7 @@ pub enum SchemaState {
          lc_messages to 'C' for the role (ALTER ROLE … SET lc_messages = 'C'), then restart this process and any pooler"
     )]
     NotEnglish { locale: String },
-    #[error("the role may not read the database's tables. As their owner run: {statements}")]
+    #[error("the role lacks rights in the database. As the tables' owner run: {statements}")]
     Forbidden { statements: String },
     #[error("the database has no schema yet: run `seller-api migrate`")]
     Missing,
@@ -89,8 +89,8 @@ struct Applied {
 #[derive(diesel::QueryableByName)]
 #[diesel(check_for_backend(Pg))]
 pub(crate) struct Grants {
-    #[diesel(sql_type = Text)]
-    pub(crate) statements: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) statements: Option<String>,
 }
 
 pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<SchemaState, StoreError> {
@@ -106,16 +106,21 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
     if !is_english(&locale) {
         return Ok(SchemaState::NotEnglish { locale });
     }
+    let grants = statements.row(GRANTS.bind(())).await?;
+    let lacking = grants.and_then(|grants| grants.statements);
     if !facts.is_there {
-        return Ok(SchemaState::Missing);
+        return Ok(
+            lacking.map_or(SchemaState::Missing, |statements| SchemaState::Forbidden {
+                statements,
+            }),
+        );
     }
-    let applied = match statements.rows(APPLIED.bind(())).await {
-        Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
-            let grants = statements.row(GRANTS.bind(())).await?;
-            let statements = grants.map(|grants| grants.statements).unwrap_or_default();
+    let applied = match (statements.rows(APPLIED.bind(())).await, &lacking) {
+        (Err(StoreError::Unexpected(error)), Some(statements)) if is_permission_denied(error.as_ref()) => {
+            let statements = statements.clone();
             return Ok(SchemaState::Forbidden { statements });
         }
-        applied => applied?,
+        (applied, _) => applied?,
     };
     let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
     let state = compare_versions(&embedded, &applied, env!("CARGO_PKG_VERSION"));
@@ -127,7 +132,10 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
     if state == SchemaState::Ready && found != layout {
         return Ok(SchemaState::OtherLayout { found });
     }
-    Ok(state)
+    match lacking {
+        Some(statements) if state == SchemaState::Ready => Ok(SchemaState::Forbidden { statements }),
+        _ => Ok(state),
+    }
 }
 
 /// Compares the program's migrations and version with the applied migrations and the oldest program version that each supports.

@@ -10,11 +10,61 @@ from __diesel_schema_migrations m
 left join schema_facts f on f.version = m.version
 
 -- name: GRANTS
--- The statements that let the present role serve, now and after later migrations.
-select format(
-    'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$I; '
-    'ALTER DEFAULT PRIVILEGES FOR ROLE %3$I GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %2$I;',
-    c.relnamespace::regnamespace, current_user, pg_get_userbyid(c.relowner)
-) as statements
-from pg_class c
-where c.oid = 'schema_facts'::regclass
+-- The statements by which the tables' owner lets the present role serve, now and after later migrations; null if it lacks nothing.
+with place as (
+    select n.oid, c.relowner, format('%I', n.nspname) as schema, format('%I', current_user) as role,
+        format('%I', pg_get_userbyid(c.relowner)) as owner
+    from pg_class as c
+    join pg_namespace as n on n.oid = c.relnamespace
+    where c.relname = 'schema_facts'
+      and c.relkind = 'r'
+    order by c.oid = to_regclass('schema_facts') desc nulls last
+    limit 1
+),
+lacking (n, statements) as (
+    select 1, format('GRANT USAGE ON SCHEMA %s TO %s;', schema, role)
+    from place
+    where not has_schema_privilege(oid, 'usage')
+    union all
+    select 2, format('ALTER ROLE %2$s SET search_path = %1$s;', schema, role)
+    from place
+    where has_schema_privilege(oid, 'usage')
+      and to_regclass('schema_facts') is null
+    union all
+    select 3, format(
+        'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO %2$s; '
+        'ALTER DEFAULT PRIVILEGES FOR ROLE %3$s GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %2$s;',
+        schema, role, owner
+    )
+    from place
+    where exists (
+        select
+        from pg_class as c
+        cross join unnest(array['select', 'insert', 'update', 'delete']) as privilege
+        where c.relnamespace = place.oid
+          -- Others' tables beside the program's are none of its business.
+          and c.relowner = place.relowner
+          and c.relkind in ('r', 'p')
+          -- What migrations write is read alone.
+          and (c.relname not in ('schema_facts', '__diesel_schema_migrations') or privilege = 'select')
+          and not has_table_privilege(c.oid, privilege)
+    )
+    union all
+    select 4, format(
+        'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA %1$s TO %2$s; '
+        'ALTER DEFAULT PRIVILEGES FOR ROLE %3$s GRANT EXECUTE ON FUNCTIONS TO %2$s;',
+        schema, role, owner
+    )
+    from place
+    where exists (
+        select
+        from pg_proc as f
+        where f.pronamespace = place.oid
+          and f.proowner = place.relowner
+          -- Without the right to this one the statistics are older, which is a warning of its own.
+          and f.proname <> 'analyze_grown_tables'
+          and not has_function_privilege(f.oid, 'execute')
+    )
+)
+select string_agg(statements, ' ' order by n) as statements
+from lacking

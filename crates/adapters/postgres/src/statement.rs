@@ -123,7 +123,8 @@ impl<Parameters, Row, Values> Query for Bound<Parameters, Row, Values> {
 }
 
 impl<Parameters, Row, Values: Bind<Parameters>> QueryFragment<Pg> for Bound<Parameters, Row, Values> {
-    /// Only the values: the text has the placeholders already, which Diesel would write with them.
+    /// Only the values: the text has the placeholders already, which Diesel would write with them. Diesel asks a reference to a statement for
+    /// nothing but this, so that a statement is always sent by value.
     fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         self.values.push(out)
     }

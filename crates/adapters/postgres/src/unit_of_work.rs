@@ -159,7 +159,7 @@ pub(crate) struct WriteContext {
 #[async_trait]
 pub(crate) trait Write: Send + Sync {
     /// Sends the statement and checks its effect.
-    async fn send(&self, connection: &AsyncPgConnection) -> Result<(), StoreError>;
+    async fn send(self: Box<Self>, connection: &AsyncPgConnection) -> Result<(), StoreError>;
 }
 
 /// A statement and the number of rows of a table that it must change, if known.
@@ -169,17 +169,17 @@ struct Queued<S> {
 }
 
 #[async_trait]
-impl<S: Send + Sync> Write for Queued<S>
+impl<S: Send + Sync + 'static> Write for Queued<S>
 where
-    for<'s, 'c> Prepared<&'s S>: ExecuteDsl<&'c AsyncPgConnection>,
+    for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
-    async fn send(&self, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let changed = Prepared(&self.statement)
+    async fn send(self: Box<Self>, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
+        let Queued { statement, changes } = *self;
+        let changed = Prepared(statement)
             .execute(&mut connection)
             .await
             .map_err(store_error)?;
-        self.changes
-            .map_or(Ok(()), |(table, expected)| expect_rows(table, changed, expected))
+        changes.map_or(Ok(()), |(table, expected)| expect_rows(table, changed, expected))
     }
 }
 
@@ -187,7 +187,7 @@ where
 pub(crate) fn changing<S>(table: &'static str, rows: usize, statement: S) -> Box<dyn Write>
 where
     S: Send + Sync + 'static,
-    for<'s, 'c> Prepared<&'s S>: ExecuteDsl<&'c AsyncPgConnection>,
+    for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
     let changes = Some((table, rows));
     Box::new(Queued { statement, changes })
@@ -197,7 +197,7 @@ where
 pub(crate) fn changing_any<S>(statement: S) -> Box<dyn Write>
 where
     S: Send + Sync + 'static,
-    for<'s, 'c> Prepared<&'s S>: ExecuteDsl<&'c AsyncPgConnection>,
+    for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
     let changes = None;
     Box::new(Queued { statement, changes })
@@ -296,14 +296,14 @@ impl Tx {
         let place = Location::caller();
         async move {
             let writes = std::mem::take(&mut *self.writes.lock());
-            let both = async {
-                let (written, answer) = join!(send_all(&writes, self.connection()), statement);
-                written?;
-                answer.map_err(store_error)
-            };
             let span = observe::span(TransactionTimes::TRANSACTION);
             observe::record_location(&span, place);
             observe::record_batch_size(&span, writes.len().saturating_add(1));
+            let both = async {
+                let (written, answer) = join!(send_all(writes, self.connection()), statement);
+                written?;
+                answer.map_err(store_error)
+            };
             self.settle(span, both).await
         }
     }
@@ -340,7 +340,7 @@ impl Tx {
         }
         let span = observe::span(TransactionTimes::TRANSACTION);
         observe::record_batch_size(&span, writes.len());
-        self.settle(span, send_all(&writes, self.connection())).await
+        self.settle(span, send_all(writes, self.connection())).await
     }
 
     async fn settle<T>(
@@ -360,8 +360,8 @@ impl Tx {
 }
 
 /// Sends writes pipelined. The first failure is the cause of the later ones.
-async fn send_all(writes: &[Box<dyn Write>], connection: &AsyncPgConnection) -> Result<(), StoreError> {
-    let answers = join_all(writes.iter().map(|write| write.send(connection))).await;
+async fn send_all(writes: Vec<Box<dyn Write>>, connection: &AsyncPgConnection) -> Result<(), StoreError> {
+    let answers = join_all(writes.into_iter().map(|write| write.send(connection))).await;
     answers.into_iter().collect()
 }
 

@@ -1,13 +1,13 @@
 //! `seller-api migrate`.
 
-use adapter_postgres::{Database, MissingMigration, SchemaState};
+use adapter_postgres::{Database, DatabaseSettings, MissingMigration, SchemaState};
 use anyhow::Context as _;
 use kernel::error_chain;
 use serde_json::{Value, json};
 
 use crate::admin::listing::{Format, Listed};
 use crate::command::{block_on, note};
-use crate::config::Loaded;
+use crate::config::{Loaded, Secret};
 use crate::readiness::require_schema;
 
 #[derive(Debug, clap::Args)]
@@ -32,8 +32,8 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         "no database is configured: set DATABASE_URL, or `database.direct_url` or `database.url`, to \
          postgres://user:password@host:5432/name",
     )?;
-    let settings = loaded.config.database_settings(url.expose());
-    block_on(async { require_schema(&Database::new(settings)?, true).await })?;
+    let settings = |url: &Secret| loaded.config.database_settings(url.expose());
+    block_on(async { require_schema(&Database::new(settings(url))?, true).await })?;
     if options.dry_run {
         let missing = adapter_postgres::missing_migrations(url.expose());
         let missing = block_on(async { Ok(missing.await?) })?;
@@ -51,16 +51,16 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
     };
     format.changed(&json!({ "applied": applied }), done)?;
     let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
-    if let Some(url) = serving {
-        let settings = loaded.config.database_settings(url.expose());
-        let state = block_on(async { Ok(Database::new(settings)?.schema_state().await?) });
-        match state {
-            Ok(SchemaState::Ready) => {}
-            Ok(state) => note(format_args!("warning: for `database.url`, {state}")),
-            Err(error) => note(format_args!(
-                "warning: `database.url` cannot be used: {}",
+    if let Some(serving) = serving {
+        let fault = block_on(serving_fault(settings(url), settings(serving)));
+        let cannot = |error: anyhow::Error| {
+            Some(format!(
+                "`database.url` cannot be used: {}",
                 error_chain(error.as_ref())
-            )),
+            ))
+        };
+        if let Some(fault) = fault.unwrap_or_else(cannot) {
+            note(format_args!("warning: {fault}"));
         }
     }
     if options.distribute {
@@ -74,6 +74,23 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         format.changed(&json!({ "distributed": is_new }), done)?;
     }
     Ok(())
+}
+
+/// Why the processes that serve cannot use what was migrated.
+async fn serving_fault(
+    migrated: DatabaseSettings,
+    serving: DatabaseSettings,
+) -> anyhow::Result<Option<String>> {
+    let (migrated, serving) = (Database::new(migrated)?, Database::new(serving)?);
+    let other = "`database.url` leads to another database than `database.direct_url`";
+    Ok(match serving.schema_state().await? {
+        SchemaState::Ready => {
+            let (there, here) = (serving.identity().await?.here, migrated.identity().await?.here);
+            (there != here).then(|| format!("{other}: {there} and {here}"))
+        }
+        SchemaState::Missing => Some(format!("{other}, one without the schema")),
+        state => Some(format!("for `database.url`, {state}")),
+    })
 }
 
 impl Listed for MissingMigration {

@@ -252,12 +252,12 @@ pub struct OperatorTokenRecord {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OperatorTokens: Send + Sync {
-    /// The live token with this hash; the inner error is the id of one that was revoked or has expired. Records the use of a live one, at
+    /// The live token with this hash; the inner error is one that was revoked or has expired. Records the use of a live one, at
     /// most once a minute.
     async fn operator(
         &self,
         hash: SecretHash,
-    ) -> Result<Result<OperatorTokenRecord, Option<Uuid>>, StoreError>;
+    ) -> Result<Result<OperatorTokenRecord, Option<OperatorTokenRecord>>, StoreError>;
 
     /// Every token, oldest first.
     async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError>;

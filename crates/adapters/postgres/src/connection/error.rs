@@ -20,8 +20,14 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
         | DatabaseErrorKind::ClosedConnection
         | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(error.into()),
         _ if is_deadlock(information.as_ref()) => StoreError::Retryable(error.into()),
-        _ if is_disk_full(information.as_ref()) => StoreError::Unavailable(Box::new(DiskFull(error))),
-        _ if is_outage(information.as_ref()) => StoreError::Unavailable(error.into()),
+        _ if means(information.message(), Meaning::DiskFull) => {
+            StoreError::Unavailable(Box::new(DiskFull(error)))
+        }
+        _ if means(information.message(), Meaning::Outage)
+            || means(information.message(), Meaning::EndsConnection) =>
+        {
+            StoreError::Unavailable(error.into())
+        }
         _ if is_schema_outdated(information.as_ref()) => {
             StoreError::Unavailable(Box::new(SchemaOutdated(error)))
         }
@@ -46,18 +52,89 @@ fn constraint(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> &st
     }
 }
 
-/// True for SQLSTATE 40P01. Diesel does not expose most codes, so this checks what all server languages share: the
-/// detail lists the processes of the cycle, one a line, and a hint points to the log. No other error of this crate's
-/// statements has both.
-fn is_deadlock(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    let lines = information.details().map_or(0, |details| details.lines().count());
-    ["deadlock detected", DISTRIBUTED_DEADLOCK].contains(&information.message())
-        || (information.hint().is_some() && lines >= 2)
+/// What an error means beyond the kinds that Diesel distinguishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Aborted,
+    Deadlock,
+    DiskFull,
+    Denied,
+    /// The server cannot answer now.
+    Outage,
+    /// As an outage, and the connection is of no use any more: a new one may find the primary elsewhere.
+    EndsConnection,
 }
 
-/// Citus's message (SQLSTATE 40P01) for a deadlock over several nodes.
-const DISTRIBUTED_DEADLOCK: &str =
-    "canceling the transaction since it was involved in a distributed deadlock";
+/// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by the words of an English
+/// server. With another language it is `Unexpected`: a 500 without the advice to retry.
+const WORDS: [(&str, &str, Meaning); 23] = [
+    ("25P02", "current transaction is aborted", Meaning::Aborted),
+    ("40P01", "deadlock detected", Meaning::Deadlock),
+    (
+        "40P01, Citus",
+        "involved in a distributed deadlock",
+        Meaning::Deadlock,
+    ),
+    ("42501", "permission denied for", Meaning::Denied),
+    ("42501", "must be owner of", Meaning::Denied),
+    ("53100", "No space left on device", Meaning::DiskFull),
+    ("53200", "out of memory", Meaning::Outage),
+    ("53200", "out of shared memory", Meaning::Outage),
+    ("53300", "too many clients", Meaning::Outage),
+    ("53300", "remaining connection slots", Meaning::Outage),
+    ("55000", "is not currently accepting connections", Meaning::Outage),
+    ("57014, 55P03", "canceling statement due to", Meaning::Outage),
+    ("08P01, PgBouncer", "query_wait_timeout", Meaning::Outage),
+    ("08P01, PgBouncer", "server_login", Meaning::Outage),
+    // Citus: a worker is away, silent or full. The coordinator's connection stays usable.
+    ("08006, Citus", OF_WORKER, Meaning::Outage),
+    (
+        "08006, Citus",
+        "could not establish any connections to the node",
+        Meaning::Outage,
+    ),
+    (
+        "53300, Citus",
+        "the total number of connections on the server is more than",
+        Meaning::Outage,
+    ),
+    // A standby refuses `begin … read write`; to a statement that writes it says 25006, which Diesel knows.
+    (
+        "0A000",
+        "read-write mode during recovery",
+        Meaning::EndsConnection,
+    ),
+    ("57P01, 57P02", "terminating connection", Meaning::EndsConnection),
+    ("57P03", "the database system is", Meaning::EndsConnection),
+    // PgBouncer closes a client's connection: its server was lost, it stops, or an administrator killed the database's connections.
+    (
+        "08P01, PgBouncer",
+        "server conn crashed?",
+        Meaning::EndsConnection,
+    ),
+    (
+        "08P01, PgBouncer",
+        "server shutting down",
+        Meaning::EndsConnection,
+    ),
+    ("08P01, PgBouncer", "database removed", Meaning::EndsConnection),
+];
+
+/// How Citus's coordinator begins the messages of a worker that it cannot reach; the worker's own words follow.
+const OF_WORKER: &str = "connection to the remote node";
+
+/// Whether the message has words of this meaning.
+fn means(message: &str, meaning: Meaning) -> bool {
+    let mut words = WORDS.iter().filter(|(.., of)| *of == meaning);
+    words.any(|(_, words, _)| message.contains(words))
+}
+
+/// A deadlock. Besides its words this checks what all server languages share: the detail lists the processes of the cycle, one a line,
+/// and a hint points to the log. No other error of this crate's statements has both.
+fn is_deadlock(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    let lines = information.details().map_or(0, |details| details.lines().count());
+    means(information.message(), Meaning::Deadlock) || (information.hint().is_some() && lines >= 2)
+}
 
 /// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was stored. An error
 /// sent while the server closes the connection leaves the outcome open, and has no kind of its own in Diesel; so only
@@ -74,80 +151,25 @@ pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
         UniqueViolation | ForeignKeyViolation | RestrictViolation | SerializationFailure
         | NotNullViolation | CheckViolation | ExclusionViolation => true,
         _ => {
-            let information = information.as_ref();
-            is_aborted(information) || is_deadlock(information) || is_disk_full(information)
+            let of = |meaning| means(information.message(), meaning);
+            of(Meaning::Aborted) || of(Meaning::DiskFull) || is_deadlock(information.as_ref())
         }
     }
 }
 
-/// SQLSTATE 53100, recognised by the operating system's words. Where WAL does not fit, the server ends instead.
-fn is_disk_full(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    information.message().contains("No space left on device")
-}
-
-/// SQLSTATE 25P02, recognised by the English message.
-fn is_aborted(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    information.message().contains("current transaction is aborted")
-}
-
-/// True for SQLSTATE 57014, 55P03, 57P01 to 57P03, 53200 to 53300, and for PgBouncer's messages when it has or keeps no server.
-/// Diesel does not expose these codes, so this checks the message. With a server language other than English such a
-/// failure is `Unexpected`: a 500 without the advice to retry.
-fn is_outage(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    const MESSAGES: [&str; 14] = [
-        "canceling statement due to",
-        "terminating connection",
-        "the database system is",
-        "too many clients",
-        "remaining connection slots",
-        "out of memory",
-        "out of shared memory",
-        "is not currently accepting connections",
-        "query_wait_timeout",
-        "server_login",
-        // A worker of Citus is away, silent or full.
-        OF_WORKER,
-        "could not establish any connections to the node",
-        "the total number of connections on the server is more than",
-        STANDBY_MESSAGE,
-    ];
-    let mut messages = MESSAGES.iter().chain(&POOLER_ENDS);
-    messages.any(|words| information.message().contains(words))
-}
-
-/// How Citus's coordinator begins the messages of a worker that it cannot reach.
-const OF_WORKER: &str = "connection to the remote node";
-
-/// PgBouncer's messages when it closes a client's connection: its server was lost, it is stopped, or an administrator killed
-/// the database's connections.
-const POOLER_ENDS: [&str; 3] = ["server conn crashed?", "server shutting down", "database removed"];
-
-/// A standby's message for `BEGIN … READ WRITE` (SQLSTATE 0A000). For a writing statement it sends 25006, which Diesel knows.
-const STANDBY_MESSAGE: &str = "read-write mode during recovery";
-
-/// True if the connection is unusable: it is broken, or its server is read-only or shutting down (SQLSTATE 25006, 57P01
-/// to 57P03), or a pooler closes it. A new connection may find the primary elsewhere. A message of a worker of Citus leaves the
-/// coordinator's connection usable.
+/// True if the connection is unusable: it is broken, its server is read-only or shutting down, or a pooler closes it.
 pub(crate) fn ends_connection(error: &DieselError) -> bool {
     let DieselError::DatabaseError(kind, information) = error else {
         return false;
     };
-    if information.message().starts_with(OF_WORKER) {
-        return false;
-    }
-    match kind {
+    let message = information.message();
+    let is_ended = match kind {
         DatabaseErrorKind::UnableToSendCommand
         | DatabaseErrorKind::ClosedConnection
         | DatabaseErrorKind::ReadOnlyTransaction => true,
-        _ => [
-            "terminating connection",
-            "the database system is",
-            STANDBY_MESSAGE,
-        ]
-        .iter()
-        .chain(&POOLER_ENDS)
-        .any(|words| information.message().contains(words)),
-    }
+        _ => means(message, Meaning::EndsConnection),
+    };
+    is_ended && !message.starts_with(OF_WORKER)
 }
 
 /// True if a statement exceeded the lock timeout (SQLSTATE 55P03), recognised by the English message.
@@ -165,13 +187,10 @@ fn is_schema_outdated(information: &(dyn DatabaseErrorInformation + Send + Sync)
     names_object && message.ends_with("does not exist")
 }
 
-/// True for SQLSTATE 42501, recognised by the English message: the role lacks a privilege, or the object belongs to
-/// another role.
+/// True if the role lacks a privilege, or the object belongs to another role.
 pub(crate) fn is_permission_denied(error: &(dyn Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |error| (*error).source()).any(|error| {
-        let text = error.to_string();
-        text.contains("permission denied for") || text.contains("must be owner of")
-    })
+    std::iter::successors(Some(error), |error| (*error).source())
+        .any(|error| means(&error.to_string(), Meaning::Denied))
 }
 
 /// The schema is missing, or older than this program; the program waits for it.

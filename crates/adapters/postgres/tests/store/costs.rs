@@ -459,7 +459,7 @@ async fn the_panel_reads_the_rows_that_it_shows() {
     };
     // Each with the rows that tell whether it has ended: application, its owner, the seller, connection.
     fixture
-        .costs("the subscriptions of a seller", 5 * 303 + 40, shown)
+        .costs("the subscriptions of a seller", 5 * 303 + 50, shown)
         .await;
     for failed in [false, true] {
         let filter = DeliveryFilter {
