@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use adapter_postgres::{DatabaseSettings, Layout, check_url};
 use adapter_sealing::{KeyError, KeyRing};
+use orders::PollSchedule;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -134,7 +135,13 @@ impl Config {
             statement_timeout: database.statement_timeout.0,
             layout: database.layout,
             default_rate_limit: self.rate_limit.default,
-            poll_interval: self.tracking.poll_interval.0,
+        }
+    }
+
+    /// When parcels are looked up.
+    pub fn poll_schedule(&self) -> PollSchedule {
+        PollSchedule {
+            interval: self.tracking.poll_interval.time_delta(),
         }
     }
 }

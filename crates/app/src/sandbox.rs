@@ -92,7 +92,7 @@ async fn prepare(
     config.database.url = Some(home.url.clone().into());
     let database = wiring::database(&config)?;
     home.migrate_and_mark(&database, &data_dir).await?;
-    let known = seed::seed_once(&database, &data_dir).await?;
+    let known = seed::seed_once(&database, &data_dir, config.poll_schedule()).await?;
     let credentials = Credentials {
         base_url: config.server.public_url_at(public.address()),
         backoffice_url: format!("http://{}", crate::config::reachable(backoffice.address())),

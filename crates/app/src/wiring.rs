@@ -18,6 +18,7 @@ use anyhow::{Context as _, anyhow};
 use offers::OfferChanges;
 use rustls::ServerConfig;
 use tokio::runtime::Handle;
+use usecases::Announcement;
 use usecases::own_applications::ApplicationLimits;
 use usecases::sign_in::AttemptLimits;
 use web::{ServiceSettings, Tasks, TrustedProxies, listener::Ports, openapi::ServedDocument};
@@ -43,7 +44,7 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     service: Arc<ServiceSettings>,
     pub(crate) database: Database,
-    offer_changes: Option<Arc<dyn OfferChanges>>,
+    offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     pub(crate) sealer: Arc<KeyRing>,
     pub(crate) passwords: Arc<Argon2Hasher>,
     pub(crate) randomness: Arc<SystemRandomness>,
@@ -240,6 +241,7 @@ impl Shared {
             link_interval: self.config.panel.link_interval.time_delta(),
             operators: Some(self.database.operator_tokens()),
             carriers: Arc::clone(&self.external.carriers),
+            tracking: self.config.poll_schedule(),
             passwords: self.passwords.clone(),
             ready: Arc::new(move || Box::pin(readiness.clone().ready())),
             metrics: Arc::new(move || metrics.render(&database)),
@@ -255,6 +257,7 @@ impl Shared {
             token_limit_per_client: oauth.token_limit_per_client,
             authorize_limit_per_ip: oauth.authorize_limit_per_ip,
             addresses: self.config.webhooks.addresses,
+            tracking: self.config.poll_schedule(),
             clock: Arc::clone(&self.external.clock),
         }
     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 use accounts::AccountMail;
 use adapter_postgres::Expired;
 use kernel::{MailQueue, Mailer, StoreError, error_chain};
-use orders::{Carrier, PollSchedule, ShipmentMail};
+use orders::{Carrier, ShipmentMail};
 use tokio::{select, sync::Semaphore};
 
 use self::deliveries::{Deliveries, Reconciliation};
@@ -98,9 +98,7 @@ impl Shared {
                 queue: self.database.tracking_queue(),
                 units: self.database.units(),
                 randomness: self.randomness.clone(),
-                schedule: PollSchedule {
-                    interval: self.config.tracking.poll_interval.time_delta(),
-                },
+                schedule: self.config.poll_schedule(),
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             });
         }

@@ -233,7 +233,6 @@ async fn operator_token(database: &TestDatabase) -> String {
         statement_timeout: Duration::from_secs(5),
         layout: TestDatabase::layout(),
         default_rate_limit: std::num::NonZeroU32::MIN,
-        poll_interval: Duration::from_mins(30),
     };
     let units = Database::new(settings).expect("the URL is fine").units();
     let new = NewOperatorToken::named("tests");

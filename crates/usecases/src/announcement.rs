@@ -1,12 +1,12 @@
 //! The announcement of a change: an item of the marketplace's change feed, an event for webhook subscribers, both or
-//! neither. A store writes it in the transaction of the change.
+//! neither. A store writes it in the transaction of the change: it takes changes with their announcements, as one value.
 
 use changes::ChangeItem;
 use chrono::{DateTime, Utc};
-use kernel::SellerId;
-use oauth::ApplicationEvent;
-use offers::OfferEvent;
-use orders::OrderEvent;
+use kernel::{Change, SellerId};
+use oauth::{Application, ApplicationEvent};
+use offers::{Offer, OfferEvent};
+use orders::{OrderEvent, SellerOrder};
 use webhooks::Event;
 
 /// The announcement of one event.
@@ -22,75 +22,98 @@ pub struct Announcement {
 }
 
 impl Announcement {
-    pub fn of_offer(seller: SellerId, event: &OfferEvent, at: DateTime<Utc>) -> Self {
-        Self {
+    /// The change of an offer with its announcements.
+    pub fn of_offer(change: Change<Offer, OfferEvent>, at: DateTime<Utc>) -> Change<Offer, Self> {
+        let seller = change.after.seller;
+        change.map_events(|event| Self {
             seller,
-            item: ChangeItem::of_offer(seller, event, at),
-            event: Event::of_offer(event),
+            item: ChangeItem::of_offer(seller, &event, at),
+            event: Event::of_offer(&event),
             at,
-        }
+        })
     }
 
-    pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Self {
-        Self {
+    /// The change of a part with its announcements.
+    pub fn of_order(change: Change<SellerOrder, OrderEvent>, at: DateTime<Utc>) -> Change<SellerOrder, Self> {
+        let seller = change.after.seller;
+        change.map_events(|event| Self {
             seller,
-            item: ChangeItem::of_order(seller, event, at),
-            event: Some(Event::of_order(event)),
+            item: ChangeItem::of_order(seller, &event, at),
+            event: Some(Event::of_order(&event)),
             at,
-        }
+        })
     }
 
-    pub fn of_application(owner: SellerId, event: &ApplicationEvent, at: DateTime<Utc>) -> Self {
-        Self {
-            seller: owner,
-            item: Some(ChangeItem::of_application(owner, event, at)),
+    /// The change of an application with its announcements.
+    pub fn of_application(
+        change: Change<Application, ApplicationEvent>,
+        at: DateTime<Utc>,
+    ) -> Change<Application, Self> {
+        let seller = change.after.owner;
+        change.map_events(|event| Self {
+            seller,
+            item: Some(ChangeItem::of_application(seller, &event, at)),
             event: None,
             at,
-        }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kernel::OfferId;
-    use offers::Stock;
-    use orders::{Cause, OrderEventKind, OrderId, OrderNumber};
+    use offers::OfferStatus;
+    use orders::{Cause, OrderEventKind, OrderNumber};
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::now;
+    use crate::test_support::{self, application, by, now};
+
+    /// To the marketplace, to the subscribers.
+    fn receivers<A>(change: &Change<A, Announcement>) -> (bool, bool) {
+        let [announced] = change.events.as_slice() else {
+            panic!("{:?}", change.events)
+        };
+        assert_eq!((announced.seller, announced.at), (by().seller, now()));
+        (announced.item.is_some(), announced.event.is_some())
+    }
 
     #[test]
     fn each_event_is_announced_to_the_marketplace_the_subscribers_or_both() {
-        let seller = SellerId::from(Uuid::from_u128(1));
-        let offer = OfferId::from(Uuid::from_u128(2));
-        let stock = OfferEvent::StockChanged {
-            offer,
-            stock: Stock::new(3).unwrap(),
+        let offer = Uuid::from_u128(2).into();
+        let of_offer = |event| {
+            let offer = test_support::offer(by().seller, offer);
+            Announcement::of_offer(Change::of_existing(offer, vec![event]), now())
         };
-        let order = |cause| OrderEvent {
-            order: OrderId::from(Uuid::from_u128(4)),
-            number: OrderNumber::new("A-1".to_owned()).unwrap(),
-            kind: OrderEventKind::Shipped,
-            cause,
+        let of_order = |cause| {
+            let event = OrderEvent {
+                order: Uuid::from_u128(4).into(),
+                number: OrderNumber::new("A-1".to_owned()).unwrap(),
+                kind: OrderEventKind::Shipped,
+                cause,
+            };
+            let part = test_support::part(1, 1);
+            Announcement::of_order(Change::of_existing(part, vec![event]), now())
         };
-        let registered = ApplicationEvent::Registered {
-            client_id: Uuid::from_u128(5).into(),
-        };
-        let rejected = OfferEvent::Rejected { offer };
-        let of_offer = |event| Announcement::of_offer(seller, event, now());
-        let of_order = |cause| Announcement::of_order(seller, &order(cause), now());
-        let registered = Announcement::of_application(seller, &registered, now());
-        for (announced, to_marketplace, to_subscribers) in [
-            (of_offer(&stock), true, false),
-            (of_offer(&rejected), false, true),
-            (of_order(Cause::Seller), true, true),
-            (of_order(Cause::Marketplace), false, true),
-            (registered, true, false),
+        let client_id = Uuid::from_u128(5).into();
+        let registered = Change::created(application(), vec![ApplicationEvent::Registered { client_id }]);
+        let status = OfferStatus::Draft;
+        for (found, expected) in [
+            (
+                receivers(&of_offer(OfferEvent::StatusChanged { offer, status })),
+                (true, false),
+            ),
+            (
+                receivers(&of_offer(OfferEvent::Rejected { offer })),
+                (false, true),
+            ),
+            (receivers(&of_order(Cause::Seller)), (true, true)),
+            (receivers(&of_order(Cause::Marketplace)), (false, true)),
+            (
+                receivers(&Announcement::of_application(registered, now())),
+                (true, false),
+            ),
         ] {
-            assert_eq!((announced.seller, announced.at), (seller, now()));
-            let receivers = (announced.item.is_some(), announced.event.is_some());
-            assert_eq!(receivers, (to_marketplace, to_subscribers), "{announced:?}");
+            assert_eq!(found, expected);
         }
     }
 }

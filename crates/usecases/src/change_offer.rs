@@ -7,7 +7,7 @@ use offers::{
     PatchRefusal,
 };
 
-use crate::{Failure, failure::refuse};
+use crate::{Announcement, Failure, failure::refuse};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal<R> {
@@ -19,13 +19,13 @@ pub enum Refusal<R> {
 
 /// Applies a seller's whole change, or refuses it with every reason, in the contract's field order.
 pub async fn patch_offer(
-    offers: &dyn OfferStore,
+    offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
     id: OfferId,
     patch: OfferPatch,
     now: DateTime<Utc>,
 ) -> Result<Offer, Failure<Refusal<Vec<PatchRefusal>>>> {
-    change(offers, seller, id, |offer| offer.patch(patch, now)).await
+    change(offers, seller, id, now, |offer| offer.patch(patch, now)).await
 }
 
 /// Decides a seller's change of an offer that was read without a lock, by the same rules as [`patch_offer`].
@@ -33,43 +33,47 @@ pub fn decide_patch(
     offer: Option<Offer>,
     patch: OfferPatch,
     now: DateTime<Utc>,
-) -> Result<OptimisticChange, Refusal<Vec<PatchRefusal>>> {
+) -> Result<OptimisticChange<Announcement>, Refusal<Vec<PatchRefusal>>> {
     let before = offer.ok_or(Refusal::NoSuchOffer)?;
     let change = before.clone().patch(patch, now).map_err(Refusal::Rules)?;
     Ok(OptimisticChange {
         before,
-        change,
+        change: Announcement::of_offer(change, now),
         at: now,
     })
 }
 
 /// Applies a moderation decision. Idempotent.
 pub async fn moderate_offer(
-    offers: &dyn OfferStore,
+    offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
     id: OfferId,
     decision: Decision,
     now: DateTime<Utc>,
 ) -> Result<Offer, Failure<Refusal<AutomaticPriceRefusal>>> {
-    change(offers, seller, id, |offer| Ok(offer.moderate(decision, now))).await
+    change(offers, seller, id, now, |offer| Ok(offer.moderate(decision, now))).await
 }
 
 /// Sets an automatic price; a manual one is never overwritten.
 pub async fn price_offer(
-    offers: &dyn OfferStore,
+    offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
     id: OfferId,
     price: Money,
     now: DateTime<Utc>,
 ) -> Result<Offer, Failure<Refusal<AutomaticPriceRefusal>>> {
-    change(offers, seller, id, |offer| offer.price_automatically(price, now)).await
+    change(offers, seller, id, now, |offer| {
+        offer.price_automatically(price, now)
+    })
+    .await
 }
 
 /// Saves the change, unless the offer stays the same.
 async fn change<R>(
-    offers: &dyn OfferStore,
+    offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
     id: OfferId,
+    now: DateTime<Utc>,
     apply: impl FnOnce(Offer) -> Result<Change<Offer, OfferEvent>, R> + Send,
 ) -> Result<Offer, Failure<Refusal<R>>> {
     let Some(before) = offers.lock_offers(seller, &[id]).await?.pop() else {
@@ -78,6 +82,7 @@ async fn change<R>(
     let change = apply(before.clone()).map_err(|refused| Failure::Refused(Refusal::Rules(refused)))?;
     let after = change.after.clone();
     if after != before {
+        let change = Announcement::of_offer(change, now);
         offers.save_offers(seller, vec![change]).await?;
     }
     Ok(after)
@@ -99,7 +104,16 @@ mod tests {
             store.expect_lock_offers().returning(move |seller, ids| {
                 Ok(exists.then(|| offer(seller, ids[0])).into_iter().collect())
             });
-            store.expect_save_offers().times(saves).returning(|_, _| Ok(()));
+            store
+                .expect_save_offers()
+                .times(saves)
+                .withf(|_, changes| {
+                    let [announced] = changes[0].events.as_slice() else {
+                        return false;
+                    };
+                    announced.item.is_some() && announced.event.is_none()
+                })
+                .returning(|_, _| Ok(()));
             let (seller, id) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
             let patch = OfferPatch {
                 status: Some(status),

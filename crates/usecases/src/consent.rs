@@ -12,7 +12,7 @@ use oauth::{
     redirect_url,
 };
 
-use crate::{ActingSeller, Failure, failure::refuse};
+use crate::{ActingSeller, Announcement, Failure, failure::refuse};
 
 /// The response to a request for the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub struct Decided {
 /// Applies the seller's decision. The application's current state decides whether approval is possible (D81).
 pub async fn decide(
     grants: &dyn GrantStore,
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     decision: &SellerDecision,
@@ -159,7 +159,7 @@ pub async fn was_committed(
 
 /// The requesting application, locked, if its owner's account is open. Refused if the redirect URI was removed.
 async fn usable_application(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     ticket: &ConsentTicket,
 ) -> Result<Option<Application>, Failure<ConsentRefusal>> {

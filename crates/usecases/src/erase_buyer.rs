@@ -4,7 +4,7 @@ use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use orders::{OrderRef, OrderStore, SellerOrder};
 
-use crate::{ActingOperator, Failure, failure::refuse};
+use crate::{ActingOperator, Announcement, Failure, failure::refuse};
 
 /// There is no such order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -14,7 +14,7 @@ pub struct NoSuchOrder;
 /// Erases the buyer of an order from every seller's part and from all mails about it, sent or not, and returns the new
 /// parts. Stored idempotent responses contain no buyer data. Idempotent.
 pub async fn erase_buyer(
-    orders: &dyn OrderStore,
+    orders: &dyn OrderStore<Announcement>,
     accounts: &dyn AccountStore,
     by: ActingOperator,
     order: &OrderRef,
@@ -30,7 +30,7 @@ pub async fn erase_buyer(
         let change = part.erase_buyer(now);
         after.push(change.after.clone());
         if holds_buyer {
-            changes.push(change);
+            changes.push(Announcement::of_order(change, now));
         }
     }
     if !changes.is_empty() {

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, OfferId, SellerId, StoreError};
-use offers::{FeedEffect, Offer, OfferEvent, OfferInput, OfferStore};
+use offers::{FeedEffect, Offer, OfferInput, OfferStore};
+
+use crate::Announcement;
 
 /// Feeds one offer of an existing seller, and returns it.
 pub async fn feed_offer(
-    offers: &dyn OfferStore,
+    offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
     feed: OfferInput,
     now: DateTime<Utc>,
@@ -17,16 +19,16 @@ pub async fn feed_offer(
     let (effect, change) = feed.over(existing, seller, now);
     let offer = change.after.clone();
     if effect != FeedEffect::Unchanged {
-        save(offers, seller, vec![change]).await?;
+        save(offers, seller, vec![Announcement::of_offer(change, now)]).await?;
     }
     Ok((effect, offer))
 }
 
 /// If another transaction inserted a row between our read and our insert, this one lost, and can be repeated over the current rows.
 async fn save(
-    offers: &dyn OfferStore,
+    offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
-    changes: Vec<Change<Offer, OfferEvent>>,
+    changes: Vec<Change<Offer, Announcement>>,
 ) -> Result<(), StoreError> {
     match offers.save_offers(seller, changes).await {
         Err(error @ StoreError::Conflict { .. }) => Err(StoreError::Retryable(Box::new(error))),
@@ -51,7 +53,7 @@ pub struct Counts {
 /// with the stored offer, so that a repeated feed changes nothing. Each line is counted by its effect on the offer as
 /// left by the lines before it.
 pub async fn import_offers(
-    offers: &dyn OfferStore,
+    offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
     chunk: &[OfferInput],
     now: DateTime<Utc>,
@@ -63,7 +65,7 @@ pub async fn import_offers(
     let counts = count(chunk, stored.clone(), seller, now);
     let changes = winners.into_iter().filter_map(|(id, feed)| {
         let (effect, change) = feed.clone().over(stored.get(&id).cloned(), seller, now);
-        (effect != FeedEffect::Unchanged).then_some(change)
+        (effect != FeedEffect::Unchanged).then(|| Announcement::of_offer(change, now))
     });
     let changes = changes.collect::<Vec<_>>();
     if !changes.is_empty() {

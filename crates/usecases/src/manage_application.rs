@@ -1,9 +1,10 @@
 //! The operator's actions on applications: acceptance, suspension, reinstatement, limits, scopes, deletion.
 
 use accounts::{AccountStore, Action};
+use chrono::{DateTime, Utc};
 use oauth::{Application, ApplicationStore, ClientId, RateLimit, ScopeSet, Transition, TransitionRefusal};
 
-use crate::{ActingOperator, Failure, acting::log_change, failure::refuse};
+use crate::{ActingOperator, Announcement, Failure, acting::log_change, failure::refuse};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -17,12 +18,13 @@ pub enum Refusal {
 
 /// Applies a transition. Idempotent. An acceptance may name the scopes that the operator saw asked for.
 pub async fn change_status(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     by: ActingOperator,
     client_id: ClientId,
     transition: Transition,
     expected: Option<ScopeSet>,
+    now: DateTime<Utc>,
 ) -> Result<Application, Failure<Refusal>> {
     let before = locked(applications, client_id).await?;
     let action = match transition {
@@ -36,6 +38,7 @@ pub async fn change_status(
         .map_err(|refused| Failure::Refused(refused.into()))?;
     let after = change.after.clone();
     if after != before {
+        let change = Announcement::of_application(change, now);
         applications.save_application(change).await?;
         by.log(accounts, action, client_id).await?;
     }
@@ -44,17 +47,19 @@ pub async fn change_status(
 
 /// Sets the limit, the scopes, or both. Narrowed scopes take effect on existing tokens at once.
 pub async fn adjust_application(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     by: ActingOperator,
     client_id: ClientId,
     rate_limit: Option<RateLimit>,
     scopes: Option<ScopeSet>,
+    now: DateTime<Utc>,
 ) -> Result<Application, Failure<Refusal>> {
     let before = locked(applications, client_id).await?;
     let change = before.clone().adjusted(rate_limit, scopes);
     let after = change.after.clone();
     if after != before {
+        let change = Announcement::of_application(change, now);
         applications.save_application(change).await?;
         log_change(accounts, by.actor(), &before, &after).await?;
     }
@@ -63,7 +68,7 @@ pub async fn adjust_application(
 
 /// Deletes an application permanently.
 pub async fn delete_application(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     by: ActingOperator,
     client_id: ClientId,
@@ -77,7 +82,7 @@ pub async fn delete_application(
 }
 
 async fn locked(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     client_id: ClientId,
 ) -> Result<Application, Failure<Refusal>> {
     match applications.lock_application(client_id).await? {
@@ -92,7 +97,7 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{OPERATOR, application, logging, refusal};
+    use crate::test_support::{OPERATOR, application, logging, now, refusal};
 
     fn built_in() -> Application {
         let mut application = application();
@@ -117,7 +122,7 @@ mod tests {
             .once()
             .withf(|change| change.after.status == ApplicationStatus::Suspended)
             .returning(|_| Ok(()));
-        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend, None).await;
+        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend, None, now()).await;
         assert_eq!(after.unwrap().status, ApplicationStatus::Suspended);
 
         let mut tx = finding(logging(1, Action::ApplicationDeleted), Some(application()));
@@ -128,12 +133,12 @@ mod tests {
     #[tokio::test]
     async fn a_change_without_effect_is_neither_saved_nor_logged() {
         let tx = finding(MockTransaction::new(), Some(built_in()));
-        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Reinstate, None).await;
+        let after = change_status(&tx, &tx, OPERATOR, id(), Transition::Reinstate, None, now()).await;
         assert_eq!(after.unwrap(), built_in());
         let mut decided = built_in();
         decided.granted = Some(decided.scopes);
         let tx = finding(MockTransaction::new(), Some(decided.clone()));
-        let after = adjust_application(&tx, &tx, OPERATOR, id(), None, decided.granted).await;
+        let after = adjust_application(&tx, &tx, OPERATOR, id(), None, decided.granted, now()).await;
         assert_eq!(after.unwrap(), decided);
     }
 
@@ -142,12 +147,12 @@ mod tests {
         let mut pending = built_in();
         pending.status = ApplicationStatus::Pending;
         let tx = finding(MockTransaction::new(), Some(pending));
-        let refused = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend, None).await;
+        let refused = change_status(&tx, &tx, OPERATOR, id(), Transition::Suspend, None, now()).await;
         assert!(matches!(refusal(refused), Refusal::Transition(_)));
         let refused = delete_application(&tx, &tx, OPERATOR, id()).await;
         assert_eq!(refusal(refused), Refusal::BuiltIn);
         let tx = finding(MockTransaction::new(), None);
-        let refused = adjust_application(&tx, &tx, OPERATOR, id(), None, None).await;
+        let refused = adjust_application(&tx, &tx, OPERATOR, id(), None, None, now()).await;
         assert_eq!(refusal(refused), Refusal::NoSuchApplication);
     }
 }

@@ -11,19 +11,19 @@ use chrono::{DateTime, Utc};
 use kernel::{Change, Claim, MailId, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
 use mockall::mock;
 use oauth::{
-    Application, ApplicationEvent, ApplicationStore, ClientId, Code, Consent, ConsentId, Count, FamiliesOf,
-    Family, FamilyId, GrantStore, Limiter, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet, SecretHash,
-    Subject, TokenKey, Viewer,
+    Application, ApplicationStore, ClientId, Code, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId,
+    GrantStore, Limiter, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet, SecretHash, Subject,
+    TokenKey, Viewer,
 };
-use offers::{Offer, OfferEvent, OfferStore};
-use orders::{OrderEvent, OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail};
+use offers::{Offer, OfferStore};
+use orders::{OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMail, TrackedParcel};
 use serde_json::Value;
 use uuid::Uuid;
 use webhooks::{
     DeliveryId, NewDelivery, NewSubscription, Subscription, SubscriptionId, SubscriptionStore, WebhookEvent,
 };
 
-use crate::Transaction;
+use crate::{Announcement, Transaction};
 
 mock! {
     pub Transaction {}
@@ -36,17 +36,17 @@ mock! {
     }
 
     #[async_trait]
-    impl OfferStore for Transaction {
+    impl OfferStore<Announcement> for Transaction {
         async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
-        async fn save_offers(&self, seller: SellerId, changes: Vec<Change<Offer, OfferEvent>>) -> Result<(), StoreError>;
+        async fn save_offers(&self, seller: SellerId, changes: Vec<Change<Offer, Announcement>>) -> Result<(), StoreError>;
     }
 
     #[async_trait]
-    impl ApplicationStore for Transaction {
+    impl ApplicationStore<Announcement> for Transaction {
         async fn lock_application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
         async fn built_in_application(&self, seller: SellerId) -> Result<Option<Application>, StoreError>;
         async fn count_applications(&self, owner: SellerId) -> Result<usize, StoreError>;
-        async fn save_application(&self, change: Change<Application, ApplicationEvent>) -> Result<(), StoreError>;
+        async fn save_application(&self, change: Change<Application, Announcement>) -> Result<(), StoreError>;
         async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError>;
     }
 
@@ -70,11 +70,13 @@ mock! {
     }
 
     #[async_trait]
-    impl OrderStore for Transaction {
+    impl OrderStore<Announcement> for Transaction {
         async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
         async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
         async fn open_order(&self, order: OrderId, number: &OrderNumber, is_test: bool, sellers: &BTreeSet<SellerId>, placed_at: DateTime<Utc>) -> Result<(), StoreError>;
-        async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
+        async fn save_parts(&self, changes: Vec<Change<SellerOrder, Announcement>>) -> Result<(), StoreError>;
+        async fn begin_tracking(&self, parcel: TrackedParcel) -> Result<(), StoreError>;
+        async fn end_tracking(&self, seller: SellerId, order: OrderId) -> Result<(), StoreError>;
         async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;
         async fn requeue_mail(&self, mail: MailId) -> Result<Option<OrderId>, StoreError>;
         async fn forget_mails(&self, order: OrderId) -> Result<(), StoreError>;

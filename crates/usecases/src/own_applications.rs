@@ -13,7 +13,7 @@ use oauth::{
 use crate::acting::log_change;
 use crate::sellers::{NotOpen, lock_open};
 use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
-use crate::{ActingSeller, Failure, failure::refuse};
+use crate::{ActingSeller, Announcement, Failure, failure::refuse};
 
 /// A registered application, with its secret, which is shown only once.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub struct ApplicationLimits {
 /// Registers an application of `owner`, who has fewer than `most`, on behalf of the owner or of the marketplace.
 #[expect(clippy::too_many_arguments, reason = "two stores")]
 pub async fn register_application(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     owner: SellerId,
@@ -69,6 +69,7 @@ pub async fn register_application(
     let change = Application::register(registration, id, &secret, owner, by, now);
     let (client_id, status) = (change.after.client_id, change.after.status);
     let confidential = change.after.client_type == ClientType::Confidential;
+    let change = Announcement::of_application(change, now);
     applications.save_application(change).await.map_err(name_taken)?;
     Ok(Registered {
         client_id,
@@ -101,7 +102,7 @@ pub enum Refusal {
 /// Registers an application; its secret is stored to be shown once.
 #[expect(clippy::too_many_arguments, reason = "two stores")]
 pub async fn register(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     form: SentForm,
@@ -146,12 +147,13 @@ pub async fn register(
 
 /// Saves the editable fields, if one differs. With `shown`, only if the application still is what the form showed.
 pub async fn edit(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     by: ActingSeller,
     client_id: ClientId,
     edit: ApplicationEdit,
     shown: Option<Shown>,
+    now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
     let before = owned(applications, by, client_id).await?;
     let change = before
@@ -160,6 +162,7 @@ pub async fn edit(
         .map_err(|changed| Failure::Refused(changed.into()))?;
     let after = change.after.clone();
     if after != before {
+        let change = Announcement::of_application(change, now);
         applications.save_application(change).await?;
         log_change(accounts, by.actor(), &before, &after).await?;
     }
@@ -169,12 +172,13 @@ pub async fn edit(
 /// Replaces the secret of a confidential application: the old one stops working at once, tokens stay valid. The new one
 /// is stored to be shown once.
 pub async fn rotate_secret(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     form: SentForm,
     sealer: &dyn Sealer,
     client_id: ClientId,
+    now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
     let secret = ClientSecret::from_random(&randomness.secret());
     let shown = ShownSecret::Rotated(client_id.uuid(), secret.reveal().to_owned());
@@ -183,7 +187,7 @@ pub async fn rotate_secret(
     if application.client_type == ClientType::Public {
         return refuse(Refusal::NoSecret);
     }
-    let change = application.with_secret(&secret);
+    let change = Announcement::of_application(application.with_secret(&secret), now);
     applications.save_application(change).await?;
     form.by.log(accounts, Action::SecretRotated, client_id).await?;
     Ok(())
@@ -191,7 +195,7 @@ pub async fn rotate_secret(
 
 /// Deletes an application permanently: its tokens are invalid at every seller.
 pub async fn delete(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     by: ActingSeller,
     client_id: ClientId,
@@ -208,7 +212,7 @@ pub fn is_own(application: &Application, by: SellerId) -> bool {
 }
 
 async fn owned(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     by: ActingSeller,
     client_id: ClientId,
 ) -> Result<Application, Failure<Refusal>> {

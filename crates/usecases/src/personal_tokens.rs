@@ -7,7 +7,7 @@ use oauth::{ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantSto
 
 use crate::sellers::{NotOpen, lock_open};
 use crate::shown_once::{NumberUsed, PredrawnRandomness, SentForm, ShownSecret};
-use crate::{ActingSeller, Failure, failure::refuse};
+use crate::{ActingSeller, Announcement, Failure, failure::refuse};
 
 /// Why a personal token is not created or revoked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum Refusal {
 /// Creates a personal token. Locks the account's row, so that the limit of live tokens holds under concurrency.
 pub async fn issue_personal_token(
     grants: &dyn GrantStore,
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     seller: SellerId,
@@ -86,7 +86,7 @@ pub enum PanelRefusal {
 #[expect(clippy::too_many_arguments, reason = "three stores")]
 pub async fn issue_in_panel(
     grants: &dyn GrantStore,
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     form: SentForm,

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, Invalid, Money, OfferId, Randomness, SellerId, StoreError, Violations};
-use offers::{Offer, OfferEvent, OfferStore};
+use offers::{Offer, OfferStore};
 use orders::{
-    Buyer, OrderEvent, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, OrderStore, SellerOrder,
-    ShippingAddress,
+    Buyer, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, OrderStore, SellerOrder, ShippingAddress,
 };
 
-use crate::{Failure, LockSet, Row, failure::refuse};
+use crate::{Announcement, Failure, LockSet, Row, failure::refuse};
 
 /// An order as the marketplace submits it.
 #[derive(Debug, Clone)]
@@ -76,8 +75,8 @@ type Offers = BTreeMap<(SellerId, OfferId), Offer>;
 
 /// Places the order. Offers are locked in the order of sellers and ids, so that concurrent orders cannot deadlock.
 pub async fn place_order(
-    orders: &dyn OrderStore,
-    offers: &dyn OfferStore,
+    orders: &dyn OrderStore<Announcement>,
+    offers: &dyn OfferStore<Announcement>,
     randomness: &dyn Randomness,
     order: &NewOrder,
     now: DateTime<Utc>,
@@ -118,7 +117,7 @@ fn number_taken(error: StoreError, given: bool) -> Failure<Refusal> {
     }
 }
 
-async fn lock_offers(offers: &dyn OfferStore, lines: &[Line]) -> Result<Offers, StoreError> {
+async fn lock_offers(offers: &dyn OfferStore<Announcement>, lines: &[Line]) -> Result<Offers, StoreError> {
     let mut ids_by_seller = BTreeMap::<SellerId, Vec<OfferId>>::new();
     for line in lines {
         ids_by_seller.entry(line.seller).or_default().push(line.offer);
@@ -152,20 +151,23 @@ fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
 }
 
 async fn take_stock(
-    offers: &dyn OfferStore,
+    offers: &dyn OfferStore<Announcement>,
     lines: &[Line],
     known: &Offers,
     now: DateTime<Utc>,
 ) -> Result<(), Failure<Refusal>> {
     let mut short = Vec::new();
-    let mut taken = BTreeMap::<SellerId, Vec<Change<Offer, OfferEvent>>>::new();
+    let mut taken = BTreeMap::<SellerId, Vec<Change<Offer, Announcement>>>::new();
     for (n, line) in lines.iter().enumerate() {
         let Some(offer) = known.get(&(line.seller, line.offer)) else {
             continue;
         };
         match offer.clone().take_stock(line.quantity, now) {
             Err(refused) => short.push((n, refused.available)),
-            Ok(change) if change.after != *offer => taken.entry(line.seller).or_default().push(change),
+            Ok(change) if change.after != *offer => {
+                let change = Announcement::of_offer(change, now);
+                taken.entry(line.seller).or_default().push(change);
+            }
             Ok(_) => {}
         }
     }
@@ -184,7 +186,7 @@ fn parts(
     order: &NewOrder,
     known: &Offers,
     now: DateTime<Utc>,
-) -> Vec<Change<SellerOrder, OrderEvent>> {
+) -> Vec<Change<SellerOrder, Announcement>> {
     let mut items = BTreeMap::<SellerId, Vec<OrderItem>>::new();
     for line in &order.items {
         let offer = known.get(&(line.seller, line.offer));
@@ -221,7 +223,8 @@ fn parts(
         state: OrderState::Pending,
         updated_at: now,
     };
-    items.into_iter().map(|entry| part(entry).placed()).collect()
+    let placed = items.into_iter().map(|entry| part(entry).placed());
+    placed.map(|change| Announcement::of_order(change, now)).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId, StoreError};
 use oauth::{Application, ApplicationStore, ClientId};
 
-use crate::{ActingOperator, Failure, account_links::send_link, failure::refuse};
+use crate::{ActingOperator, Announcement, Failure, account_links::send_link, failure::refuse};
 
 /// Another account has the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub struct EmailTaken;
 /// Creates the account and its built-in application, which carries its personal tokens. A seller without a password
 /// gets an invitation with a link under `public_url` to set one.
 pub async fn register_seller(
-    applications: &dyn ApplicationStore,
+    applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
     by: ActingOperator,
@@ -26,9 +26,9 @@ pub async fn register_seller(
     let (now, is_invited) = (new.created_at, new.password.is_none());
     let seller = accounts.add_seller(new).await.map_err(email_taken)?;
     let client_id = ClientId::from(randomness.uuid());
-    applications
-        .save_application(Application::built_in(client_id, seller.id, now))
-        .await?;
+    let built_in = Application::built_in(client_id, seller.id, now);
+    let built_in = Announcement::of_application(built_in, now);
+    applications.save_application(built_in).await?;
     if is_invited {
         let kind = LinkKind::Invitation;
         send_link(

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use kernel::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, Randomness, StoreError};
 use orders::OrderStore;
 
-use crate::ActingOperator;
+use crate::{ActingOperator, Announcement};
 
 /// How long a lease lasts: longer than one mail can take, with the longest timeouts for the connection and for the server's acceptance, and
 /// five minutes for recording.
@@ -42,7 +42,7 @@ pub async fn send_mail<M: Mail, P: Future<Output = bool>>(
 
 /// Queues a buyer's mail that was given up again; false if there is no such mail.
 pub async fn send_again(
-    orders: &dyn OrderStore,
+    orders: &dyn OrderStore<Announcement>,
     accounts: &dyn AccountStore,
     by: ActingOperator,
     mail: MailId,

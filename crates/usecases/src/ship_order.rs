@@ -3,14 +3,16 @@
 //! Three steps, because no carrier may be called while a transaction is open: check, ask the carrier, record. The
 //! checks are repeated with the rows locked.
 
+use std::slice;
+
 use chrono::{DateTime, Utc};
-use kernel::{Invalid, OfferId, Randomness, SellerId, Violations};
+use kernel::{Invalid, OfferId, Randomness, SellerId, StoreError, Violations};
 use orders::{
     Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef, OrderStore,
-    Reason, SellerOrder, ShipmentMail, TrackingNumber, TrackingReport,
+    PollSchedule, Reason, SellerOrder, ShipmentMail, TrackingNumber, TrackingReport,
 };
 
-use crate::{Failure, failure::refuse};
+use crate::{Announcement, Failure, failure::refuse};
 
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -65,13 +67,14 @@ pub async fn ask_carrier(
     }
 }
 
-/// Third step, in a transaction: the part changes its state, and the buyer's mail is queued.
+/// Third step, in a transaction: the part changes its state, its parcel's tracking begins, and the buyer's mail is queued.
 pub async fn record_report(
-    orders: &dyn OrderStore,
+    orders: &dyn OrderStore<Announcement>,
     randomness: &dyn Randomness,
     seller: SellerId,
     report: &Report,
     tracking_report: Option<TrackingReport>,
+    schedule: PollSchedule,
     now: DateTime<Utc>,
 ) -> Result<SellerOrder, Failure<Refusal>> {
     let Some(part) = orders.lock_part(seller, &report.order).await? else {
@@ -88,7 +91,10 @@ pub async fn record_report(
     let change = part.ship(new, Cause::Seller, now);
     let change = change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?;
     let after = change.after.clone();
-    orders.save_parts(vec![change]).await?;
+    orders
+        .save_parts(vec![Announcement::of_order(change, now)])
+        .await?;
+    track(orders, slice::from_ref(&after), schedule, now).await?;
     if let Some(mail) = mail_about(&after, randomness) {
         orders.queue_mail(mail).await?;
     }
@@ -140,10 +146,11 @@ pub async fn check_marketplace_shipment(
 /// Records the marketplace's shipment of one part or all, with one mail to the buyer. An order of several sellers can
 /// only be shipped this way.
 pub async fn record_marketplace_shipment(
-    orders: &dyn OrderStore,
+    orders: &dyn OrderStore<Announcement>,
     randomness: &dyn Randomness,
     shipment: &MarketplaceShipment,
     tracking_report: Option<&TrackingReport>,
+    schedule: PollSchedule,
     now: DateTime<Utc>,
 ) -> Result<Vec<SellerOrder>, Failure<Refusal>> {
     let parts = to_ship(orders.lock_order(&shipment.order).await?, shipment)?;
@@ -157,17 +164,33 @@ pub async fn record_marketplace_shipment(
             tracking_report: tracking_report.cloned(),
         };
         let change = part.ship(new, Cause::Marketplace, now);
-        changes.push(change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?);
+        let change =
+            change.map_err(|refused| Failure::Refused(Refusal::Impossible { refused, own_items }))?;
+        changes.push(Announcement::of_order(change, now));
     }
     let after = changes
         .iter()
         .map(|change| change.after.clone())
         .collect::<Vec<_>>();
     orders.save_parts(changes).await?;
+    track(orders, &after, schedule, now).await?;
     if let Some(mail) = after.iter().find_map(|part| mail_about(part, randomness)) {
         orders.queue_mail(mail).await?;
     }
     Ok(after)
+}
+
+/// Begins the tracking of shipped parcels.
+async fn track(
+    orders: &dyn OrderStore<Announcement>,
+    shipped: &[SellerOrder],
+    schedule: PollSchedule,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    for parcel in shipped.iter().filter_map(|part| schedule.begin(part, now)) {
+        orders.begin_tracking(parcel).await?;
+    }
+    Ok(())
 }
 
 /// The parts of a shipment: one seller's, or all that are not shipped yet. Each of them can be shipped.

@@ -7,7 +7,7 @@ use orders::{
     Carrier, CarrierLookup, DueParcel, Lookup, OrderRef, PollSchedule, TrackingQueue, TrackingReport,
 };
 
-use crate::{LockSet, Row, Transaction, UnitOfWork, transact};
+use crate::{Announcement, LockSet, Row, Transaction, UnitOfWork, transact};
 
 /// How long a lease lasts: longer than a look-up and its record can take.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
@@ -73,7 +73,11 @@ async fn record(
         status = Some(tracking_report.status);
         let change = part.clone().apply_tracking(tracking_report, now);
         if change.after != part {
-            tx.save_parts(vec![change]).await?;
+            let is_delivered = change.after.delivered_at().is_some();
+            tx.save_parts(vec![Announcement::of_order(change, now)]).await?;
+            if is_delivered {
+                tx.end_tracking(parcel.seller, parcel.order).await?;
+            }
         }
     }
     Ok(schedule.next(parcel.shipped_at, status, now))
@@ -142,6 +146,9 @@ mod tests {
                 .times(usize::from(expected.is_some()))
                 .withf(move |changes| Some(changes[0].after.status()) == expected)
                 .returning(|_| Ok(()));
+            tx.expect_end_tracking()
+                .times(usize::from(expected == Some(OrderStatus::Delivered)))
+                .returning(|_, _| Ok(()));
             tx.expect_commit().once().returning(|| Ok(()));
             Ok(Box::new(tx))
         });

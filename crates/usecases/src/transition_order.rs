@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use kernel::{Change, OfferId, SellerId, StoreError};
+use kernel::{OfferId, SellerId, StoreError};
 use offers::OfferStore;
-use orders::{OrderEvent, OrderRef, OrderStore, SellerOrder};
+use orders::{OrderRef, OrderStore, SellerOrder};
 
-use crate::{Failure, LockSet, Row, failure::refuse};
+use crate::{Announcement, Failure, LockSet, Row, failure::refuse};
 
 /// A transition of every part of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,8 @@ pub fn locks(order: &OrderRef, parts: &[SellerOrder]) -> LockSet {
 
 /// Applies the transition to every part, or to none. Idempotent.
 pub async fn transition_order(
-    orders: &dyn OrderStore,
-    offers: &dyn OfferStore,
+    orders: &dyn OrderStore<Announcement>,
+    offers: &dyn OfferStore<Announcement>,
     order: &OrderRef,
     transition: Transition,
     now: DateTime<Utc>,
@@ -56,18 +56,26 @@ pub async fn transition_order(
         Transition::Cancel => part.cancel(now),
         Transition::Deliver => part.deliver(now),
     });
-    let changes = moved
+    let moved = moved
         .collect::<Result<Vec<_>, _>>()
         .map_err(|refused| Failure::Refused(refused.into()))?;
-    let after = changes.iter().map(|change| change.after.clone()).collect();
-    let changes = changes
-        .into_iter()
-        .filter(|change| !change.events.is_empty())
-        .collect::<Vec<_>>();
-    if !changes.is_empty() {
-        let returns = (transition == Transition::Cancel).then(|| taken_stock(&changes));
-        orders.save_parts(changes).await?;
-        return_stock(offers, returns.unwrap_or_default(), now).await?;
+    let after = moved.iter().map(|change| change.after.clone()).collect();
+    let effective = moved.into_iter().filter(|change| !change.events.is_empty());
+    let effective: Vec<_> = effective
+        .map(|change| Announcement::of_order(change, now))
+        .collect();
+    let changed: Vec<_> = effective.iter().map(|change| change.after.clone()).collect();
+    if !effective.is_empty() {
+        orders.save_parts(effective).await?;
+    }
+    match transition {
+        Transition::Pay => {}
+        Transition::Cancel => return_stock(offers, taken_stock(&changed), now).await?,
+        Transition::Deliver => {
+            for part in changed.iter().filter(|part| part.tracked_parcel().is_some()) {
+                orders.end_tracking(part.seller, part.id).await?;
+            }
+        }
     }
     Ok(after)
 }
@@ -75,14 +83,10 @@ pub async fn transition_order(
 type Taken = BTreeMap<SellerId, BTreeMap<OfferId, i32>>;
 
 /// The stock that the cancelled parts had taken. An offer of which nothing was taken is skipped, and not even locked.
-fn taken_stock(cancelled: &[Change<SellerOrder, OrderEvent>]) -> Taken {
+fn taken_stock(cancelled: &[SellerOrder]) -> Taken {
     let mut taken = Taken::new();
     // Test orders placed before `taken` was recorded show a `taken`, but took no stock.
-    let parts = cancelled
-        .iter()
-        .map(|change| &change.after)
-        .filter(|part| !part.is_test);
-    for part in parts {
+    for part in cancelled.iter().filter(|part| !part.is_test) {
         for item in part.items.iter().filter(|item| item.taken > 0) {
             taken
                 .entry(part.seller)
@@ -93,14 +97,18 @@ fn taken_stock(cancelled: &[Change<SellerOrder, OrderEvent>]) -> Taken {
     taken
 }
 
-async fn return_stock(offers: &dyn OfferStore, taken: Taken, now: DateTime<Utc>) -> Result<(), StoreError> {
+async fn return_stock(
+    offers: &dyn OfferStore<Announcement>,
+    taken: Taken,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
     for (seller, items) in taken {
         let ids = items.keys().copied().collect::<Vec<_>>();
         let found = offers.lock_offers(seller, &ids).await?;
         let counted = found.into_iter().filter(|offer| offer.stock.is_some());
         let changes = counted.map(|offer| {
             let quantity = items.get(&offer.id).copied().unwrap_or_default();
-            offer.return_stock(quantity, now)
+            Announcement::of_offer(offer.return_stock(quantity, now), now)
         });
         let changes = changes.collect::<Vec<_>>();
         if !changes.is_empty() {
@@ -113,8 +121,9 @@ async fn return_stock(offers: &dyn OfferStore, taken: Taken, now: DateTime<Utc>)
 #[cfg(test)]
 mod tests {
     use offers::Stock;
-    use orders::OrderStatus;
+    use orders::{Carrier, Cause, NewShipment, OrderStatus, TrackingNumber};
     use uuid::Uuid;
+    use webhooks::WebhookEvent::{OrderDelivered, OrderShipped};
 
     use super::*;
     use crate::MockTransaction;
@@ -157,6 +166,37 @@ mod tests {
         uncounted.items[0].taken = 0;
         let cancelled = transitioned(&[uncounted], 1, MockTransaction::new(), Transition::Cancel).await;
         assert_eq!(cancelled.unwrap()[0].status(), OrderStatus::Cancelled);
+    }
+
+    #[tokio::test]
+    async fn a_delivery_is_announced_and_ends_the_tracking_once() {
+        let new = NewShipment {
+            id: Uuid::nil().into(),
+            carrier: Carrier::Dpd,
+            tracking_number: TrackingNumber::new("ABCD".to_owned()).unwrap(),
+            tracking_report: None,
+        };
+        let paid = |seller| part(seller, 1).pay(now()).unwrap().after;
+        let shipped = paid(1).ship(new, Cause::Marketplace, now()).unwrap().after;
+        let mut tx = MockTransaction::new();
+        tx.expect_save_parts()
+            .once()
+            .withf(|changes| {
+                let announced = changes.iter().flat_map(|change| &change.events);
+                let events = announced.map(|one| one.event.as_ref().unwrap().name);
+                let expected = [OrderDelivered, OrderShipped, OrderDelivered];
+                events.eq(expected)
+            })
+            .returning(|_| Ok(()));
+        tx.expect_end_tracking()
+            .once()
+            .withf(|seller, _| *seller == part(1, 1).seller)
+            .returning(|_, _| Ok(()));
+        let parts = [shipped, paid(2)];
+        let parts = transitioned(&parts, 0, tx, Transition::Deliver).await.unwrap();
+        transitioned(&parts, 0, MockTransaction::new(), Transition::Deliver)
+            .await
+            .unwrap();
     }
 
     #[tokio::test]

@@ -13,6 +13,8 @@ use offers::OfferStore;
 use orders::{OrderRef, OrderStore};
 use webhooks::SubscriptionStore;
 
+use crate::Announcement;
+
 /// Attempts in addition to the first one for a transaction that lost against another one.
 pub const MAX_RETRIES: usize = 3;
 
@@ -93,7 +95,12 @@ pub trait UnitOfWork: Send + Sync {
 /// Dropping it without a commit changes nothing.
 #[async_trait]
 pub trait Transaction:
-    OfferStore + OrderStore + ApplicationStore + GrantStore + AccountStore + SubscriptionStore
+    OfferStore<Announcement>
+    + OrderStore<Announcement>
+    + ApplicationStore<Announcement>
+    + GrantStore
+    + AccountStore
+    + SubscriptionStore
 {
     /// The database's clock at the start of the transaction: the `now` of everything in it.
     fn now(&self) -> DateTime<Utc>;

@@ -225,7 +225,7 @@ impl Operation<BackOffice> for AdjustApplication {
 impl Write<BackOffice> for AdjustApplication {
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
         let by = operator(call)?;
-        let adjusted = adjust_application(tx, tx, by, self.id, self.limit, self.scopes).await;
+        let adjusted = adjust_application(tx, tx, by, self.id, self.limit, self.scopes, tx.now()).await;
         let application = adjusted.map_refusal(problem)?;
         Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
     }
@@ -341,7 +341,7 @@ async fn transition(
     transition: Transition,
     expected: Option<ScopeSet>,
 ) -> Result<Reply, Error> {
-    let moved = change_status(tx, tx, operator(call)?, id, transition, expected).await;
+    let moved = change_status(tx, tx, operator(call)?, id, transition, expected, tx.now()).await;
     let application = moved.map_refusal(problem)?;
     Reply::ok(&ApplicationView::whole((&application, &call.state.ports.service)))
 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use ::changes::ChangeReader;
 use ::offers::OfferReader;
-use ::orders::{CarrierLookup, OrderDirectory};
+use ::orders::{CarrierLookup, OrderDirectory, PollSchedule};
 use accounts::{OperatorTokens, PasswordHasher, SellerReader};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
@@ -58,6 +58,8 @@ pub struct BackOffice {
     pub operators: Option<Arc<dyn OperatorTokens>>,
     /// Looks up parcels at carriers.
     pub carriers: Arc<dyn CarrierLookup>,
+    /// When parcels are looked up after their shipment.
+    pub tracking: PollSchedule,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
     /// The check behind `/readyz`, with a time limit of 1.2 s: the database's identity, or, for an operator and without secrets, why this

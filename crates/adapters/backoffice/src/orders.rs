@@ -304,11 +304,16 @@ impl Write<BackOffice> for ShipOrder {
     }
 
     async fn apply(&self, call: &Call<BackOffice>, tx: &dyn Transaction) -> Result<Reply, Error> {
-        let randomness = call.state.ports.randomness.as_ref();
-        let tracking_report = self.tracking_report.as_ref();
-        let parts = record_marketplace_shipment(tx, randomness, &self.shipment, tracking_report, tx.now())
-            .await
-            .map_refusal(shipping_problem)?;
+        let parts = record_marketplace_shipment(
+            tx,
+            call.state.ports.randomness.as_ref(),
+            &self.shipment,
+            self.tracking_report.as_ref(),
+            call.state.tracking,
+            tx.now(),
+        )
+        .await
+        .map_refusal(shipping_problem)?;
         Reply::created(&view::shipped(&parts))
     }
 }

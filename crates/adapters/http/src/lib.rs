@@ -19,12 +19,13 @@ mod webhooks;
 use std::sync::Arc;
 
 use ::offers::{OfferChanges, OfferReader};
-use ::orders::{CarrierLookup, OrderReader};
+use ::orders::{CarrierLookup, OrderReader, PollSchedule};
 use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
 use kernel::{Clock, Sealer};
 use oauth::{ApplicationReader, ClientTokens, Exchanges, Gate, GrantReader, RateCounter};
+use usecases::Announcement;
 use web::front::Front;
 use web::listener::{Listener, Ports};
 use web::openapi::ServedDocument;
@@ -45,7 +46,7 @@ pub struct Public {
     /// Reads offers; one for each server thread.
     pub offers: Arc<dyn OfferReader>,
     /// Changes offers without a lock, where the database can; shared by all server threads.
-    pub offer_changes: Option<Arc<dyn OfferChanges>>,
+    pub offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
     /// Looks up parcels at carriers, within the deadline of a seller's request.
@@ -86,6 +87,8 @@ pub struct HttpSettings {
     pub authorize_limit_per_ip: u32,
     /// The addresses that webhooks may be sent to.
     pub addresses: AddressPolicy,
+    /// When parcels are looked up after their shipment.
+    pub tracking: PollSchedule,
     /// The process clock, for the end of the window in responses to requests that were not counted.
     pub clock: Arc<dyn Clock>,
 }

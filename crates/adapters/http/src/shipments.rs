@@ -103,6 +103,7 @@ impl Write<Public> for ReportShipment {
             call.caller.seller,
             &self.report,
             self.tracking_report.clone(),
+            call.state.settings.tracking,
             transaction.now(),
         )
         .await

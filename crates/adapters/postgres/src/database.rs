@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use accounts::{AccountMail, AuditReader, OperatorTokens, PanelReader, SellerReader, UsageLog};
 use changes::ChangeReader;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
@@ -18,9 +18,9 @@ use oauth::{
     ApplicationDirectory, ApplicationReader, ClientTokens, Exchanges, Gate, GrantReader, RateCounter,
 };
 use offers::{OfferChanges, OfferReader};
-use orders::{MailDirectory, OrderDirectory, OrderReader, PollSchedule, ShipmentMail, TrackingQueue};
+use orders::{MailDirectory, OrderDirectory, OrderReader, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
-use usecases::{LockSet, Transaction, UnitOfWork};
+use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
 use crate::backlog::{Queues, Workers};
@@ -100,8 +100,6 @@ pub struct DatabaseSettings {
     pub layout: Layout,
     /// Requests a minute on `/v1` for an application without a limit of its own.
     pub default_rate_limit: NonZeroU32,
-    /// The shortest time between two look-ups of a parcel.
-    pub poll_interval: Duration,
 }
 
 /// A PostgreSQL database. Cheap to clone. Creating one does not connect: connections are opened on demand, and reopened
@@ -155,9 +153,6 @@ impl Database {
         let context = WriteContext {
             layout: settings.layout,
             sealing: Sealing::default(),
-            schedule: PollSchedule {
-                interval: TimeDelta::from_std(settings.poll_interval).unwrap_or(TimeDelta::MAX),
-            },
             queued: Arc::default(),
             os_user: None,
         };
@@ -236,8 +231,8 @@ impl Database {
 
     /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement changes offers of several
     /// sellers and plain tables.
-    pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges>> {
-        (self.context.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges> {
+    pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges<Announcement>>> {
+        (self.context.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges<Announcement>> {
             let sealing = self.context.sealing.clone();
             Arc::new(BatchedChanges::new(&self.connector, sealing))
         })

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use ::offers::{
-    Offer, OfferEvent, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock,
-};
+use ::offers::{Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
@@ -12,7 +10,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, Precondition, SellerId, StoreError};
-use usecases::{Announcement, Transaction};
+use usecases::Announcement;
 use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Batcher, Placed, answers_by_place, answers_by_seller};
@@ -236,7 +234,7 @@ impl Listed for ByCreation {
 }
 
 #[async_trait]
-impl OfferStore for Tx {
+impl OfferStore<Announcement> for Tx {
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError> {
         // A statement for one row takes no arrays: PostgreSQL then keeps its generic plan, and would replan for each array.
         let rows = if let [id] = ids {
@@ -257,7 +255,7 @@ impl OfferStore for Tx {
     async fn save_offers(
         &self,
         seller: SellerId,
-        mut changes: Vec<Change<Offer, OfferEvent>>,
+        mut changes: Vec<Change<Offer, Announcement>>,
     ) -> Result<(), StoreError> {
         if let Some(foreign) = changes.iter().find(|change| change.after.seller != seller) {
             return Err(StoreError::unexpected(format!(
@@ -265,9 +263,8 @@ impl OfferStore for Tx {
                 foreign.after.id
             )));
         }
-        for event in changes.iter().flat_map(|change| &change.events) {
-            self.outbox()
-                .add(Announcement::of_offer(seller, event, self.now()));
+        for change in &mut changes {
+            self.outbox().extend(change.events.drain(..));
         }
         self.mark_distributed_write();
         // Sorted, so that two transactions that create the same offers conflict at the first one and cannot deadlock.
@@ -275,7 +272,7 @@ impl OfferStore for Tx {
         let (new, known): (Vec<_>, Vec<_>) = changes
             .into_iter()
             .partition(|change| change.precondition == Precondition::MustNotExist);
-        let rows = |changes: Vec<Change<Offer, OfferEvent>>| {
+        let rows = |changes: Vec<Change<Offer, Announcement>>| {
             let after = changes.into_iter().map(|change| change.after);
             after.map(OfferRow::from).collect::<Vec<_>>()
         };

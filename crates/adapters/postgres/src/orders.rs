@@ -14,10 +14,10 @@ use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid a
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, MailId, Page, PageSize, Precondition, SellerId, StoreError};
 use orders::{
-    BuyerSearch, OrderDirectory, OrderEvent, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef,
-    OrderStatus, OrderStore, SellerOrder, ShipmentMail,
+    BuyerSearch, OrderDirectory, OrderFilter, OrderId, OrderNumber, OrderReader, OrderRef, OrderStatus,
+    OrderStore, SellerOrder, ShipmentMail, TrackedParcel,
 };
-use usecases::{Announcement, Transaction};
+use usecases::Announcement;
 use uuid::Uuid;
 
 use self::row::{MutableColumns, PartRow};
@@ -26,8 +26,7 @@ use crate::connection::Connector;
 use crate::connection::pool::Autocommit;
 use crate::layout::Layout;
 use crate::listing::{self, Filter, List, Listed, Walked};
-use crate::parcels;
-use crate::schema::{self, api_now, mails, seller_orders};
+use crate::schema::{self, api_now, mails, parcels, seller_orders};
 use crate::slow_reads::SlowReads;
 use crate::statement::{Prepared, Statement, statements};
 use crate::unit_of_work::{Tx, changing, changing_any, expect_rows};
@@ -271,7 +270,7 @@ impl OrderDirectory for WholeOrders {
 }
 
 #[async_trait]
-impl OrderStore for Tx {
+impl OrderStore<Announcement> for Tx {
     async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
         let part = seller_orders::table
             .filter(seller_orders::seller_id.eq(seller.uuid()))
@@ -327,15 +326,14 @@ impl OrderStore for Tx {
         expect_rows("orders", opened.await?, 1)
     }
 
-    async fn save_parts(&self, mut changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError> {
+    async fn save_parts(
+        &self,
+        mut changes: Vec<Change<SellerOrder, Announcement>>,
+    ) -> Result<(), StoreError> {
         changes.sort_unstable_by_key(|change| (change.after.seller, change.after.id));
         self.mark_distributed_write();
         for change in changes {
-            for event in &change.events {
-                let announced = Announcement::of_order(change.after.seller, event, self.now());
-                self.outbox().add(announced);
-            }
-            let parcel = parcels::track(self, &change);
+            self.outbox().extend(change.events);
             let part = change.after;
             self.write_later(if change.precondition == Precondition::MustNotExist {
                 let insert = diesel::insert_into(seller_orders::table).values(PartRow::try_from(part)?);
@@ -345,10 +343,26 @@ impl OrderStore for Tx {
                     .set(MutableColumns::of(&part)?);
                 changing("seller_orders", 1, update)
             });
-            if let Some(parcel) = parcel {
-                self.write_later(parcel);
-            }
         }
+        Ok(())
+    }
+
+    async fn begin_tracking(&self, parcel: TrackedParcel) -> Result<(), StoreError> {
+        let insert = diesel::insert_into(parcels::table).values((
+            parcels::seller_id.eq(parcel.seller.uuid()),
+            parcels::order_id.eq(parcel.order.uuid()),
+            parcels::shipped_at.eq(parcel.shipped_at),
+            parcels::due_at.eq(parcel.due_at),
+            parcels::carrier.eq(parcel.carrier.as_str()),
+            parcels::tracking_number.eq(parcel.tracking_number.as_str().to_owned()),
+        ));
+        self.write_later(changing("parcels", 1, insert));
+        Ok(())
+    }
+
+    async fn end_tracking(&self, seller: SellerId, order: OrderId) -> Result<(), StoreError> {
+        let parcel = parcels::table.find((seller.uuid(), order.uuid()));
+        self.write_later(changing_any(diesel::delete(parcel)));
         Ok(())
     }
 

@@ -40,16 +40,14 @@ struct SellerAnnouncements {
 }
 
 impl Outbox {
-    pub(crate) fn add(&mut self, announced: Announcement) {
-        let Announcement {
-            seller,
-            item,
-            event,
-            at,
-        } = announced;
-        let pending = self.0.entry(seller).or_default();
-        pending.feed.extend(item);
-        pending.events.extend(event.map(|event| (event, at)));
+    pub(crate) fn extend(&mut self, announcements: impl IntoIterator<Item = Announcement>) {
+        for announced in announcements {
+            let pending = self.0.entry(announced.seller).or_default();
+            pending.feed.extend(announced.item);
+            pending
+                .events
+                .extend(announced.event.map(|event| (event, announced.at)));
+        }
     }
 
     /// The statements that write the announcements. Those that wake a delivery queue set `woken`.

@@ -1,4 +1,4 @@
-//! Tracked parcels: a row is created with the shipment, carriers are polled for it, and it is deleted on delivery.
+//! The queue of parcels to look up at carriers. `orders.rs` adds a row with the shipment, and deletes it on delivery.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,10 +6,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamptz, Uuid as SqlUuid};
-use kernel::{Change, SellerId, StoreError};
-use orders::{Carrier, DueParcel, OrderEvent, OrderId, SellerOrder, TrackingChange, TrackingQueue};
+use kernel::{SellerId, StoreError};
+use orders::{Carrier, DueParcel, OrderId, TrackingQueue};
 use parking_lot::Mutex;
-use usecases::Transaction;
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
@@ -19,32 +18,10 @@ use crate::schema::parcels;
 use crate::searched::Searched;
 use crate::sql::{microseconds, readable};
 use crate::statement::statements;
-use crate::unit_of_work::{Tx, Write, changing, changing_any};
 
 statements! {
     "parcels.sql";
     LEASE_PARCELS: (Text, Timestamptz, BigInt, SqlUuid, BigInt) -> Found<ParcelRow>;
-}
-
-/// The write that starts tracking a shipped parcel, or ends it for a delivered one.
-pub(crate) fn track(tx: &Tx, change: &Change<SellerOrder, OrderEvent>) -> Option<Box<dyn Write>> {
-    let part = &change.after;
-    let (seller, order) = (part.seller.uuid(), part.id.uuid());
-    match tx.context().schedule.tracking_change(change, tx.now())? {
-        TrackingChange::Begins { due_at } => {
-            let (parcel, shipped_at) = (part.parcel()?, part.shipped_at()?);
-            let insert = diesel::insert_into(parcels::table).values((
-                parcels::seller_id.eq(seller),
-                parcels::order_id.eq(order),
-                parcels::shipped_at.eq(shipped_at),
-                parcels::due_at.eq(due_at),
-                parcels::carrier.eq(parcel.carrier.as_str()),
-                parcels::tracking_number.eq(parcel.tracking_number.as_str().to_owned()),
-            ));
-            Some(changing("parcels", 1, insert))
-        }
-        TrackingChange::Ends => Some(changing_any(diesel::delete(parcels::table.find((seller, order))))),
-    }
 }
 
 #[derive(QueryableByName)]

@@ -19,7 +19,6 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::future::{BoxFuture, join_all, try_join_all};
 use futures_util::join;
 use kernel::{Claim, StoreError, StoredResponse, TransactionError};
-use orders::PollSchedule;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{runtime::Handle, sync::Notify, time::Instant};
 use tracing::Span;
@@ -150,7 +149,6 @@ fn milliseconds(time: Duration) -> String {
 pub(crate) struct WriteContext {
     pub(crate) layout: Layout,
     pub(crate) sealing: Sealing,
-    pub(crate) schedule: PollSchedule,
     /// Notified after each commit that has woken a delivery queue.
     pub(crate) queued: Arc<Notify>,
     /// The operating system's user of a command line.

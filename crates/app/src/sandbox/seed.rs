@@ -12,7 +12,9 @@ use anyhow::{Context as _, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{OfferId, Randomness as _, SellerId};
 use oauth::{RawRegistration, Registrar, Scope, Transition};
-use orders::{Carrier, OrderId, OrderNumber, OrderRef, TrackingNumber, TrackingReport, TrackingStatus};
+use orders::{
+    Carrier, OrderId, OrderNumber, OrderRef, PollSchedule, TrackingNumber, TrackingReport, TrackingStatus,
+};
 use usecases::feed_offers::feed_offer;
 use usecases::manage_application::change_status;
 use usecases::operator_tokens::create_operator_token;
@@ -30,7 +32,11 @@ use super::data_dir::{ApplicationCredentials, Credentials, DataDir, Examples, Se
 use super::plan::{ApplicationPlan, OrderPlan, Plan, SellerPlan, Step};
 
 /// The credentials of an earlier seeding of this database; otherwise seeds it now.
-pub(super) async fn seed_once(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {
+pub(super) async fn seed_once(
+    database: &Database,
+    data_dir: &DataDir,
+    tracking: PollSchedule,
+) -> anyhow::Result<Credentials> {
     for known in data_dir.known_credentials()? {
         let first = known.sellers.first().map(|seller| seller.id.parse());
         if let Some(Ok(id)) = first
@@ -39,10 +45,15 @@ pub(super) async fn seed_once(database: &Database, data_dir: &DataDir) -> anyhow
             return Ok(known);
         }
     }
-    seed(database, data_dir).await.context("cannot seed the database")
+    let seeded = seed(database, data_dir, tracking).await;
+    seeded.context("cannot seed the database")
 }
 
-async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credentials> {
+async fn seed(
+    database: &Database,
+    data_dir: &DataDir,
+    tracking: PollSchedule,
+) -> anyhow::Result<Credentials> {
     let (plan, randomness) = (Plan::read()?, SystemRandomness::new());
     // Names are unique in a database, and another data directory may have seeded this one before.
     let is_first = database.sellers().sellers(0, 1).await?.is_empty();
@@ -53,6 +64,7 @@ async fn seed(database: &Database, data_dir: &DataDir) -> anyhow::Result<Credent
         suffix: id.chars().rev().take(5).filter(|_| !is_first).collect(),
         plan,
         randomness,
+        tracking,
     };
     let units = database.units();
     let locks = LockSet::default();
@@ -101,6 +113,7 @@ struct Seeding<'a> {
     plan: Plan,
     data_dir: &'a DataDir,
     randomness: SystemRandomness,
+    tracking: PollSchedule,
     /// One per seller.
     passwords: Vec<(String, PasswordHash)>,
     /// Appended to unique names; empty if the database was never seeded.
@@ -218,7 +231,7 @@ impl Seeding<'_> {
         let mut status = registered.status;
         for step in moves {
             let by = ActingOperator::CommandLine;
-            let application = change_status(tx, tx, by, registered.client_id, *step, None).await;
+            let application = change_status(tx, tx, by, registered.client_id, *step, None, tx.now()).await;
             status = application.map_err(Failure::refused_as)?.status;
         }
         Ok(ApplicationCredentials {
@@ -363,7 +376,16 @@ impl Seeding<'_> {
             at: Some(at),
             raw_code: "TRANSIT".to_owned(),
         });
-        let reported = record_report(tx, &self.randomness, seller, &report, tracking_report, at).await;
+        let reported = record_report(
+            tx,
+            &self.randomness,
+            seller,
+            &report,
+            tracking_report,
+            self.tracking,
+            at,
+        )
+        .await;
         reported.map_err(Failure::refused_as)?;
         // The shipment was days ago, so its mail is not sent now.
         Ok(tx.forget_mails(order).await?)

@@ -11,9 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks};
-use webhooks::{
-    AttemptRecord, Attempted, DeliveryId, Failure, Message, NextStep, Outcome, Sent, WebhookSender,
-};
+use webhooks::{AttemptRecord, Attempted, DeliveryId, Failure, Message, Outcome, Phase, Sent, WebhookSender};
 
 use super::routine::{FailureStreak, Routine};
 use crate::wiring::Shared;
@@ -92,7 +90,7 @@ impl DeliveryObserver<'_> {
     /// is its end minus its duration.
     fn first_attempt(&self, record: &AttemptRecord) {
         let was_made = record.outcome != Outcome::Failed(Failure::WorkerLost);
-        if record.attempt == 0 && was_made {
+        if record.from.attempt == 0 && was_made {
             let took = TimeDelta::milliseconds(record.duration_ms.into());
             let begun = self.clock.now() - took;
             let delay = queued_at(record.delivery).map(|at| (begun - at).to_std().unwrap_or_default());
@@ -110,10 +108,10 @@ fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
 
 impl Observer for DeliveryObserver<'_> {
     fn ended(&self, record: &AttemptRecord, message: Option<&Message>) {
-        let (fate, delay) = match record.next {
-            NextStep::Delivered => ("delivered", None),
-            NextStep::Retry(delay) => ("put_off", Some(delay)),
-            NextStep::Exhausted => ("given_up", None),
+        let (fate, delay) = match record.next.phase {
+            Phase::Delivered => ("delivered", None),
+            Phase::Waiting(delay) => ("put_off", Some(delay)),
+            Phase::Exhausted | Phase::Leased | Phase::Stopped => ("given_up", None),
         };
         metrics::counter!("webhook_deliveries_total", "fate" => fate).increment(1);
         self.first_attempt(record);
@@ -132,7 +130,7 @@ impl Observer for DeliveryObserver<'_> {
             host = message.map(|message| message.url.authority()),
             failure,
             duration_ms = record.duration_ms,
-            attempt = record.attempt.saturating_add(1),
+            attempt = record.next.attempt,
             next_in_s = delay.map(|delay| delay.num_seconds()),
             "a delivery attempt failed"
         );

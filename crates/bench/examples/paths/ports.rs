@@ -16,9 +16,9 @@ use oauth::{
     MockGrantReader, MockRateCounter, Principal, Quota, ScopeSet, TokenKey, TokenKind,
 };
 use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
-use orders::{MockCarrierLookup, MockOrderReader};
+use orders::{MockCarrierLookup, MockOrderReader, PollSchedule};
 use tokio::runtime::Handle;
-use usecases::{MockTransaction, MockUnitOfWork};
+use usecases::{Announcement, MockTransaction, MockUnitOfWork};
 use uuid::Uuid;
 use web::listener::Ports;
 use web::{ServiceSettings, Tasks, TrustedProxies};
@@ -151,6 +151,9 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         token_limit_per_client: 60,
         authorize_limit_per_ip: 60,
         addresses: AddressPolicy::Public,
+        tracking: PollSchedule {
+            interval: TimeDelta::minutes(15),
+        },
         clock: Arc::new(SystemClock),
     };
     let service = ServiceSettings {
@@ -174,7 +177,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         ports,
         gate: Arc::new(Open(principal()?)),
         offers: Arc::new(Shelf(offer()?)),
-        offer_changes: Some(Arc::new(MockOfferChanges::new())),
+        offer_changes: Some(Arc::new(MockOfferChanges::<Announcement>::new())),
         orders: Arc::new(MockOrderReader::new()),
         carriers: Arc::new(MockCarrierLookup::new()),
         subscriptions: Arc::new(MockSubscriptionReader::new()),

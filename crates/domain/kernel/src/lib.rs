@@ -72,4 +72,13 @@ impl<A, E> Change<A, E> {
             events,
         }
     }
+
+    /// The same change with something else for each event.
+    pub fn map_events<F>(self, map: impl FnMut(E) -> F) -> Change<A, F> {
+        Change {
+            precondition: self.precondition,
+            after: self.after,
+            events: self.events.into_iter().map(map).collect(),
+        }
+    }
 }

@@ -7,9 +7,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Change, SellerId, StoreError, TransactionError};
 
 use crate::{
-    Admission, Application, ApplicationEvent, ClientId, Code, CodeChallenge, ConnectedApplication, Consent,
-    ConsentId, Count, DeadToken, FamiliesOf, Family, FamilyId, Limiter, NewClientToken, NewPair, NewToken,
-    Presented, RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
+    Admission, Application, ClientId, Code, CodeChallenge, ConnectedApplication, Consent, ConsentId, Count,
+    DeadToken, FamiliesOf, Family, FamilyId, Limiter, NewClientToken, NewPair, NewToken, Presented,
+    RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -105,9 +105,9 @@ pub trait ApplicationReader: Send + Sync {
     ) -> Result<Vec<Application>, StoreError>;
 }
 
-/// Changes applications within a transaction.
+/// Changes applications within a transaction. `A` is how an event is announced: the use cases decide it.
 #[async_trait]
-pub trait ApplicationStore: Send + Sync {
+pub trait ApplicationStore<A>: Send + Sync {
     /// The application with its row locked; None if it is unknown or deleted.
     async fn lock_application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
 
@@ -118,10 +118,9 @@ pub trait ApplicationStore: Send + Sync {
     /// valid until the transaction ends.
     async fn count_applications(&self, owner: SellerId) -> Result<usize, StoreError>;
 
-    /// Saves a change with its events. A name in use, ignoring case, is a conflict on `applications_name_key`. So is the name of a
+    /// Saves a change with its announcements. A name in use, ignoring case, is a conflict on `applications_name_key`. So is the name of a
     /// deleted application that other sellers could see: one that was accepted, and not for own use.
-    async fn save_application(&self, change: Change<Application, ApplicationEvent>)
-    -> Result<(), StoreError>;
+    async fn save_application(&self, change: Change<Application, A>) -> Result<(), StoreError>;
 
     /// Deletes an application permanently; false if there is none. Its tokens are rejected from the commit on. Subscriptions follow in
     /// batches, and nothing is delivered to them meanwhile.

@@ -53,20 +53,16 @@ pub trait OfferReader: Send + Sync {
     ) -> Result<Page<Offer>, StoreError>;
 }
 
-/// Changes offers within a transaction.
+/// Changes offers within a transaction. `A` is how an event is announced: the use cases decide it.
 #[async_trait]
-pub trait OfferStore: Send + Sync {
+pub trait OfferStore<A>: Send + Sync {
     /// The existing offers among `ids`, with their rows locked until the transaction ends. An adapter MUST lock them in
     /// the order of their ids, so that such transactions cannot deadlock.
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
 
-    /// Saves changes of a seller's offers together with their events. An adapter MUST check that the number of changed
+    /// Saves changes of a seller's offers together with their announcements. An adapter MUST check that the number of changed
     /// rows equals the number of changes. A new offer that exists by then is a conflict.
-    async fn save_offers(
-        &self,
-        seller: SellerId,
-        changes: Vec<Change<Offer, OfferEvent>>,
-    ) -> Result<(), StoreError>;
+    async fn save_offers(&self, seller: SellerId, changes: Vec<Change<Offer, A>>) -> Result<(), StoreError>;
 }
 
 /// The input of a change without a lock, as of one moment.
@@ -81,20 +77,20 @@ pub struct OfferToChange {
 
 /// A change that was decided without a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptimisticChange {
+pub struct OptimisticChange<A> {
     /// The offer as it was read.
     pub before: Offer,
-    pub change: Change<Offer, OfferEvent>,
+    pub change: Change<Offer, A>,
     pub at: DateTime<Utc>,
 }
 
-/// Changes offers without a transaction of their own: each change, its events, its key and its answer are saved together or not at all.
+/// Changes offers without a transaction of their own: each change, its announcements, its key and its answer are saved together or not at all.
 ///
 /// An adapter MAY save changes of several callers together. Then a change MUST NOT affect the outcome of another one, other than by an
 /// unknown outcome for all.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait OfferChanges: Send + Sync {
+pub trait OfferChanges<A: Send + Sync + 'static>: Send + Sync {
     /// The offer and the key. An adapter MUST treat an expired key as free.
     async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError>;
 
@@ -104,7 +100,7 @@ pub trait OfferChanges: Send + Sync {
     /// [`kernel::IdempotencyClaims::outcome`] returns it.
     async fn save(
         &self,
-        change: OptimisticChange,
+        change: OptimisticChange<A>,
         claim: &Claim,
         answer: &StoredResponse,
         time_left: Duration,

@@ -18,7 +18,7 @@ pub use ports::{
     OrderRef, OrderStore, ShipmentMail,
 };
 pub use status::{OrderStatus, PaymentStatus};
-pub use tracking::{DueParcel, PollSchedule, TrackingChange, TrackingQueue};
+pub use tracking::{DueParcel, PollSchedule, TrackedParcel, TrackingQueue};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockCarrierLookup, MockOrderDirectory, MockOrderReader};

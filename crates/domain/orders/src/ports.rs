@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use kernel::{Change, Invalid, Keyset, Mail, MailId, Page, PageSize, SellerId, StoreError};
 
-use crate::{Carrier, Lookup, OrderEvent, OrderId, OrderNumber, OrderStatus, SellerOrder, TrackingNumber};
+use crate::{Carrier, Lookup, OrderId, OrderNumber, OrderStatus, SellerOrder, TrackedParcel, TrackingNumber};
 
 /// Filters of a seller's order list. Test orders are never listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,12 +89,12 @@ pub struct BuyerSearch {
     pub next: Option<OrderId>,
 }
 
-/// Changes orders within a transaction.
+/// Changes orders within a transaction. `A` is how an event is announced: the use cases decide it.
 ///
 /// An adapter MUST lock the parts of an order in the order of their sellers' ids, so that transactions over the same
 /// orders cannot deadlock.
 #[async_trait]
-pub trait OrderStore: Send + Sync {
+pub trait OrderStore<A>: Send + Sync {
     /// One seller's part with its row locked. No other seller's row is accessed.
     async fn lock_part(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
 
@@ -112,9 +112,15 @@ pub trait OrderStore: Send + Sync {
         placed_at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// Saves changes of parts together with their events. An adapter MUST check that the number of changed rows equals
-    /// the number of changes.
-    async fn save_parts(&self, changes: Vec<Change<SellerOrder, OrderEvent>>) -> Result<(), StoreError>;
+    /// Saves changes of parts together with their announcements. An adapter MUST check that the number of changed rows
+    /// equals the number of changes.
+    async fn save_parts(&self, changes: Vec<Change<SellerOrder, A>>) -> Result<(), StoreError>;
+
+    /// Adds a parcel to the queue of look-ups.
+    async fn begin_tracking(&self, parcel: TrackedParcel) -> Result<(), StoreError>;
+
+    /// Removes a part's parcel from the queue of look-ups, if it is there.
+    async fn end_tracking(&self, seller: SellerId, order: OrderId) -> Result<(), StoreError>;
 
     /// Queues a mail to the buyer, to be sent at least once after the commit.
     async fn queue_mail(&self, mail: ShipmentMail) -> Result<(), StoreError>;

@@ -2,12 +2,10 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Change, SellerId, StoreError};
+use kernel::{SellerId, StoreError};
 use uuid::Uuid;
 
-use crate::{
-    Carrier, OrderEvent, OrderEventKind, OrderId, OrderState, SellerOrder, TrackingNumber, TrackingStatus,
-};
+use crate::{Carrier, OrderId, OrderState, Parcel, SellerOrder, TrackingNumber, TrackingStatus};
 
 /// How long a parcel is tracked after its shipment.
 const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
@@ -41,36 +39,41 @@ impl PollSchedule {
         Some(now + self.interval * times)
     }
 
-    /// The effect of an order's change at `now` on the tracking of its parcel; None if there is none. Test orders and
-    /// unknown carriers are not tracked.
-    pub fn tracking_change(
-        self,
-        change: &Change<SellerOrder, OrderEvent>,
-        now: DateTime<Utc>,
-    ) -> Option<TrackingChange> {
-        let part = &change.after;
-        let parcel = part
-            .parcel()
-            .filter(|parcel| !part.is_test && parcel.carrier != Carrier::Other)?;
-        let has = |kind| change.events.iter().any(|event| event.kind == kind);
-        match &part.state {
-            OrderState::Shipped { shipped_at, .. } if has(OrderEventKind::Shipped) => {
-                let due_at = self.next(*shipped_at, parcel.tracking_status, now)?;
-                Some(TrackingChange::Begins { due_at })
-            }
-            OrderState::Delivered { .. } if has(OrderEventKind::Delivered) => Some(TrackingChange::Ends),
-            _ => None,
-        }
+    /// The tracking of a part's parcel, which a change at `now` has shipped; None if it is not in transit, or no carrier is asked about it.
+    pub fn begin(self, part: &SellerOrder, now: DateTime<Utc>) -> Option<TrackedParcel> {
+        let OrderState::Shipped { shipped_at, .. } = part.state else {
+            return None;
+        };
+        let parcel = part.tracked_parcel()?;
+        Some(TrackedParcel {
+            seller: part.seller,
+            order: part.id,
+            carrier: parcel.carrier,
+            tracking_number: parcel.tracking_number.clone(),
+            shipped_at,
+            due_at: self.next(shipped_at, parcel.tracking_status, now)?,
+        })
     }
 }
 
-/// The effect of an order's change on the tracking of its parcel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrackingChange {
-    /// Tracking begins: the first look-up is due at this time.
-    Begins { due_at: DateTime<Utc> },
-    /// The parcel has arrived. Its tracking may have ended before, or never begun.
-    Ends,
+impl SellerOrder {
+    /// The parcel, if its carrier is asked about it: never for test orders and unknown carriers.
+    pub fn tracked_parcel(&self) -> Option<&Parcel> {
+        self.parcel()
+            .filter(|parcel| !self.is_test && parcel.carrier != Carrier::Other)
+    }
+}
+
+/// A parcel whose tracking begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrackedParcel {
+    pub seller: SellerId,
+    pub order: OrderId,
+    pub carrier: Carrier,
+    pub tracking_number: TrackingNumber,
+    pub shipped_at: DateTime<Utc>,
+    /// The first look-up.
+    pub due_at: DateTime<Utc>,
 }
 
 /// A parcel that a worker has leased.
@@ -144,33 +147,30 @@ mod tests {
     }
 
     #[test]
-    fn a_parcel_is_tracked_from_its_shipment_to_its_delivery() {
-        let change = |carrier, is_test| {
+    fn tracking_begins_with_a_shipment_in_transit() {
+        let shipped = |carrier, is_test, status: Option<TrackingStatus>| {
             let mut paid = order().pay(at(0)).unwrap().after;
             paid.is_test = is_test;
             let mut new = shipment(None);
             new.carrier = carrier;
-            paid.ship(new, Cause::Seller, at(0)).unwrap()
+            new.tracking_report = status.map(|status| TrackingReport {
+                status,
+                at: None,
+                raw_code: String::new(),
+            });
+            paid.ship(new, Cause::Seller, at(0)).unwrap().after
         };
-        let deliver = |shipped: Change<SellerOrder, OrderEvent>| shipped.after.deliver(at(0)).unwrap();
-        let tracked = |change| SCHEDULE.tracking_change(&change, at(0));
-        let shipped = || change(Carrier::Inpost, false);
-        let due_at = hour(1);
-        assert_eq!(tracked(shipped()), Some(TrackingChange::Begins { due_at }));
-        assert_eq!(tracked(deliver(shipped())), Some(TrackingChange::Ends));
-        let in_transit = TrackingReport {
-            status: TrackingStatus::InTransit,
-            at: None,
-            raw_code: String::new(),
-        };
-        for change in [
-            change(Carrier::Inpost, true),
-            change(Carrier::Other, false),
-            shipped().after.apply_tracking(&in_transit, at(0)),
-            deliver(shipped()).after.erase_buyer(at(0)),
-            deliver(change(Carrier::Inpost, true)),
+        let due_at = |part: &SellerOrder| SCHEDULE.begin(part, at(0)).map(|parcel| parcel.due_at);
+        let in_transit = shipped(Carrier::Inpost, false, None);
+        assert_eq!(due_at(&in_transit), Some(hour(1)));
+        for part in [
+            shipped(Carrier::Inpost, true, None),
+            shipped(Carrier::Other, false, None),
+            shipped(Carrier::Inpost, false, Some(TrackingStatus::Delivered)),
+            shipped(Carrier::Inpost, false, Some(TrackingStatus::Returned)),
+            in_transit.deliver(at(0)).unwrap().after,
         ] {
-            assert_eq!(tracked(change), None);
+            assert_eq!(due_at(&part), None, "{part:?}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! A delivery, its state machine, and the schedule of its retries (contract: States, Webhook delivery, Retries).
+//! A delivery as its readers see it, and the schedule of its retries (contract: States, Webhook delivery, Retries).
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Invalid;
 
-use crate::{Attempted, DeliveryId, Outcome, WebhookEvent};
+use crate::{Attempted, DeliveryId, WebhookEvent};
 
 /// Maximum number of attempts of a delivery (contract: Limits).
 pub const MAX_ATTEMPTS: u8 = 6;
@@ -50,28 +50,6 @@ pub enum DeliveryState {
         /// The last attempt, if there was one.
         last: Option<Attempted>,
     },
-}
-
-/// The next step after an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NextStep {
-    Delivered,
-    /// It is due again this long after the end of the attempt.
-    Retry(TimeDelta),
-    /// All attempts have failed.
-    Exhausted,
-}
-
-impl NextStep {
-    /// The step after the attempt with this number, from 1. For `jitter` see [`RetrySchedule::delay`].
-    pub fn after(attempt: u8, outcome: &Outcome, schedule: &RetrySchedule, jitter: f64) -> Self {
-        if outcome.is_success() {
-            return Self::Delivered;
-        }
-        schedule
-            .delay(attempt, jitter)
-            .map_or(Self::Exhausted, Self::Retry)
-    }
 }
 
 /// A delivery's state as stored in a row.

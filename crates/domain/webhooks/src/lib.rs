@@ -5,6 +5,7 @@ mod address_rules;
 mod attempt;
 mod delivery;
 mod event;
+mod machine;
 mod ports;
 mod queue;
 mod secret;
@@ -13,16 +14,17 @@ mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{Attempted, Failure, Outcome, Sent};
-pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, NextStep, RetrySchedule};
+pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, RetrySchedule};
 pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
+pub use machine::{LOSSES_FORGIVEN, Phase, Progress};
 pub use ports::{
     DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, Message, NewDelivery,
     SellerDelivery, SellerSubscription, SubscriptionQueues, SubscriptionReader, SubscriptionStore,
     Undelivered, UndeliveredFilter, WebhookSender,
 };
 pub use queue::{
-    ApplicationLoad, AttemptRecord, Capacity, Claimed, Due, LOSSES_FORGIVEN, Lease, QueueKey, Refill,
-    Refilled, Release, SubscriptionQueue,
+    ApplicationLoad, AttemptRecord, Capacity, Claimed, Due, Lease, QueueKey, Refill, Refilled, Release,
+    SubscriptionQueue,
 };
 pub use secret::{WebhookSecret, signature};
 pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};

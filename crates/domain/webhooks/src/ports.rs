@@ -202,7 +202,7 @@ pub trait SubscriptionReader: Send + Sync {
 /// Leases queues to workers and records the ends of attempts.
 ///
 /// - A claim is valid for 30 s, longer than any attempt takes. An expired one is given out again; the deliveries that
-///   its worker had in hand then have a higher [`crate::Due::lost`].
+///   its worker had in hand are lost: see [`crate::Progress::lose`].
 /// - Each claim and refill MUST check the subscription again: queues of a suspended application are left alone, and
 ///   those of a subscription that is deleted, disconnected or inactive are stopped.
 /// - Times MUST be the database's.
@@ -222,7 +222,8 @@ pub trait SubscriptionQueues: Send + Sync {
 
     /// Records the ends of attempts, then releases queues: asleep if nothing waits, due with the next delivery, or at
     /// the back if one is due now; never before its pause is over. A record counts only under the queue's current fence
-    /// and if its number of ended attempts matches, so sending it twice has no second effect.
+    /// and if the delivery is in the state that it was decided on, so sending it twice has no second effect. A delivery
+    /// that was stopped meanwhile gets [`crate::Progress::stop`] of the decided state.
     async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError>;
 
     /// Wakes sleeping queues that have due deliveries, and returns their number; called once a minute. It should always be 0.

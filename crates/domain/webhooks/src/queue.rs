@@ -7,10 +7,7 @@ use kernel::SellerId;
 use oauth::ClientId;
 use uuid::Uuid;
 
-use crate::{DeliveryId, NextStep, Outcome, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
-
-/// How often a delivery may be lost with its worker before a loss counts as a failed attempt.
-pub const LOSSES_FORGIVEN: u8 = 2;
+use crate::{DeliveryId, Outcome, Progress, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
 
 /// The key of a queue: each subscription has one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,18 +84,8 @@ pub struct Due {
     pub event: WebhookEvent,
     /// The body, the same on every attempt.
     pub body: Arc<[u8]>,
-    /// Number of ended attempts, 0 to 5.
-    pub attempt: u8,
-    /// How often it was lost with its worker without counting as an attempt.
-    pub lost: u8,
-}
-
-impl Due {
-    /// True if it was lost once too often: the loss counts as a failed attempt, and nothing is sent now. So a body that
-    /// crashes its worker also runs out of attempts.
-    pub const fn has_failed_by_loss(&self) -> bool {
-        self.lost > LOSSES_FORGIVEN
-    }
+    /// Leased.
+    pub progress: Progress,
 }
 
 /// The recorded end of an attempt.
@@ -107,13 +94,13 @@ pub struct AttemptRecord {
     /// The lease under which the delivery was given out.
     pub lease: Lease,
     pub delivery: DeliveryId,
-    /// The number of ended attempts when it was given out: this attempt has the next number.
-    pub attempt: u8,
+    /// The state on which `next` was decided: the one in which it was given out.
+    pub from: Progress,
     pub outcome: Outcome,
     /// The duration in whole milliseconds, not negative.
     pub duration_ms: i32,
-    /// The delivery's next step. Delays count from the database's current time.
-    pub next: NextStep,
+    /// The next state. Its delay counts from the database's current time.
+    pub next: Progress,
 }
 
 /// A queue that its worker releases.
@@ -145,22 +132,4 @@ pub struct Refilled {
     pub lease: Lease,
     /// The due deliveries, at most the capacity.
     pub deliveries: Vec<Due>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_delivery_fails_at_its_third_loss() {
-        let lost = |lost| Due {
-            id: Uuid::nil().into(),
-            event: WebhookEvent::OrderPaid,
-            body: Arc::from(*b"{}"),
-            attempt: 0,
-            lost,
-        };
-        let failed = [0, 1, 2, 3, u8::MAX].map(|times| lost(times).has_failed_by_loss());
-        assert_eq!(failed, [false, false, false, true, true]);
-    }
 }

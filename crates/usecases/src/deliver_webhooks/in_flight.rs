@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use oauth::ClientId;
 use webhooks::{
     ApplicationLoad, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Failure, Lease, Message, Outcome,
-    QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
+    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
 };
 
 use super::Slots;
@@ -27,8 +27,8 @@ const PART_OF_RESERVE: u16 = 8;
 pub(super) struct Start {
     pub(super) lease: Lease,
     pub(super) delivery: DeliveryId,
-    /// How many attempts of this delivery have ended.
-    pub(super) attempt: u8,
+    /// The state in which the delivery was given out.
+    pub(super) from: Progress,
     /// None if the delivery was lost too often: nothing is sent.
     pub(super) message: Option<Message>,
 }
@@ -196,13 +196,13 @@ impl InFlight {
         }
         queue.in_hand.extend(deliveries.iter().map(|due| InHand {
             id: due.id,
-            is_retry: due.attempt > 0,
+            is_retry: due.progress.attempt > 0,
         }));
         let start = |due: Due| Start {
             lease,
             delivery: due.id,
-            attempt: due.attempt,
-            message: (!due.has_failed_by_loss()).then(|| Message {
+            from: due.progress,
+            message: (!due.progress.has_failed_by_loss()).then(|| Message {
                 application: queue.client_id,
                 delivery: due.id,
                 event: due.event,

@@ -6,7 +6,7 @@ mod store;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use webhooks::{DeliveryId, Failure, NextStep, Outcome};
+use webhooks::{DeliveryId, Failure, Outcome, Phase, Progress};
 
 use super::*;
 use crate::test_support::chance;
@@ -294,8 +294,16 @@ async fn a_delivery_lost_too_often_fails_unsent() {
     world.run(sleep(Duration::from_secs(1))).await;
     assert_eq!((world.receivers.sent(), world.store.delivered()), (1, 1));
     let failures = world.store.failures();
-    let [(Outcome::Failed(Failure::WorkerLost), NextStep::Retry(delay))] = failures.as_slice() else {
+    let [(Outcome::Failed(Failure::WorkerLost), next)] = failures.as_slice() else {
         panic!("{failures:?}")
+    };
+    let Progress {
+        attempt: 1,
+        lost: 2,
+        phase: Phase::Waiting(delay),
+    } = next
+    else {
+        panic!("{next:?}")
     };
     // A minute, and the jitter of `chance`.
     assert_eq!(delay.num_milliseconds(), 60_164);
@@ -310,9 +318,9 @@ async fn failed_attempts_are_repeated_by_the_schedule() {
     world.run(sleep(Duration::from_secs(1))).await;
     let minutes = world.store.failures().into_iter().map(|(outcome, next)| {
         assert_eq!(outcome, Outcome::Answered(301));
-        match next {
-            NextStep::Retry(delay) => delay.num_minutes(),
-            NextStep::Delivered | NextStep::Exhausted => 0,
+        match next.phase {
+            Phase::Waiting(delay) => delay.num_minutes(),
+            _ => 0,
         }
     });
     let mut minutes: Vec<_> = minutes.collect();

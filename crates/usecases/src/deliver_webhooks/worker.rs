@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use kernel::{Randomness, StoreError};
-use webhooks::{AttemptRecord, Attempted, Claimed, NextStep, Refill, Refilled, Release, Sent};
+use webhooks::{AttemptRecord, Attempted, Claimed, Refill, Refilled, Release, Sent};
 
 use super::Dispatch;
 use super::in_flight::{InFlight, Start};
@@ -219,13 +219,12 @@ impl<'a> Worker<'a> {
         } else {
             jitter(randomness)
         };
-        let number = start.attempt.saturating_add(1);
         let record = AttemptRecord {
             lease: start.lease,
             delivery: start.delivery,
-            attempt: start.attempt,
+            from: start.from,
             duration_ms: attempted.duration_ms(),
-            next: NextStep::after(number, &attempted.outcome, &schedule, jitter),
+            next: start.from.end(&attempted.outcome, &schedule, jitter),
             outcome: attempted.outcome,
         };
         observer.ended(&record, start.message.as_ref());

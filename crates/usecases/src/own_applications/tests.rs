@@ -83,7 +83,7 @@ impl World {
     async fn rotate_secret(&self) -> Result<(), Failure<Refusal>> {
         let id = application().client_id;
         let (tx, sealer) = (&self.tx, &self.sealer);
-        rotate_secret(tx, tx, &chance(), sent_form(), sealer, id).await
+        rotate_secret(tx, tx, &chance(), sent_form(), sealer, id, now()).await
     }
 
     async fn edit(&self) -> Result<(), Failure<Refusal>> {
@@ -93,7 +93,8 @@ impl World {
             ..RawEdit::default()
         };
         let change = change.check().unwrap();
-        edit(&self.tx, &self.tx, by(), application().client_id, change, None).await
+        let id = application().client_id;
+        edit(&self.tx, &self.tx, by(), id, change, None, now()).await
     }
 
     async fn delete(&self) -> Result<(), Failure<Refusal>> {

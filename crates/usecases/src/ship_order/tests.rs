@@ -1,5 +1,6 @@
 //! Permissions, carrier look-ups and notifications of shipments.
 
+use chrono::TimeDelta;
 use orders::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, TrackingStatus};
 use uuid::Uuid;
 
@@ -36,14 +37,23 @@ fn is_impossible(refusal: &Refusal, reason: Reason) -> bool {
     matches!(refusal, Refusal::Impossible { refused, own_items } if refused.reason == reason && *own_items == [own])
 }
 
-/// Finds these parts, and expects this many saves and mails.
-fn store(parts: Vec<SellerOrder>, saves: usize, mails: usize) -> MockTransaction {
+const SCHEDULE: PollSchedule = PollSchedule {
+    interval: TimeDelta::minutes(15),
+};
+
+/// Finds these parts, and expects this many saves, and this many parcels in transit, each with a mail.
+fn store(parts: Vec<SellerOrder>, saves: usize, in_transit: usize) -> MockTransaction {
     let mut store = MockTransaction::new();
     let first = parts.first().cloned();
     store.expect_lock_part().returning(move |_, _| Ok(first.clone()));
     store.expect_lock_order().returning(move |_| Ok(parts.clone()));
     store.expect_save_parts().times(saves).returning(|_| Ok(()));
-    store.expect_queue_mail().times(mails).returning(|_| Ok(()));
+    store
+        .expect_begin_tracking()
+        .times(in_transit)
+        .withf(|parcel| parcel.shipped_at == now() && parcel.due_at == now() + TimeDelta::minutes(30))
+        .returning(|_| Ok(()));
+    store.expect_queue_mail().times(in_transit).returning(|_| Ok(()));
     store
 }
 
@@ -82,7 +92,7 @@ async fn test_orders_and_other_carriers_are_not_looked_up() {
 }
 
 #[tokio::test]
-async fn the_mail_is_queued_with_the_shipment_unless_the_parcel_has_arrived() {
+async fn the_parcel_is_tracked_and_the_mail_queued_unless_it_has_arrived() {
     let seller = Uuid::from_u128(1).into();
     for (status, mailed) in [(TrackingStatus::InTransit, 1), (TrackingStatus::Delivered, 0)] {
         let tracking_report = TrackingReport {
@@ -92,7 +102,9 @@ async fn the_mail_is_queued_with_the_shipment_unless_the_parcel_has_arrived() {
         };
         let store = store(vec![paid(1)], 1, mailed);
         let (report, tracking_report) = (report(&[]), Some(tracking_report));
-        let after = record_report(&store, &chance(), seller, &report, tracking_report, now()).await;
+        let chance = chance();
+        let after = record_report(&store, &chance, seller, &report, tracking_report, SCHEDULE, now());
+        let after = after.await;
         assert_eq!(after.unwrap().parcel().unwrap().buyer_notified, mailed == 1);
     }
 }
@@ -110,7 +122,7 @@ fn marketplace(seller: Option<u128>) -> MarketplaceShipment {
 async fn the_marketplace_ships_the_remaining_parts_with_one_mail() {
     let ship = async |parts: &[SellerOrder], seller, recorded| {
         let store = store(parts.to_vec(), recorded, recorded);
-        record_marketplace_shipment(&store, &chance(), &marketplace(seller), None, now()).await
+        record_marketplace_shipment(&store, &chance(), &marketplace(seller), None, SCHEDULE, now()).await
     };
     let first = ship(&[several(1), several(2)], Some(1), 1).await.unwrap();
     assert_eq!(first.len(), 1);

@@ -93,7 +93,8 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refus
     let id = application.client_id;
     let input = (request.acting(), id, edit, shown);
     let saved = request.change(input, |tx, _, (by, id, edit, shown)| {
-        Box::pin(own_applications::edit(tx, tx, *by, *id, edit.clone(), *shown))
+        let (edit, now) = (edit.clone(), tx.now());
+        Box::pin(own_applications::edit(tx, tx, *by, *id, edit, *shown, now))
     });
     match (saved.await?, shown) {
         (Ok(()), _) => done("saved", &format!("{LIST}/{id}")),
@@ -131,7 +132,13 @@ pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Ref
     let rotated = request.change((form, id), |tx, panel, (form, id)| {
         let (randomness, sealer) = (panel.ports.randomness.as_ref(), panel.sealer.as_ref());
         Box::pin(own_applications::rotate_secret(
-            tx, tx, randomness, *form, sealer, *id,
+            tx,
+            tx,
+            randomness,
+            *form,
+            sealer,
+            *id,
+            tx.now(),
         ))
     });
     match rotated.await? {

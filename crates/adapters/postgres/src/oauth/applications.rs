@@ -11,10 +11,10 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Precondition, SellerId, StoreError};
 use oauth::{
-    Application, ApplicationDirectory, ApplicationEvent, ApplicationReader, ApplicationStatus,
-    ApplicationStore, ClientId, ClientType, ListedApplication, Purpose, ScopeSet, SecretHash,
+    Application, ApplicationDirectory, ApplicationReader, ApplicationStatus, ApplicationStore, ClientId,
+    ClientType, ListedApplication, Purpose, ScopeSet, SecretHash,
 };
-use usecases::{Announcement, Transaction};
+use usecases::Announcement;
 use uuid::Uuid;
 
 use crate::batch::{BatchQuery, Batcher};
@@ -269,7 +269,7 @@ impl ApplicationDirectory for Autocommit {
 }
 
 #[async_trait]
-impl ApplicationStore for Tx {
+impl ApplicationStore<Announcement> for Tx {
     async fn lock_application(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
         let lock = kept()
             .filter(applications::client_id.eq(client_id.uuid()))
@@ -294,19 +294,13 @@ impl ApplicationStore for Tx {
         usize::try_from(count.await?).map_err(StoreError::unexpected)
     }
 
-    async fn save_application(
-        &self,
-        change: Change<Application, ApplicationEvent>,
-    ) -> Result<(), StoreError> {
+    async fn save_application(&self, change: Change<Application, Announcement>) -> Result<(), StoreError> {
         let Change {
             precondition,
             after,
             events,
         } = change;
-        for event in &events {
-            let announced = Announcement::of_application(after.owner, event, self.now());
-            self.outbox().add(announced);
-        }
+        self.outbox().extend(events);
         if after.status != ApplicationStatus::Suspended {
             queue_reinstatement(self, after.client_id);
         }

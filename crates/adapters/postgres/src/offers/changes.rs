@@ -82,7 +82,7 @@ impl BatchedChanges {
 }
 
 #[async_trait]
-impl OfferChanges for BatchedChanges {
+impl OfferChanges<Announcement> for BatchedChanges {
     async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError> {
         let question = (seller, id.uuid(), claim.space, claim.key.as_str().to_owned());
         let ReadRow { at, key, offer } = self.reads.ask(question).await?;
@@ -101,7 +101,7 @@ impl OfferChanges for BatchedChanges {
 
     async fn save(
         &self,
-        change: OptimisticChange,
+        change: OptimisticChange<Announcement>,
         claim: &Claim,
         answer: &StoredResponse,
         time_left: Duration,
@@ -143,7 +143,7 @@ impl BatchQuery for Reads {
 
 /// A change that waits for its batch.
 struct Member {
-    change: OptimisticChange,
+    change: OptimisticChange<Announcement>,
     claim: Claim,
     status: i16,
     /// The sealed body of the answer.
@@ -154,23 +154,21 @@ struct Member {
 impl Member {
     /// `None` if a batch cannot save the change: it concerns webhook subscribers, or its key is not the seller's.
     fn new(
-        change: OptimisticChange,
+        change: OptimisticChange<Announcement>,
         claim: &Claim,
         answer: &StoredResponse,
         sealing: &Sealing,
     ) -> Result<Option<Self>, StoreError> {
-        let seller = change.change.after.seller;
-        let events = change.change.events.iter();
-        let announced = events.map(|event| Announcement::of_offer(seller, event, change.at));
-        let announced: Vec<_> = announced.collect();
-        if claim.space != KeySpace::Seller(seller) || announced.iter().any(|one| one.event.is_some()) {
+        let announced = &change.change.events;
+        let is_sellers = claim.space == KeySpace::Seller(change.change.after.seller);
+        if !is_sellers || announced.iter().any(|one| one.event.is_some()) {
             return Ok(None);
         }
         Ok(Some(Self {
             status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
             body: sealing.seal(claim, &answer.body)?,
             claim: claim.clone(),
-            items: announced.into_iter().filter_map(|one| one.item).collect(),
+            items: announced.iter().filter_map(|one| one.item).collect(),
             change,
         }))
     }

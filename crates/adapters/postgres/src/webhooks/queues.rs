@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
-    ApplicationLoad, AttemptRecord, Capacity, Claimed, DeliveryId, Due, Lease, QueueKey, Refill, Refilled,
-    Release, SubscriptionId, SubscriptionQueue, SubscriptionQueues,
+    ApplicationLoad, AttemptRecord, Capacity, Claimed, DeliveryId, Due, Lease, Phase, Progress, QueueKey,
+    Refill, Refilled, Release, SubscriptionId, SubscriptionQueue, SubscriptionQueues,
 };
 
 use super::recording::{Asleep, Recording, find_queued};
@@ -63,8 +63,11 @@ impl TryFrom<DueRow> for Due {
             id,
             event: super::event(id, &row.event)?,
             body: Arc::from(row.body),
-            attempt: count("attempt", row.attempt)?,
-            lost: count("lost", row.lost)?,
+            progress: Progress {
+                attempt: count("attempt", row.attempt)?,
+                lost: count("lost", row.lost)?,
+                phase: Phase::Leased,
+            },
         })
     }
 }

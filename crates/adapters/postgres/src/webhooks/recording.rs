@@ -10,7 +10,7 @@ use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::StoreError;
 use uuid::Uuid;
-use webhooks::{AttemptRecord, LOSSES_FORGIVEN, NextStep, Outcome, Release};
+use webhooks::{AttemptRecord, Outcome, Phase, Release};
 
 use crate::schema::subscriptions;
 use crate::sql::{column, microseconds};
@@ -20,8 +20,9 @@ statements! {
     "recording.sql";
     RECORD: (
         Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>,
-        Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<SmallInt>, Array<Bool>, Array<Nullable<BigInt>>,
-        Array<Integer>, Array<Nullable<SmallInt>>, Array<Nullable<Text>>, SmallInt
+        Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<SmallInt>, Array<SmallInt>, Array<SmallInt>,
+        Array<SmallInt>, Array<Bool>, Array<Nullable<BigInt>>, Array<Integer>, Array<Nullable<SmallInt>>,
+        Array<Nullable<Text>>
     );
     RELEASE: (
         Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<Bool>>, Array<BigInt>
@@ -89,9 +90,9 @@ impl Recording {
     /// Records the ends of attempts made under leases that are still valid.
     async fn record(&self, mut connection: &AsyncPgConnection) -> QueryResult<usize> {
         let (leases, ended) = (&self.leases, &self.records);
-        let delay = |ended: &Attempt| match ended.record.next {
-            NextStep::Retry(delay) => Some(microseconds(delay)),
-            NextStep::Delivered | NextStep::Exhausted => None,
+        let delay = |ended: &Attempt| match ended.record.next.phase {
+            Phase::Waiting(delay) => Some(microseconds(delay)),
+            _ => None,
         };
         let record = RECORD.bind((
             column(leases, |lease| lease.0),
@@ -100,13 +101,15 @@ impl Recording {
             column(ended, |ended| ended.record.lease.queue.seller.uuid()),
             column(ended, |ended| ended.record.lease.queue.subscription.uuid()),
             column(ended, |ended| ended.record.delivery.uuid()),
-            column(ended, |ended| i16::from(ended.record.attempt)),
-            column(ended, |ended| ended.record.next == NextStep::Delivered),
+            column(ended, |ended| i16::from(ended.record.from.attempt)),
+            column(ended, |ended| i16::from(ended.record.from.lost)),
+            column(ended, |ended| i16::from(ended.record.next.attempt)),
+            column(ended, |ended| i16::from(ended.record.next.lost)),
+            column(ended, |ended| ended.record.next.phase == Phase::Delivered),
             column(ended, delay),
             column(ended, |ended| ended.record.duration_ms),
             column(ended, |ended| ended.status),
             column(ended, |ended| ended.failure.as_deref()),
-            i16::from(LOSSES_FORGIVEN),
         ));
         record.execute(&mut connection).await
     }

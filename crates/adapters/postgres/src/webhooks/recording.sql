@@ -2,11 +2,11 @@
 
 -- name: RECORD
 -- $1, $2, $3 sellers, subscriptions and fences of the leases; $4, $5, $6 sellers, subscriptions and ids of the
--- deliveries; $7 how many attempts had ended when each was given out; $8 whether it is delivered; $9 microseconds until
--- the next attempt, or null; $10 milliseconds; $11 the status of the response, or null; $12 the failure, or null; $13
--- the losses that are forgiven.
--- Records the ends of attempts made under leases that are still valid. An attempt whose delivery was stopped meanwhile
--- is recorded like any other, and has no further effect.
+-- deliveries; $7, $8 how many attempts had ended when each was given out, and how often it was lost; $9, $10 the same
+-- after this attempt; $11 whether it is delivered; $12 microseconds until the next attempt, or null; $13 milliseconds;
+-- $14 the status of the response, or null; $15 the failure, or null.
+-- Stores the states that were decided after attempts under leases that are still valid, if the deliveries are in the
+-- states on which this was decided. A delivery that was stopped meanwhile stays stopped.
 with clock as materialized (
     select api_now() as at
 ),
@@ -27,13 +27,16 @@ ended as materialized (
     select c.*
     from unnest(
         $4::uuid[], $5::uuid[], $6::uuid[],
-        $7::smallint[], $8::boolean[], $9::bigint[], $10::integer[], $11::smallint[], $12::text[]
-    ) as c (seller_id, queue, id, attempt, delivered, delay, duration, status, failure)
+        $7::smallint[], $8::smallint[], $9::smallint[], $10::smallint[], $11::boolean[], $12::bigint[],
+        $13::integer[], $14::smallint[], $15::text[]
+    ) as c (
+        seller_id, queue, id, attempt, lost, next_attempt, next_lost, delivered, delay, duration, status, failure
+    )
     join valid as h on h.seller_id = c.seller_id and h.id = c.queue
 )
 update deliveries as d
-set attempt = d.attempt + 1,
-    lost = least(d.lost, $13),
+set attempt = c.next_attempt,
+    lost = c.next_lost,
     due_at = case when d.due_at is not null then clock.at + c.delay * interval '1 microsecond' end,
     delivered_at = case when c.delivered then clock.at end,
     duration_ms = c.duration,
@@ -44,6 +47,7 @@ where d.seller_id = c.seller_id
   and d.subscription_id = c.queue
   and d.id = c.id
   and d.attempt = c.attempt
+  and d.lost = c.lost
   and d.delivered_at is null
 
 -- name: RELEASE

@@ -3,7 +3,7 @@
 use accounts::{Action, Actor, AuditFilter, PasswordHash};
 use chrono::TimeDelta;
 use oauth::{Application, Subject};
-use usecases::Transaction;
+use usecases::{Announcement, Transaction};
 
 use crate::support::{Fixture, changed, id, instant, is_unexpected, new_seller};
 
@@ -47,13 +47,16 @@ async fn an_application_is_deleted_once_and_a_seller_has_one_built_in_applicatio
     assert!(!tx.delete_application(deleted.client_id).await.unwrap());
     assert!(tx.lock_application(deleted.client_id).await.unwrap().is_none());
     is_unexpected(tx.save_application(changed(deleted)).await);
-    for owner in [seller, other] {
+    let built_in = |owner| {
         let built_in = Application::built_in(id().into(), owner, instant());
-        tx.save_application(built_in).await.unwrap();
+        Announcement::of_application(built_in, instant())
+    };
+    for owner in [seller, other] {
+        tx.save_application(built_in(owner)).await.unwrap();
     }
     tx.commit().await.unwrap();
-    let second = Application::built_in(id().into(), seller, instant());
-    let error = fixture.begin().await.save_application(second).await.unwrap_err();
+    let second = fixture.begin().await.save_application(built_in(seller)).await;
+    let error = second.unwrap_err();
     assert_eq!(error.conflict(), Some("applications_built_in_key"));
 }
 

@@ -7,6 +7,7 @@ use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, Money, OfferId, SellerId, StoreError, TransactionError};
 use offers::{OfferChanges, OfferPatch, OptimisticChange, Stock};
 use tokio::select;
+use usecases::Announcement;
 use usecases::change_offer::decide_patch;
 
 use crate::support::{
@@ -50,7 +51,7 @@ impl Patch {
         fixture.run(&SetStock(self.seller, self.offer, stock)).await;
     }
 
-    async fn decide(&self, changes: &Arc<dyn OfferChanges>) -> OptimisticChange {
+    async fn decide(&self, changes: &Arc<dyn OfferChanges<Announcement>>) -> OptimisticChange<Announcement> {
         let read = changes.read(self.seller, self.offer, &self.claim).await.unwrap();
         assert_eq!(read.key, Claimed::Run);
         let patch = OfferPatch {
@@ -72,8 +73,8 @@ const LONG: Duration = Duration::from_mins(1);
 
 /// Saves all in one batch.
 async fn save(
-    changes: &Arc<dyn OfferChanges>,
-    decided: Vec<(&Patch, OptimisticChange)>,
+    changes: &Arc<dyn OfferChanges<Announcement>>,
+    decided: Vec<(&Patch, OptimisticChange<Announcement>)>,
 ) -> Vec<Result<bool, TransactionError>> {
     let saving = decided
         .into_iter()

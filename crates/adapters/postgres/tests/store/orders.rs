@@ -11,10 +11,11 @@ use orders::{
 };
 use testkit::TestClock;
 use usecases::Transaction;
+use usecases::transition_order::Transition;
 
 use crate::support::{
-    Fixture, changed, each_once, id, instant, is_rolled_back, paid, part, shipment, shipped, take_all,
-    tracking_report,
+    Fixture, SCHEDULE, TransitionOrder, changed, each_once, id, instant, is_rolled_back, paid, part,
+    shipment, shipped, take_all, tracking_report,
 };
 
 /// A part in each state, with all distinguishable facts.
@@ -159,9 +160,14 @@ async fn ship(fixture: &Fixture, seller: SellerId, carrier: Carrier) -> SellerOr
     let part = paid(part(seller, instant()));
     fixture.save(std::slice::from_ref(&part)).await;
     let ship = async |tx: &dyn Transaction| {
-        let shipped = part.ship(shipment(carrier), Cause::Seller, tx.now()).unwrap();
-        tx.save_parts(vec![shipped.clone()]).await.unwrap();
-        shipped.after
+        let shipped = part
+            .ship(shipment(carrier), Cause::Seller, tx.now())
+            .unwrap()
+            .after;
+        tx.save_parts(vec![changed(shipped.clone())]).await.unwrap();
+        let parcel = SCHEDULE.begin(&shipped, tx.now()).unwrap();
+        tx.begin_tracking(parcel).await.unwrap();
+        shipped
     };
     fixture.tx(ship).await
 }
@@ -171,12 +177,9 @@ async fn ship(fixture: &Fixture, seller: SellerId, carrier: Carrier) -> SellerOr
 async fn a_delivery_reported_by_the_marketplace_ends_the_tracking() {
     let (fixture, clock, seller) = later().await;
     let shipped = ship(&fixture, seller, Carrier::Fedex).await;
-    let deliver = async |tx: &dyn Transaction| {
-        let delivered = shipped.deliver(tx.now()).unwrap();
-        tx.save_parts(vec![delivered]).await.unwrap();
-    };
     assert_eq!(fixture.rows_of("parcels").await, 1);
-    fixture.tx(deliver).await;
+    let delivery = TransitionOrder(OrderRef::Id(shipped.id), Transition::Deliver);
+    fixture.run(&delivery).await;
     clock.advance(TimeDelta::days(1)).await;
     let queue = fixture.database.tracking_queue();
     assert_eq!(lease(&*queue, Carrier::Fedex, 10).await, []);

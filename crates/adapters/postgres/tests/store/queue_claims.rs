@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 fn attempts(due: &[webhooks::Due]) -> Vec<u8> {
-    due.iter().map(|due| due.attempt).collect()
+    due.iter().map(|due| due.progress.attempt).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

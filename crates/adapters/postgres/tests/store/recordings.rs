@@ -7,7 +7,7 @@ use futures_util::join;
 use testkit::{Fault, StatementProxy};
 use tokio::time::timeout;
 use webhooks::{
-    AttemptRecord, Capacity, DeliveryState, Failure, LOSSES_FORGIVEN, NextStep, Outcome, Release,
+    AttemptRecord, Capacity, DeliveryState, Failure, LOSSES_FORGIVEN, Outcome, Phase, Progress, Release,
 };
 
 use crate::support::{
@@ -20,10 +20,16 @@ async fn recorded_attempts_read_back() {
     let (application, queue) = fixture.subscribed().await;
     let queued = fixture.enqueue(queue, 4).await;
     let claimed = fixture.claim_one().await;
-    let failed = |n: usize, failure: Failure, delay| AttemptRecord {
-        outcome: Outcome::Failed(failure),
-        next: NextStep::Retry(delay),
-        ..ended(claimed.lease, &claimed.deliveries[n], 500)
+    let failed = |n: usize, failure: Failure, delay| {
+        let end = ended(claimed.lease, &claimed.deliveries[n], 500);
+        AttemptRecord {
+            outcome: Outcome::Failed(failure),
+            next: Progress {
+                phase: Phase::Waiting(delay),
+                ..end.next
+            },
+            ..end
+        }
     };
     let records = [
         ended(claimed.lease, &claimed.deliveries[0], 204),
@@ -51,8 +57,8 @@ async fn recorded_attempts_read_back() {
         };
         assert_eq!((attempt, &last.outcome), (1, &record.outcome));
         assert_eq!(last.duration, Duration::from_millis(12));
-        let delay = match record.next {
-            NextStep::Retry(delay) => Some(delay),
+        let delay = match record.next.phase {
+            Phase::Waiting(delay) => Some(delay),
             _ => None,
         };
         assert_eq!(ahead, delay);
@@ -212,7 +218,7 @@ async fn a_queue_is_due_after_its_pause_with_all_its_deliveries() {
         again
             .deliveries
             .iter()
-            .all(|due| (due.attempt, due.lost) == (0, 0))
+            .all(|due| due.progress == Progress::QUEUED.lease())
     );
     // A queue without pending deliveries sleeps, too.
     fixture
@@ -227,24 +233,22 @@ async fn a_queue_is_taken_over_after_its_lease_and_its_running_attempts_are_lost
     let queue = fixture.queue().await;
     let queued = fixture.enqueue(queue, 2).await;
     let first = fixture.claim_one().await;
-    assert!(ids(&first) == queued && first.deliveries.iter().all(|due| due.lost == 0));
-    fixture
-        .record(&[ended(first.lease, &first.deliveries[0], 500)], &[])
-        .await;
+    assert!(ids(&first) == queued && first.deliveries.iter().all(|due| due.progress.lost == 0));
+    let end = ended(first.lease, &first.deliveries[0], 500);
+    fixture.record(std::slice::from_ref(&end), &[]).await;
     clock.advance(TimeDelta::milliseconds(29_999)).await;
     assert!(fixture.claim().await.is_empty());
     // By now the delivery whose attempt ended is due again, which does not count as a loss.
     clock.advance(TimeDelta::minutes(2)).await;
     let second = fixture.claim_one().await;
-    let losses = second
-        .deliveries
-        .iter()
-        .map(|due| (due.id, due.attempt, due.lost));
-    assert_eq!(losses.collect::<Vec<_>>(), [(queued[1], 0, 1), (queued[0], 1, 0)]);
+    let given = second.deliveries.iter().map(|due| (due.id, due.progress));
+    let lost = first.deliveries[1].progress.lose();
+    let expected = [(queued[1], lost.lease()), (queued[0], end.next.lease())];
+    assert_eq!(given.collect::<Vec<_>>(), expected);
     fixture.release(second.lease).await;
     let third = fixture.claim_one().await;
     assert!(
-        third.deliveries.iter().all(|due| due.lost < 2),
+        third.deliveries.iter().all(|due| due.progress.lost < 2),
         "released is not lost"
     );
 }
@@ -257,7 +261,10 @@ async fn a_third_loss_counts_as_a_failure_until_it_is_recorded() {
     for lost in 0..=LOSSES_FORGIVEN + 1 {
         let claimed = fixture.claim_one().await;
         let due = &claimed.deliveries[0];
-        assert_eq!((due.lost, due.has_failed_by_loss()), (lost, lost > 2));
+        assert_eq!(
+            (due.progress.lost, due.progress.has_failed_by_loss()),
+            (lost, lost > 2)
+        );
         if lost > LOSSES_FORGIVEN {
             fixture
                 .record(&[ended(claimed.lease, due, 500)], &[release(claimed.lease)])
@@ -270,7 +277,9 @@ async fn a_third_loss_counts_as_a_failure_until_it_is_recorded() {
     // Its attempt was recorded, it is due again, and then it is lost once more.
     for failed in [false, true] {
         assert_eq!(
-            fixture.claim_one().await.deliveries[0].has_failed_by_loss(),
+            fixture.claim_one().await.deliveries[0]
+                .progress
+                .has_failed_by_loss(),
             failed
         );
         clock.advance(TimeDelta::seconds(31)).await;
@@ -294,9 +303,9 @@ async fn a_loss_beyond_the_capacity_is_reported_by_the_next_claim() {
         .await
         .remove(0);
     assert_eq!(ids(&claimed), queued[..3]);
-    assert!(claimed.deliveries.iter().all(|due| due.lost == 3));
+    assert!(claimed.deliveries.iter().all(|due| due.progress.lost == 3));
     fixture.end_all(&claimed, 500).await;
-    assert_eq!(fixture.claim_one().await.deliveries[0].lost, 3);
+    assert_eq!(fixture.claim_one().await.deliveries[0].progress.lost, 3);
 }
 
 #[tokio::test]
@@ -313,5 +322,5 @@ async fn refilled_deliveries_can_be_lost_too() {
     clock.advance(TimeDelta::seconds(31)).await;
     let claimed = fixture.claim_one().await;
     assert_eq!(ids(&claimed), queued[1..]);
-    assert!(claimed.deliveries.iter().all(|due| due.lost == 1));
+    assert!(claimed.deliveries.iter().all(|due| due.progress.lost == 1));
 }

@@ -25,7 +25,7 @@ use oauth::{
 use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
 use testkit::{TestClock, TestDatabase};
 use tokio_postgres::{Client, Row};
-use usecases::{LockSet, Transaction};
+use usecases::{Announcement, LockSet, Transaction};
 use uuid::Uuid;
 
 pub(crate) use self::{consents::*, trade::*, webhooks::*};
@@ -91,9 +91,6 @@ impl Sealer for MirrorSealer {
     }
 }
 
-/// The shortest time between two look-ups of a parcel.
-pub(crate) const POLL: TimeDelta = TimeDelta::minutes(10);
-
 pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
     DatabaseSettings {
         url: url.to_owned(),
@@ -103,7 +100,6 @@ pub(crate) fn settings(url: &str, pool_size: usize) -> DatabaseSettings {
         statement_timeout: Duration::from_secs(5),
         layout: TestDatabase::layout(),
         default_rate_limit: NonZeroU32::new(600).unwrap(),
-        poll_interval: POLL.to_std().unwrap(),
     }
 }
 
@@ -278,7 +274,7 @@ impl Fixture {
         self.application(owner).await.client_id
     }
 
-    pub(crate) async fn save_application(&self, change: Change<Application, oauth::ApplicationEvent>) {
+    pub(crate) async fn save_application(&self, change: Change<Application, Announcement>) {
         self.tx(async |tx| tx.save_application(change).await.unwrap())
             .await;
     }
@@ -310,6 +306,7 @@ impl Fixture {
         ends: [Option<DateTime<Utc>>; N],
     ) -> [NewToken; N] {
         let built_in = Application::built_in(id().into(), seller, instant());
+        let built_in = Announcement::of_application(built_in, instant());
         let tokens = ends.map(|end| new_token(&built_in.after, FamilyKind::Personal, end));
         self.tx(async |tx| {
             tx.save_application(built_in).await.unwrap();

@@ -1,11 +1,11 @@
-//! Steps after an attempt, and states and their records.
+//! States and their records, and the delays of the schedule.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::Failure;
+use crate::{Failure, Outcome};
 
 fn outcomes() -> impl Strategy<Value = Outcome> {
     prop_oneof![
@@ -51,19 +51,6 @@ fn states() -> impl Strategy<Value = DeliveryState> {
 }
 
 proptest! {
-    #[test]
-    fn a_success_ends_a_delivery_and_a_failure_repeats_it_up_to_the_sixth(
-        attempt in 1..=MAX_ATTEMPTS, outcome in outcomes(), jitter in 0.0..=1.0
-    ) {
-        let schedule = RetrySchedule::default();
-        let expected = match schedule.delay(attempt, jitter) {
-            _ if matches!(outcome, Outcome::Answered(200..=299)) => NextStep::Delivered,
-            Some(delay) if attempt < 6 => NextStep::Retry(delay),
-            _ => NextStep::Exhausted,
-        };
-        prop_assert_eq!(NextStep::after(attempt, &outcome, &schedule, jitter), expected);
-    }
-
     #[test]
     fn states_are_read_back_from_their_records(state in states()) {
         let queued = (state == DeliveryState::Queued).then_some(DateTime::UNIX_EPOCH);

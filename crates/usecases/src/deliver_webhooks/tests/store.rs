@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, Claimed, DeliveryId, Due, Lease, NextStep, Outcome, QueueKey,
-    Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent, WebhookSecret,
+    AddressPolicy, AttemptRecord, Capacity, Claimed, DeliveryId, Due, Lease, Outcome, Phase, Progress,
+    QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent, WebhookSecret,
     WebhookUrl,
 };
 
@@ -30,8 +30,6 @@ struct StoredQueue {
     fence: Option<Uuid>,
     failing: bool,
     due: Vec<Due>,
-    /// The deliveries counted as in hand of its lease holder.
-    in_hand: Vec<DeliveryId>,
     /// Attempts whose end was recorded.
     ended: usize,
     /// Turns since it was put at the back.
@@ -42,19 +40,38 @@ struct StoredQueue {
 }
 
 impl StoredQueue {
-    /// The due deliveries: three first attempts for each repeated one, beginning with a first one.
-    fn next(&self, running: &[DeliveryId], capacity: u16, repeats: u16) -> Vec<Due> {
-        let idle = || self.due.iter().filter(|due| !running.contains(&due.id));
-        let firsts = idle().filter(|due| due.attempt == 0).take(capacity.into());
-        let repeated = idle()
-            .filter(|due| due.attempt > 0)
+    /// Gives out due deliveries, beside the running ones: three first attempts for each repeated one, beginning with a first one.
+    fn lease(&mut self, running: &[DeliveryId], capacity: u16, repeats: u16) -> Vec<Due> {
+        self.postpone(running);
+        let waiting = || self.due.iter().filter(|due| due.progress.phase != Phase::Leased);
+        let firsts = waiting()
+            .filter(|due| due.progress.attempt == 0)
+            .take(capacity.into());
+        let repeated = waiting()
+            .filter(|due| due.progress.attempt > 0)
             .take(repeats.min(capacity).into());
         let firsts = (1..).map(|n| 2 * n).zip(firsts);
         let repeated = (1..).map(|n| 6 * n - 3).zip(repeated);
-        let mut placed: Vec<_> = firsts.chain(repeated).collect();
-        placed.sort_by_key(|(place, _): &(usize, _)| *place);
-        let given = placed.into_iter().take(capacity.into());
-        given.map(|(_, due)| due.clone()).collect()
+        let mut placed: Vec<_> = firsts
+            .chain(repeated)
+            .map(|(place, due): (usize, _)| (place, due.id))
+            .collect();
+        placed.sort_by_key(|(place, _)| *place);
+        let ids = placed.into_iter().map(|(_, id)| id);
+        let ids: Vec<_> = ids.take(capacity.into()).collect();
+        let lease = |id| {
+            let due = self.due.iter_mut().find(|due| due.id == id).unwrap();
+            due.progress = due.progress.lease();
+            due.clone()
+        };
+        ids.into_iter().map(lease).collect()
+    }
+
+    /// What the worker no longer has in hand waits again.
+    fn postpone(&mut self, running: &[DeliveryId]) {
+        for due in self.due.iter_mut().filter(|due| !running.contains(&due.id)) {
+            due.progress = due.progress.postpone();
+        }
     }
 }
 
@@ -67,7 +84,7 @@ struct State {
     next_id: u128,
     suspended: usize,
     delivered: usize,
-    failures: Vec<(Outcome, NextStep)>,
+    failures: Vec<(Outcome, Progress)>,
 }
 
 impl State {
@@ -97,8 +114,11 @@ impl Store {
             id,
             event: WebhookEvent::OrderPaid,
             body: Arc::from(format!("{id}").into_bytes()),
-            attempt,
-            lost,
+            progress: Progress {
+                attempt,
+                lost,
+                ..Progress::QUEUED
+            },
         });
         id
     }
@@ -110,7 +130,9 @@ impl Store {
 
     /// How many deliveries of the queue would be lost if its worker crashed now.
     pub(super) fn in_hand(&self, queue: u128) -> usize {
-        self.state().queues[&queue].in_hand.len()
+        let state = self.state();
+        let due = state.queues[&queue].due.iter();
+        due.filter(|due| due.progress.phase == Phase::Leased).count()
     }
 
     pub(super) fn set_failing(&self, queue: u128) {
@@ -125,12 +147,18 @@ impl Store {
     /// The attempts so far of each pending delivery of the queue.
     pub(super) fn pending(&self, queue: u128) -> Vec<u8> {
         let state = self.state();
-        state.queues[&queue].due.iter().map(|due| due.attempt).collect()
+        let due = state.queues[&queue].due.iter();
+        due.map(|due| due.progress.attempt).collect()
     }
 
     /// Another worker takes the queue over.
     pub(super) fn take_over(&self, queue: u128) {
-        self.state().queues.entry(queue).or_default().fence = Some(Uuid::max());
+        let mut state = self.state();
+        let queue = state.queues.entry(queue).or_default();
+        queue.fence = Some(Uuid::max());
+        for due in &mut queue.due {
+            due.progress = due.progress.lose();
+        }
     }
 
     pub(super) fn set_unavailable(&self, unavailable: bool) {
@@ -155,7 +183,7 @@ impl Store {
             .count()
     }
 
-    pub(super) fn failures(&self) -> Vec<(Outcome, NextStep)> {
+    pub(super) fn failures(&self) -> Vec<(Outcome, Progress)> {
         self.state().failures.clone()
     }
 
@@ -235,7 +263,7 @@ impl SubscriptionQueues for Store {
             } else {
                 (capacity.per_queue, capacity.per_queue.min(left))
             };
-            let deliveries = queue.next(&[], limit, (places - 1).max(1));
+            let deliveries = queue.lease(&[], limit, (places - 1).max(1));
             let count = u16::try_from(deliveries.len()).unwrap();
             if count == 0 {
                 claimed.more = true;
@@ -248,7 +276,6 @@ impl SubscriptionQueues for Store {
                 failing_attempts -= count;
             }
             queue.fence = Some(fence);
-            queue.in_hand = deliveries.iter().map(|due| due.id).collect();
             let url = format!("https://queue{number}.example/");
             let queue_key = QueueKey {
                 seller: Uuid::nil().into(),
@@ -273,9 +300,7 @@ impl SubscriptionQueues for Store {
         let mut state = self.call().await?;
         let refill = |refill: &Refill| {
             let queue = state.leased(&refill.lease)?;
-            let deliveries = queue.next(&refill.running, refill.capacity, refill.repeats);
-            let given = deliveries.iter().map(|due| due.id);
-            queue.in_hand = refill.running.iter().copied().chain(given).collect();
+            let deliveries = queue.lease(&refill.running, refill.capacity, refill.repeats);
             let lease = refill.lease;
             Some(Refilled { lease, deliveries })
         };
@@ -289,10 +314,11 @@ impl SubscriptionQueues for Store {
                 continue;
             };
             let before = queue.due.len();
-            queue.due.retain(|due| due.id != record.delivery);
+            let is_recorded = |due: &Due| (due.id, due.progress) == (record.delivery, record.from);
+            queue.due.retain(|due| !is_recorded(due));
             assert_eq!(queue.due.len() + 1, before, "recorded twice");
             queue.ended += 1;
-            if record.next == NextStep::Delivered {
+            if record.next.phase == Phase::Delivered {
                 state.delivered += 1;
             } else {
                 state.failures.push((record.outcome.clone(), record.next));
@@ -305,7 +331,7 @@ impl SubscriptionQueues for Store {
                 continue;
             };
             queue.fence = None;
-            queue.in_hand.clear();
+            queue.postpone(&[]);
             queue.turn = turn;
             queue.failing = release.failing.unwrap_or(queue.failing);
             queue.paused_until = Some(Instant::now() + release.pause.to_std().unwrap());

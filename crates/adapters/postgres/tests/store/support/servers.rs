@@ -34,7 +34,6 @@ pub(crate) fn database(url: &str) -> Database {
         statement_timeout: Duration::from_secs(5),
         layout: Layout::Single,
         default_rate_limit: NonZeroU32::MIN,
-        poll_interval: Duration::from_mins(30),
     };
     Database::new(settings).unwrap()
 }

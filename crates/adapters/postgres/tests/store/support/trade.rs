@@ -5,24 +5,28 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
-    Change, Claim, Claimed, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, SellerId, StoredResponse,
+    Claim, Claimed, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, SellerId, StoredResponse,
     TransactionError,
 };
 use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock};
 use orders::{
-    Buyer, Carrier, Cause, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, SellerOrder,
-    ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
+    Buyer, Carrier, Cause, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, PollSchedule,
+    SellerOrder, ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
 };
 use usecases::transition_order::Transition;
 use usecases::{
-    Failure, LockSet, Repeatable, Transaction, UnitOfWork, change_offer, place_order, ship_order,
-    transition_order,
+    Announcement, Failure, LockSet, Repeatable, Transaction, UnitOfWork, change_offer, place_order,
+    ship_order, transition_order,
 };
 
 use super::{Fixture, TestRandomness, created, id, instant, number};
 
 /// The lease of an idempotency key.
 pub(crate) const LEASE: Duration = Duration::from_mins(1);
+
+pub(crate) const SCHEDULE: PollSchedule = PollSchedule {
+    interval: TimeDelta::minutes(10),
+};
 
 impl Fixture {
     /// Saves new parts in any state, and their orders.
@@ -114,7 +118,8 @@ impl Work for ReportShipment {
             tracking_number: tracking_number(),
             item_ids: Vec::new(),
         };
-        ship_order::record_report(tx, &TestRandomness, self.0, &report, None, tx.now()).await
+        let (randomness, now) = (&TestRandomness, tx.now());
+        ship_order::record_report(tx, randomness, self.0, &report, None, SCHEDULE, now).await
     }
 }
 
@@ -143,7 +148,7 @@ impl Work for ModerateOffer {
 
     async fn run(&self, tx: &dyn Transaction) -> Result<(), TransactionError> {
         let before = tx.lock_offers(self.0, &[self.1]).await?.remove(0);
-        let change: Change<_, _> = before.moderate(self.2, tx.now());
+        let change = Announcement::of_offer(before.moderate(self.2, tx.now()), tx.now());
         Ok(tx.save_offers(self.0, vec![change]).await?)
     }
 }

@@ -8,8 +8,8 @@ use oauth::ClientId;
 use usecases::Transaction;
 use webhooks::{
     AddressPolicy, ApplicationLoad, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, NewDelivery,
-    NewSubscription, NextStep, Outcome, QueueKey, Refill, Release, SubscriptionQueue, SubscriptionQueues,
-    WebhookEvent, WebhookSecret, WebhookUrl,
+    NewSubscription, Outcome, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue,
+    SubscriptionQueues, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 use super::{Fixture, id, instant};
@@ -222,17 +222,15 @@ pub(crate) fn key(new: &NewSubscription) -> QueueKey {
 
 /// The receiver responded with this status.
 pub(crate) fn ended(lease: Lease, due: &Due, status: u16) -> AttemptRecord {
+    let outcome = Outcome::Answered(status);
+    let schedule = RetrySchedule([TimeDelta::minutes(1); 5]);
     AttemptRecord {
         lease,
         delivery: due.id,
-        attempt: due.attempt,
-        outcome: Outcome::Answered(status),
+        from: due.progress,
+        next: due.progress.end(&outcome, &schedule, 0.0),
+        outcome,
         duration_ms: 12,
-        next: if status < 300 {
-            NextStep::Delivered
-        } else {
-            NextStep::Retry(TimeDelta::minutes(1))
-        },
     }
 }
 
