@@ -145,13 +145,10 @@ struct ScopesRow {
     scopes: i32,
 }
 
+type Exchange = Statement<(SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer), ()>;
+
 /// Consumes a credential and stores a pair.
-async fn exchange(
-    tx: &Tx,
-    statement: &Statement<(SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer), ()>,
-    key: TokenKey,
-    pair: NewPair,
-) -> Result<(), StoreError> {
+async fn exchange(tx: &Tx, statement: &Exchange, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
     let exchange = statement.bind((
         key.family.uuid(),
         key.hash.bytes().as_slice(),

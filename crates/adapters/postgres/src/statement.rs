@@ -51,6 +51,10 @@ pub(crate) struct Statement<Parameters, Row> {
 
 impl<Parameters, Row> Statement<Parameters, Row> {
     /// The statement below the line `-- name: NAME` of a file, up to the next such line. Evaluated by the compiler.
+    #[expect(
+        clippy::panic,
+        reason = "evaluated by the compiler alone, as an error of the build"
+    )]
     pub(crate) const fn named(file: &'static str, name: &str) -> Self {
         const MARK: &[u8] = b"-- name: ";
         let (text, name) = (file.as_bytes(), name.as_bytes());
@@ -94,6 +98,10 @@ impl<Parameters, Row> Statement<Parameters, Row> {
 }
 
 /// Whether the text has the words there.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler alone, which knows no iterators"
+)]
 const fn matches(text: &[u8], at: usize, words: &[u8]) -> bool {
     let mut n = 0;
     while n < words.len() {

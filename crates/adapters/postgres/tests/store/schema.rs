@@ -343,8 +343,11 @@ async fn the_query_builder_knows_the_tables_as_they_are() {
     let names = tables
         .iter()
         .map(|table| table.split_whitespace().nth(2).unwrap());
-    let together: String = names.map(|name| format!("    {name},\n")).collect();
-    let together = format!("diesel::allow_tables_to_appear_in_same_query!(\n{together});\n");
+    let names: Vec<_> = names.map(|name| format!("    {name},\n")).collect();
+    let together = format!(
+        "diesel::allow_tables_to_appear_in_same_query!(\n{});\n",
+        names.concat()
+    );
     let made = format!("{head}{}\n{together}", tables.join("\n"));
     if std::env::var_os("RENEW").is_some() {
         fs::write(path, &made).unwrap();
