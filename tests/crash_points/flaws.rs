@@ -18,7 +18,7 @@ const LOCK_FAMILY: &str = "from families where id = $1 for no key update), ";
 /// Part of the statement that leases a queue.
 const LEASES: &str = "in_hand";
 /// Part of the statement that records attempts.
-const RECORDS: &str = "update deliveries as d set attempt = d.attempt + 1";
+const RECORDS: &str = "update deliveries as d set attempt = c.next_attempt";
 /// Part of the gate's statement.
 const GATE: &str = "sum(times)::bigint as times from known where ended is null group by client_id";
 
@@ -113,10 +113,13 @@ async fn flaws_of_locks() {
 
 #[tokio::test]
 async fn a_flaw_of_deliveries_or_of_the_feed_is_detected() {
-    let recorded_twice = [says(
-        "and d.id = c.id ",
-        "and d.id = c.id and d.attempt = c.attempt ",
-    )];
+    let recorded_twice = [
+        says("set attempt = d.attempt + 1,", "set attempt = c.next_attempt,"),
+        says(
+            "and d.id = c.id ",
+            "and d.id = c.id and d.attempt = c.attempt and d.lost = c.lost ",
+        ),
+    ];
     let without_fence = [
         says(
             "where s.leased order",

@@ -121,7 +121,10 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
         "ON TABLES TO pg_monitor",
         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO pg_monitor",
     ];
-    refused_everywhere(&without_rights(&database), &commands, &reason).await;
+    refused_everywhere(&without_rights(&database), &[], &reason).await;
+    let urls = [("DATABASE_URL", &*without_rights(&database)), direct];
+    let warned = run(PROGRAM, &["migrate"], &urls).await.success().stderr;
+    assert!(reason.iter().all(|words| warned.contains(words)), "{warned}");
     let urls = [("DATABASE_URL", empty.url()), direct];
     let warned = run(PROGRAM, &["migrate"], &urls).await.success().stderr;
     assert!(warned.contains("leads to another database"), "{warned}");

@@ -182,6 +182,9 @@ impl Readiness {
         if *self.reached.borrow() {
             return Ok(ready);
         }
+        if let Some(statements) = self.database.missing_grants().await? {
+            return Ok(State::Schema(SchemaState::Forbidden { statements }));
+        }
         if let Err(mismatched) = self.compare_keys(KEYS_TIMEOUT).await {
             return Ok(mismatched);
         }

@@ -388,6 +388,11 @@ impl Database {
         schema_state::read(&self.autocommit("schema").of_any_database(), self.context.layout).await
     }
 
+    /// The statements by which the tables' owner gives the role the rights that it lacks; none if it has all.
+    pub async fn missing_grants(&self) -> Result<Option<String>, StoreError> {
+        schema_state::missing_grants(&self.autocommit("schema").of_any_database()).await
+    }
+
     /// Which database this is, and in which one its rows were written. Needs the schema.
     pub async fn identity(&self) -> Result<Identity, StoreError> {
         identity::read(&self.autocommit("schema").of_any_database()).await

@@ -1,7 +1,7 @@
 //! Whether this program can work with the database's schema.
 
 use diesel::pg::Pg;
-use diesel::sql_types::{Bool, Nullable, Text};
+use diesel::sql_types::{Array, Bool, Nullable, Text};
 use kernel::StoreError;
 
 use crate::connection::error::is_permission_denied;
@@ -14,7 +14,7 @@ statements! {
     "schema_state.sql";
     FACTS: () -> Facts;
     APPLIED: () -> Applied;
-    GRANTS: () -> Grants;
+    GRANTS: (Array<Text>) -> Grants;
 }
 
 /// Whether this program can work with the database's schema; displayed as why not, and how to fix it.
@@ -106,21 +106,15 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
     if !is_english(&locale) {
         return Ok(SchemaState::NotEnglish { locale });
     }
-    let grants = statements.row(GRANTS.bind(())).await?;
-    let lacking = grants.and_then(|grants| grants.statements);
     if !facts.is_there {
-        return Ok(
-            lacking.map_or(SchemaState::Missing, |statements| SchemaState::Forbidden {
-                statements,
-            }),
-        );
+        return Ok(SchemaState::Missing);
     }
-    let applied = match (statements.rows(APPLIED.bind(())).await, &lacking) {
-        (Err(StoreError::Unexpected(error)), Some(statements)) if is_permission_denied(error.as_ref()) => {
-            let statements = statements.clone();
+    let applied = match statements.rows(APPLIED.bind(())).await {
+        Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
+            let statements = missing_grants(statements).await?.unwrap_or_default();
             return Ok(SchemaState::Forbidden { statements });
         }
-        (applied, _) => applied?,
+        applied => applied?,
     };
     let embedded = embedded_versions().map_err(StoreError::Unexpected)?;
     let state = compare_versions(&embedded, &applied, env!("CARGO_PKG_VERSION"));
@@ -132,10 +126,17 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
     if state == SchemaState::Ready && found != layout {
         return Ok(SchemaState::OtherLayout { found });
     }
-    match lacking {
-        Some(statements) if state == SchemaState::Ready => Ok(SchemaState::Forbidden { statements }),
-        _ => Ok(state),
-    }
+    Ok(state)
+}
+
+/// The statements by which the tables' owner lets the present role serve; none if it lacks no right.
+pub(crate) async fn missing_grants(statements: &Autocommit) -> Result<Option<String>, StoreError> {
+    let tables = include_str!("schema.rs").split("diesel::table! {").skip(1);
+    let tables: Vec<_> = tables
+        .filter_map(|table| table.split_whitespace().next())
+        .collect();
+    let grants = statements.row(GRANTS.bind((tables,))).await?;
+    Ok(grants.and_then(|grants| grants.statements))
 }
 
 /// Compares the program's migrations and version with the applied migrations and the oldest program version that each supports.

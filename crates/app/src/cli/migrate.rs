@@ -83,14 +83,19 @@ async fn serving_fault(
 ) -> anyhow::Result<Option<String>> {
     let (migrated, serving) = (Database::new(migrated)?, Database::new(serving)?);
     let other = "`database.url` leads to another database than `database.direct_url`";
-    Ok(match serving.schema_state().await? {
-        SchemaState::Ready => {
-            let (there, here) = (serving.identity().await?.here, migrated.identity().await?.here);
-            (there != here).then(|| format!("{other}: {there} and {here}"))
-        }
-        SchemaState::Missing => Some(format!("{other}, one without the schema")),
-        state => Some(format!("for `database.url`, {state}")),
-    })
+    let state = serving.schema_state().await?;
+    if !matches!(state, SchemaState::Ready | SchemaState::Missing) {
+        return Ok(Some(format!("for `database.url`, {state}")));
+    }
+    if let Some(statements) = serving.missing_grants().await? {
+        let forbidden = SchemaState::Forbidden { statements };
+        return Ok(Some(format!("for `database.url`, {forbidden}")));
+    }
+    if state == SchemaState::Missing {
+        return Ok(Some(format!("{other}, one without the schema")));
+    }
+    let (there, here) = (serving.identity().await?.here, migrated.identity().await?.here);
+    Ok((there != here).then(|| format!("{other}: {there} and {here}")))
 }
 
 impl Listed for MissingMigration {

@@ -242,7 +242,7 @@ leased as (
 -- not.
 lost as (
     update deliveries as d
-    set lost = d.lost + 1
+    set lost = least(d.lost + 1, 255)
     from claimed as t
     where t.leased
       and d.seller_id = t.seller_id
