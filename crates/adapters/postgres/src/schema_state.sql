@@ -43,7 +43,7 @@ lacking (n, statements) as (
         from pg_class as c
         cross join unnest(array['select', 'insert', 'update', 'delete']) as privilege
         where c.relnamespace = place.oid
-          and c.relname = any($1)
+          and c.relname = any($1::text[])
           -- What migrations write is read alone.
           and (c.relname <> 'schema_facts' or privilege = 'select')
           and not has_table_privilege(c.oid, privilege)

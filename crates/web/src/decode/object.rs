@@ -5,7 +5,7 @@ use super::shape::{Shape, wrong_kind};
 use crate::json::{Json, Object};
 use crate::schema::{self, Node};
 
-/// The shape of an object, declared as the struct that it decodes to. Each field is a method of [`Fields`](crate::decode::Fields) with its
+/// The shape of an object, declared as the struct that it decodes to. Each field is a method of [`Fields`] with its
 /// arguments but the name: that is the struct's own, or stands after `as`. A method without arguments after it changes the value.
 ///
 /// `name: …, name: … => value` decodes to any value of the fields. In a `draft` a refused field has its type's default, so that rules of the
