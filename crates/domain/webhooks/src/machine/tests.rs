@@ -89,7 +89,7 @@ impl Model {
             .effects
             .iter()
             .rev()
-            .take_while(|effect| **effect != Step::Fail);
+            .take_while(|effect| !matches!(effect, Step::Fail | Step::Succeed));
         since.filter(|effect| **effect == Step::Lose).count()
     }
 }
