@@ -103,8 +103,8 @@ async fn flaws_of_locks() {
     with_rivals(&[unlocked_offer], order).await;
     with_rivals(&[Flaw::CommitsAfter(LOCK_OFFER)], order).await;
     let used_again = says(
-        "and t.expires_at > g.at",
-        "and t.used_at is null and t.expires_at > g.at",
+        "and t.hash = u.hash",
+        "and t.hash = u.hash and t.used_at is null",
     );
     with_rivals(&[ALONE, unlocked_family], exchange).await;
     with_rivals(&[ALONE, Flaw::CommitsAfter(LOCK_FAMILY)], exchange).await;

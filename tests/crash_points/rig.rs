@@ -79,10 +79,14 @@ pub(crate) trait Case {
         false
     }
 
-    /// Bytes that are sent with the statements of this request alone: for [`Rig::check_batch`], if it has no idempotency key.
-    fn mark(&self, subject: &Self::Subject) -> Vec<u8> {
+    /// The number of statements of its batch before the one that saves it.
+    const READS_OF_BATCH: usize = 0;
+
+    /// Bytes that are sent for this request alone, with the last statement before its batch and with the one that saves the batch: for
+    /// [`Rig::check_batch`], if it has no idempotency key.
+    fn marks(&self, subject: &Self::Subject) -> [Vec<u8>; 2] {
         let _ = subject;
-        Vec::new()
+        [Vec::new(), Vec::new()]
     }
 
     async fn prepare(&self, world: &World) -> Self::Subject;
@@ -272,7 +276,8 @@ impl Rig {
         let (once, statements) = self.statements(case).await?;
         let of_all = once.into_iter().map(|(what, count)| (what, count * (BATCH + 1)));
         let expected = of_all.collect();
-        let [.., read, save] = statements.as_slice() else {
+        let mut latest = statements.iter().rev();
+        let (Some(save), Some(read)) = (latest.next(), latest.nth(C::READS_OF_BATCH)) else {
             return Err(format!("they are not read and saved: {statements:?}"));
         };
         // An answer that waits gives way to nobody: the batch is saved.
@@ -301,12 +306,12 @@ impl Rig {
         for _ in 0..BATCH {
             runs.push(self.run(case).await);
         }
-        let mark = |run: &Run<C::Subject>| match &run.key {
-            Some(key) => key.clone().into_bytes(),
-            None => case.mark(&run.subject),
+        let marks = |run: &Run<C::Subject>| match &run.key {
+            Some(key) => [key.clone().into_bytes(), key.clone().into_bytes()],
+            None => case.marks(&run.subject),
         };
-        let marks = runs.iter().map(mark).collect::<Vec<_>>();
-        let holds_all = |sent: &Vec<u8>| {
+        let (before_it, in_it): (Vec<_>, Vec<_>) = runs.iter().map(marks).map(<(_, _)>::from).unzip();
+        let holds_all = |sent: &[u8], marks: &[Vec<u8>]| {
             marks
                 .iter()
                 .all(|mark| sent.windows(mark.len()).any(|bytes| bytes == mark))
@@ -326,7 +331,7 @@ impl Rig {
         }
         let proxy = &self.faulty.proxy;
         until("they are read", async || {
-            holds_all(&proxy.sent_with(&read.sql).concat()) && proxy.under_way() == 1
+            holds_all(&proxy.sent_with(&read.sql).concat(), &before_it) && proxy.under_way() == 1
         })
         .await;
         // The server has one thread: when it has looked up this token, it has added them to the batch.
@@ -340,7 +345,7 @@ impl Rig {
             answers.push(asking.await.unwrap().into_iter().collect());
         }
         let sent = self.faulty.proxy.sent_with(&save.sql);
-        let is_whole = sent.first().is_some_and(holds_all);
+        let is_whole = sent.first().is_some_and(|sent| holds_all(sent, &in_it));
         if self.faulty.proxy.disarm() {
             return Ok(false);
         }

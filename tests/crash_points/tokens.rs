@@ -1,5 +1,6 @@
 //! Tokens: issued, used and revoked; and the gate's count of requests. No request here has an idempotency key.
 
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use blackbox::{Application, Asking, Callback, Form, Member, Pair, World, refreshing, text};
 use reqwest::Method;
 use testkit::{Fault, Flaw, Request};
@@ -63,7 +64,7 @@ async fn works(world: &World, access: &str, expected: bool) -> Verdict {
         .ok_or_else(|| format!("that the token works is {works}"))
 }
 
-/// Each run has its own application, whose id identifies its request in a batch.
+/// Each run has its own application and family, whose ids identify its request.
 pub(crate) struct Refresh(Mutex<Member>);
 
 impl Refresh {
@@ -75,10 +76,15 @@ impl Refresh {
 impl Case for Refresh {
     type Subject = (Application, Pair);
 
-    /// The application's id as it is stored.
-    fn mark(&self, (application, _): &(Application, Pair)) -> Vec<u8> {
+    /// The batch reads its families itself.
+    const READS_OF_BATCH: usize = 1;
+
+    /// The ids of the application and the family as they are stored.
+    fn marks(&self, (application, pair): &(Application, Pair)) -> [Vec<u8>; 2] {
         let (_, id) = application.client_id.split_once('_').unwrap();
-        Uuid::try_parse(id).unwrap().into_bytes().to_vec()
+        let token = pair.refresh.splitn(3, '_').last().unwrap();
+        let token = BASE64_URL_SAFE_NO_PAD.decode(token).unwrap();
+        [Uuid::try_parse(id).unwrap().into_bytes().to_vec(), token[..16].to_vec()]
     }
 
     async fn prepare(&self, world: &World) -> (Application, Pair) {

@@ -2,14 +2,14 @@
 
 use chrono::TimeDelta;
 use kernel::Randomness;
-use oauth::{BearerToken, ClientTokens, FamilyId, Grant, InvalidClient, NewClientToken, TokenKind};
+use oauth::{BearerToken, FamilyId, Grant, InvalidClient, NewClientToken, TokenIssuer, TokenKind};
 
 use crate::{Failure, failure::refuse, repeat};
 
 /// Issues an access token that expires `lifetime` after it is stored. If the application or the account has ended since the client was
 /// authenticated, the client gets the refusal of authentication. After a failure the token is not returned.
 pub async fn issue_client_token(
-    tokens: &dyn ClientTokens,
+    tokens: &dyn TokenIssuer,
     randomness: &dyn Randomness,
     grant: Grant,
     lifetime: TimeDelta,
@@ -32,7 +32,7 @@ pub async fn issue_client_token(
 #[cfg(test)]
 mod tests {
     use kernel::StoreError;
-    use oauth::{MockClientTokens, ScopeSet};
+    use oauth::{MockTokenIssuer, ScopeSet};
     use uuid::Uuid;
 
     use super::*;
@@ -49,7 +49,7 @@ mod tests {
             client_id: Uuid::from_u128(3).into(),
             scopes: ScopeSet::all(),
         };
-        let (mut tokens, lifetime) = (MockClientTokens::new(), TimeDelta::hours(12));
+        let (mut tokens, lifetime) = (MockTokenIssuer::new(), TimeDelta::hours(12));
         let is_same = move |new: &NewClientToken| {
             new.hash == expected().key().hash && new.grant == grant && new.lifetime == lifetime
         };

@@ -11,8 +11,8 @@ use chrono::{DateTime, Utc};
 use kernel::{Change, Claim, MailId, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
 use mockall::mock;
 use oauth::{
-    Application, ApplicationStore, ClientId, Code, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId,
-    GrantStore, Limiter, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet, SecretHash, Subject,
+    Application, ApplicationStore, ClientId, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId,
+    GrantStore, Limiter, NewConsent, NewPair, NewToken, ScopeSet, SecretHash, StoredCredential, Subject,
     TokenKey, Viewer,
 };
 use offers::{Offer, OfferStore};
@@ -55,10 +55,8 @@ mock! {
         async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
         async fn add_consent(&self, consent: NewConsent) -> Result<(), StoreError>;
         async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
-        async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError>;
-        async fn lock_refresh_token(&self, key: TokenKey) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError>;
-        async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
-        async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
+        async fn lock_credential(&self, key: TokenKey) -> Result<Option<(Family, StoredCredential)>, StoreError>;
+        async fn use_credential(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
         async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError>;
         async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
         async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError>;

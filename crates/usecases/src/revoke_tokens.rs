@@ -54,8 +54,8 @@ pub async fn revoke_own(
 ) -> Result<(), StoreError> {
     let own = |family: &Family| family.client_id == client_id;
     match token {
-        PresentedToken::Refresh(key) => match grants.lock_refresh_token(key).await? {
-            Some((family, Some(_))) if own(&family) => grants.revoke_family(family.id).await,
+        PresentedToken::Refresh(key) => match grants.lock_credential(key).await? {
+            Some((family, _)) if own(&family) => grants.revoke_family(family.id).await,
             _ => Ok(()),
         },
         PresentedToken::Access(key) => match grants.lock_family(key.family).await? {
@@ -75,7 +75,7 @@ pub async fn revoke_presented(
 ) -> Result<FamilyId, Failure<NoSuchToken>> {
     let family = match token {
         PresentedToken::Refresh(key) => {
-            let Some((family, Some(_))) = grants.lock_refresh_token(key).await? else {
+            let Some((family, _)) = grants.lock_credential(key).await? else {
                 return refuse(NoSuchToken);
             };
             family
@@ -118,7 +118,7 @@ pub async fn revoke_all(
 
 #[cfg(test)]
 mod tests {
-    use oauth::{RefreshToken, ScopeSet};
+    use oauth::{RefreshToken, ScopeSet, StoredCredential};
     use uuid::Uuid;
 
     use super::*;
@@ -139,13 +139,13 @@ mod tests {
         tx.expect_lock_family().returning(move |_| Ok(Some(family)));
         tx.expect_stored_scopes()
             .returning(move |_| Ok(held.then(ScopeSet::all)));
-        tx.expect_lock_refresh_token().returning(move |_| {
+        tx.expect_lock_credential().returning(move |_| {
             let token = RefreshToken {
                 scopes: ScopeSet::all(),
                 expires_at: now(),
                 used_at: None,
             };
-            Ok(Some((family, held.then_some(token))))
+            Ok(held.then_some((family, StoredCredential::RefreshToken(token))))
         });
         tx
     }

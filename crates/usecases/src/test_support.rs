@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
 use accounts::{Action, Actor, Seller};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use kernel::{MockRandomness, MockSealer, OfferId, SealPurpose, SellerId, StoreError};
 use oauth::{
     Application, ApplicationStatus, ClientType, Family, FamilyStatus, RawRegistration, Registration, Scope,
@@ -16,7 +16,6 @@ use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
 
 use crate::shown_once::SentForm;
-use crate::token_pair::Lifetimes;
 use crate::{ActingOperator, ActingSeller, Failure, MockTransaction};
 
 pub(crate) const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -252,12 +251,5 @@ pub(crate) fn family() -> Family {
             closed: false,
             application: Some((ApplicationStatus::Active, held)),
         },
-    }
-}
-
-pub(crate) fn lifetimes() -> Lifetimes {
-    Lifetimes {
-        access: TimeDelta::hours(12),
-        refresh: TimeDelta::days(90),
     }
 }

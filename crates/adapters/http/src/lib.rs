@@ -24,7 +24,7 @@ use ::webhooks::{AddressPolicy, HostCheck, SubscriptionReader};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
 use kernel::{Clock, Sealer};
-use oauth::{ApplicationReader, ClientTokens, Exchanges, Gate, GrantReader, RateCounter};
+use oauth::{ApplicationReader, Gate, GrantReader, RateCounter, TokenIssuer};
 use usecases::Announcement;
 use web::front::Front;
 use web::listener::{Listener, Ports};
@@ -57,10 +57,8 @@ pub struct Public {
     pub hosts: Arc<dyn HostCheck>,
     /// Finds the applications that authenticate at the token endpoint; one for each server thread.
     pub applications: Arc<dyn ApplicationReader>,
-    /// Issues the tokens of applications; one for each server thread.
-    pub client_tokens: Arc<dyn ClientTokens>,
-    /// Exchanges codes and refresh tokens; one for each server thread.
-    pub exchanges: Arc<dyn Exchanges>,
+    /// Issues tokens; one for each server thread.
+    pub tokens: Arc<dyn TokenIssuer>,
     /// Finds the owners of codes and refresh tokens.
     pub grants: Arc<dyn GrantReader>,
     pub rates: Arc<dyn RateCounter>,

@@ -14,9 +14,7 @@ use diesel_async::pooled_connection::deadpool::Pool;
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod};
 use futures_util::FutureExt;
 use kernel::{IdempotencyClaims, MailQueue, Sealer, StoreError, TransactionError};
-use oauth::{
-    ApplicationDirectory, ApplicationReader, ClientTokens, Exchanges, Gate, GrantReader, RateCounter,
-};
+use oauth::{ApplicationDirectory, ApplicationReader, Gate, GrantReader, RateCounter, TokenIssuer};
 use offers::{OfferChanges, OfferReader};
 use orders::{MailDirectory, OrderDirectory, OrderReader, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
@@ -35,8 +33,7 @@ use crate::identity::{Adoption, Arrival, Identity};
 use crate::layout::Layout;
 use crate::mails::{AccountMails, ShipmentMails};
 use crate::oauth::applications::Applications;
-use crate::oauth::client_tokens::IssuedTokens;
-use crate::oauth::exchanges::BatchedExchanges;
+use crate::oauth::issuing::BatchedTokens;
 use crate::observe::{PoolWaits, TransactionTimes};
 use crate::offers::OffersReader;
 use crate::offers::changes::BatchedChanges;
@@ -326,14 +323,9 @@ impl Database {
         Arc::new(self.autocommit("applications"))
     }
 
-    /// Issues client tokens; one per server thread, as with [`Self::gate`].
-    pub fn client_tokens(&self) -> Arc<dyn ClientTokens> {
-        Arc::new(IssuedTokens::new(&self.connector))
-    }
-
-    /// Exchanges codes and refresh tokens; one per server thread, as with [`Self::gate`].
-    pub fn exchanges(&self) -> Arc<dyn Exchanges> {
-        Arc::new(BatchedExchanges::new(&self.connector))
+    /// Issues tokens; one per server thread, as with [`Self::gate`].
+    pub fn token_issuer(&self) -> Arc<dyn TokenIssuer> {
+        Arc::new(BatchedTokens::new(&self.connector))
     }
 
     /// Reads sellers' consents.

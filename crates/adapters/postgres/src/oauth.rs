@@ -1,128 +1,80 @@
 //! Applications, grants and tokens. This file issues, locks, consumes and revokes token families within a transaction.
 
 pub(crate) mod applications;
-pub(crate) mod client_tokens;
 pub(crate) mod consents;
-pub(crate) mod exchanges;
+pub(crate) mod issuing;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use diesel_async::{AsyncPgConnection, RunQueryDsl, methods::LoadQuery};
-use futures_util::{future::BoxFuture, join};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::RunQueryDsl;
+use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
     ApplicationStatus, ClientId, Code, CodeChallenge, Consent, ConsentId, FamiliesOf, Family, FamilyId,
-    FamilyKind, FamilyStatus, GrantStore, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet, TokenKey,
-    UnknownScope, Viewer,
+    FamilyKind, FamilyStatus, GrantStore, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet,
+    StoredCredential, TokenKey, Viewer,
 };
 use uuid::Uuid;
 
 use crate::follow_ups::FollowUp;
 use crate::schema::{self, access_tokens, api_now, authorization_codes, families, refresh_tokens, sellers};
-use crate::statement::{Prepared, Returns, Statement, statements};
+use crate::sql::column;
+use crate::statement::{Bound, statements};
 use crate::unit_of_work::{Tx, expect_rows};
 
 statements! {
     "oauth.sql";
-    LOCK_FAMILY: (SqlUuid) -> FamilyRow;
-    FAMILY_STATE: (SqlUuid) -> StateRow;
+    LOCK_FAMILY: (SqlUuid);
+    CREDENTIALS: (Array<SqlUuid>, Array<Binary>) -> CredentialRow;
     ISSUE_TOKEN: (SqlUuid, Text, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>);
-    USE_CODE: (SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer);
-    USE_REFRESH_TOKEN: (SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer);
+    USE_CREDENTIAL: (SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer);
     STORED_SCOPES: (SqlUuid, Binary) -> ScopesRow;
     REVOKE_FAMILY: (SqlUuid);
 }
 
+/// A family, with all that a verdict on one of its credentials depends on.
 #[derive(QueryableByName)]
 #[diesel(table_name = families, check_for_backend(Pg))]
-struct FamilyRow {
+struct CredentialRow {
+    /// The credential's place among those asked for, from 1.
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+    #[diesel(sql_type = Timestamptz)]
+    at: DateTime<Utc>,
+    id: Uuid,
     seller_id: Uuid,
     client_id: Uuid,
     scopes: i32,
-    revoked_at: Option<DateTime<Utc>>,
-    #[diesel(sql_type = Bool)]
-    disconnected: bool,
-}
-
-/// The states that a family depends on. `revoked` along with all tokens of its application or account.
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-struct StateRow {
+    /// Alone, or along with all tokens of its application or account.
     #[diesel(sql_type = Bool)]
     revoked: bool,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    closed_at: Option<DateTime<Utc>>,
-    #[diesel(sql_type = Nullable<Text>)]
-    status: Option<String>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    application_scopes: Option<i32>,
+    #[diesel(sql_type = Bool)]
+    disconnected: bool,
+    #[diesel(sql_type = Bool)]
+    closed: bool,
+    #[diesel(embed)]
+    application: Option<HeldRow>,
+    #[diesel(embed)]
+    code: Option<CodeRow>,
+    #[diesel(embed)]
+    token: Option<RefreshTokenRow>,
+    /// Those of the rows of which an update changes the verdict, except for the credential's own.
+    #[diesel(sql_type = Text)]
+    versions: String,
 }
 
-fn family(id: FamilyId, row: &FamilyRow, state: StateRow) -> Result<Family, StoreError> {
-    let client_id = ClientId::from(row.client_id);
-    let scopes = ScopeSet::from_bits(row.scopes)
-        .map_err(|unknown| StoreError::corrupt("families", id, unknown.to_string()))?;
-    let corrupt = |reason: String| StoreError::corrupt("applications", client_id, reason);
-    let application = match (state.status, state.application_scopes) {
-        (Some(status), Some(application_scopes)) => Some((
-            ApplicationStatus::parse(&status).ok_or_else(|| corrupt(format!("status {status:?}")))?,
-            ScopeSet::from_bits(application_scopes).map_err(|unknown| corrupt(unknown.to_string()))?,
-        )),
-        _ => None,
-    };
-    Ok(Family {
-        id,
-        seller: row.seller_id.into(),
-        client_id,
-        scopes,
-        status: FamilyStatus {
-            revoked: row.revoked_at.is_some() || state.revoked,
-            disconnected: row.disconnected,
-            closed: state.closed_at.is_some(),
-            application,
-        },
-    })
+#[derive(QueryableByName)]
+#[diesel(table_name = schema::applications, check_for_backend(Pg))]
+struct HeldRow {
+    status: String,
+    #[diesel(sql_type = Integer)]
+    application_scopes: i32,
 }
 
-/// Locks a family and the connection that it depends on.
-///
-/// A statement after the lock reads the application and the account, so that it sees everything committed during the
-/// wait, and a pair never has scopes that were removed before (D83). Neither is locked: the gate checks both at each
-/// request, and so rejects a token issued while one of them ends.
-async fn lock(tx: &Tx, id: FamilyId) -> QueryResult<Option<(FamilyRow, StateRow)>> {
-    let locked = row(tx, LOCK_FAMILY.bind((id.uuid(),)));
-    let (locked, state) = pipelined(locked, row(tx, FAMILY_STATE.bind((id.uuid(),)))).await?;
-    Ok(locked.zip(state))
-}
-
-/// Sends a second statement without waiting for the first one's response. The server executes it after the first one,
-/// so it reads after the lock.
-async fn pipelined<A, B>(
-    first: impl Future<Output = QueryResult<A>>,
-    second: impl Future<Output = QueryResult<B>>,
-) -> QueryResult<(A, B)> {
-    let (first, second) = join!(first, second);
-    Ok((first?, second?))
-}
-
-/// The row of a statement that returns at most one, and that is sent with others.
-fn row<'t, S>(tx: &'t Tx, statement: S) -> BoxFuture<'t, QueryResult<Option<S::Row>>>
-where
-    S: Returns + Send + 't,
-    Prepared<S>: LoadQuery<'t, &'t AsyncPgConnection, S::Row>,
-{
-    Box::pin(async move {
-        Prepared(statement)
-            .get_result(&mut tx.connection())
-            .await
-            .optional()
-    })
-}
-
-#[derive(Queryable, Selectable)]
+#[derive(QueryableByName)]
 #[diesel(table_name = authorization_codes, check_for_backend(Pg))]
 struct CodeRow {
     redirect_uri: String,
@@ -131,34 +83,93 @@ struct CodeRow {
     used_at: Option<DateTime<Utc>>,
 }
 
-#[derive(Queryable, Selectable)]
+#[derive(QueryableByName)]
 #[diesel(table_name = refresh_tokens, check_for_backend(Pg))]
 struct RefreshTokenRow {
-    scopes: i32,
+    #[diesel(sql_type = Integer)]
+    token_scopes: i32,
     expires_at: DateTime<Utc>,
     used_at: Option<DateTime<Utc>>,
+}
+
+impl CredentialRow {
+    fn read(self) -> Result<(Family, Option<StoredCredential>), StoreError> {
+        let (id, client_id) = (FamilyId::from(self.id), ClientId::from(self.client_id));
+        let scopes_of = |table, bits| {
+            ScopeSet::from_bits(bits).map_err(|unknown| StoreError::corrupt(table, id, unknown.to_string()))
+        };
+        let held = |row: HeldRow| {
+            let corrupt = |reason: String| StoreError::corrupt("applications", client_id, reason);
+            let status = ApplicationStatus::parse(&row.status)
+                .ok_or_else(|| corrupt(format!("status {:?}", row.status)))?;
+            let scopes = ScopeSet::from_bits(row.application_scopes);
+            Ok::<_, StoreError>((status, scopes.map_err(|unknown| corrupt(unknown.to_string()))?))
+        };
+        let family = Family {
+            id,
+            seller: self.seller_id.into(),
+            client_id,
+            scopes: scopes_of("families", self.scopes)?,
+            status: FamilyStatus {
+                revoked: self.revoked,
+                disconnected: self.disconnected,
+                closed: self.closed,
+                application: self.application.map(held).transpose()?,
+            },
+        };
+        let credential = match (self.code, self.token) {
+            (Some(code), _) => Some(StoredCredential::Code(Code {
+                redirect_uri: code.redirect_uri,
+                challenge: CodeChallenge::new(code.code_challenge).map_err(|invalid| {
+                    StoreError::corrupt("authorization_codes", id, format!("code_challenge {invalid}"))
+                })?,
+                expires_at: code.expires_at,
+                used_at: code.used_at,
+            })),
+            (None, Some(token)) => Some(StoredCredential::RefreshToken(RefreshToken {
+                scopes: scopes_of("refresh_tokens", token.token_scopes)?,
+                expires_at: token.expires_at,
+                used_at: token.used_at,
+            })),
+            (None, None) => None,
+        };
+        Ok((family, credential))
+    }
+}
+
+/// Reads credentials with their families.
+fn credentials(
+    keys: &[TokenKey],
+) -> Bound<(Array<SqlUuid>, Array<Binary>), CredentialRow, (Vec<Uuid>, Vec<Vec<u8>>)> {
+    CREDENTIALS.bind((
+        column(keys, |key| key.family.uuid()),
+        column(keys, |key| key.hash.bytes().to_vec()),
+    ))
+}
+
+/// Locks a family and the connection that it depends on, and reads it; with a hash, its credential too.
+///
+/// It is read after the lock, together with the application and the account, so that the statement sees everything committed
+/// during the wait, and a pair never has scopes that were removed before (D83). Neither is locked: the gate checks both at
+/// each request, and so rejects a token issued while one of them ends.
+async fn lock(
+    tx: &Tx,
+    id: FamilyId,
+    hash: &[u8],
+) -> Result<Option<(Family, Option<StoredCredential>)>, StoreError> {
+    // Pipelined: the server executes the second one after the first.
+    let (locked, row) = join!(
+        tx.execute(LOCK_FAMILY.bind((id.uuid(),))),
+        tx.row(CREDENTIALS.bind((vec![id.uuid()], vec![hash])))
+    );
+    locked?;
+    row?.map(CredentialRow::read).transpose()
 }
 
 #[derive(QueryableByName)]
 #[diesel(table_name = families, check_for_backend(Pg))]
 struct ScopesRow {
     scopes: i32,
-}
-
-type Exchange = Statement<(SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer), ()>;
-
-/// Consumes a credential and stores a pair.
-async fn exchange(tx: &Tx, statement: &Exchange, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
-    let exchange = statement.bind((
-        key.family.uuid(),
-        key.hash.bytes().as_slice(),
-        pair.refresh.bytes().as_slice(),
-        pair.refresh_expires_at,
-        pair.access.bytes().as_slice(),
-        pair.access_expires_at,
-        pair.scopes.bits(),
-    ));
-    expect_rows("access_tokens", tx.execute(exchange).await?, 1)
 }
 
 #[async_trait]
@@ -184,79 +195,32 @@ impl GrantStore for Tx {
     }
 
     async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError> {
-        let found = self.run(lock(self, id)).await?;
-        found.map(|(row, state)| family(id, &row, state)).transpose()
+        Ok(lock(self, id, &[]).await?.map(|(family, _)| family))
     }
 
-    async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError> {
-        let code = authorization_codes::table
-            .find((key.family.uuid(), key.hash.bytes().as_slice()))
-            .select(CodeRow::as_select());
-        let (found, code) = self
-            .run(pipelined(lock(self, key.family), row(self, code)))
-            .await?;
-        let Some((row, state)) = found else {
-            return Ok(None);
-        };
-        let read = |row: CodeRow| {
-            let corrupt = |invalid| {
-                let reason = format!("code_challenge {invalid}");
-                StoreError::corrupt("authorization_codes", key.family, reason)
-            };
-            Ok::<_, StoreError>(Code {
-                redirect_uri: row.redirect_uri,
-                challenge: CodeChallenge::new(row.code_challenge).map_err(corrupt)?,
-                expires_at: row.expires_at,
-                used_at: row.used_at,
-            })
-        };
-        let code = code.map(read).transpose()?;
-        Ok(Some((family(key.family, &row, state)?, code)))
+    async fn lock_credential(&self, key: TokenKey) -> Result<Option<(Family, StoredCredential)>, StoreError> {
+        let locked = lock(self, key.family, key.hash.bytes()).await?;
+        Ok(locked.and_then(|(family, credential)| Some((family, credential?))))
     }
 
-    async fn lock_refresh_token(
-        &self,
-        key: TokenKey,
-    ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError> {
-        let token = refresh_tokens::table
-            .find((key.family.uuid(), key.hash.bytes().as_slice()))
-            .select(RefreshTokenRow::as_select());
-        let (found, token) = self
-            .run(pipelined(lock(self, key.family), row(self, token)))
-            .await?;
-        let Some((row, state)) = found else {
-            return Ok(None);
-        };
-        let read = |row: RefreshTokenRow| {
-            let corrupt = |unknown: UnknownScope| {
-                StoreError::corrupt("refresh_tokens", key.family, unknown.to_string())
-            };
-            Ok::<_, StoreError>(RefreshToken {
-                scopes: ScopeSet::from_bits(row.scopes).map_err(corrupt)?,
-                expires_at: row.expires_at,
-                used_at: row.used_at,
-            })
-        };
-        let token = token.map(read).transpose()?;
-        Ok(Some((family(key.family, &row, state)?, token)))
-    }
-
-    async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
-        exchange(self, &USE_CODE, key, pair).await
-    }
-
-    async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
-        exchange(self, &USE_REFRESH_TOKEN, key, pair).await
+    async fn use_credential(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError> {
+        let exchange = USE_CREDENTIAL.bind((
+            key.family.uuid(),
+            key.hash.bytes().as_slice(),
+            pair.refresh.bytes().as_slice(),
+            pair.refresh_expires_at,
+            pair.access.bytes().as_slice(),
+            pair.access_expires_at,
+            pair.scopes.bits(),
+        ));
+        expect_rows("access_tokens", self.execute(exchange).await?, 1)
     }
 
     async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError> {
         let stored = STORED_SCOPES.bind((key.family.uuid(), key.hash.bytes().as_slice()));
-        let corrupt =
-            |unknown: UnknownScope| StoreError::corrupt("access_tokens", key.family, unknown.to_string());
         let row = self.row(stored).await?;
-        row.map(|row| ScopeSet::from_bits(row.scopes))
-            .transpose()
-            .map_err(corrupt)
+        let scopes = row.map(|row| ScopeSet::from_bits(row.scopes)).transpose();
+        scopes.map_err(|unknown| StoreError::corrupt("access_tokens", key.family, unknown.to_string()))
     }
 
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError> {

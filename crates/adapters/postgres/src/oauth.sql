@@ -1,8 +1,7 @@
 -- name: LOCK_FAMILY
 -- $1 the family.
--- A row is read as of its lock, not as of the statement's start.
 with family as materialized (
-    select seller_id, client_id, scopes, revoked_at, generation
+    select client_id, seller_id, generation
     from families
     where id = $1
     for no key update
@@ -15,20 +14,42 @@ connection as materialized (
     where f.generation is not null
     for share of c
 )
-select f.seller_id, f.client_id, f.scopes, f.revoked_at,
-    f.generation is not null
-        and not exists (select from connection as c where c.generation = f.generation) as disconnected
-from family as f
+select (select count(*) from connection) as connections
+from family
 
--- name: FAMILY_STATE
--- $1 the family.
-select f.seller_generation <> s.token_generation
-        or coalesce(f.application_generation <> a.token_generation, false) as revoked,
-    s.closed_at, a.status, a.scopes as application_scopes
-from families as f
-join sellers as s on s.id = f.seller_id
-left join applications as a on a.client_id = f.client_id and a.deleted_at is null
-where f.id = $1
+-- name: CREDENTIALS
+-- One element each for each credential: $1 its family; $2 its hash, or an empty one for the family alone.
+-- Returns the families that are known, each with all that a verdict depends on, as of one moment. `versions` changes with
+-- each update of the family, its connection, its application and its seller.
+with clock as materialized (
+    select api_now() as at
+)
+select k.n, stored.*
+from clock
+cross join unnest((select $1::uuid[]), (select $2::bytea[])) with ordinality as k (family, hash, n)
+cross join lateral (
+    select clock.at, f.id, f.seller_id, f.client_id, f.scopes,
+        f.revoked_at is not null
+            or f.seller_generation <> s.token_generation
+            or coalesce(f.application_generation <> a.token_generation, false) as revoked,
+        f.generation is not null and c.generation is null as disconnected,
+        s.closed_at is not null as closed,
+        a.status, a.scopes as application_scopes,
+        code.redirect_uri, code.code_challenge, token.scopes as token_scopes,
+        coalesce(code.expires_at, token.expires_at) as expires_at,
+        coalesce(code.used_at, token.used_at) as used_at,
+        concat_ws(' ', f.xmin, c.xmin, a.xmin, s.xmin) as versions
+    from families as f
+    join sellers as s on s.id = f.seller_id
+    left join applications as a on a.client_id = f.client_id and a.deleted_at is null
+    left join connections as c on c.client_id = f.client_id and c.seller_id = f.seller_id
+        and c.generation = f.generation
+    left join authorization_codes as code on code.family_id = f.id and code.hash = k.hash
+    left join refresh_tokens as token on token.family_id = f.id and token.hash = k.hash
+    where f.id = k.family
+    -- Each key is looked up on its own, as in ADMIT.
+    offset 0
+) as stored
 
 -- name: ISSUE_TOKEN
 -- $1 the family; $2 its kind; $3 its scopes; $4 the seller; $5 the application; $6 the token's hash; $7 its expiry.
@@ -45,39 +66,36 @@ insert into access_tokens (family_id, hash, expires_at)
 select id, $6, $7
 from family
 
--- name: USE_CODE
--- $1 the family; $2 the code's hash; $3 the refresh token's hash; $4 its expiry; $5 the access token's hash;
--- $6 its expiry; $7 the scopes of both tokens.
--- A code that was used before changes no row, and then nothing is stored.
-with used as (
+-- name: USE_CREDENTIAL
+-- $1 the family; $2 the hash of the code or refresh token; $3 the next refresh token's hash; $4 its expiry; $5 the access
+-- token's hash; $6 its expiry; $7 the scopes of both tokens.
+-- A credential that was used before changes no row, and then nothing is stored.
+with clock as materialized (
+    select api_now() as at
+),
+code as (
     -- The used hash is kept for 90 days, so that a second use is recognised.
     update authorization_codes
     set used_at = clock.at, expires_at = clock.at + interval '90 days'
-    from (select api_now() as at) as clock
+    from clock
     where family_id = $1
       and hash = $2
       and used_at is null
     returning family_id
 ),
-refresh as (
-    insert into refresh_tokens (family_id, hash, scopes, expires_at)
-    select family_id, $3, $7, $4
-    from used
-)
-insert into access_tokens (family_id, hash, scopes, expires_at)
-select family_id, $5, $7, $6
-from used
-
--- name: USE_REFRESH_TOKEN
--- As USE_CODE; $2 the hash of the refresh token that is used.
-with used as (
+token as (
     update refresh_tokens
     set used_at = clock.at, expires_at = clock.at + interval '90 days'
-    from (select api_now() as at) as clock
+    from clock
     where family_id = $1
       and hash = $2
       and used_at is null
     returning family_id
+),
+used as (
+    select family_id from code
+    union all
+    select family_id from token
 ),
 refresh as (
     insert into refresh_tokens (family_id, hash, scopes, expires_at)

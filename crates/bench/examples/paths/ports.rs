@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Keyset, MockIdempotencyClaims, Money, OfferId, Page, PageSize, SellerId, StoreError};
 use oauth::{
-    Admission, BearerToken, DeadToken, Gate, MockApplicationReader, MockClientTokens, MockExchanges,
-    MockGrantReader, MockRateCounter, Principal, Quota, ScopeSet, TokenKey, TokenKind,
+    Admission, BearerToken, DeadToken, Gate, MockApplicationReader, MockGrantReader, MockRateCounter,
+    MockTokenIssuer, Principal, Quota, ScopeSet, TokenKey, TokenKind,
 };
 use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader, PollSchedule};
@@ -183,8 +183,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         subscriptions: Arc::new(MockSubscriptionReader::new()),
         hosts: Arc::new(MockHostCheck::new()),
         applications: Arc::new(MockApplicationReader::new()),
-        client_tokens: Arc::new(MockClientTokens::new()),
-        exchanges: Arc::new(MockExchanges::new()),
+        tokens: Arc::new(MockTokenIssuer::new()),
         grants: Arc::new(MockGrantReader::new()),
         rates: Arc::new(MockRateCounter::new()),
         usage: UsageMeter::default(),

@@ -1,7 +1,7 @@
 //! The exchange of an authorization code for a token pair (RFC 6749 §4.1.3, RFC 7636 §4.6), and the rotation of refresh tokens (RFC 6749 §6,
 //! RFC 9700 §4.14.2).
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     ApplicationStatus, ClientId, CodeChallenge, CodeVerifier, Family, InvalidClient, ScopeSet, SecretHash,
@@ -50,6 +50,17 @@ impl Presented {
             Self::Code(_, CodeExchange { client_id, .. }) | Self::RefreshToken(_, client_id) => *client_id,
         }
     }
+
+    /// Judges the credential that is stored with this key, by [`Code::judge`] or [`RefreshToken::judge`].
+    pub fn judge(&self, family: &Family, stored: &StoredCredential, now: DateTime<Utc>) -> Judgement {
+        match (self, stored) {
+            (Self::Code(_, presented), StoredCredential::Code(code)) => code.judge(family, presented, now),
+            (Self::RefreshToken(_, client_id), StoredCredential::RefreshToken(token)) => {
+                token.judge(family, *client_id, now)
+            }
+            _ => Err(GrantRefusal::Unknown),
+        }
+    }
 }
 
 /// A stored refresh token.
@@ -60,6 +71,24 @@ pub struct RefreshToken {
     /// When it expires; of a used one, until when its second use is recognised.
     pub expires_at: DateTime<Utc>,
     pub used_at: Option<DateTime<Utc>>,
+}
+
+/// A code or a refresh token, found by its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoredCredential {
+    Code(Code),
+    RefreshToken(RefreshToken),
+}
+
+impl StoredCredential {
+    /// Whether its family has not ended, and it is neither used nor expired.
+    pub fn is_usable(&self, family: &Family, now: DateTime<Utc>) -> bool {
+        let (used_at, expires_at) = match self {
+            Self::Code(code) => (code.used_at, code.expires_at),
+            Self::RefreshToken(token) => (token.used_at, token.expires_at),
+        };
+        family.status.living().is_ok() && used_at.is_none() && expires_at > now
+    }
 }
 
 /// The verdict on a presented code or refresh token that is not refused.
@@ -163,6 +192,31 @@ fn judge(family: &Family, scopes: ScopeSet, is_used: bool, is_expired: bool) -> 
     match scopes.intersection(held) {
         none if none.is_empty() => Err(GrantRefusal::NoScope),
         left => Ok(Verdict::Issue(left)),
+    }
+}
+
+/// A code or a refresh token that its client uses, and the pair that it gets.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    pub presented: Presented,
+    pub access: SecretHash,
+    pub access_lifetime: TimeDelta,
+    pub refresh: SecretHash,
+    pub refresh_lifetime: TimeDelta,
+    /// When the store counted the request, by its own clock.
+    pub asked_at: DateTime<Utc>,
+}
+
+impl Exchange {
+    /// The pair with these scopes, issued now.
+    pub fn pair(&self, scopes: ScopeSet, now: DateTime<Utc>) -> NewPair {
+        NewPair {
+            scopes,
+            access: self.access,
+            access_expires_at: now + self.access_lifetime,
+            refresh: self.refresh,
+            refresh_expires_at: now + self.refresh_lifetime,
+        }
     }
 }
 

@@ -30,7 +30,9 @@ pub use consent::{
     granted,
 };
 pub use edit::{ApplicationEdit, ChangedSince, RawEdit, Shown};
-pub use exchange::{Code, CodeExchange, GrantRefusal, NewPair, Presented, RefreshToken, Verdict};
+pub use exchange::{
+    Code, CodeExchange, Exchange, GrantRefusal, NewPair, Presented, RefreshToken, StoredCredential, Verdict,
+};
 pub use family::{
     FamiliesOf, Family, FamilyKind, FamilyStatus, Grant, NewClientToken, NewToken, ScopeRefused,
     client_credentials,
@@ -38,8 +40,8 @@ pub use family::{
 pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationDirectory, ApplicationReader, ApplicationStore, ClientTokens, Exchange, Exchanges, Gate,
-    GrantReader, GrantStore, ListedApplication, NewConsent, RateCounter,
+    ApplicationDirectory, ApplicationReader, ApplicationStore, Gate, GrantReader, GrantStore,
+    ListedApplication, NewConsent, RateCounter, TokenIssuer,
 };
 pub use principal::{Admission, DeadToken, Principal, Quota, TokenEnd};
 pub use rate::{Count, Limiter, Subject};
@@ -53,7 +55,4 @@ pub use secret::{
 pub use status::{ApplicationStatus, ImpossibleTransition, Transition, TransitionRefusal};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{
-    MockApplicationDirectory, MockApplicationReader, MockClientTokens, MockExchanges, MockGate,
-    MockGrantReader, MockRateCounter,
-};
+pub use ports::{MockApplicationReader, MockGrantReader, MockRateCounter, MockTokenIssuer};

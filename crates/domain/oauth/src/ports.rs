@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use kernel::{Change, SellerId, StoreError, TransactionError};
 
 use crate::{
-    Admission, Application, ClientId, Code, CodeChallenge, ConnectedApplication, Consent, ConsentId, Count,
-    DeadToken, FamiliesOf, Family, FamilyId, Limiter, NewClientToken, NewPair, NewToken, Presented,
-    RefreshToken, ScopeSet, SecretHash, Subject, TokenKey, Viewer,
+    Admission, Application, ClientId, CodeChallenge, ConnectedApplication, Consent, ConsentId, Count,
+    DeadToken, Exchange, FamiliesOf, Family, FamilyId, Limiter, NewClientToken, NewPair, NewToken, ScopeSet,
+    SecretHash, StoredCredential, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -18,7 +18,6 @@ use crate::{
 /// revocation, a suspension or a changed limit. It MUST count each request with a live token exactly once, in the
 /// window of the database's clock minute, shared by all replicas. A count that may have reached the store MUST NOT be
 /// sent again: the call fails instead.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait Gate: Send + Sync {
     /// Looks up a token and counts the request. The inner error is a token that is expired or revoked, or whose family, application or
@@ -37,47 +36,27 @@ pub trait RateCounter: Send + Sync {
     async fn count(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
 }
 
-/// Issues tokens of the `client_credentials` flow.
+/// Issues tokens without a transaction of the caller.
 ///
-/// An adapter MUST store the family and its token in one step, durably before the call returns, with the store's clock.
-/// It may store those of several calls together, but MUST then give each its own outcome: one that cannot be stored
-/// MUST NOT fail the others. [`StoreError::Retryable`] means that certainly nothing was stored. After any other failure
-/// the token may be stored or not, so an adapter MUST NOT resend what may have reached the store; such a token is
-/// unknown to all clients, and expires.
+/// An adapter MUST do each call whole or not at all, durably before it returns, with the store's clock. It may do several
+/// calls together, but MUST then give each its own outcome: one that cannot be stored MUST NOT fail the others. What may
+/// have reached the store MUST NOT be sent again.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait ClientTokens: Send + Sync {
+pub trait TokenIssuer: Send + Sync {
     /// Stores a family with its token. False, without an effect, if the application is not the account's, is suspended
     /// or deleted, or no longer has all of the scopes, or if the account is closed. Concurrent changes of these are
     /// serialized with this call: no token is issued once such a change has been acknowledged. A long wait fails with
-    /// [`StoreError::Retryable`].
+    /// [`StoreError::Retryable`], which means that certainly nothing was stored. After any other failure the token may be
+    /// stored; it is then unknown to all clients, and expires.
     async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError>;
-}
 
-/// A code or a refresh token that its client uses, and the pair that it gets.
-#[derive(Debug, Clone)]
-pub struct Exchange {
-    pub presented: Presented,
-    pub access: SecretHash,
-    pub access_lifetime: TimeDelta,
-    pub refresh: SecretHash,
-    pub refresh_lifetime: TimeDelta,
-    /// When the store counted the request, by its own clock.
-    pub asked_at: DateTime<Utc>,
-}
-
-/// Exchanges codes and refresh tokens for token pairs, without a transaction of the caller.
-///
-/// An adapter MUST do each exchange whole or not at all, with the store's clock, as [`GrantStore`] would. It may do those of several calls
-/// together, but MUST then give each its own outcome. What may have reached the store MUST NOT be sent again, and MUST change nothing if
-/// it arrives more than a few seconds after `asked_at`: its client may have repeated the request by then.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait Exchanges: Send + Sync {
-    /// Uses the credential and stores its pair if [`Code::judge`](crate::Code::judge) or
-    /// [`RefreshToken::judge`](crate::RefreshToken::judge) would issue it; returns the pair's scopes. None, without an
-    /// effect, if it would not, or if other work holds one of the rows. Fails after `time_left` unless the exchange has been sent
-    /// by then; from then on its outcome is awaited.
+    /// Uses the credential and stores its pair if [`Presented::judge`](crate::Presented::judge) issues it; returns the
+    /// pair's scopes. None, without an effect, if it does not, or if other work holds or changes one of the rows.
+    ///
+    /// Fails after `time_left` unless the exchange has been sent by then; from then on its outcome is awaited. An exchange
+    /// that reaches the store more than a few seconds after `asked_at` MUST change nothing: its client may have repeated
+    /// the request by then.
     async fn exchange(
         &self,
         exchange: Exchange,
@@ -128,7 +107,6 @@ pub trait ApplicationStore<A>: Send + Sync {
 }
 
 /// Looks up applications of all owners, outside a transaction. Deleted ones are never returned.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ApplicationDirectory: Send + Sync {
     /// One application, regardless of its status and its owner's; includes built-in ones.
@@ -187,20 +165,11 @@ pub trait GrantStore: Send + Sync {
     /// The family with its status, with its row locked; None if the id is unknown.
     async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
 
-    /// The family as with [`Self::lock_family`], then its code with this key, if it has one.
-    async fn lock_code(&self, key: TokenKey) -> Result<Option<(Family, Option<Code>)>, StoreError>;
+    /// The family as with [`Self::lock_family`], and its code or refresh token with this key; None if it has neither.
+    async fn lock_credential(&self, key: TokenKey) -> Result<Option<(Family, StoredCredential)>, StoreError>;
 
-    /// The family as with [`Self::lock_family`], then its refresh token with this key, if it has one.
-    async fn lock_refresh_token(
-        &self,
-        key: TokenKey,
-    ) -> Result<Option<(Family, Option<RefreshToken>)>, StoreError>;
-
-    /// Marks the code as used and stores its token pair. An already used one is an error.
-    async fn use_code(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
-
-    /// Marks the refresh token as used and stores its token pair. An already used one is an error.
-    async fn use_refresh_token(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
+    /// Marks the code or refresh token as used and stores its token pair. An already used one is an error.
+    async fn use_credential(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
 
     /// The scopes of this access token of the locked family; None if it was not stored. Used to find the outcome of a lost COMMIT.
     async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError>;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use kernel::{StoreError, TransactionError};
-use oauth::{GrantRefusal, Presented, ScopeSet};
+use oauth::{Exchange, GrantRefusal, Presented, ScopeSet};
 use tokio::time::Instant;
-use usecases::token_pair::{Granted, Lifetimes, TokenPair, exchange_code, refresh_tokens};
+use usecases::token_pair::{Granted, TokenPair, exchange};
 use usecases::{Failure, LockSet, Row, Transaction, repeat};
 use web::TraceId;
 use web::deadline::Deadline;
@@ -26,7 +26,7 @@ use crate::Public;
 /// A pair to issue. Its secrets are made first, so that the stored pair can be looked up by them.
 struct Issue {
     public: Arc<Public>,
-    presented: Presented,
+    exchange: Exchange,
     pair: TokenPair,
 }
 
@@ -48,12 +48,20 @@ pub(super) async fn issue(
     deadline: Deadline,
     trace_id: TraceId,
 ) -> Result<Issued, OAuthError> {
+    let pair = TokenPair::new(public.ports.randomness.as_ref(), presented.key().family);
     let issue = Issue {
-        pair: TokenPair::new(public.ports.randomness.as_ref(), presented.key().family),
+        exchange: Exchange {
+            presented,
+            access: pair.access.key().hash,
+            access_lifetime: public.settings.access_token_ttl,
+            refresh: pair.refresh.key().hash,
+            refresh_lifetime: public.settings.refresh_token_ttl,
+            asked_at,
+        },
         public: Arc::clone(public),
-        presented,
+        pair,
     };
-    let ready = match issue.begin(deadline, asked_at).await? {
+    let ready = match issue.begin(deadline).await? {
         Begun::Stored(scopes) => return Ok(issued(issue.pair, scopes)),
         Begun::Prepared(ready) => ready,
     };
@@ -80,12 +88,9 @@ fn issued(pair: TokenPair, scopes: ScopeSet) -> Issued {
 
 impl Issue {
     /// Exchanges the credential together with others; prepares a transaction for one that dropped out.
-    async fn begin(&self, deadline: Deadline, asked_at: DateTime<Utc>) -> Result<Begun, Refused> {
-        let exchange = self
-            .pair
-            .exchange(self.presented.clone(), self.lifetimes(), asked_at);
-        let exchanged = self.public.exchanges.exchange(exchange, deadline.remaining());
-        match exchanged.await {
+    async fn begin(&self, deadline: Deadline) -> Result<Begun, Refused> {
+        let tokens = &self.public.tokens;
+        match tokens.exchange(self.exchange.clone(), deadline.remaining()).await {
             Ok(Some(scopes)) => Ok(Begun::Stored(scopes)),
             Err(TransactionError::Unknown(cause)) => self.look_up(cause).await,
             Ok(None) | Err(TransactionError::Store(_)) => self.prepared(deadline).await.map(Begun::Prepared),
@@ -108,14 +113,7 @@ impl Issue {
     }
 
     fn locks(&self) -> LockSet {
-        LockSet::of_row(Row::Family(self.presented.key().family))
-    }
-
-    fn lifetimes(&self) -> Lifetimes {
-        Lifetimes {
-            access: self.public.settings.access_token_ttl,
-            refresh: self.public.settings.refresh_token_ttl,
-        }
+        LockSet::of_row(Row::Family(self.exchange.presented.key().family))
     }
 
     /// Does everything up to the COMMIT; retries if it loses to other work.
@@ -137,16 +135,8 @@ impl Issue {
         &self,
         transaction: Box<dyn Transaction>,
     ) -> Result<PreparedTransaction<Granted>, Refused> {
-        let (grants, now, lifetimes) = (transaction.as_ref(), transaction.now(), self.lifetimes());
-        let granted = match &self.presented {
-            Presented::Code(key, presented) => {
-                exchange_code(grants, *key, presented, &self.pair, lifetimes, now).await
-            }
-            Presented::RefreshToken(key, client) => {
-                refresh_tokens(grants, *key, *client, &self.pair, lifetimes, now).await
-            }
-        };
-        granted.map(|granted| (transaction, granted))
+        let granted = exchange(transaction.as_ref(), &self.exchange, transaction.now()).await?;
+        Ok((transaction, granted))
     }
 }
 

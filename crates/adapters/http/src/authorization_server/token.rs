@@ -172,7 +172,7 @@ async fn client_credentials(
     deadline: Deadline,
 ) -> Result<Issued, OAuthError> {
     let grant = oauth::client_credentials(client, parameters.get("scope"))?;
-    let (tokens, randomness) = (public.client_tokens.as_ref(), public.ports.randomness.as_ref());
+    let (tokens, randomness) = (public.tokens.as_ref(), public.ports.randomness.as_ref());
     let lifetime = public.settings.access_token_ttl;
     let issuing = issue_client_token(tokens, randomness, grant, lifetime);
     Ok(Issued {

@@ -12,6 +12,7 @@ use oauth::{
 };
 use uuid::Uuid;
 
+use super::credentials;
 use crate::connection::pool::Autocommit;
 use crate::follow_ups::FollowUp;
 use crate::schema::{api_now, applications, connections, consents, families};
@@ -21,7 +22,6 @@ use crate::unit_of_work::{Tx, expect_rows};
 statements! {
     "consents.sql";
     ADD_CONSENT: (SqlUuid, SqlUuid, SqlUuid, Text, Integer, Binary, Timestamptz, Text, Text);
-    HOLDER: (SqlUuid, Binary) -> HolderRow;
     CONNECTIONS: (SqlUuid, Text, BigInt) -> ConnectionRow;
 }
 
@@ -101,12 +101,6 @@ pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -
     Ok(true)
 }
 
-#[derive(QueryableByName)]
-#[diesel(table_name = families, check_for_backend(Pg))]
-struct HolderRow {
-    client_id: Uuid,
-}
-
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = families, check_for_backend(Pg))]
 struct SellerRow {
@@ -153,8 +147,13 @@ impl TryFrom<ConnectionRow> for ConnectedApplication {
 #[async_trait]
 impl GrantReader for Autocommit {
     async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
-        let holder = HOLDER.bind((key.family.uuid(), key.hash.bytes().as_slice()));
-        Ok(self.row(holder).await?.map(|row| row.client_id.into()))
+        let Some(row) = self.row(credentials(&[key])).await? else {
+            return Ok(None);
+        };
+        let at = row.at;
+        let (family, credential) = row.read()?;
+        let usable = credential.filter(|credential| credential.is_usable(&family, at));
+        Ok(usable.map(|_| family.client_id))
     }
 
     async fn seller_of(&self, family: FamilyId, client_id: ClientId) -> Result<Option<SellerId>, StoreError> {

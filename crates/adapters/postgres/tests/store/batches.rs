@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::StoreError;
-use oauth::{Application, ClientTokens, Limiter, NewClientToken, Subject, TokenKey};
+use oauth::{Application, Limiter, NewClientToken, Subject, TokenIssuer, TokenKey};
 use usecases::LockSet;
 
 use crate::support::{Fixture, answer, claim, grant, hash, id, instant, is_unavailable, session};
@@ -35,14 +35,14 @@ async fn applications(fixture: &Fixture, count: usize) -> Vec<Application> {
 
 /// Issues all concurrently; while the first is under way, the others are batched.
 async fn at_once(
-    issuing: &Arc<dyn ClientTokens>,
+    issuing: &Arc<dyn TokenIssuer>,
     tokens: &[NewClientToken],
 ) -> Vec<Result<bool, StoreError>> {
     join_all(tokens.iter().map(|token| issuing.issue(*token))).await
 }
 
 /// As in the use case: a token that was certainly not stored is retried.
-async fn issue_with_retries(issuing: &Arc<dyn ClientTokens>, token: NewClientToken) -> bool {
+async fn issue_with_retries(issuing: &Arc<dyn TokenIssuer>, token: NewClientToken) -> bool {
     loop {
         match issuing.issue(token).await {
             Err(StoreError::Retryable(_)) => {}
@@ -55,7 +55,7 @@ async fn issue_with_retries(issuing: &Arc<dyn ClientTokens>, token: NewClientTok
 async fn a_token_that_cannot_be_stored_fails_alone() {
     let fixture = Fixture::new().await;
     let applications = applications(&fixture, 3).await;
-    let issuing = fixture.database.client_tokens();
+    let issuing = fixture.database.token_issuer();
     let mut tokens: Vec<_> = applications.iter().cycle().take(20).map(new).collect();
     // One of a nonexistent application, and one with an existing family id.
     tokens[3].grant.client_id = id().into();
@@ -75,7 +75,7 @@ async fn a_token_that_cannot_be_stored_fails_alone() {
 async fn a_deletion_and_a_closure_fail_only_their_own_tokens_of_a_batch() {
     let fixture = Fixture::new().await;
     let applications = applications(&fixture, 4).await;
-    let issuing = fixture.database.client_tokens();
+    let issuing = fixture.database.token_issuer();
     let (deleting, closing) = (fixture.begin().await, fixture.begin().await);
     let now = deleting.now();
     assert!(
@@ -113,7 +113,7 @@ async fn a_deletion_and_a_closure_fail_only_their_own_tokens_of_a_batch() {
 async fn no_token_is_issued_after_a_suspension_or_narrowing_is_committed() {
     let fixture = Fixture::new().await;
     let blocking = fixture.test_database.connect().await;
-    let issuing = fixture.database.client_tokens();
+    let issuing = fixture.database.token_issuer();
     for change in ["status = 'suspended'", "scopes = 0"] {
         let application = applications(&fixture, 1).await.remove(0);
         let update = format!(
@@ -196,7 +196,7 @@ async fn effects_commit_synchronously_and_counts_and_claims_asynchronously() {
         .count(Limiter::TokenByClient, subject)
         .await
         .unwrap();
-    assert!(database.client_tokens().issue(new(&application)).await.unwrap());
+    assert!(database.token_issuer().issue(new(&application)).await.unwrap());
     let claim = claim(application.owner, "k", "a");
     database
         .claims()

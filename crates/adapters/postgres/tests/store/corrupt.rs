@@ -130,10 +130,10 @@ async fn corrupt_grants_and_applications_are_named() {
         .tamper("update refresh_tokens set scopes = 1 << 20; update authorization_codes set code_challenge = 'short'")
         .await;
     let tx = fixture.begin().await;
-    let refresh = tx.lock_refresh_token(pair.refresh).await;
+    let refresh = tx.lock_credential(pair.refresh).await;
     assert_eq!(row(refresh), ("refresh_tokens", family(pair.refresh)));
     assert_eq!(
-        row(tx.lock_code(code).await),
+        row(tx.lock_credential(code).await),
         ("authorization_codes", family(code))
     );
     drop(tx);

@@ -327,7 +327,7 @@ async fn tokens_and_applications_are_read_by_their_indexes() {
     };
     fixture.costs("the gate", 40 * 60, admit).await;
     let issue = async |database: &Database| {
-        let issuing = database.client_tokens();
+        let issuing = database.token_issuer();
         for together in [1, 8] {
             let token = |_| NewClientToken {
                 family: id().into(),

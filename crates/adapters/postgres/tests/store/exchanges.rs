@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use futures_util::future::join_all;
+use futures_util::{future::join_all, join};
 use kernel::{StoreError, TransactionError};
-use oauth::{Exchange, Exchanges, Presented, Scope, ScopeSet, SecretHash, TokenKey};
-use testkit::StatementProxy;
+use oauth::{Exchange, Presented, Scope, ScopeSet, SecretHash, TokenIssuer, TokenKey};
+use testkit::{Fault, Statement, StatementProxy};
 use tokio::time::timeout;
 
 use crate::support::{Fixture, Parties, handle, hash, only, settings};
@@ -40,6 +40,20 @@ impl Asked {
         TokenKey { family, hash }
     }
 
+    /// Changes one of the rows that it depends on.
+    async fn change(&self, fixture: &Fixture, table: &str, change: &str) {
+        let family = self.exchange.presented.key().family.uuid();
+        let (column, id) = match table {
+            "applications" => ("client_id", self.parties.client_id().uuid()),
+            "connections" => ("seller_id", self.parties.seller.uuid()),
+            "sellers" => ("id", self.parties.seller.uuid()),
+            "families" => ("id", family),
+            _ => ("family_id", family),
+        };
+        let change = format!("update {table} set {change} where {column} = '{id}'");
+        fixture.tamper(&change).await;
+    }
+
     /// By its own rules, in a transaction that is rolled back.
     async fn is_refused_alone(&self, fixture: &Fixture) -> bool {
         let (alone, key) = (fixture.begin().await, self.exchange.presented.key());
@@ -70,7 +84,7 @@ type Outcome = Result<Option<ScopeSet>, TransactionError>;
 
 /// Exchanges all in one batch.
 async fn at_once<'a>(
-    exchanges: &Arc<dyn Exchanges>,
+    exchanges: &Arc<dyn TokenIssuer>,
     all: impl IntoIterator<Item = &'a Exchange>,
 ) -> Vec<Outcome> {
     join_all(all.into_iter().map(|one| exchanges.exchange(one.clone(), LONG))).await
@@ -78,7 +92,7 @@ async fn at_once<'a>(
 
 /// Whether each of a batch was exchanged.
 async fn are_exchanged<'a>(
-    exchanges: &Arc<dyn Exchanges>,
+    exchanges: &Arc<dyn TokenIssuer>,
     all: impl IntoIterator<Item = &'a Exchange>,
 ) -> Vec<bool> {
     let outcomes = at_once(exchanges, all).await.into_iter();
@@ -94,7 +108,7 @@ async fn stored(fixture: &Fixture) -> (i64, i64) {
 #[tokio::test]
 async fn an_exchange_that_its_rules_refuse_drops_out_of_its_batch_alone() {
     let (fixture, clock) = Fixture::frozen().await;
-    let exchanges = fixture.database.exchanges();
+    let exchanges = fixture.database.token_issuer();
     let (all, narrow) = (
         Parties::new(&fixture).await.application.scopes,
         only(Scope::OrdersRead),
@@ -133,16 +147,7 @@ async fn an_exchange_that_its_rules_refuse_drops_out_of_its_batch_alone() {
         cases.push((Asked::code(&fixture).await, table, change, expected));
     }
     for (asked, table, change, _) in &cases {
-        let family = asked.exchange.presented.key().family.uuid();
-        let (column, id) = match *table {
-            "applications" => ("client_id", asked.parties.client_id().uuid()),
-            "connections" => ("seller_id", asked.parties.seller.uuid()),
-            "sellers" => ("id", asked.parties.seller.uuid()),
-            "families" => ("id", family),
-            _ => ("family_id", family),
-        };
-        let change = format!("update {table} set {change} where {column} = '{id}'");
-        fixture.tamper(&change).await;
+        asked.change(&fixture, table, change).await;
     }
     let before = stored(&fixture).await;
     let outcomes = at_once(&exchanges, cases.iter().map(|(asked, ..)| &asked.exchange)).await;
@@ -157,7 +162,7 @@ async fn an_exchange_that_its_rules_refuse_drops_out_of_its_batch_alone() {
     }
     assert_eq!(
         stored(&fixture).await,
-        (before.0 + 4, before.1 + 2),
+        (before.0 + 4, before.1 + 1),
         "two of each kind in one transaction"
     );
     // The next tokens live as long as was asked for, and the used credentials are known.
@@ -172,9 +177,49 @@ async fn an_exchange_that_its_rules_refuse_drops_out_of_its_batch_alone() {
 }
 
 #[tokio::test]
+async fn an_exchange_drops_out_if_a_row_that_it_depends_on_changes_after_it_was_read() {
+    let fixture = Fixture::new().await;
+    let proxy = StatementProxy::to(&fixture.test_database, &[]);
+    let exchanges = handle(settings(proxy.url(), 1)).token_issuer();
+    proxy.record();
+    let first = Asked::token(&fixture).await;
+    assert_eq!(are_exchanged(&exchanges, [&first.exchange]).await, [true]);
+    let read = proxy.recorded().into_iter().find(|one| one.sql.contains("as versions"));
+    let read = Statement { nth: 0, ..read.unwrap() };
+    let of_both = [
+        ("applications", "scopes = 0"),
+        ("connections", "generation = generation + 1"),
+        ("families", "revoked_at = api_now()"),
+        ("sellers", "closed_at = api_now()"),
+    ];
+    let mut cases = Vec::new();
+    for (table, change) in of_both.into_iter().chain([("refresh_tokens", "used_at = api_now()")]) {
+        cases.push((Asked::token(&fixture).await, table, change));
+    }
+    for (table, change) in of_both
+        .into_iter()
+        .chain([("authorization_codes", "used_at = api_now()")])
+    {
+        cases.push((Asked::code(&fixture).await, table, change));
+    }
+    for (asked, table, change) in cases {
+        let before = stored(&fixture).await;
+        proxy.arm(&read, Fault::Waits);
+        let changing = async {
+            proxy.reached().await;
+            asked.change(&fixture, table, change).await;
+            proxy.resume();
+        };
+        let (outcome, ()) = join!(exchanges.exchange(asked.exchange.clone(), LONG), changing);
+        assert_eq!(outcome.unwrap(), None, "{table}");
+        assert_eq!(stored(&fixture).await, before, "{table}");
+    }
+}
+
+#[tokio::test]
 async fn a_second_a_late_and_a_foreign_use_drop_out() {
     let (fixture, clock) = Fixture::frozen().await;
-    let exchanges = fixture.database.exchanges();
+    let exchanges = fixture.database.token_issuer();
     for (kind, late, twice, foreign) in [
         (
             "token",
@@ -208,7 +253,7 @@ async fn a_second_a_late_and_a_foreign_use_drop_out() {
 #[tokio::test]
 async fn a_batch_does_not_wait_for_other_work_and_one_that_the_server_rejects_changes_nothing() {
     let fixture = Fixture::new().await;
-    let exchanges = fixture.database.exchanges();
+    let exchanges = fixture.database.token_issuer();
     let (family, connection) = (Asked::code(&fixture).await, Asked::token(&fixture).await);
     let free = Asked::token(&fixture).await;
     let holder = fixture.test_database.connect().await;
@@ -245,9 +290,9 @@ async fn a_batch_does_not_wait_for_other_work_and_one_that_the_server_rejects_ch
 #[tokio::test]
 async fn a_lost_answer_is_unknown_and_an_unsent_exchange_is_not() {
     let fixture = Fixture::new().await;
-    let exchanges = fixture.database.exchanges();
+    let exchanges = fixture.database.token_issuer();
     let asked = Asked::token(&fixture).await;
-    let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1)).exchanges();
+    let gone = handle(settings("postgres://u@127.0.0.1:1/d", 1)).token_issuer();
     for (exchanges, time_left) in [(&exchanges, Duration::ZERO), (&gone, LONG)] {
         let outcome = exchanges.exchange(asked.exchange.clone(), time_left).await;
         let is_unsent = matches!(outcome, Err(TransactionError::Store(StoreError::Unavailable(_))));
@@ -255,7 +300,7 @@ async fn a_lost_answer_is_unknown_and_an_unsent_exchange_is_not() {
     }
     // Whoever goes away before a connection is open has not used the token.
     let proxy = StatementProxy::to(&fixture.test_database, &[]);
-    let behind = handle(settings(proxy.url(), 1)).exchanges();
+    let behind = handle(settings(proxy.url(), 1)).token_issuer();
     proxy.block();
     let left = timeout(
         Duration::from_millis(200),

@@ -256,13 +256,13 @@ async fn used_or_unknown_credentials_cannot_be_used() {
     let next = || new_pair(only(Scope::OffersRead), instant());
     fixture
         .tx(async |tx| {
-            tx.use_code(code, next()).await.unwrap();
-            tx.use_refresh_token(used.refresh, next()).await.unwrap();
+            tx.use_credential(code, next()).await.unwrap();
+            tx.use_credential(used.refresh, next()).await.unwrap();
         })
         .await;
-    is_unexpected(fixture.begin().await.use_code(code, next()).await);
-    let tx = fixture.begin().await;
-    is_unexpected(tx.use_refresh_token(used.refresh, next()).await);
+    for used in [code, used.refresh] {
+        is_unexpected(fixture.begin().await.use_credential(used, next()).await);
+    }
     is_unexpected(fixture.begin().await.revoke_family(id().into()).await);
     // A family has a generation exactly if it came from a consent, and only a personal token may never expire.
     let soon = Some(instant() + TimeDelta::hours(1));

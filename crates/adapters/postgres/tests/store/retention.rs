@@ -5,7 +5,7 @@ use std::time::Duration;
 use adapter_postgres::{Cleared, Database, DatabaseSettings, Expired};
 use chrono::TimeDelta;
 use kernel::{Change, MailStep};
-use oauth::FamilyKind;
+use oauth::{FamilyKind, StoredCredential};
 use orders::{OrderRef, SellerOrder};
 
 use crate::orders::parts_of_every_state;
@@ -77,8 +77,8 @@ async fn a_family_is_cleared_with_the_last_of_its_codes_and_tokens() {
     after(TimeDelta::days(90)).await;
     assert_eq!(clear(&fixture).await, 0);
     let tx = fixture.begin().await;
-    let (_, known) = tx.lock_refresh_token(used.refresh).await.unwrap().unwrap();
-    assert!(known.unwrap().used_at.is_some());
+    let (_, known) = tx.lock_credential(used.refresh).await.unwrap().unwrap();
+    assert!(matches!(known, StoredCredential::RefreshToken(token) if token.used_at.is_some()));
     drop(tx);
     after(TimeDelta::days(90) + TimeDelta::minutes(1)).await;
     assert_eq!(clear(&fixture).await, 3);

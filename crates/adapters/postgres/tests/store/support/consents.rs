@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{SellerId, StoreError};
 use oauth::{
     Application, ClientId, CodeChallenge, CodeExchange, CodeVerifier, FamilyId, GrantRefusal, NewConsent,
-    NewPair, ScopeSet, TokenKey, Verdict,
+    NewPair, Presented, ScopeSet, TokenKey, Verdict,
 };
 use usecases::Transaction;
 
@@ -83,30 +83,26 @@ impl Parties {
 
     /// Exchanges a code as its own client. A replay returns `Err(None)`.
     pub(crate) async fn exchange(&self, tx: &dyn Transaction, code: TokenKey) -> PairResult {
-        let (family, stored) = tx.lock_code(code).await?.unwrap();
-        match stored.unwrap().judge(&family, &self.presented(), tx.now()) {
-            Ok(Verdict::Issue(scopes)) => {
-                let pair = new_pair(scopes, tx.now());
-                tx.use_code(code, pair).await?;
-                Ok(Ok(keys(code.family, &pair)))
-            }
-            Ok(Verdict::RevokeFamily) => tx.revoke_family(code.family).await.map(|()| Err(None)),
-            Err(refusal) => Ok(Err(Some(refusal))),
-        }
+        exchange(tx, &Presented::Code(code, self.presented())).await
     }
 
     /// Rotates a refresh token as its own client. A replay returns `Err(None)`.
     pub(crate) async fn rotate(&self, tx: &dyn Transaction, token: TokenKey) -> PairResult {
-        let (family, stored) = tx.lock_refresh_token(token).await?.unwrap();
-        match stored.unwrap().judge(&family, self.client_id(), tx.now()) {
-            Ok(Verdict::Issue(scopes)) => {
-                let pair = new_pair(scopes, tx.now());
-                tx.use_refresh_token(token, pair).await?;
-                Ok(Ok(keys(token.family, &pair)))
-            }
-            Ok(Verdict::RevokeFamily) => tx.revoke_family(token.family).await.map(|()| Err(None)),
-            Err(refusal) => Ok(Err(Some(refusal))),
+        exchange(tx, &Presented::RefreshToken(token, self.client_id())).await
+    }
+}
+
+async fn exchange(tx: &dyn Transaction, presented: &Presented) -> PairResult {
+    let key = presented.key();
+    let (family, stored) = tx.lock_credential(key).await?.unwrap();
+    match presented.judge(&family, &stored, tx.now()) {
+        Ok(Verdict::Issue(scopes)) => {
+            let pair = new_pair(scopes, tx.now());
+            tx.use_credential(key, pair).await?;
+            Ok(Ok(keys(key.family, &pair)))
         }
+        Ok(Verdict::RevokeFamily) => tx.revoke_family(key.family).await.map(|()| Err(None)),
+        Err(refusal) => Ok(Err(Some(refusal))),
     }
 }
 

@@ -1,0 +1,245 @@
+//! Issues tokens outside a transaction of the caller: client tokens, and pairs for codes and refresh tokens. All in flight on
+//! one server thread are stored together.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use diesel::pg::Pg;
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::{QueryResult, QueryableByName};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use kernel::{StoreError, TransactionError};
+use oauth::{ClientId, Exchange, NewClientToken, NewPair, ScopeSet, TokenIssuer, Verdict};
+use uuid::Uuid;
+
+use super::{CredentialRow, credentials};
+use crate::batch::{BatchQuery, Batcher, Withdrawable};
+use crate::connection::Connector;
+use crate::connection::error::{SharedFailure, is_lock_timeout, is_rolled_back, store_error};
+use crate::schema::access_tokens;
+use crate::sql::{column, microseconds};
+use crate::statement::statements;
+
+statements! {
+    "issuing.sql";
+    ISSUE: (
+        Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Integer>, Array<Binary>, Array<BigInt>
+    ) -> StoredRow;
+    EXCHANGE: (
+        Array<BigInt>, Array<SqlUuid>, Array<Binary>, Array<Text>, Array<Integer>, Array<Binary>, Array<Timestamptz>,
+        Array<Binary>, Array<Timestamptz>, Array<Timestamptz>
+    ) -> ExchangedRow;
+}
+
+/// The tokens of one server thread.
+pub(crate) struct BatchedTokens {
+    clients: Batcher<IssueBatch>,
+    pairs: Batcher<ExchangeBatch>,
+}
+
+impl BatchedTokens {
+    pub(crate) fn new(connector: &Arc<Connector>) -> Self {
+        Self {
+            clients: Batcher::new(IssueBatch, Arc::clone(connector)),
+            pairs: Batcher::new(ExchangeBatch, Arc::clone(connector)),
+        }
+    }
+}
+
+#[async_trait]
+impl TokenIssuer for BatchedTokens {
+    async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError> {
+        self.clients.ask(token).await
+    }
+
+    async fn exchange(
+        &self,
+        exchange: Exchange,
+        time_left: Duration,
+    ) -> Result<Option<ScopeSet>, TransactionError> {
+        self.pairs.send_once(exchange, time_left).await
+    }
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = access_tokens, check_for_backend(Pg))]
+struct StoredRow {
+    family_id: Uuid,
+}
+
+/// Stores a family with its token as a transaction of its own. False if the application or its owner is no longer
+/// valid. Exceeding the lock timeout is a retryable error.
+async fn issue_one(
+    token: &NewClientToken,
+    connection: &AsyncPgConnection,
+) -> QueryResult<Result<bool, StoreError>> {
+    match issue(std::slice::from_ref(token), connection).await {
+        Ok(stored) => Ok(Ok(!stored.is_empty())),
+        Err(error) if is_lock_timeout(&error) => Ok(Err(StoreError::Retryable(error.into()))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Stores families with a token each in one transaction; returns the families that were stored.
+async fn issue(tokens: &[NewClientToken], mut connection: &AsyncPgConnection) -> QueryResult<HashSet<Uuid>> {
+    let issue = ISSUE.bind((
+        column(tokens, |token| token.family.uuid()),
+        column(tokens, |token| token.grant.seller.uuid()),
+        column(tokens, |token| token.grant.client_id.uuid()),
+        column(tokens, |token| token.grant.scopes.bits()),
+        column(tokens, |token| token.hash.bytes().as_slice()),
+        column(tokens, |token| microseconds(token.lifetime)),
+    ));
+    let stored = issue.get_results::<StoredRow>(&mut connection).await?;
+    Ok(stored.into_iter().map(|row| row.family_id).collect())
+}
+
+/// A batch of tokens of any applications.
+pub(crate) struct IssueBatch;
+
+#[async_trait]
+impl BatchQuery for IssueBatch {
+    const NAME: &'static str = "client_tokens";
+    type Question = NewClientToken;
+    type Answer = bool;
+
+    /// If the server rejected the batch, or the batch exceeded the lock timeout, nothing of it was stored, and each token is stored on its
+    /// own, so that a failure concerns only its own caller. A batch whose response is lost fails as a whole.
+    async fn answer(
+        &self,
+        connection: &AsyncPgConnection,
+        tokens: &[NewClientToken],
+    ) -> QueryResult<Vec<Result<bool, StoreError>>> {
+        match issue(tokens, connection).await {
+            Ok(stored) => {
+                let each = |token: &NewClientToken| Ok(stored.contains(&token.family.uuid()));
+                Ok(tokens.iter().map(each).collect())
+            }
+            Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => {
+                Ok(one_by_one(connection, tokens).await)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Stores each on its own. After one exceeded the lock timeout, the remaining tokens of its application are not tried
+/// and fail as retryable, too.
+async fn one_by_one(
+    connection: &AsyncPgConnection,
+    tokens: &[NewClientToken],
+) -> Vec<Result<bool, StoreError>> {
+    let mut outcomes = Vec::with_capacity(tokens.len());
+    let mut blocked = HashMap::<ClientId, SharedFailure>::new();
+    for token in tokens {
+        let client_id = token.grant.client_id;
+        if let Some(failure) = blocked.get(&client_id) {
+            outcomes.push(Err(failure.for_one()));
+            continue;
+        }
+        let stored = issue_one(token, connection).await;
+        let outcome = stored.unwrap_or_else(|error| Err(store_error(error)));
+        outcomes.push(match outcome {
+            Err(failure @ StoreError::Retryable(_)) => {
+                let failure = blocked.entry(client_id).or_insert(SharedFailure::new(failure));
+                Err(failure.for_one())
+            }
+            outcome => outcome,
+        });
+    }
+    outcomes
+}
+
+/// A place from 1 in a batch whose credential was used.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct ExchangedRow {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+/// An exchange whose verdict is a pair.
+struct Judged<'m> {
+    n: i64,
+    exchange: &'m Exchange,
+    pair: NewPair,
+    versions: String,
+}
+
+impl<'m> Judged<'m> {
+    /// None if the verdict is another one, or the row is invalid, which the exchange on its own tells; or if it was withdrawn.
+    fn new(row: CredentialRow, members: &'m [Withdrawable<Exchange>]) -> Option<Self> {
+        let CredentialRow { n, at, .. } = row;
+        let versions = row.versions.clone();
+        let member = members.get(usize::try_from(n - 1).ok()?)?;
+        let (family, stored) = row.read().ok()?;
+        let exchange = &member.change;
+        match exchange.presented.judge(&family, &stored?, at) {
+            Ok(Verdict::Issue(scopes)) if member.take() => Some(Self {
+                n,
+                exchange,
+                pair: exchange.pair(scopes, at),
+                versions,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Uses the credentials whose rows are free and unchanged, and stores their pairs; returns these pairs' scopes by place.
+async fn exchange(
+    batch: &[Judged<'_>],
+    mut connection: &AsyncPgConnection,
+) -> QueryResult<HashMap<i64, ScopeSet>> {
+    if batch.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let exchange = EXCHANGE.bind((
+        column(batch, |one| one.n),
+        column(batch, |one| one.exchange.presented.key().family.uuid()),
+        column(batch, |one| one.exchange.presented.key().hash.bytes().to_vec()),
+        column(batch, |one| one.versions.as_str()),
+        column(batch, |one| one.pair.scopes.bits()),
+        column(batch, |one| one.pair.access.bytes().as_slice()),
+        column(batch, |one| one.pair.access_expires_at),
+        column(batch, |one| one.pair.refresh.bytes().as_slice()),
+        column(batch, |one| one.pair.refresh_expires_at),
+        column(batch, |one| one.exchange.asked_at),
+    ));
+    let rows = exchange.get_results::<ExchangedRow>(&mut connection).await?;
+    let exchanged: HashSet<_> = rows.into_iter().map(|row| row.n).collect();
+    let stored = batch.iter().filter(|one| exchanged.contains(&one.n));
+    Ok(stored.map(|one| (one.n, one.pair.scopes)).collect())
+}
+
+/// Exchanges of any families: read in one statement, judged, and stored in another one if what was read still holds.
+struct ExchangeBatch;
+
+#[async_trait]
+impl BatchQuery for ExchangeBatch {
+    const NAME: &'static str = "exchanges";
+    const MAX_MEMBERS: usize = 64;
+    type Question = Withdrawable<Exchange>;
+    type Answer = Option<ScopeSet>;
+
+    /// None for each that dropped out. A statement that the server rejected changed nothing: all its exchanges dropped out.
+    async fn answer(
+        &self,
+        mut connection: &AsyncPgConnection,
+        members: &[Withdrawable<Exchange>],
+    ) -> QueryResult<Vec<Result<Option<ScopeSet>, StoreError>>> {
+        let keys = column(members, |member| member.change.presented.key());
+        let rows = credentials(&keys).get_results(&mut connection).await?;
+        let judged = rows.into_iter().filter_map(|row| Judged::new(row, members));
+        let judged: Vec<_> = judged.collect();
+        let exchanged = match exchange(&judged, connection).await {
+            Ok(exchanged) => exchanged,
+            Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => HashMap::new(),
+            Err(error) => return Err(error),
+        };
+        let outcomes = (1..).zip(members);
+        Ok(outcomes.map(|(n, _)| Ok(exchanged.get(&n).copied())).collect())
+    }
+}
