@@ -27,7 +27,7 @@ pub struct Header {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("each one must be `<name>=<value>`, a header that HTTP does not need for itself")]
+#[error("must be `<name>=<value>` with a header that HTTP itself does not use")]
 pub struct NoHeader;
 
 impl Header {
@@ -89,11 +89,11 @@ impl Exporter {
                 tracing::warn!(
                     endpoint = %self.endpoint,
                     cause = %error,
-                    "spans cannot be handed to the collector, and are lost until they can"
+                    "spans cannot be exported to the collector and are dropped"
                 );
             }
             Ok(()) if was_failing => {
-                tracing::info!(endpoint = %self.endpoint, "the collector takes spans again");
+                tracing::info!(endpoint = %self.endpoint, "spans are exported to the collector again");
             }
             _ => {}
         }
