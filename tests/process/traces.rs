@@ -276,10 +276,10 @@ async fn the_failure_of_a_collector_is_logged_once_and_its_recovery_too() {
     let log = world.server.log_with(recovered).await;
     assert_eq!(failures(&log), 1);
     let metrics = metrics(&world).await;
-    for fate in ["lost", "sent"] {
-        let name = format!("trace_spans_total{{fate=\"{fate}\"}} ");
+    for outcome in ["lost", "sent"] {
+        let name = format!("trace_spans_exported_total{{outcome=\"{outcome}\"}} ");
         let count = metrics.lines().find_map(|line| line.strip_prefix(&name));
-        assert!(count.unwrap().parse::<u64>().unwrap() > 0, "{fate}");
+        assert!(count.unwrap().parse::<u64>().unwrap() > 0, "{outcome}");
     }
 }
 

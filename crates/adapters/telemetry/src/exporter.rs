@@ -104,8 +104,9 @@ impl SpanExporter for Exporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = u64::try_from(batch.len()).unwrap_or_default();
         let outcome = self.otlp.export(batch).await;
-        let fate = if outcome.is_ok() { "sent" } else { "lost" };
-        metrics::counter!("trace_spans_total", "fate" => fate).increment(spans);
+        let result = if outcome.is_ok() { "sent" } else { "lost" };
+        metrics::counter!("trace_spans_exported_total", "outcome" => result).increment(spans);
+        metrics::counter!("trace_spans_total", "fate" => result).increment(spans);
         self.log_change(&outcome);
         outcome
     }
