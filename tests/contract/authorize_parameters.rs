@@ -31,7 +31,10 @@ async fn refused(world: &World, asking: &Asking, error: &str) {
     assert_eq!(answer.header("location"), None, "{asking:?}");
     // A seller reads it.
     let description = text(&answer.json(), "error_description");
-    assert!(description.starts_with("You cannot go on here"), "{description}");
+    assert!(
+        description.starts_with("The application sent an invalid request"),
+        "{description}"
+    );
     assert!(description.ends_with('.'), "cut off: {description}");
 }
 

@@ -145,7 +145,7 @@ async fn every_operation_is_500_without_a_database() {
         let answer = asking(&world, operation, NOBODYS, "").bearer(&token).send().await;
         answer.is_problem(500, &[whole("internal_error")]);
         // Nothing of the cause: the message is the same for all.
-        let message = "Something failed on our side. Quote the traceId to support.";
+        let message = "Internal error. Quote the traceId to support.";
         let said = json!([{"code": "internal_error", "message": message}]);
         assert_eq!(answer.json()["errors"], said, "{}", operation.name());
     }
@@ -157,7 +157,7 @@ async fn every_operation_is_500_without_a_database() {
     ] {
         let answer = request.send().await;
         answer.oauth_error(500, "server_error");
-        let said = "Something failed on our side. Quote the traceId to support.";
+        let said = "Internal error. Quote the traceId to support.";
         assert_eq!(answer.json()["error_description"], said);
     }
 }

@@ -129,7 +129,7 @@ async fn a_404_for_a_slash_at_the_end_says_so() {
     ] {
         let answer = exchange(&world, "GET", path, Some(&token)).await.expect(404);
         let said = String::from_utf8_lossy(&answer.bytes);
-        assert_eq!(said.contains("slash at its end"), says_so, "{path}: {said}");
+        assert_eq!(said.contains("trailing slash"), says_so, "{path}: {said}");
     }
 }
 

@@ -167,6 +167,6 @@ async fn a_carrier_whose_name_fails_hinders_no_shipment() {
     assert!(more <= 16, "{more} threads more");
     world
         .server
-        .log_with(|log| log.contains("the carrier is not asked for a while"))
+        .log_with(|log| log.contains("the circuit breaker is open"))
         .await;
 }

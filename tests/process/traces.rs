@@ -259,7 +259,7 @@ async fn the_failure_of_a_collector_is_logged_once_and_its_recovery_too() {
     let collector = Collector::start().await;
     collector.answers(Some(503));
     let (world, token) = traced_world(&collector).await;
-    let failures = |log: &str| log.matches("spans cannot be handed to the collector").count();
+    let failures = |log: &str| log.matches("spans cannot be exported to the collector").count();
     for n in 0..3 {
         let before = collector.requests().len();
         read(&world, &token, &format!("lost-{n}"), "").await;
@@ -272,14 +272,14 @@ async fn the_failure_of_a_collector_is_logged_once_and_its_recovery_too() {
     assert!(line.contains(&endpoint), "{line}");
     collector.answers(Some(200));
     read(&world, &token, "sent-again", "").await;
-    let recovered = |log: &str| log.contains("the collector takes spans again");
+    let recovered = |log: &str| log.contains("spans are exported to the collector again");
     let log = world.server.log_with(recovered).await;
     assert_eq!(failures(&log), 1);
     let metrics = metrics(&world).await;
-    for fate in ["lost", "sent"] {
-        let name = format!("trace_spans_total{{fate=\"{fate}\"}} ");
+    for outcome in ["lost", "sent"] {
+        let name = format!("trace_spans_exported_total{{outcome=\"{outcome}\"}} ");
         let count = metrics.lines().find_map(|line| line.strip_prefix(&name));
-        assert!(count.unwrap().parse::<u64>().unwrap() > 0, "{fate}");
+        assert!(count.unwrap().parse::<u64>().unwrap() > 0, "{outcome}");
     }
 }
 

@@ -112,7 +112,7 @@ impl Metrics {
 
 fn recorder() -> anyhow::Result<PrometheusBuilder> {
     let webhooks = Matcher::Prefix("webhook_".to_owned());
-    let sizes = Matcher::Full("database_group_size".to_owned());
+    let sizes = Matcher::Suffix("_size".to_owned());
     Ok(PrometheusBuilder::new()
         .set_buckets(&BUCKETS)?
         .set_buckets_for_metric(webhooks, &WEBHOOK_BUCKETS)?

@@ -15,7 +15,7 @@ use crate::{ActingOperator, ActingSeller, Failure};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The link is unknown, expired or used, or its account is closed.
-    #[error("the link cannot be used, or not any more")]
+    #[error("the link is unknown, expired or used")]
     DeadLink,
     #[error(transparent)]
     Account(#[from] NotOpen),
@@ -23,7 +23,7 @@ pub enum Refusal {
     #[error("the session has ended")]
     SessionEnded,
     /// The password was replaced after the current one was verified.
-    #[error("the password has been changed meanwhile")]
+    #[error("the password was changed in the meantime")]
     PasswordReplaced,
 }
 
@@ -58,13 +58,12 @@ const MAX_MAILS_PER_HOUR: u32 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MailedLink {
     pub expires_at: DateTime<Utc>,
-    /// Whether it was mailed now; else an earlier mail has it.
+    /// Whether it was mailed now, not by an earlier mail.
     pub is_new: bool,
 }
 
-/// Creates a link and queues the mail that carries it, unless the newest one of its kind is younger than `interval` or the account has had
-/// enough mails in this hour: so nobody can flood a mailbox. Without an interval both bounds are off. None if no mail is sent and no
-/// earlier link lives.
+/// Creates a link and queues its mail, unless the newest link of its kind is younger than `interval` or the account's hourly limit of mails
+/// is reached: nobody can flood a mailbox. A zero interval turns both limits off. None if no mail is sent and no earlier link is valid.
 pub async fn send_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -218,12 +217,12 @@ pub enum NotInvited {
     #[error("the seller has a password; the sign-in page sends a link for a new one")]
     HasPassword,
     #[error(
-        "no invitation is sent: the account has had its {MAX_MAILS_PER_HOUR} mails of this hour, and no earlier invitation is valid"
+        "no invitation sent: the account's limit of {MAX_MAILS_PER_HOUR} mails an hour is reached, and no earlier invitation is valid"
     )]
     TooManyMails,
 }
 
-/// Sends an invitation again to a seller without a password, as [`send_link`] does. Refused if no invitation lives then.
+/// Sends an invitation again to a seller without a password, as [`send_link`] does. Refused if no invitation is valid afterwards.
 pub async fn invite(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,

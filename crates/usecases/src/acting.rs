@@ -79,7 +79,7 @@ pub(crate) async fn log_change(
         .await
 }
 
-/// The characters of a text in the audit log: of an address more than its host, and entries stay small.
+/// Maximum length of a text in the audit log, in characters.
 const MAX_LOGGED: usize = 300;
 
 /// `{from, to}` of each field that differs; of `rate_limit`, null is the service's default.

@@ -11,7 +11,7 @@ use crate::{Announcement, Failure, failure::refuse};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal<R> {
-    #[error("there is no such offer")]
+    #[error("no such offer")]
     NoSuchOffer,
     #[error("the offer does not allow the change")]
     Rules(R),

@@ -24,9 +24,9 @@ pub enum ScreenResponse {
     Answered(Denial),
 }
 
-/// Shows the screen to a viewer and binds it to the first one. A request that cannot be granted to this seller, whatever they decide, is
-/// answered at once (D81) and the screen is consumed. The same viewer gets that answer again while it holds: it contains no secret, and the
-/// first response may have been lost. `application` is the requesting one, if it still exists.
+/// Shows the screen to a viewer and binds it to the first one. A request that cannot be granted to this seller is answered at once (D81) and
+/// the screen is consumed. The same viewer gets that answer again as long as it applies: it contains no secret, and the first response may
+/// have been lost. `application` is the requesting one, if it still exists.
 pub async fn show(
     grants: &dyn GrantStore,
     application: Option<&Application>,
@@ -60,12 +60,12 @@ pub async fn show(
 
 /// The response to the application once the seller has decided.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum ConsentResponse {
     Code(Credential),
     Error(Denial),
 }
 
-impl Outcome {
+impl ConsentResponse {
     /// The redirect target: the redirect URI with `code` or `error` and `error_description`, `state`, and `iss` (RFC 9207).
     pub fn redirect(&self, ticket: &ConsentTicket, issuer: &str) -> String {
         let (state, iss) = (("state", ticket.request.state.as_str()), ("iss", issuer));
@@ -103,7 +103,7 @@ impl SellerDecision {
 /// A decision, as made in its transaction.
 #[derive(Debug)]
 pub struct Decided {
-    pub outcome: Outcome,
+    pub response: ConsentResponse,
     /// When it was decided. The screen's `decided_at` has this value from the commit on.
     pub at: DateTime<Utc>,
 }
@@ -123,22 +123,22 @@ pub async fn decide(
     let decided = consent.decide(viewer, now).map_err(Failure::Refused)?;
     let client_id = ticket.request.client_id;
     let application = usable_application(applications, accounts, ticket).await?;
-    let outcome = match decision.decision {
+    let response = match decision.decision {
         Decision::Deny => {
             by.log(accounts, Action::ConsentRefused, client_id).await?;
-            Outcome::Error(Denial::Refused)
+            ConsentResponse::Error(Denial::Refused)
         }
         Decision::Approve => match granted(application.as_ref(), viewer.seller, ticket.request.scopes) {
             Ok(scopes) => {
                 let code = grant(grants, randomness, ticket, viewer, scopes, now + code_ttl).await?;
                 by.log(accounts, Action::ConsentGiven, client_id).await?;
-                Outcome::Code(code)
+                ConsentResponse::Code(code)
             }
-            Err(error) => Outcome::Error(error),
+            Err(error) => ConsentResponse::Error(error),
         },
     };
     grants.save_consent(decided).await?;
-    Ok(Decided { outcome, at: now })
+    Ok(Decided { response, at: now })
 }
 
 /// Whether a decision was committed, when the response to its COMMIT was lost. Locks the screen, and so waits for a
@@ -150,10 +150,10 @@ pub async fn was_committed(
     decided: &Decided,
 ) -> Result<bool, StoreError> {
     let consent = grants.lock_consent(ticket.id, viewer, ticket.expires_at).await?;
-    match &decided.outcome {
+    match &decided.response {
         // The family was created in the same transaction as the code.
-        Outcome::Code(code) => Ok(grants.lock_family(code.key().family).await?.is_some()),
-        Outcome::Error(_) => Ok(consent.decided_at == Some(decided.at)),
+        ConsentResponse::Code(code) => Ok(grants.lock_family(code.key().family).await?.is_some()),
+        ConsentResponse::Error(_) => Ok(consent.decided_at == Some(decided.at)),
     }
 }
 
@@ -224,7 +224,7 @@ async fn locked(
 
 /// The seller has no connection with this application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such connection")]
+#[error("no such connection")]
 pub struct NoSuchConnection;
 
 /// Disconnects: everything that the application holds by this seller's consent is invalid from the commit on, including

@@ -8,7 +8,7 @@ use crate::{ActingOperator, Announcement, Failure, failure::refuse};
 
 /// There is no such order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such order")]
+#[error("no such order")]
 pub struct NoSuchOrder;
 
 /// Erases the buyer of an order from every seller's part and from all mails about it, sent or not, and returns the new

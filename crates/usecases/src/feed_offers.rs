@@ -24,7 +24,7 @@ pub async fn feed_offer(
     Ok((effect, offer))
 }
 
-/// If another transaction inserted a row between our read and our insert, this one lost, and can be repeated over the current rows.
+/// A row that another transaction inserted between our read and our insert is a transaction conflict: the work can be repeated.
 async fn save(
     offers: &dyn OfferStore<Announcement>,
     seller: SellerId,

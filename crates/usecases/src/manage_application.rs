@@ -8,7 +8,7 @@ use crate::{ActingOperator, Announcement, Failure, acting::log_change, failure::
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("there is no such application")]
+    #[error("no such application")]
     NoSuchApplication,
     #[error(transparent)]
     Transition(#[from] TransitionRefusal),

@@ -31,10 +31,10 @@ pub enum RegistrationRefusal {
     Account(#[from] NotOpen),
     #[error("another application has this name, or had it before it was deleted")]
     NameTaken,
-    #[error("the seller has as many applications as allowed: delete one first")]
+    #[error("the seller's limit of applications is reached: delete one first")]
     TooMany,
     /// The seller has registered as many in this hour as allowed.
-    #[error("no more applications can be registered in this hour")]
+    #[error("the seller's limit of registrations in this hour is reached")]
     TooOften(Quota),
 }
 
@@ -87,7 +87,7 @@ fn name_taken(error: StoreError) -> Failure<RegistrationRefusal> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("there is no such application")]
+    #[error("no such application")]
     NoSuchApplication,
     #[error(transparent)]
     Registration(#[from] RegistrationRefusal),

@@ -2,7 +2,7 @@
 
 use accounts::{AccountStore, Action, MAX_PERSONAL_TOKENS, PersonalTokenRequest, Rule};
 use chrono::{DateTime, Utc};
-use kernel::{Randomness, Sealer, SellerId, StoreError, Violations};
+use kernel::{BrokenRules, Randomness, Sealer, SellerId, StoreError};
 use oauth::{ApplicationStore, BearerToken, FamilyId, FamilyKind, Grant, GrantStore, NewToken, TokenKind};
 
 use crate::sellers::{NotOpen, lock_open};
@@ -15,10 +15,10 @@ pub enum Refusal {
     #[error(transparent)]
     Account(#[from] NotOpen),
     #[error("{0}")]
-    Invalid(Violations<Rule>),
-    #[error("the seller has {MAX_PERSONAL_TOKENS} personal tokens that are alive: revoke one first")]
+    Invalid(BrokenRules<Rule>),
+    #[error("the seller already has {MAX_PERSONAL_TOKENS} live personal tokens: revoke one first")]
     TooMany,
-    #[error("there is no such token")]
+    #[error("no such token")]
     NoSuchToken,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use kernel::{Change, Invalid, Money, OfferId, Randomness, SellerId, StoreError, Violations};
+use kernel::{BrokenRules, Change, Invalid, Money, OfferId, Randomness, SellerId, StoreError};
 use offers::{Offer, OfferStore};
 use orders::{
     Buyer, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, OrderStore, SellerOrder, ShippingAddress,
@@ -27,7 +27,7 @@ pub struct NewOrder {
 }
 
 impl NewOrder {
-    /// Two orders with one number wait for each other too.
+    /// Orders with the same number also wait for each other.
     pub fn locks(&self) -> LockSet {
         let offers = LockSet::of_offers(self.items.iter().map(|line| (line.seller, line.offer)));
         match &self.number {
@@ -63,11 +63,11 @@ pub struct Placed {
 pub enum Refusal {
     /// Lines that name no existing offer, or the same offer twice.
     #[error("{0}")]
-    Invalid(Violations),
+    Invalid(BrokenRules),
     #[error("another order has this number")]
     NumberTaken,
     /// Not enough stock: for each such line its index in the order, from 0, and the available stock.
-    #[error("too little in stock")]
+    #[error("insufficient stock")]
     InsufficientStock(Vec<(usize, i32)>),
 }
 
@@ -133,13 +133,13 @@ async fn lock_offers(offers: &dyn OfferStore<Announcement>, lines: &[Line]) -> R
 }
 
 fn check_lines(lines: &[Line], known: &Offers) -> Result<(), Failure<Refusal>> {
-    let mut violations = Violations::new();
+    let mut violations = BrokenRules::new();
     let mut seen = std::collections::BTreeSet::new();
     for (n, line) in lines.iter().enumerate() {
         let reason = if !known.contains_key(&(line.seller, line.offer)) {
-            "must be an offer of that seller; there is none with this id"
+            "must be an offer of that seller; none has this id"
         } else if !seen.insert((line.seller, line.offer)) {
-            "must not be given twice: put the pieces into one line"
+            "must not be repeated: add the quantities up in one line"
         } else {
             continue;
         };

@@ -19,12 +19,12 @@ pub const MAX_REDELIVERIES_PER_MINUTE: u32 = 30;
 /// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("there is no such delivery")]
+    #[error("no such delivery")]
     NotFound,
     /// The subscription is inactive, or its application suspended.
-    #[error("the subscription gets nothing at present")]
+    #[error("the subscription is inactive or its application suspended")]
     Inactive,
-    #[error("the subscription has had enough for this minute")]
+    #[error("the subscription's limit for this minute is reached")]
     TooMany,
     #[error(transparent)]
     Form(#[from] NumberUsed),

@@ -42,7 +42,7 @@ impl PresentedToken {
 
 /// There is no such token. Tokens that expired long ago have been deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such token")]
+#[error("no such token")]
 pub struct NoSuchToken;
 
 /// A client revokes its own token (RFC 7009, D85). A personal token, another client's token and an unknown one are left

@@ -56,7 +56,7 @@ fn email_taken(error: StoreError) -> Failure<EmailTaken> {
 /// Why an account cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotOpen {
-    #[error("there is no such seller")]
+    #[error("no such seller")]
     NoSuchSeller,
     #[error("the seller's account is closed")]
     SellerClosed,
@@ -76,7 +76,7 @@ pub(crate) async fn lock_open<R: From<NotOpen>>(
 
 /// There is no such account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such seller")]
+#[error("no such seller")]
 pub struct NoSuchSeller;
 
 /// Closes the account and returns it. Its tokens and sessions are rejected from the commit on. Idempotent.

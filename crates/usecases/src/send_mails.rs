@@ -1,4 +1,4 @@
-//! A worker sends due mails of one kind; an operator has one that was given up sent again.
+//! A worker sends due mails of one kind; an operator requeues one that was given up.
 
 use accounts::{AccountStore, Action};
 use chrono::TimeDelta;
@@ -19,8 +19,8 @@ pub async fn lease_mail<M: Mail>(
     Ok(queue.lease_mails(randomness.uuid(), 1, LEASE).await?.pop())
 }
 
-/// Sends a leased mail and records its step. A step that cannot be recorded is recorded again for as long as `pause` returns true: a mail
-/// that the server has accepted must not be sent again because the database is away.
+/// Sends a leased mail and records its step. Recording is retried as long as `pause` returns true: a mail that the server has accepted must
+/// not be sent again because the database was unavailable.
 pub async fn send_mail<M: Mail, P: Future<Output = bool>>(
     queue: &dyn MailQueue<M>,
     mailer: &dyn Mailer<M>,

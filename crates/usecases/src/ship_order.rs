@@ -6,7 +6,7 @@
 use std::slice;
 
 use chrono::{DateTime, Utc};
-use kernel::{Invalid, OfferId, Randomness, SellerId, StoreError, Violations};
+use kernel::{BrokenRules, Invalid, OfferId, Randomness, SellerId, StoreError};
 use orders::{
     Carrier, CarrierLookup, Cause, Lookup, NewShipment, OrderDirectory, OrderReader, OrderRef, OrderStore,
     PollSchedule, Reason, SellerOrder, ShipmentMail, TrackingNumber, TrackingReport,
@@ -25,11 +25,11 @@ pub struct Report {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("there is no such order")]
+    #[error("no such order")]
     NoSuchOrder,
     /// Items that are not the seller's own in this order.
     #[error("{0}")]
-    Items(Violations),
+    Items(BrokenRules),
     #[error("{refused}")]
     Impossible {
         refused: orders::Refusal,
@@ -103,7 +103,7 @@ pub async fn record_report(
 
 fn check_part(part: &SellerOrder, report: &Report) -> Result<(), Failure<Refusal>> {
     let own_items = own_items(part);
-    let mut violations = Violations::new();
+    let mut violations = BrokenRules::new();
     for (n, id) in report.item_ids.iter().enumerate() {
         if !id.parse().is_ok_and(|id| own_items.contains(&id)) {
             violations.add(
@@ -221,15 +221,15 @@ fn is_shipped(part: &SellerOrder) -> bool {
 }
 
 fn mail_about(part: &SellerOrder, randomness: &dyn Randomness) -> Option<ShipmentMail> {
-    let parcel = part.parcel().filter(|parcel| parcel.buyer_notified)?;
+    let shipment = part.shipment().filter(|shipment| shipment.buyer_notified)?;
     Some(ShipmentMail {
         id: randomness.uuid().into(),
         order: part.id,
         number: part.number.clone(),
         to: part.mail_address()?.to_owned(),
         name: part.buyer.as_ref().and_then(|buyer| buyer.name.clone()),
-        carrier: parcel.carrier,
-        tracking_number: parcel.tracking_number.clone(),
+        carrier: shipment.carrier,
+        tracking_number: shipment.tracking_number.clone(),
     })
 }
 

@@ -33,7 +33,7 @@ pub enum NumberUsed {
     #[error("the form was sent before")]
     BySame,
     /// By a form with different content: nothing is done.
-    #[error("the form's number was used by another one")]
+    #[error("the form's number was used by another form")]
     ByOther,
 }
 

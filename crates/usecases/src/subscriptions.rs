@@ -57,7 +57,7 @@ fn without_duplicates(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
 
 /// The application has no such subscription at this seller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such subscription")]
+#[error("no such subscription")]
 pub struct NoSuchSubscription;
 
 /// Deletes the subscription: pending deliveries stop, its history is deleted, and its place is free (D57).

@@ -68,7 +68,7 @@ async fn record(
         let why = "a parcel without its order";
         return Err(StoreError::corrupt("seller_orders", parcel.order, why).into());
     };
-    let mut status = part.parcel().and_then(|parcel| parcel.tracking_status);
+    let mut status = part.shipment().and_then(|shipment| shipment.tracking_status);
     if let Some(tracking_report) = tracking_report {
         status = Some(tracking_report.status);
         let change = part.clone().apply_tracking(tracking_report, now);

@@ -22,7 +22,7 @@ pub enum Transition {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("there is no such order")]
+    #[error("no such order")]
     NoSuchOrder,
     /// A part does not allow it, so no part changes.
     #[error(transparent)]
@@ -72,7 +72,7 @@ pub async fn transition_order(
         Transition::Pay => {}
         Transition::Cancel => return_stock(offers, taken_stock(&changed), now).await?,
         Transition::Deliver => {
-            for part in changed.iter().filter(|part| part.tracked_parcel().is_some()) {
+            for part in changed.iter().filter(|part| part.tracked_shipment().is_some()) {
                 orders.end_tracking(part.seller, part.id).await?;
             }
         }

@@ -15,25 +15,25 @@ use webhooks::SubscriptionStore;
 
 use crate::Announcement;
 
-/// Attempts in addition to the first one for a transaction that lost against another one.
+/// Retries of a transaction after a conflict.
 pub const MAX_RETRIES: usize = 3;
 
 /// A row that much work may want to lock at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Row {
     Offer(SellerId, OfferId),
-    /// By id or by number, whichever the work has. So an order has two queues, and at most one transaction waits for another one.
+    /// By id or by number, whichever the work has. So an order has two queues, and at most one transaction waits for another in the database.
     Order(OrderRef),
-    /// One seller's part of an order, which need not be its own: no seller waits for what another one names.
+    /// One seller's part of an order, whether or not it exists: a seller never waits for rows that another one names.
     Part(SellerId, OrderRef),
     Family(FamilyId),
 }
 
-/// What work will lock, named before its transaction begins, so that it waits without a connection.
+/// The rows that work will lock, declared before its transaction begins, so that it waits without a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockSet {
     pub rows: HashSet<Row>,
-    /// The sellers in whose share of the connections the transaction runs. None: it is the marketplace's or the operator's.
+    /// The sellers whose share of the connections the transaction uses; empty for the marketplace and operators.
     pub sellers: HashSet<SellerId>,
 }
 
@@ -114,14 +114,14 @@ pub trait Transaction:
     async fn commit(self: Box<Self>) -> Result<(), TransactionError>;
 }
 
-/// An error of work in a transaction. It may mean that the transaction was rolled back in favour of another one.
+/// An error of work in a transaction, which may be a transaction conflict.
 pub trait Repeatable: From<TransactionError> {
     /// True if repeating the same work from its start may succeed.
     fn is_repeatable(&self) -> bool;
 }
 
-/// Runs `work` in a transaction that takes these locks, and commits it. Work that lost against another transaction before the commit is
-/// repeated from its start, at most three times, so it must not have effects outside of the transaction.
+/// Runs `work` in a transaction that takes these locks, and commits it. After a conflict before the commit, it is repeated from its start,
+/// at most three times, so it must not have effects outside of the transaction.
 ///
 /// The future is boxed, and borrows its input through an argument: the compiler cannot prove that the future of an async
 /// closure over `&dyn Transaction` is `Send`, and a spawned task requires `Send`.
@@ -140,7 +140,7 @@ pub async fn transact<I: ?Sized, T, E: Repeatable>(
     .await
 }
 
-/// Repeats work from its start, at most three times, if it lost against other work.
+/// Repeats work from its start after a transaction conflict, at most three times.
 pub async fn repeat<T, E: Repeatable, F: Future<Output = Result<T, E>>>(
     attempt: impl Fn() -> F,
 ) -> Result<T, E> {

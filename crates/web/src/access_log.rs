@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::path::capture;
 use crate::trace_id::TraceId;
 
-/// Routes that monitoring polls, on the listeners that have them; not worth a line while they succeed.
+/// Routes that monitoring polls. Their successful requests are logged at DEBUG.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Maximum length of a logged `User-Agent`.
@@ -44,11 +44,11 @@ macro_rules! write_at {
     };
 }
 
-/// The caller, as far as it is known: also of credentials that are refused.
+/// The caller as far as it is known, even if its credentials are rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallerIds {
     pub client_id: Option<ClientId>,
-    /// Whose account the request is for.
+    /// The account that the request is for.
     pub seller: Option<SellerId>,
     /// The token's id in the audit log.
     pub token: Option<FamilyId>,
@@ -65,8 +65,8 @@ pub struct LoggedRefusal {
     pub reason: Option<&'static str>,
 }
 
-/// The contents of a line. Paths, query strings and headers can carry secrets and personal data: of these it has the ids in the path
-/// and the `User-Agent` alone.
+/// The contents of a line. Paths, query strings and headers can carry secrets and personal data: only the ids in the path and
+/// the `User-Agent` are logged.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessLine<'a> {
     /// The listener, such as `api` or `backoffice`.

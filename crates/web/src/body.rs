@@ -21,12 +21,12 @@ pub struct BodyLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
     /// Larger than the cap, as announced in `Content-Length` or as sent.
-    #[error("The body is larger than this endpoint takes.")]
+    #[error("The body is too large for this endpoint.")]
     TooLarge,
     #[error("The body did not arrive in time.")]
     TimedOut,
     /// The body ended too early or broke the transfer coding; most likely the client is gone.
-    #[error("The body broke off.")]
+    #[error("The body is incomplete.")]
     Broken,
 }
 

@@ -12,7 +12,7 @@ pub struct Deadline(Instant);
 
 /// The store did not answer by the deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the store did not answer in time")]
+#[error("the store did not respond in time")]
 pub struct Overdue;
 
 impl Deadline {

@@ -38,21 +38,22 @@
 //! ```
 
 mod object;
-mod place;
 mod shape;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 pub use crate::object;
 pub use object::{Fields, ObjectShape};
-pub use place::Place;
 pub use shape::{
     Boolean, DateTimeShape, Integer, IntegerTarget, List, OneOf, Shape, Text, boolean, date_time, integer,
     list, one_of, parsed, text,
 };
 
 use crate::json::{Json, Object};
-use crate::violations::Violations;
+use crate::problem::Entry;
+use crate::violations::{Message, Violations};
 
 /// Decodes a body that must be a JSON object of this shape. Invalid strict JSON, or a value that is no object, is one violation without a
 /// path.
@@ -63,5 +64,92 @@ pub fn body<S: Shape>(bytes: &[u8], shape: &S) -> Result<S::Value, Violations> {
     match value {
         Some(value) => violations.or(value),
         None => Err(violations),
+    }
+}
+
+/// A place in a body. It knows its path, formatted only for a violation, and the list of violations.
+pub struct Place<'a> {
+    path: Path<'a>,
+    violations: &'a mut Violations,
+}
+
+#[derive(Clone, Copy)]
+struct Path<'a> {
+    outer: Option<&'a Path<'a>>,
+    segment: Segment<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Segment<'a> {
+    Root,
+    Name(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    /// The body as a whole.
+    pub fn root(violations: &'a mut Violations) -> Self {
+        Self {
+            path: Path {
+                outer: None,
+                segment: Segment::Root,
+            },
+            violations,
+        }
+    }
+
+    /// The field with this name, in the object at this place.
+    pub fn field<'b>(&'b mut self, name: &'b str) -> Place<'b> {
+        self.inner(Segment::Name(name))
+    }
+
+    /// The element at this index, in the array at this place.
+    pub fn element(&mut self, index: usize) -> Place<'_> {
+        self.inner(Segment::Index(index))
+    }
+
+    /// Records a violation at this place. Returns `None`, so that a reader can end with it.
+    pub fn refuse<T>(&mut self, message: impl Into<Message>) -> Option<T> {
+        let entry = Entry::whole(message);
+        self.violations.push(match self.path.segment {
+            Segment::Root => entry,
+            Segment::Name(_) | Segment::Index(_) => entry.at(self.path.to_string()),
+        });
+        None
+    }
+
+    /// Records an unknown field at this place; reported after all other violations.
+    pub(super) fn refuse_unknown(&mut self, message: impl FnOnce() -> String) {
+        let path = &self.path;
+        self.violations
+            .push_unknown(|| Entry::validation(path.to_string(), message()));
+    }
+
+    fn inner<'b>(&'b mut self, segment: Segment<'b>) -> Place<'b> {
+        Place {
+            path: Path {
+                outer: Some(&self.path),
+                segment,
+            },
+            violations: self.violations,
+        }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    /// `price.amount`, `item_ids[2]` (D14).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inside = self
+            .outer
+            .is_some_and(|outer| !matches!(outer.segment, Segment::Root));
+        if let Some(outer) = self.outer {
+            outer.fmt(f)?;
+        }
+        match self.segment {
+            Segment::Root => Ok(()),
+            Segment::Name(name) if inside => write!(f, ".{name}"),
+            Segment::Name(name) => f.write_str(name),
+            Segment::Index(index) => write!(f, "[{index}]"),
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::violations::Violations;
 /// The cause of a failure, for the log.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
-/// Why a request failed. `?` converts every refusal and failure into it.
+/// Why a request failed. `?` converts refusals and store errors into it.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -146,7 +146,7 @@ impl From<TransactionError> for Error {
             TransactionError::Store(StoreError::Unavailable(_)) => {
                 (Problem::unavailable(), EffectOutcome::None)
             }
-            // Not a failure of this service: the lease expired, and a retry of the request holds the key now.
+            // Not a failure of this service: the lease expired, and a retry of the request now holds the key.
             TransactionError::Store(store) if store.conflict() == Some(LOST_CLAIM) => {
                 return Self::from(Problem::key_in_progress()).with_effect(EffectOutcome::ClaimLost);
             }

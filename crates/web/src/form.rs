@@ -1,4 +1,4 @@
-//! Percent-encoding (RFC 3986 §2.1) and `application/x-www-form-urlencoded`, parsed strictly: it refuses what lenient decoders accept.
+//! Percent-encoding (RFC 3986 §2.1) and `application/x-www-form-urlencoded`, parsed strictly.
 //!
 //! Unlike in a query string, `+` is a space in a form (WHATWG URL §5.1), because browsers and OAuth libraries encode forms that way.
 

@@ -1,4 +1,4 @@
-//! The entry point of every request of a listener: it assigns trace id, span and client address, has the request answered, writes the
+//! The entry point of every request of a listener: assigns trace id, span and client address, routes the request, writes the
 //! access log and counts the request.
 
 use std::cell::Cell;

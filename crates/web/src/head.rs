@@ -24,7 +24,7 @@ pub enum BadHead {
     #[error("The headers are larger than 16 KiB.")]
     Headers,
     /// `Host` is not a valid host (RFC 9112 §3.2). This service does not use it, but a proxy in front may.
-    #[error("The Host header is not a host.")]
+    #[error("The Host header is not a valid host.")]
     Host,
 }
 

@@ -1,7 +1,5 @@
-//! Strict JSON: a tree that keeps what `serde_json::Value` loses and refuses what it accepts.
-//!
-//! The grammar is `serde_json`'s. In addition these are refused: duplicate keys (compared unescaped), NUL in any string or key, a byte
-//! order mark, more than [`MAX_DEPTH`] levels. Integers stay distinct from other numbers (D10).
+//! Strict JSON: the grammar of `serde_json`, without duplicate keys (compared unescaped), NUL in any string or key, a byte order mark,
+//! and more than [`MAX_DEPTH`] levels. Integers stay distinct from other numbers (D10).
 //!
 //! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So each value is first read as a slice
 //! of text (`RawValue`), and numbers are classified by their text. A level of nesting is read once for each level above it; the limit on
@@ -106,26 +104,26 @@ impl Object {
     }
 }
 
-/// Why a text was refused. The messages are for the client: they quote only what it sent.
+/// Why a text was rejected. The messages are for the client and quote only what it sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JsonError {
-    #[error("JSON must be UTF-8, and this is not.")]
+    #[error("Invalid JSON: not UTF-8.")]
     NotUtf8,
-    #[error("The JSON begins with a byte order mark; leave it out.")]
+    #[error("Invalid JSON: starts with a byte order mark.")]
     ByteOrderMark,
-    #[error("The JSON is empty.")]
+    #[error("Invalid JSON: empty.")]
     Empty,
     /// The text breaks the grammar; says how and where.
-    #[error("This is not valid JSON: {0}.")]
+    #[error("Invalid JSON: {0}.")]
     Syntax(String),
-    /// A `\u` escape is half of a surrogate pair.
-    #[error("A string in the JSON has an escape that is only half a character.")]
+    /// A `\u` escape of a surrogate without its other half.
+    #[error("Invalid JSON: unpaired surrogate in a string.")]
     LoneSurrogate,
     #[error("The JSON has the key {0:?} twice in one object.")]
     DuplicateKey(String),
-    #[error("A string in the JSON contains the character U+0000, which none may.")]
+    #[error("Invalid JSON: a string must not contain U+0000.")]
     Nul,
-    #[error("The JSON is nested deeper than {MAX_DEPTH} levels.")]
+    #[error("Invalid JSON: nested deeper than {MAX_DEPTH} levels.")]
     TooDeep,
     /// The value is valid but not an object; names its kind.
     #[error("The JSON must be an object, not {0}.")]

@@ -53,9 +53,11 @@ fn is_utf8_compatible(parameter: &str) -> bool {
 pub fn require_json(headers: &HeaderMap) -> Result<(), Violations> {
     let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if !headers.get_all(CONTENT_ENCODING).all(plain) {
-        return Err(
-            Entry::validation("Content-Encoding", "Must be absent: bodies are read as they are.").into(),
-        );
+        return Err(Entry::validation(
+            "Content-Encoding",
+            "Must be absent: compressed bodies are not supported.",
+        )
+        .into());
     }
     match MediaType::of(headers) {
         Some(MediaType::Json) => Ok(()),

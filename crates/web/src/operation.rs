@@ -39,8 +39,8 @@ pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
     /// Its part of the OpenAPI document, if the listener has one.
     const DOCS: Option<&'static Docs> = None;
 
-    /// Reads headers, query and body, and reports all violations together. `None` means that no resource can have the id in the path: the
-    /// pipeline answers 404, in its turn.
+    /// Reads headers, query and body, and reports all violations together. `None` means that no resource can have the id in the path:
+    /// the pipeline answers 404 after all checks.
     fn decode(incoming: &Incoming<'_>, call: &Call<L>) -> Result<Option<Self>, Violations>;
 }
 
@@ -62,7 +62,7 @@ pub trait Write<L: Listener>: Operation<L> {
         async { Ok(()) }
     }
 
-    /// The rows that [`Self::apply`] will lock; asked after [`Self::prepare`]. They may be rows that are not there.
+    /// The rows that [`Self::apply`] will lock; called after [`Self::prepare`]. The rows need not exist.
     fn locks(&self, call: &Call<L>) -> LockSet {
         let _ = call;
         LockSet::default()
@@ -93,8 +93,8 @@ pub enum Unclaimed {
     Saved(Reply),
     /// The key was used before.
     KeyUsed(Claimed),
-    /// Nothing was changed, and the request has to be executed under a claim: another one was faster or holds a lock, or the operation
-    /// always takes one. Its turn at [`Write::locks`], if it has waited for it.
+    /// Nothing was changed, and the request must be executed under a claim: after a conflict, or because the operation always takes one.
+    /// Carries the turn at [`Write::locks`], if it already has it.
     NeedsClaim(Option<Turn>),
 }
 

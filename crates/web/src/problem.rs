@@ -48,7 +48,7 @@ impl Problem {
     /// A refusal with these violations: the entries of status 400 if there are any, otherwise those of status 422, otherwise those with the
     /// first one's status; in order, and of status 400 at most [`MAX_ENTRIES`] (D14).
     ///
-    /// No entries at all are a defect of ours and give [`Problem::internal`].
+    /// Without entries, which is a bug, [`Problem::internal`].
     pub fn of(entries: impl IntoIterator<Item = Entry>) -> Self {
         let mut entries: Vec<Entry> = entries.into_iter().collect();
         let present = |status| entries.iter().map(Entry::status).find(|found| *found == status);
@@ -100,21 +100,21 @@ impl Problem {
 
     /// 404: no such resource, or one of another seller.
     pub fn not_found() -> Self {
-        Self::new(Code::NotFound, "There is no such resource.")
+        Self::new(Code::NotFound, "Resource not found.")
     }
 
-    /// 404 on a path that exists without the slash at its end (D6).
+    /// 404 on a path that exists without its trailing slash (D6).
     pub fn trailing_slash() -> Self {
         Self::new(
             Code::NotFound,
-            "This path exists without the slash at its end: leave the slash out.",
+            "Remove the trailing slash: the path exists without it.",
         )
     }
 
     /// 404 on a path that exists: the contract has no 405 (D4). `allow` lists the path's methods.
     pub fn wrong_method(allow: impl Into<Cow<'static, str>>) -> Self {
         let allow = allow.into();
-        let message = format!("This path has no such method; it has {allow}.");
+        let message = format!("Method not supported on this path. Supported: {allow}.");
         Self {
             allow: Some(allow),
             ..Self::new(Code::NotFound, message)
@@ -123,7 +123,7 @@ impl Problem {
 
     /// 429; `retry_after` in seconds (contract: Limits).
     pub fn rate_limited(retry_after: u32) -> Self {
-        let message = format!("The application's request limit is used up. Retry in {retry_after} s.");
+        let message = format!("Rate limit reached. Retry in {retry_after} s.");
         Self::new(Code::RateLimited, message).retry_after(retry_after)
     }
 
@@ -136,7 +136,7 @@ impl Problem {
     /// 422: the idempotency key was used with another request.
     pub fn key_reused() -> Self {
         let message = "This Idempotency-Key was used for another request: with another method, path or body, or by another \
-                       application, since all applications of a seller share one key space. Take a new key.";
+                       application, since all applications of a seller share one key space. Send a new key.";
         Self::new(Code::IdempotencyKeyReused, message)
     }
 
@@ -144,7 +144,7 @@ impl Problem {
     pub fn internal() -> Self {
         Self::new(
             Code::InternalError,
-            "Something failed on our side. Quote the traceId to support.",
+            "Internal error. Quote the traceId to support.",
         )
     }
 
@@ -319,7 +319,7 @@ impl Serialize for Entry {
     }
 }
 
-/// "must be a UUID" as "Must be a UUID.": turns the domain's refusals into messages.
+/// "must be a UUID" as "Must be a UUID.": turns the domain's reasons into messages.
 pub fn to_sentence(phrase: &(impl Display + ?Sized)) -> String {
     let phrase = phrase.to_string();
     let mut letters = phrase.chars();

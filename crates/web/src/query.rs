@@ -171,10 +171,10 @@ impl<'a> Query<'a> {
         let known = self.known;
         self.violations.push_unknown(|| {
             let message = match known {
-                [] => "Unknown parameter; there are none here.".to_owned(),
+                [] => "Unknown parameter; this operation has no parameters.".to_owned(),
                 known => {
                     let names: Vec<_> = known.iter().map(|known| known.name).collect();
-                    format!("Unknown parameter. The parameters here are {}.", names.join(", "))
+                    format!("Unknown parameter. Known parameters: {}.", names.join(", "))
                 }
             };
             Entry::validation(name.to_owned(), message)
@@ -215,7 +215,7 @@ impl Selection {
         for name in text.split(',') {
             chosen |= bit_of(name).ok_or_else(|| {
                 let table = table.join(", ");
-                format!("Must be a comma-separated list of top-level fields. The fields here are {table}.")
+                format!("Must be a comma-separated list of top-level fields. Known fields: {table}.")
             })?;
         }
         Ok(Self(chosen))

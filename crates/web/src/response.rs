@@ -88,10 +88,10 @@ impl<P> MessageBody for WithPayload<P> {
 const LARGE: u64 = 64 * 1024;
 const SLICE: usize = 32 * 1024;
 
-/// Bounds what of this response waits in the connection's write buffer while the client does not read.
+/// Bounds how much of a response is buffered for a client that does not read.
 ///
-/// actix-http copies each piece of a body into that buffer, and checks for room only before a piece. So a large body yields slices. An empty
-/// body yields nothing, but only when it is asked: otherwise redirects, pipelined by a client that does not read, would fill memory.
+/// actix-http copies each chunk of a body into the connection's buffer, and checks for room only before a chunk. So a large body yields
+/// slices. An empty body is polled too: otherwise redirects, pipelined by a client that does not read, would fill memory.
 pub(crate) fn in_slices(response: HttpResponse) -> HttpResponse {
     let size = response.body().size();
     if matches!(size, BodySize::Sized(1..=LARGE)) {
@@ -125,7 +125,7 @@ impl MessageBody for Slices {
 
     fn size(&self) -> BodySize {
         match self.body.size() {
-            // A body known to be empty is not asked.
+            // actix-http does not poll a body that it knows to be empty.
             size if size.is_eof() => BodySize::Stream,
             size => size,
         }

@@ -112,7 +112,7 @@ pub(crate) enum RouteMatch<'a, L: Listener> {
     Route(&'static Route<L>, Ids<'a>),
     /// The path exists, with these methods. The route is the path's first.
     WrongMethod(&'static Route<L>, String),
-    /// The path exists without the slash at its end.
+    /// The path exists without its trailing slash.
     TrailingSlash,
     NoPath,
 }

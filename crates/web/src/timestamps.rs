@@ -19,7 +19,7 @@ pub fn parse(text: &str) -> Option<DateTime<Utc>> {
 
 /// The text of a timestamp, 27 bytes stored inline: `2026-01-31T12:00:00.000000Z`.
 ///
-/// RFC 3339 has years 0 to 9999; an instant outside that range becomes the nearest one inside it.
+/// RFC 3339 has years 0 to 9999; an instant outside this range is clamped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timestamp([u8; 27]);
 

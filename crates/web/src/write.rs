@@ -141,8 +141,8 @@ async fn recover<L: Listener>(
     Err(error)
 }
 
-/// Prepares, then applies the operation and stores the answer in one transaction; retries if it lost to another one. Work that has its turn
-/// already keeps it. A panic becomes an error, and the claim is settled as after any other error.
+/// Prepares, then applies the operation and stores the answer in one transaction; retries after a transaction conflict. Work that already
+/// has its turn keeps it. A panic becomes an error, and the claim is settled as after any other error.
 async fn execute<L: Listener, W: Write<L>>(
     operation: Option<W>,
     mut call: Call<L>,
@@ -187,8 +187,8 @@ pub trait Recoverable: Sync {
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 }
 
-/// Commits. Work that was certainly rolled back is prepared and committed again if a retry can help; nothing is retried blindly. If the
-/// answer to the COMMIT is lost, the rows show whether it was committed.
+/// Commits. Work that was certainly rolled back is prepared and committed again if a retry can help. If the response to the COMMIT is
+/// lost, the rows show whether it was committed.
 pub async fn commit_or_resolve<W: Recoverable>(
     units: &dyn UnitOfWork,
     work: &W,
@@ -218,7 +218,7 @@ pub async fn commit_or_resolve<W: Recoverable>(
     }
 }
 
-/// Looks an outcome up, each time in a new transaction, until the store answers; None at `until`.
+/// Looks up an outcome, each time in a new transaction, until the store responds; None at `until`.
 pub async fn resolve<T, F: Future<Output = Result<T, StoreError>>>(
     until: Instant,
     look: impl Fn() -> F,

@@ -112,7 +112,7 @@ fn registration_problem(refusal: RegistrationRefusal) -> Problem {
     }
 }
 
-/// An application of a seller; `connected_at` is null unless the seller has let it in.
+/// An application of a seller; `connected_at` is null unless the seller has connected it.
 #[derive(Serialize)]
 struct ListedView<'a> {
     #[serde(flatten)]
@@ -234,7 +234,7 @@ impl Write<BackOffice> for AdjustApplication {
 /// At least one scope.
 fn scopes() -> impl Shape<Value = ScopeSet> {
     let scope =
-        |name: String| Scope::parse(&name).ok_or_else(|| format!("must be a known scope; `{name}` is none"));
+        |name: String| Scope::parse(&name).ok_or_else(|| format!("must be a known scope, not `{name}`"));
     let some = list(text().checked(scope)).at_least(1);
     some.map(|scopes| scopes.into_iter().collect())
 }

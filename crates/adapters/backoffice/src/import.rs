@@ -42,9 +42,9 @@ impl Stream<BackOffice> for ImportOffers {
         let ports = &call.state.ports;
         let mut importer = Importer::new(Arc::clone(&ports.units), ports.tasks.clone(), self.seller);
         let piece_timeout = ports.service.body_timeout;
-        let late = |_| Error::closing("The next piece of the body did not arrive in time.");
+        let late = |_| Error::closing("The next part of the body did not arrive in time.");
         while let Some(piece) = timeout(piece_timeout, body.next()).await.map_err(late)? {
-            let piece = piece.map_err(|_| Error::closing("The body broke off."))?;
+            let piece = piece.map_err(|_| Error::closing("The body is incomplete."))?;
             importer.feed(&piece).await?;
         }
         Reply::ok(&importer.finish().await?)

@@ -15,7 +15,7 @@ use offers::OfferInput;
 use thiserror::Error;
 use usecases::feed_offers::{CHUNK, Counts, import_offers};
 use usecases::{LockSet, UnitOfWork, transact};
-use web::offer::offer_input;
+use web::resources::offer_input;
 use web::{Entry, TaskPanicked, Tasks, decode};
 
 pub use report::{ImportReport, RejectedLine};

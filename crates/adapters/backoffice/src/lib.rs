@@ -52,7 +52,7 @@ pub struct BackOffice {
     pub applications: Arc<dyn ApplicationDirectory>,
     /// How many applications a seller may have.
     pub applications_per_seller: u32,
-    /// Within which an account gets no second mail with a link.
+    /// The time within which an account gets no second mail with a link.
     pub link_interval: TimeDelta,
     /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
     pub operators: Option<Arc<dyn OperatorTokens>>,

@@ -9,10 +9,9 @@ use usecases::feed_offers::feed_offer;
 use usecases::{LockSet, Transaction};
 use uuid::Uuid;
 use web::decode::{object, one_of};
-use web::money::money;
-use web::offer::{OfferView, offer_input};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
+use web::resources::{OfferView, money, offer_input};
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 

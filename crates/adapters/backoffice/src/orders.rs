@@ -18,9 +18,9 @@ use usecases::ship_order::{
 use usecases::transition_order::{self, Transition, transition_order};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, Text, boolean, integer, list, object, one_of, parsed, text};
-use web::money::money;
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::reply::Reply;
+use web::resources::money;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, to_sentence};
 
 use crate::policy::operator;

@@ -2,7 +2,7 @@
 
 use accounts::{Email, NewPassword, NewSeller, PasswordHash, Seller, SellerName};
 use actix_web::http::{Method, StatusCode};
-use kernel::{Invalid, SellerId, Violations as Broken};
+use kernel::{BrokenRules, Invalid, SellerId};
 use serde::Serialize;
 use serde_json::json;
 use usecases::Transaction;
@@ -114,8 +114,8 @@ struct Account {
 
 impl Account {
     /// Checks the domain's rules and reports all violations together.
-    fn check(self) -> Result<CreateSeller, Broken> {
-        let mut broken = Broken::new();
+    fn check(self) -> Result<CreateSeller, BrokenRules> {
+        let mut broken = BrokenRules::new();
         let password = self
             .password
             .map(|password| NewPassword::new(password, &self.email))

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use kernel::Violations as Broken;
+use kernel::BrokenRules;
 use web::decode::{Fields, ObjectShape, Place, Shape};
 use web::json::{Json, Object};
 use web::media_type::require_json;
@@ -27,7 +27,7 @@ pub(crate) fn id_alone<T: FromStr>(incoming: &Incoming<'_>) -> Result<Option<T>,
 pub(crate) fn body<D, T, R: Display, F: Fn(&mut Fields<'_, '_>) -> Option<D>>(
     incoming: &Incoming<'_>,
     draft: &ObjectShape<F>,
-    check: impl FnOnce(D) -> Result<T, Broken<R>>,
+    check: impl FnOnce(D) -> Result<T, BrokenRules<R>>,
 ) -> Result<T, Violations> {
     let read = incoming.body_as(require_json(incoming.headers()), incoming.no_query(), |body| {
         read(body, draft, check)
@@ -39,7 +39,7 @@ pub(crate) fn body<D, T, R: Display, F: Fn(&mut Fields<'_, '_>) -> Option<D>>(
 fn read<D, T, R: Display, F: Fn(&mut Fields<'_, '_>) -> Option<D>>(
     body: &[u8],
     draft: &ObjectShape<F>,
-    check: impl FnOnce(D) -> Result<T, Broken<R>>,
+    check: impl FnOnce(D) -> Result<T, BrokenRules<R>>,
 ) -> Result<T, Violations> {
     let order = draft.names();
     let mut found = Violations::new();
@@ -65,7 +65,7 @@ fn read<D, T, R: Display, F: Fn(&mut Fields<'_, '_>) -> Option<D>>(
 }
 
 /// The broken rules of fields that have no entry yet.
-fn unreported<R: Display>(broken: &Broken<R>, reported: &[Entry]) -> Vec<Entry> {
+fn unreported<R: Display>(broken: &BrokenRules<R>, reported: &[Entry]) -> Vec<Entry> {
     let is_reported = |path: &str| {
         reported
             .iter()
@@ -84,6 +84,6 @@ fn field(path: &str) -> &str {
 }
 
 /// Entries for broken rules that are found after the body was decoded.
-pub(crate) fn entries<R: Display>(broken: &Broken<R>) -> Vec<Entry> {
+pub(crate) fn entries<R: Display>(broken: &BrokenRules<R>) -> Vec<Entry> {
     unreported(broken, &[])
 }

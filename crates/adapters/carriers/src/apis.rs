@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     ConnectTimeout,
     #[error("no connection: {0}")]
     Connect(String),
-    #[error("the exchange broke off: {0}")]
+    #[error("connection broken: {0}")]
     Broken(String),
     /// A status without a usable answer.
     #[error("HTTP status {0}")]
@@ -64,14 +64,14 @@ pub(crate) enum Failure {
     /// The token was rejected.
     #[error("HTTP status 401")]
     Unauthorized,
-    #[error("the carrier refuses the credentials")]
+    #[error("the carrier rejects the credentials")]
     Credentials,
     #[error("the answer is too large")]
     TooLarge,
     #[error("unreadable answer: {0}")]
     Unreadable(&'static str),
     /// The carrier is healthy but rejects this request.
-    #[error("the carrier refuses the question: {0}")]
+    #[error("the carrier rejects the request: {0}")]
     Refused(String),
 }
 

@@ -113,7 +113,7 @@ impl CircuitBreaker {
                 state.is_rejected = true;
                 tracing::error!(
                     carrier = self.carrier.as_str(),
-                    "the carrier refuses the configured credentials and is not asked again until the next start"
+                    "the carrier rejects the configured credentials: no requests until the next start"
                 );
             }
             Outcome::Throttled(lasts) => match &mut state.pause {
@@ -128,7 +128,10 @@ impl CircuitBreaker {
             _ if state.pause.is_some() && !is_probe => {}
             Outcome::Success if state.pause.is_some() => {
                 *state = State::default();
-                tracing::info!(carrier = self.carrier.as_str(), "the carrier answers again");
+                tracing::info!(
+                    carrier = self.carrier.as_str(),
+                    "the circuit breaker is closed again"
+                );
             }
             _ => {
                 state.record(outcome);
@@ -165,7 +168,7 @@ impl CircuitBreaker {
             seconds = lasts.num_seconds(),
             throttled = is_throttled,
             cause = failure.map(ToString::to_string),
-            "the carrier is not asked for a while"
+            "the circuit breaker is open"
         );
     }
 }
@@ -173,7 +176,7 @@ impl CircuitBreaker {
 impl State {
     fn refusal(&self, now: DateTime<Utc>) -> Option<&'static str> {
         if self.is_rejected {
-            return Some("not asked: the carrier refuses the credentials");
+            return Some("not asked: the carrier rejects the credentials");
         }
         let pause = self.pause.as_ref()?;
         // A clock that is set back ends the pause and does not prolong it.

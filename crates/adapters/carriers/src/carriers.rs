@@ -33,7 +33,7 @@ pub enum SetupError {
     /// For example, the machine has no root certificates.
     #[error("the HTTP client for carriers could not be set up")]
     Http(#[source] reqwest::Error),
-    #[error("the credentials of {} hold characters that cannot be sent", .0.as_str())]
+    #[error("the credentials of {} contain characters that a header cannot carry", .0.as_str())]
     Credentials(Carrier),
 }
 

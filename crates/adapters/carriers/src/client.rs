@@ -91,7 +91,7 @@ impl CarrierClient {
         }
         // At most half of the deadline is spent in the queue, so that the carrier has the other half to answer.
         let Ok(_slot) = timeout_at(began + self.http.deadline / 2, self.in_flight.acquire()).await else {
-            return Lookup::Unavailable("not asked: too many look-ups are under way".to_owned());
+            return Lookup::Unavailable("not asked: too many look-ups in flight".to_owned());
         };
         let permit = match self.breaker.admit() {
             Ok(permit) => permit,

@@ -53,7 +53,7 @@ impl CarrierLookup for SimulatedCarriers {
         let delivered = || self.found(TrackingStatus::Delivered, "DELIVERED");
         let in_transit = || self.found(TrackingStatus::InTransit, "TRANSIT");
         if carrier == Carrier::Other {
-            Lookup::Unavailable("not asked: nobody knows who carries it".to_owned())
+            Lookup::Unavailable("not asked: the carrier is not one of the supported ones".to_owned())
         } else if text.contains("DELIVERED") {
             delivered()
         } else if text.contains("TRANSIT") {

@@ -17,14 +17,14 @@ const MOST_FOUND: usize = 30;
 /// The number of words in an excerpt, and how many of them precede the first match.
 const SHOWN: usize = 40;
 const BEFORE: usize = 8;
-/// BM25's usual parameters: how soon more of a word no longer counts, and how much a passage's length matters.
+/// BM25's k1 and b, with their usual values.
 const SATURATION: f32 = 1.2;
 const LENGTH_WEIGHT: f32 = 0.75;
-/// How often a word of a title or a heading counts.
+/// Weight of a match in a title or heading.
 const NAME_WEIGHT: f32 = 3.0;
-/// Between the parts of a name.
+/// Separators of the parts of an identifier.
 const SEPARATORS: [char; 2] = ['_', '.'];
-/// Words without a meaning of their own; nor has a single letter one.
+/// Ignored words. Single letters are ignored too.
 const STOP_WORDS: &str = "am an and any are as at be been but by can did do does doesn don for from had has have he her his how if in \
                           into is isn it its me my no nor not of off on or our own re she should so some such than that the their \
                           them then there these they this those to too ve very was we were what when where which while who whom \
@@ -47,14 +47,14 @@ pub(crate) struct Index {
     stems: OnceLock<Stems>,
 }
 
-/// For each stem, the positions of the passages that have it, and its share in their scores, which does not depend on its rarity.
+/// For each stem, the positions of the passages that have it, and its share in their scores without the factor of its rarity.
 type Stems = HashMap<String, Vec<(usize, f32)>>;
 
 /// The passages that match a query.
 pub(crate) struct SearchResults<'a> {
-    /// What integrators read, without a name, then each section in `ASIDE`. Within a group the best is first.
+    /// First the pages for integrators, in a group without a name, then a group per section in `ASIDE`. The best result of a group is first.
     pub(crate) groups: Vec<(&'static str, Vec<SearchResult<'a>>)>,
-    /// Whether they have all words of the query. If no passage has, they have some.
+    /// Whether they have all words of the query, or only some because no passage has all.
     pub(crate) has_all_words: bool,
 }
 

@@ -232,7 +232,7 @@ fn moved(pages: &[SitePage], operations: &[(String, Passage)]) -> BTreeMap<Strin
     moved
 }
 
-/// A passage's name, what stands below it, and its address.
+/// A passage's name, its subtitle and its address.
 fn suggestion(passage: &Passage) -> [&str; 3] {
     let (title, heading) = (passage.title.as_str(), passage.heading.as_str());
     if heading.is_empty() || passage.section == REFERENCE {

@@ -13,7 +13,6 @@ mod page;
 mod policy;
 mod routes;
 mod shipments;
-mod usage;
 mod webhooks;
 
 use std::sync::Arc;
@@ -35,8 +34,8 @@ use web::request::{Answer, Request};
 
 pub use authorization_server::endpoints;
 pub use openapi::openapi;
+pub use policy::UsageMeter;
 pub use routes::TABLE;
-pub use usage::UsageMeter;
 
 /// The ports and settings of the listener. Each server thread has its own.
 pub struct Public {
@@ -45,7 +44,7 @@ pub struct Public {
     pub gate: Arc<dyn Gate>,
     /// Reads offers; one for each server thread.
     pub offers: Arc<dyn OfferReader>,
-    /// Changes offers without a lock, where the database can; shared by all server threads.
+    /// Changes offers without a lock, if the database can; shared by all server threads.
     pub offer_changes: Option<Arc<dyn OfferChanges<Announcement>>>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,

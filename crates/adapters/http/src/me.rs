@@ -15,7 +15,7 @@ use crate::Public;
 use crate::documents::{example, prose};
 use crate::page;
 
-/// Returns the seller of a token and what the token allows.
+/// Returns the seller, application and scopes of a token.
 pub(crate) struct ReadMe {
     fields: Selection,
 }
@@ -46,26 +46,26 @@ impl Read<Public> for ReadMe {
 
 web::view! {
     /// Contract: Me. The scopes are the effective ones (D73).
-    MeView<'a> of me: &'a Principal, named "Me", "Whose token it is and what it may do." {
+    MeView<'a> of me: &'a Principal, named "Me", "The token's seller, application and scopes." {
         "seller": SellerView::schema() => SellerView::whole(me),
         "app": AppView::schema() => AppView::whole(me),
-        "scopes": array(scope()).describe("What the token and its application both hold.")
+        "scopes": array(scope()).describe("The scopes that both the token and its application have.")
             => me.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
         "token": TokenView::schema() => TokenView::whole(me),
     }
 }
 
 web::view! {
-    SellerView<'a> of me: &'a Principal, named "Seller", "Whose account it is." {
+    SellerView<'a> of me: &'a Principal, named "Seller", "The seller of the account." {
         "id": uuid() => me.seller.uuid(),
-        "seller_no": integer(0, i32::MAX.into()).or_null().describe("The number people use.") => me.seller_no,
+        "seller_no": integer(0, i32::MAX.into()).or_null().describe("The seller's public number.") => me.seller_no,
     }
 }
 
 web::view! {
-    AppView<'a> of me: &'a Principal, named "Application", "Which application the token was issued to." {
+    AppView<'a> of me: &'a Principal, named "Application", "The application that the token was issued to." {
         "client_id": string() => me.client_id.to_string(),
-        "name": string().describe("`Personal tokens`, which no application can be named, for a personal token.")
+        "name": string().describe("`Personal tokens`, a reserved name, for a personal token.")
             => me.app_name,
     }
 }

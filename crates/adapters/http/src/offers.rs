@@ -10,12 +10,11 @@ use tokio::time::timeout;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, object, one_of};
-use web::money::money;
-use web::offer::{OfferView, status, stock};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
 use web::reply::Reply;
+use web::resources::{OfferView, money, offer_status, stock};
 use web::schema::date_time;
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
@@ -77,7 +76,7 @@ impl Operation<Public> for ListOffers {
         page::LIMIT,
         page::AFTER,
         page::FIELDS,
-        Parameter::new("status", status),
+        Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
     ];
 
@@ -196,9 +195,9 @@ impl Write<Public> for PatchOffer {
 fn patch() -> impl Shape<Value = OfferPatch> {
     let status = || one_of(&SellerStatus::ALL, |status| status.status().as_str()).named("SellerOfferStatus");
     object!(OfferPatch {
-        price: optional(money().describe("Only of an offer that has a PLN price.")),
-        stock: optional(stock().describe("Pieces. Only of an offer that has an inventory level.")),
-        status: optional(status().describe("Not of an offer that is `proposed` or `rejected`.")),
+        price: optional(money().describe("Only for an offer that has a PLN price.")),
+        stock: optional(stock().describe("Pieces. Only for an offer that has an inventory level.")),
+        status: optional(status().describe("Not for an offer that is `proposed` or `rejected`.")),
     })
     .not_empty()
     .named("OfferUpdate")
@@ -215,18 +214,18 @@ fn entry(reason: PatchRefusal) -> Entry {
     match reason {
         PatchRefusal::NoPrice => Entry::new(
             Code::NoPriceRow,
-            "This offer has no PLN price. The API changes a price, it never makes one.",
+            "This offer has no PLN price, and the API cannot create one.",
         )
         .at("price"),
         PatchRefusal::NoStock => Entry::new(
             Code::NoInventoryRow,
-            "This offer has no inventory level. The API changes a stock, it never makes one.",
+            "This offer has no inventory level, and the API cannot create one.",
         )
         .at("stock"),
         PatchRefusal::StatusLocked(status) => Entry::new(
             Code::StatusLockedByModeration,
             format!(
-                "This offer is {}, so its status is moderation's to change.",
+                "This offer is {}: only moderation can change its status.",
                 status.as_str()
             ),
         )

@@ -45,8 +45,8 @@ const HEADERS: [&str; 10] = [
     "Link",
 ];
 
-/// The document of the product with this name, for the public origin (without a trailing slash) and the address of the documentation. Its text is JSON on one line, with
-/// `{:#}` indented.
+/// The document for this product name, public origin (without a trailing slash) and address of the documentation. `{}` writes it as JSON on one
+/// line, `{:#}` indented.
 pub fn openapi(name: &str, public_url: &str, docs_url: &str) -> impl Display + use<> {
     document(TABLE, name, public_url, docs_url).0
 }

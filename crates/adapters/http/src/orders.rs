@@ -2,12 +2,12 @@
 
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
-use orders::{OrderFilter, OrderRef, OrderStatus, Parcel, PaymentStatus, SellerOrder, TrackingStatus};
+use orders::{OrderFilter, OrderRef, OrderStatus, PaymentStatus, SellerOrder, Shipment, TrackingStatus};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
-use web::order::{BuyerView, OrderItemView, ShippingAddressView, order_status};
 use web::query::Selection;
 use web::reply::Reply;
+use web::resources::{BuyerView, OrderItemView, ShippingAddressView, order_status};
 use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
 use web::timestamps::Timestamp;
 use web::view::View;
@@ -113,9 +113,9 @@ web::view! {
         "The seller's part of an order. If an order has items of several sellers, each sees only its own."
     {
         "id": uuid() => order.id.uuid(),
-        "order_number": string().describe("The number that people use for the order. Paths accept it in place of the id.")
+        "order_number": string().describe("Human-readable number, which paths accept in place of the id.")
             .example("ZAM-1-1001") => order.number.as_str(),
-        "status": order_status().describe("That of the seller's items.") => order.status().as_str(),
+        "status": order_status().describe("The status of the seller's items.") => order.status().as_str(),
         "payment_status": payment_status() => order.payment_status().as_str(),
         "payment_method": string().or_null() => order.payment_method,
         "placed_at": date_time() => Timestamp::new(order.placed_at),
@@ -123,15 +123,15 @@ web::view! {
         "shipped_at": date_time().or_null() => order.shipped_at().map(Timestamp::new),
         "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
         "delivery_method": string().or_null() => order.delivery_method,
-        "shipment": ParcelView::schema().or_null() => order.parcel().map(ParcelView::whole),
+        "shipment": ShipmentView::schema().or_null() => order.shipment().map(ShipmentView::whole),
         "buyer": BuyerView::schema().or_null().describe(PERSONAL)
             => shown(order, order.buyer.as_ref()).map(BuyerView::whole),
         "shipping_address": ShippingAddressView::schema().or_null().describe(PERSONAL)
             => shown(order, order.shipping_address.as_ref()).map(ShippingAddressView::whole),
         "items": array(OrderItemView::schema()).describe("Only the seller's own items.")
             => order.items.iter().map(|item| OrderItemView::whole((item, order.status()))).collect::<Vec<_>>(),
-        "is_test": boolean().describe("Test orders are in no list.") => order.is_test,
-        "updated_at": date_time().describe("Moves with every other field.") => Timestamp::new(order.updated_at),
+        "is_test": boolean().describe("True for a test order, which no list contains.") => order.is_test,
+        "updated_at": date_time().describe("Changes whenever another field does.") => Timestamp::new(order.updated_at),
     }
 }
 
@@ -148,7 +148,7 @@ fn payment_status() -> Node {
 fn tracking_status() -> Node {
     string()
         .one_of(TrackingStatus::ALL.map(TrackingStatus::as_str))
-        .describe("What the carrier says, in one word for all carriers. Further words may be added.")
+        .describe("The carrier's status, in the same terms for all carriers. Further values may be added.")
         .extensible()
         .named("TrackingStatus")
 }
@@ -160,13 +160,13 @@ fn shown<'a, T>(order: &SellerOrder, personal: Option<&'a T>) -> Option<&'a T> {
 
 web::view! {
     /// Contract: Order, `shipment`.
-    ParcelView<'a> of parcel: &'a Parcel, named "OrderShipment", "How the order was sent." {
-        "carrier": string().or_null().describe("The carrier's name as people know it.").example("InPost")
-            => parcel.carrier.display_name(),
-        "tracking_number": string() => parcel.tracking_number.as_str(),
+    ShipmentView<'a> of shipment: &'a Shipment, named "OrderShipment", "How the order was sent." {
+        "carrier": string().or_null().describe("The carrier's brand name.").example("InPost")
+            => shipment.carrier.display_name(),
+        "tracking_number": string() => shipment.tracking_number.as_str(),
         "tracking_url": uri().or_null().describe("The carrier's page about the parcel.")
-            => parcel.carrier.tracking_url(&parcel.tracking_number),
-        "tracking_status": tracking_status().or_null().describe("`null` until the carrier has answered; it is asked only where the marketplace has configured it.")
-            => parcel.tracking_status.map(TrackingStatus::as_str),
+            => shipment.carrier.tracking_url(&shipment.tracking_number),
+        "tracking_status": tracking_status().or_null().describe("`null` until the carrier has answered. Only carriers that the marketplace has configured are asked.")
+            => shipment.tracking_status.map(TrackingStatus::as_str),
     }
 }

@@ -18,7 +18,7 @@ use crate::Public;
 
 /// The message for a cursor that does not open.
 const REFUSED: &str =
-    "Not a cursor of this list: send a `next` of the same resource and filters, or leave the parameter out.";
+    "Not a cursor of this list: send a `next` of the same resource and filters, or omit the parameter.";
 
 /// The range is in the description, because values outside it are clamped, not refused.
 pub(crate) const LIMIT: Parameter = Parameter::new("limit", || {
@@ -37,7 +37,7 @@ pub(crate) const FIELDS: Parameter = Parameter::new("fields", string);
 pub(crate) fn schema(name: &str, item: Node) -> Node {
     let next = string()
         .or_null()
-        .describe("What to send as `after` to read on; `null` at the end of the list, and only there.");
+        .describe("Cursor of the next page, to be sent as `after`; `null` only at the end of the list.");
     object(&[("items", array(item)), ("next", next)]).named(name)
 }
 
@@ -97,8 +97,8 @@ struct Body<V> {
 pub(crate) struct List(Vec<u8>);
 
 impl List {
-    /// A list takes its filter apart without `..`, so that it leaves no filter out here. Different lists have different bytes: an instant has
-    /// a length that its first byte tells; words, of which none is empty or has a NUL, are separated by one and end the bytes.
+    /// Callers destructure their filter without `..`, so that no filter is left out here. Different lists have different bytes: the first byte
+    /// of an instant determines its length; words, which contain no NUL and are not empty, are separated by NUL and come last.
     pub(crate) fn new(
         resource: &str,
         seller: SellerId,

@@ -1,8 +1,10 @@
-//! The checks of a `/v1` request before its route: `User-Agent`, token and rate limit.
+//! The checks of a `/v1` request before its route: `User-Agent`, token and rate limit. Counts the calls of applications.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use accounts::UsageKey;
+use accounts::{UsageCount, UsageKey};
 use actix_web::HttpResponse;
 use actix_web::http::Method;
 use actix_web::http::header::{
@@ -11,6 +13,7 @@ use actix_web::http::header::{
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use kernel::{KeySpace, SellerId};
 use oauth::{Admission, BearerToken, ClientId, Principal, Quota, Scope};
+use parking_lot::Mutex;
 use web::authorization::bearer;
 use web::deadline::Deadline;
 use web::listener::{Listener, Ports};
@@ -21,7 +24,7 @@ use web::{Code, Error, Problem};
 
 use crate::Public;
 
-/// Paths whose answers contain a secret: a key of one application never replays an answer to another (D47).
+/// Paths whose responses contain a secret: a key of one application never replays a response to another (D47).
 const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
 
 const MAX_APP_NAME_LENGTH: usize = 64;
@@ -54,7 +57,7 @@ impl Listener for Public {
         &self.ports
     }
 
-    /// A request that is not counted gets the limit of a new application and learns nothing about existing ones (D2).
+    /// A request that is not counted shows the limit of a new application, so that it reveals nothing about existing ones (D2).
     fn response_context(&self) -> ResponseContext {
         let now = self.settings.clock.now();
         let window = i64::from(WINDOW_SECONDS);
@@ -195,4 +198,36 @@ pub(crate) fn admits(limit: &'static str, quota: &Quota) -> bool {
 /// The value of `Retry-After`.
 pub(crate) fn retry_after(quota: &Quota) -> u32 {
     u32::try_from(quota.retry_after()).unwrap_or(u32::MAX)
+}
+
+/// Calls by caller and status, in memory until a worker takes and stores them. Clones share the counts.
+#[derive(Clone, Debug, Default)]
+pub struct UsageMeter(Arc<Mutex<HashMap<UsageKey, u32>>>);
+
+impl UsageMeter {
+    pub fn count(&self, key: UsageKey) {
+        self.add(UsageCount { key, calls: 1 });
+    }
+
+    /// Removes and returns the counts.
+    pub fn take(&self) -> Vec<UsageCount> {
+        let counts = std::mem::take(&mut *self.0.lock());
+        counts
+            .into_iter()
+            .map(|(key, calls)| UsageCount { key, calls })
+            .collect()
+    }
+
+    /// Puts back counts that could not be stored.
+    pub fn put_back(&self, counts: Vec<UsageCount>) {
+        for count in counts {
+            self.add(count);
+        }
+    }
+
+    fn add(&self, UsageCount { key, calls }: UsageCount) {
+        let mut counts = self.0.lock();
+        let sum = counts.entry(key).or_default();
+        *sum = sum.saturating_add(calls);
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
-use orders::{Carrier, Parcel, Reason, SellerOrder, TrackingNumber, TrackingReport};
+use orders::{Carrier, Reason, SellerOrder, Shipment, TrackingNumber, TrackingReport};
 use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, list, object, one_of, text};
@@ -81,7 +81,7 @@ impl Write<Public> for ReportShipment {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
         let (report, state) = (&self.report, &call.state);
         if report.carrier == Carrier::Other {
-            // Nobody is asked, so the transaction's check is enough.
+            // No carrier is asked, so the transaction's check is enough.
             return Ok(());
         }
         let checking = check_report(state.orders.as_ref(), call.caller.seller, report);
@@ -109,8 +109,8 @@ impl Write<Public> for ReportShipment {
         .await
         .map_refusal(problem)?;
         let missing = || StoreError::unexpected("a shipment was recorded and is not there");
-        let parcel = order.parcel().ok_or_else(missing)?;
-        Reply::created(&ShipmentView::new((&order, parcel), self.fields))
+        let shipment = order.shipment().ok_or_else(missing)?;
+        Reply::created(&ShipmentView::new((&order, shipment), self.fields))
     }
 }
 
@@ -144,7 +144,7 @@ fn item_ids() -> impl Shape<Value = Vec<String>> {
     });
     list(id).at_least(1).at_most(MAX_ITEMS).map_schema(|schema| {
         let schema = schema.with("uniqueItems", true);
-        schema.describe("The seller's own items, each once. They are checked and choose nothing: a shipment covers the whole order.")
+        schema.describe("The seller's own items, each once. They are only checked: a shipment always covers the whole order.")
     })
 }
 
@@ -165,10 +165,10 @@ fn refused_transition(reason: Reason, own_items: &[OfferId]) -> Entry {
     match reason {
         Reason::Cancelled => Entry::new(Code::OrderCancelled, "The order is cancelled."),
         Reason::Unpaid => Entry::new(Code::OrderUnpaid, "The order is not paid yet."),
-        Reason::AlreadyShipped => Entry::new(Code::AlreadyShipped, "The order has a shipment already."),
+        Reason::AlreadyShipped => Entry::new(Code::AlreadyShipped, "The order already has a shipment."),
         Reason::SeveralSellers => {
             let ids: Vec<_> = own_items.iter().map(OfferId::to_string).collect();
-            let message = "The order has other sellers' items too. The marketplace ships it.";
+            let message = "The order also contains other sellers' items: the marketplace ships it.";
             Entry::new(Code::MultiSellerOrder, message).with("item_ids", ids)
         }
     }
@@ -176,20 +176,20 @@ fn refused_transition(reason: Reason, own_items: &[OfferId]) -> Entry {
 
 web::view! {
     /// A shipment with the selected fields. It has all of the seller's items in the order (D40).
-    ShipmentView<'a> of (order, parcel): (&'a SellerOrder, &'a Parcel), named "Shipment", "A parcel of the seller's." {
-        "id": uuid() => parcel.id.uuid(),
+    ShipmentView<'a> of (order, shipment): (&'a SellerOrder, &'a Shipment), named "Shipment", "A shipment of the seller." {
+        "id": uuid() => shipment.id.uuid(),
         "order_id": uuid() => order.id.uuid(),
-        "carrier": carrier() => parcel.carrier.as_str(),
-        "carrier_name": string().describe("As people know it.") => parcel.carrier.display_name(),
-        "tracking_number": string() => parcel.tracking_number.as_str(),
+        "carrier": carrier() => shipment.carrier.as_str(),
+        "carrier_name": string().describe("Brand name.") => shipment.carrier.display_name(),
+        "tracking_number": string() => shipment.tracking_number.as_str(),
         "tracking_url": uri().or_null().describe("The carrier's page about the parcel; `null` for `other`.")
-            => parcel.carrier.tracking_url(&parcel.tracking_number),
+            => shipment.carrier.tracking_url(&shipment.tracking_number),
         "item_ids": array(uuid()).describe("All of the seller's items: a shipment covers the whole order.")
             => order.items.iter().map(|item| item.offer.uuid()).collect::<Vec<_>>(),
-        "delivered_already": boolean().describe("The carrier had delivered the parcel before it was reported.")
-            => parcel.delivered_already,
-        "buyer_notified": boolean().describe("A mail to the buyer is on its way.") => parcel.buyer_notified,
-        "created_at": date_time() => Timestamp::new(parcel.created_at),
+        "delivered_already": boolean().describe("True if the carrier had delivered the parcel before the shipment was reported.")
+            => shipment.delivered_already,
+        "buyer_notified": boolean().describe("True if a mail to the buyer was queued.") => shipment.buyer_notified,
+        "created_at": date_time() => Timestamp::new(shipment.created_at),
     }
 }
 

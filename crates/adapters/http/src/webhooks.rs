@@ -41,14 +41,14 @@ web::view! {
 web::view! {
     /// A new subscription with its secret, which is never shown again.
     WebhookCreatedView<'a> of webhook: &'a NewSubscription, named "WebhookCreated",
-        "A subscription that was just made, with its secret.", never without "secret"
+        "A new subscription with its secret.", never without "secret"
     {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
         "events": array(event()) => names(&webhook.events),
         "active": boolean() => true,
         "created_at": date_time() => Timestamp::new(webhook.created_at),
-        "secret": string().describe("The key of the signatures, prefix included. It is never shown again, so it is here whatever `fields` says.")
+        "secret": string().describe("The signing key, prefix included. Never shown again, so it is returned whatever `fields` selects.")
             => webhook.secret.reveal(),
     }
 }
@@ -68,14 +68,14 @@ fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
 
 web::view! {
     /// A delivery with the selected fields.
-    DeliveryView<'a> of delivery: &'a Delivery, named "WebhookDelivery", "An event on its way to a subscription." {
-        "id": uuid().describe("What `X-Delivery-Id` says.") => delivery.id.uuid(),
+    DeliveryView<'a> of delivery: &'a Delivery, named "WebhookDelivery", "The delivery of an event to a subscription." {
+        "id": uuid().describe("The id of the delivery, as in `X-Delivery-Id`.") => delivery.id.uuid(),
         "event": event() => delivery.event.as_str(),
-        "attempt": integer(0, MAX_ATTEMPTS.into()).describe("Attempts that were made; 0 while the first is still to come.")
+        "attempt": integer(0, MAX_ATTEMPTS.into()).describe("Attempts made; 0 before the first.")
             => delivery.state.attempt(),
-        "response_status": integer(100, 999).or_null().describe("What the receiver answered to the last attempt, if it did.")
+        "response_status": integer(100, 999).or_null().describe("The HTTP status of the last attempt's response, if there was one.")
             => delivery.state.last().and_then(Attempted::response_status),
-        "duration_ms": integer(0, i32::MAX.into()).or_null().describe("How long the last attempt took, in milliseconds.")
+        "duration_ms": integer(0, i32::MAX.into()).or_null().describe("Duration of the last attempt in milliseconds.")
             => delivery.state.last().map(Attempted::duration_ms),
         "delivered_at": date_time().or_null() => delivery.state.delivered_at().map(Timestamp::new),
         "next_retry_at": date_time().or_null()
@@ -124,11 +124,11 @@ impl Read<Public> for ListWebhooks {
 web::view! {
     WebhookList<'a> of (all, fields): (&'a [Subscription], Selection), named "WebhookList" {
         "items": array(WebhookView::schema()) => all.iter().map(|one| WebhookView::new(one, *fields)).collect::<Vec<_>>(),
-        "available_events": array(event()).describe("What can be subscribed to.") => names(&WebhookEvent::ALL),
+        "available_events": array(event()).describe("All events that can be subscribed to.") => names(&WebhookEvent::ALL),
     }
 }
 
-/// Subscribes the application to events of the seller, and returns the secret, this once.
+/// Subscribes the application to events of the seller. Only this response contains the secret.
 pub(crate) struct CreateWebhook {
     request: SubscriptionRequest,
     fields: Selection,
@@ -169,7 +169,7 @@ impl Write<Public> for CreateWebhook {
             .pause(call.state.hosts.check(&self.request.url))
             .await;
         // The message does not say why, so that it reveals no names of the internal network.
-        let refused = "Must have a host that resolves, and only to public addresses.";
+        let refused = "Must have a host that resolves to public addresses only.";
         checked.map_err(|HostRefused| Problem::from(Entry::validation("url", refused)).into())
     }
 
@@ -192,11 +192,7 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionReque
     let event = || one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
     object!(SubscriptionRequest {
         url: required(url(addresses)),
-        events: required(
-            list(event())
-                .at_least(1)
-                .describe("An event that is named twice counts once.")
-        ),
+        events: required(list(event()).at_least(1).describe("Duplicates are ignored.")),
     })
     .named("NewWebhook")
 }
@@ -211,7 +207,7 @@ fn url(addresses: AddressPolicy) -> impl Shape<Value = WebhookUrl> {
 }
 
 fn limit_reached(LimitReached: LimitReached) -> Problem {
-    let message = "This application has 20 subscriptions at this seller. Delete one to make room.";
+    let message = "The application already has 20 subscriptions for this seller. Delete one first.";
     Problem::new(Code::WebhookLimitReached, message)
 }
 

@@ -15,7 +15,7 @@ pub(crate) enum InvalidAddress {
     #[error("the address is longer than {MAX_ADDRESS} bytes")]
     TooLong,
     /// Such characters could end a header or a command.
-    #[error("the address holds white space or control characters")]
+    #[error("the address contains white space or control characters")]
     Unprintable,
     #[error("the address is malformed")]
     Malformed(#[source] address::AddressError),

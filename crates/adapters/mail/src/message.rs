@@ -48,11 +48,11 @@ pub(crate) struct Text {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RenderError {
-    #[error("the recipient's address cannot be written to")]
+    #[error("invalid recipient address")]
     Recipient(#[from] InvalidAddress),
     #[error("the text could not be rendered")]
     Text(#[from] askama::Error),
-    #[error("the message could not be put together")]
+    #[error("the message could not be built")]
     Message(#[from] lettre::error::Error),
 }
 

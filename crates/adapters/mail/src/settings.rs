@@ -93,7 +93,7 @@ pub struct Credentials {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    #[error("the sender's name must hold at least one visible character")]
+    #[error("the sender's name must contain at least one visible character")]
     SenderName,
     #[error("the sender's address must be one such as shop@example.com")]
     SenderAddress(#[source] Box<dyn std::error::Error + Send + Sync>),

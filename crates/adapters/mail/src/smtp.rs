@@ -27,9 +27,9 @@ const QUIT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Sends mails over a few pooled connections.
 ///
-/// A mail's time begins with its connection: it waits for one as long as there are more mails than connections, and whoever must not wait
-/// sends no more at a time. Then it ends within [`SmtpSettings::timeout`] plus [`SmtpSettings::acceptance_timeout`], whatever the server
-/// does. A connection is not reused after a failed or cancelled mail, so that a late answer is never taken for the answer to another mail.
+/// A mail first waits for a free connection, without a limit. From then on it ends within [`SmtpSettings::timeout`] plus
+/// [`SmtpSettings::acceptance_timeout`], whatever the server does. A connection is not reused after a failed or cancelled mail, so that a
+/// late reply is never taken for the reply to another mail.
 pub struct SmtpMailer {
     renderer: Renderer,
     pool: Pool<Dialer>,

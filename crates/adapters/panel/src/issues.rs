@@ -1,7 +1,7 @@
 //! The violations of a form, for the summary above it and beside each field.
 
 use actix_web::http::StatusCode;
-use kernel::Violations;
+use kernel::BrokenRules;
 
 use crate::texts::{Rule, Texts};
 
@@ -44,14 +44,14 @@ impl Issues {
     }
 
     /// The domain's violations as texts in one language.
-    pub(crate) fn of<R: Rule>(violations: &Violations<R>, t: &Texts) -> Self {
+    pub(crate) fn of<R: Rule>(violations: &BrokenRules<R>, t: &Texts) -> Self {
         let mut issues = Self::none();
         issues.append(violations, t);
         issues
     }
 
     /// Adds the domain's violations. Elements of the list of scopes are not distinguished: nobody fills them in by hand.
-    pub(crate) fn append<R: Rule>(&mut self, violations: &Violations<R>, t: &Texts) {
+    pub(crate) fn append<R: Rule>(&mut self, violations: &BrokenRules<R>, t: &Texts) {
         for (path, rule) in violations.iter() {
             let (field, index) = path.split_once('[').unwrap_or((path, ""));
             let index = index.strip_suffix(']').and_then(|index| index.parse().ok());
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn list_elements_are_numbered() {
-        let mut violations = Violations::new();
+        let mut violations = BrokenRules::new();
         violations.add("name", Rule::TokenName(100));
         violations.add("redirect_uris[1]", oauth::Rule::NoFragment.into());
         let texts = |t| {

@@ -10,10 +10,10 @@ mod frame;
 mod issues;
 mod language;
 mod next;
+mod page_error;
 mod page_request;
 mod pages;
 mod pipeline;
-mod refusal;
 mod routes;
 mod texts;
 
@@ -63,7 +63,7 @@ pub struct PanelSettings {
     pub attempts: AttemptLimits,
     /// Pages and forms a minute of a signed-in account, all its sessions together.
     pub pages_per_minute: u32,
-    /// Within which an account gets no second mail with a link; zero for no limit.
+    /// The time within which an account gets no second mail with a link; zero for no limit.
     pub link_interval: TimeDelta,
     /// The limits of registrations.
     pub applications: ApplicationLimits,

@@ -7,16 +7,13 @@ use web::path::is_under;
 /// The target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Next {
-    page: Option<Page>,
+    page: Option<(&'static str, &'static str)>,
     /// The sealed handle of a consent request.
     pub(crate) request: Option<String>,
 }
 
-/// Name and path of a page.
-type Page = (&'static str, &'static str);
-
-/// The possible pages after signing in.
-const PAGES: [Page; 6] = [
+/// The possible pages after signing in: name and path.
+const PAGES: [(&str, &str); 6] = [
     ("new-application", "/panel/applications/new"),
     ("applications", "/panel/applications"),
     ("tokens", "/panel/tokens"),

@@ -18,7 +18,7 @@ use web::form::Form;
 use crate::Panel;
 use crate::fields::Fields;
 use crate::language::Language;
-use crate::refusal::Refusal;
+use crate::page_error::PageError;
 use crate::texts::Texts;
 
 /// A request for a page, or a submitted form.
@@ -64,17 +64,17 @@ impl PageRequest {
     }
 
     /// The id in the path.
-    pub(crate) fn id<T: std::str::FromStr>(&self) -> Result<T, Refusal> {
-        self.parameter.parse().map_err(|_| Refusal::NotFound)
+    pub(crate) fn id<T: std::str::FromStr>(&self) -> Result<T, PageError> {
+        self.parameter.parse().map_err(|_| PageError::NotFound)
     }
 
     /// The position in a list at which the page begins, if any.
-    pub(crate) fn position<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
+    pub(crate) fn position<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, PageError> {
         let position = self.query.get(name).filter(|position| !position.is_empty());
         position
             .map(str::parse)
             .transpose()
-            .map_err(|_| Refusal::NotFound)
+            .map_err(|_| PageError::NotFound)
     }
 
     /// Runs a use case in a transaction. The outer error is a failure of the store, the inner one the refusal of the use case.
@@ -84,7 +84,7 @@ impl PageRequest {
         &self,
         input: I,
         run: F,
-    ) -> impl Future<Output = Result<Result<T, R>, Refusal>> + use<I, T, R, F>
+    ) -> impl Future<Output = Result<Result<T, R>, PageError>> + use<I, T, R, F>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
@@ -111,7 +111,7 @@ impl PageRequest {
     }
 
     /// The same for a use case without refusals.
-    pub(crate) async fn store<I, T, F>(&self, input: I, run: F) -> Result<T, Refusal>
+    pub(crate) async fn store<I, T, F>(&self, input: I, run: F) -> Result<T, PageError>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
@@ -145,11 +145,11 @@ impl SignedInRequest {
     }
 
     /// The submitted form, which takes effect only once.
-    pub(crate) fn form(&self) -> Result<SentForm, Refusal> {
+    pub(crate) fn form(&self) -> Result<SentForm, PageError> {
         Ok(SentForm {
             by: self.acting(),
             session: self.session(),
-            number: self.fields.number().ok_or(Refusal::Malformed)?,
+            number: self.fields.number().ok_or(PageError::Malformed)?,
             mark: self.fields.mark(&self.path),
         })
     }

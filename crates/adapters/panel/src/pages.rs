@@ -24,16 +24,16 @@ use url::form_urlencoded::Serializer;
 
 use crate::frame::Frame;
 use crate::next::Next;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 /// GET `/panel`: redirects to the first page.
-pub(crate) async fn home(_: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn home(_: SignedInRequest) -> Result<HttpResponse, PageError> {
     see_other(&Next::default().path())
 }
 
 /// A page with this status.
-pub(crate) fn page(status: StatusCode, template: &impl Template) -> Result<HttpResponse, Refusal> {
+pub(crate) fn page(status: StatusCode, template: &impl Template) -> Result<HttpResponse, PageError> {
     let mut response = HttpResponse::with_body(status, BoxBody::new(template.render()?));
     let html = HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, html);
@@ -41,7 +41,7 @@ pub(crate) fn page(status: StatusCode, template: &impl Template) -> Result<HttpR
 }
 
 /// A page with status 200.
-fn ok(template: &impl Template) -> Result<HttpResponse, Refusal> {
+fn ok(template: &impl Template) -> Result<HttpResponse, PageError> {
     page(StatusCode::OK, template)
 }
 
@@ -58,21 +58,21 @@ struct Confirmation {
 }
 
 /// A redirect to another page, which the browser requests with GET (303).
-pub(crate) fn see_other(location: &str) -> Result<HttpResponse, Refusal> {
-    let location = HeaderValue::from_str(location).map_err(|error| Refusal::Failed(error.into()))?;
+pub(crate) fn see_other(location: &str) -> Result<HttpResponse, PageError> {
+    let location = HeaderValue::from_str(location).map_err(|error| PageError::Failed(error.into()))?;
     let mut response = HttpResponse::with_body(StatusCode::SEE_OTHER, BoxBody::new(()));
     response.headers_mut().insert(LOCATION, location);
     Ok(response)
 }
 
 /// A redirect to the page at this path, which may have a query, with the word of the notice to show.
-fn done(word: &str, path: &str) -> Result<HttpResponse, Refusal> {
+fn done(word: &str, path: &str) -> Result<HttpResponse, PageError> {
     let mark = if path.contains('?') { '&' } else { '?' };
     see_other(&format!("{path}{mark}done={word}"))
 }
 
 /// Rows on a page of a list.
-const PAGE: u16 = 50;
+const ROWS: u16 = 50;
 
 /// Leaves the rows of one page, and returns the address of the next one, which begins after the last row; empty for none.
 fn next_page<T>(
@@ -82,8 +82,8 @@ fn next_page<T>(
     rows: &mut Vec<T>,
     position: impl FnOnce(&T) -> String,
 ) -> String {
-    let is_last = rows.len() <= usize::from(PAGE);
-    rows.truncate(PAGE.into());
+    let is_last = rows.len() <= usize::from(ROWS);
+    rows.truncate(ROWS.into());
     match rows.last().filter(|_| !is_last) {
         None => String::new(),
         Some(last) => {

@@ -19,8 +19,8 @@ use crate::browser::{self, Cookies};
 use crate::fields::Fields;
 use crate::language::Language;
 use crate::next::Next;
+use crate::page_error::PageError;
 use crate::page_request::{PageRequest, SignedInRequest};
-use crate::refusal::Refusal;
 use crate::routes::{self, Handler, Route};
 use crate::{Panel, assets};
 
@@ -38,10 +38,10 @@ pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {
         check_and_respond(&panel, &mut request, language, found),
     )
     .await;
-    let outcome = outcome.unwrap_or_else(|panicked| Err(Refusal::Failed(panicked.into())));
-    let closes = matches!(outcome, Err(Refusal::Unreadable));
+    let outcome = outcome.unwrap_or_else(|panicked| Err(PageError::Failed(panicked.into())));
+    let closes = matches!(outcome, Err(PageError::Unreadable));
     let mut response =
-        outcome.unwrap_or_else(|refusal| refusal.into_response(&panel, &trace_id, language, template));
+        outcome.unwrap_or_else(|error| error.into_response(&panel, &trace_id, language, template));
     if chosen(&request.http).is_some() {
         browser::set_language(response.headers_mut(), language, https);
     }
@@ -54,14 +54,14 @@ async fn check_and_respond(
     request: &mut Request,
     language: Language,
     found: Option<(&'static Route, String)>,
-) -> Result<HttpResponse, Refusal> {
-    head::check(request.http.head()).map_err(|_| Refusal::Unreadable)?;
-    let (route, parameter) = found.ok_or(Refusal::NotFound)?;
+) -> Result<HttpResponse, PageError> {
+    head::check(request.http.head()).map_err(|_| PageError::Unreadable)?;
+    let (route, parameter) = found.ok_or(PageError::NotFound)?;
     if let Handler::Asset = route.handler {
-        return assets::find(&parameter).ok_or(Refusal::NotFound);
+        return assets::find(&parameter).ok_or(PageError::NotFound);
     }
     let https = panel.ports.service.is_https();
-    let query = Form::parse(request.query().as_bytes()).map_err(|_| Refusal::Malformed)?;
+    let query = Form::parse(request.query().as_bytes()).map_err(|_| PageError::Malformed)?;
     let presented = Cookies::new(request.headers(), https).browser();
     let fields = match route.method {
         Method::POST => read_form(panel, request, presented.as_ref()).await?,
@@ -90,7 +90,7 @@ async fn check_and_respond(
         seller: None,
     };
     match route.handler {
-        Handler::Asset => Err(Refusal::NotFound),
+        Handler::Asset => Err(PageError::NotFound),
         Handler::Open(page) => {
             let mut response = page(page_request).await?;
             if let Some(fresh) = fresh.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
@@ -119,7 +119,7 @@ async fn check_and_respond(
                     })
                     .await
                 }
-                None => Err(Refusal::SignIn(match page_request.query.get("request") {
+                None => Err(PageError::SignIn(match page_request.query.get("request") {
                     Some(handle) => Next::consent(handle),
                     None => Next::at(route.template),
                 })),
@@ -129,7 +129,7 @@ async fn check_and_respond(
 }
 
 /// Counts a page or form of an account.
-async fn limit_pages(panel: &Panel, seller: SellerId) -> Result<(), Refusal> {
+async fn limit_pages(panel: &Panel, seller: SellerId) -> Result<(), PageError> {
     let counted = panel
         .rates
         .count(Limiter::PanelPages, Subject::seller(seller))
@@ -140,7 +140,7 @@ async fn limit_pages(panel: &Panel, seller: SellerId) -> Result<(), Refusal> {
     if admits {
         Ok(())
     } else {
-        Err(Refusal::TooMany(quota))
+        Err(PageError::TooMany(quota))
     }
 }
 
@@ -149,20 +149,20 @@ async fn read_form(
     panel: &Panel,
     request: &mut Request,
     presented: Option<&BrowserSecret>,
-) -> Result<Fields, Refusal> {
+) -> Result<Fields, PageError> {
     if MediaType::of(request.headers()) != Some(MediaType::Form) {
-        return Err(Refusal::Unreadable);
+        return Err(PageError::Unreadable);
     }
     let limits = BodyLimits {
         cap: BODY_CAP,
         within: panel.ports.service.body_timeout,
     };
-    let bytes = request.body(limits).await.map_err(|_| Refusal::Unreadable)?;
-    let form = Form::parse(&bytes).map_err(|_| Refusal::Malformed)?;
-    let fields = Fields::new(form).ok_or(Refusal::Malformed)?;
+    let bytes = request.body(limits).await.map_err(|_| PageError::Unreadable)?;
+    let form = Form::parse(&bytes).map_err(|_| PageError::Malformed)?;
+    let fields = Fields::new(form).ok_or(PageError::Malformed)?;
     match presented {
         Some(browser) if fields.has_csrf_token_of(browser) => Ok(fields),
-        _ => Err(Refusal::StaleForm),
+        _ => Err(PageError::StaleForm),
     }
 }
 

@@ -5,14 +5,14 @@ use actix_web::http::Method;
 use futures_util::future::LocalBoxFuture;
 use web::path::capture;
 
+use crate::page_error::PageError;
 use crate::page_request::{PageRequest, SignedInRequest};
 use crate::pages::{
     account, applications, connections, consent, deliveries, forgotten, home, links, once, registration,
     sign_in, sign_out, tokens,
 };
-use crate::refusal::Refusal;
 
-type Answer = LocalBoxFuture<'static, Result<HttpResponse, Refusal>>;
+type Answer = LocalBoxFuture<'static, Result<HttpResponse, PageError>>;
 
 /// The handler of a request.
 #[derive(Clone, Copy)]
@@ -34,8 +34,8 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Whether it counts against the pages of its account. Signing out does not: who uses up an account's pages in another session must not
-    /// keep its owner from ending that session.
+    /// Whether it counts against the account's limit of pages. Signing out does not, so that the owner can always end a session that uses the
+    /// limit up.
     pub(crate) fn is_limited(&self) -> bool {
         !self.template.starts_with("/panel/sign-out")
     }

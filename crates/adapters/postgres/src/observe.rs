@@ -63,16 +63,19 @@ impl PoolWaits {
 }
 
 /// How many questions go out together.
-pub(crate) struct BatchSizes(Histogram);
+pub(crate) struct BatchSizes([Histogram; 2]);
 
 impl BatchSizes {
     pub(crate) fn of(statement: &'static str) -> Self {
-        Self(metrics::histogram!("database_group_size", "statement" => statement))
+        let names = ["database_batch_size", "database_group_size"];
+        Self(names.map(|name| metrics::histogram!(name, "statement" => statement)))
     }
 
     pub(crate) fn record(&self, size: usize) {
-        self.0
-            .record(u32::try_from(size).map_or(f64::INFINITY, f64::from));
+        let size = u32::try_from(size).map_or(f64::INFINITY, f64::from);
+        for histogram in &self.0 {
+            histogram.record(size);
+        }
     }
 }
 

@@ -31,26 +31,24 @@ pub struct KeyRing {
 /// Identifies keys by their position in the list, from 1, and never prints one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    #[error("there must be at least one key; `seller-api admin keys generate` makes one")]
+    #[error("there must be at least one key; create one with `seller-api admin keys generate`")]
     None,
     #[error(
-        "key {0} must be written as `<id>:<base64 of 32 bytes>`; `seller-api admin keys generate` makes one"
+        "key {0} must be written as `<id>:<base64 of 32 bytes>`; create one with `seller-api admin keys generate`"
     )]
     Form(usize),
     #[error("the id of key {0} must be 1 to {MAX_ID} ASCII letters, digits, '-' or '_'")]
     Id(usize),
     #[error(
-        "key {0} must be the base64 of 32 random bytes, with padding; `seller-api admin keys generate` makes one"
+        "key {0} must be the base64 of 32 random bytes, with padding; create one with `seller-api admin keys generate`"
     )]
     Bytes(usize),
     #[error(
-        "key {0} is no secret: its bytes are all alike or count up, as in examples; \
-         `seller-api admin keys generate` makes one"
+        "key {0} is not random: its bytes are all equal or count up, as in examples; \
+         create one with `seller-api admin keys generate`"
     )]
     Guessable(usize),
-    #[error(
-        "the id of key {0} is that of an earlier key too: a sealed value could not tell which one it needs"
-    )]
+    #[error("the id of key {0} is also that of an earlier key: ids must be unique")]
     Repeated(usize),
 }
 

@@ -27,7 +27,7 @@ pub struct Header {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("each one must be `<name>=<value>`, a header that HTTP does not need for itself")]
+#[error("must be `<name>=<value>` with a header that HTTP itself does not use")]
 pub struct NoHeader;
 
 impl Header {
@@ -89,11 +89,11 @@ impl Exporter {
                 tracing::warn!(
                     endpoint = %self.endpoint,
                     cause = %error,
-                    "spans cannot be handed to the collector, and are lost until they can"
+                    "spans cannot be exported to the collector and are dropped"
                 );
             }
             Ok(()) if was_failing => {
-                tracing::info!(endpoint = %self.endpoint, "the collector takes spans again");
+                tracing::info!(endpoint = %self.endpoint, "spans are exported to the collector again");
             }
             _ => {}
         }
@@ -104,8 +104,9 @@ impl SpanExporter for Exporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = u64::try_from(batch.len()).unwrap_or_default();
         let outcome = self.otlp.export(batch).await;
-        let fate = if outcome.is_ok() { "sent" } else { "lost" };
-        metrics::counter!("trace_spans_total", "fate" => fate).increment(spans);
+        let result = if outcome.is_ok() { "sent" } else { "lost" };
+        metrics::counter!("trace_spans_exported_total", "outcome" => result).increment(spans);
+        metrics::counter!("trace_spans_total", "fate" => result).increment(spans);
         self.log_change(&outcome);
         outcome
     }

@@ -47,9 +47,9 @@ pub struct Settings {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    #[error("the client of the collector")]
+    #[error("the collector's HTTP client could not be set up")]
     Client(#[source] reqwest::Error),
-    #[error("the exporter of spans")]
+    #[error("the span exporter could not be set up")]
     Exporter(#[source] opentelemetry_otlp::ExporterBuildError),
 }
 

@@ -88,12 +88,14 @@ fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, SettingsError> {
             roots.add(root).map_err(refused)?;
         }
         if roots.len() == before {
-            return Err(SettingsError::Tls("the additional certificates hold none".into()));
+            return Err(SettingsError::Tls(
+                "the additional certificates file contains no certificate".into(),
+            ));
         }
     }
     if roots.is_empty() {
         let why = machine.errors.into_iter().next();
-        let nothing = || "the machine trusts no certificate".into();
+        let nothing = || "the machine has no trusted certificates".into();
         return Err(SettingsError::Tls(why.map_or_else(nothing, Into::into)));
     }
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));

@@ -38,7 +38,7 @@ fn of_parsing(error: &hyper::Error) -> String {
     if error.is_parse_status() {
         "the answer's status is malformed".to_owned()
     } else if error.is_parse_version_h2() {
-        "the receiver speaks HTTP/2 alone".to_owned()
+        "the receiver speaks only HTTP/2".to_owned()
     } else {
         // The text of hyper's parser, not of the receiver.
         error.to_string()
@@ -52,11 +52,9 @@ fn of_tls(error: &rustls::Error) -> String {
             "the receiver does not speak TLS on this port".to_owned()
         }
         rustls::Error::AlertReceived(alert) => format!("the receiver ended the handshake: {alert:?}"),
-        rustls::Error::PeerIncompatible(_) => {
-            "the receiver has no version or cipher of TLS in common with us".to_owned()
-        }
+        rustls::Error::PeerIncompatible(_) => "no common TLS version or cipher suite".to_owned(),
         rustls::Error::NoApplicationProtocol => "the receiver does not offer HTTP/1.1".to_owned(),
-        _ => "the receiver broke the protocol of TLS".to_owned(),
+        _ => "TLS protocol error".to_owned(),
     }
 }
 

@@ -56,7 +56,7 @@ impl ReadLimit {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the answer is longer than what is read of it")]
+#[error("the answer exceeds the read limit")]
 pub(crate) struct TooLong;
 
 pub(crate) struct LimitedReader<R> {

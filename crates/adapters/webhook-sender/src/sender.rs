@@ -93,7 +93,7 @@ impl HttpSender {
             .header("x-event", message.event.as_str())
             .header("x-delivery-id", message.delivery.to_string())
             .body(Full::new(body));
-        request.map_err(|_| Failure::protocol("the webhook's address cannot be put into a request"))
+        request.map_err(|_| Failure::protocol("the webhook's URL does not fit into a request"))
     }
 
     async fn finish(&self, body: Incoming, mut connection: Connection) {

@@ -154,7 +154,7 @@ impl Deliveries {
             let parts = database.order_directory().parts(name).await?;
             order = parts.first().map(|part| part.id);
             if order.is_none() {
-                bail!(not_found("there is no such order".to_owned()));
+                bail!(not_found("no such order".to_owned()));
             }
             sellers = parts.iter().map(|part| part.seller).collect();
             sellers.retain(|seller| owner.is_none_or(|owner| owner == *seller));

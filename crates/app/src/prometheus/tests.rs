@@ -44,9 +44,9 @@ fn counters_start_at_0_for_every_combination_of_listed_values() {
         sets.map(|labels| labels.iter().map(pair).collect::<Vec<_>>().join(","))
             .collect::<Vec<_>>()
     };
-    let mails = sets("mails_total");
+    let mails = sets("mail_outcomes_total");
     assert_eq!(mails.len(), 6, "{mails:?}");
-    assert!(mails.contains(&"about=account,fate=given_up".to_owned()));
+    assert!(mails.contains(&"about=account,outcome=given_up".to_owned()));
     assert_eq!(sets("idempotency_takeovers_total"), [""]);
     assert_eq!(sets("http_requests_total"), [""; 0], "routes are not listed");
 }

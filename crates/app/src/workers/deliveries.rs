@@ -108,12 +108,13 @@ fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
 
 impl Observer for DeliveryObserver<'_> {
     fn ended(&self, record: &AttemptRecord, message: Option<&Message>) {
-        let (fate, delay) = match record.next.phase {
-            Phase::Delivered => ("delivered", None),
-            Phase::Waiting(delay) => ("put_off", Some(delay)),
-            Phase::Exhausted | Phase::Leased | Phase::Stopped => ("given_up", None),
+        let (outcome, former, delay) = match record.next.phase {
+            Phase::Delivered => ("delivered", "delivered", None),
+            Phase::Waiting(delay) => ("retry", "put_off", Some(delay)),
+            Phase::Exhausted | Phase::Leased | Phase::Stopped => ("given_up", "given_up", None),
         };
-        metrics::counter!("webhook_deliveries_total", "fate" => fate).increment(1);
+        metrics::counter!("webhook_delivery_outcomes_total", "outcome" => outcome).increment(1);
+        metrics::counter!("webhook_deliveries_total", "fate" => former).increment(1);
         self.first_attempt(record);
         let failure = match &record.outcome {
             Outcome::Answered(200..=299) => return,

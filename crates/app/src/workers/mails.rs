@@ -79,7 +79,9 @@ impl<M: Kind> Routine for Mails<M> {
                 }
             };
             let next = send_mail(&*queue, &*mailer, &due, pause).await?;
-            metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => name(next)).increment(1);
+            let (outcome, former) = names(next);
+            metrics::counter!("mail_outcomes_total", "about" => M::ABOUT, "outcome" => outcome).increment(1);
+            metrics::counter!("mails_total", "about" => M::ABOUT, "fate" => former).increment(1);
             if next == MailStep::Dead {
                 tracing::error!(mail = %due.mail.id(), about = M::ABOUT, "a mail was given up");
             }
@@ -89,11 +91,12 @@ impl<M: Kind> Routine for Mails<M> {
     }
 }
 
-const fn name(next: MailStep) -> &'static str {
+/// The outcome of an attempt in metrics, by its present name and its former one.
+const fn names(next: MailStep) -> (&'static str, &'static str) {
     match next {
-        MailStep::Sent => "sent",
-        MailStep::Retry(_) => "put_off",
-        MailStep::Dead => "given_up",
+        MailStep::Sent => ("sent", "sent"),
+        MailStep::Retry(_) => ("retry", "put_off"),
+        MailStep::Dead => ("given_up", "given_up"),
     }
 }
 
@@ -133,7 +136,7 @@ impl<M: Kind> Mailer<M> for LoggedMailer<M> {
                 tracing::warn!(mail = %mail.id(), about = M::ABOUT, cause = error_chain(error), "a mail was refused");
             }
             Err(error @ SendError::Transient(_)) => {
-                span.record("outcome", "put_off");
+                span.record("outcome", "retry");
                 let cause = error_chain(error);
                 if self.is_failing.swap(true, Ordering::Relaxed) {
                     tracing::debug!(mail = %mail.id(), cause, "a mail cannot be sent now either");

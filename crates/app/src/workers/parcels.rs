@@ -61,6 +61,7 @@ impl Routine for Parcels {
                 schedule,
             };
             track_parcel(tracking, &parcel).await?;
+            metrics::counter!("parcel_lookups_total").increment(1);
             metrics::counter!("parcels_followed_total").increment(1);
             Ok(())
         });

@@ -48,7 +48,7 @@ impl Actor {
 }
 
 kernel::words! {
-    /// What was done, by its name in rows and lists.
+    /// An action, by its name in rows and lists.
     pub enum Action {
         /// A seller signed in.
         SignedIn = "session.opened",
@@ -130,22 +130,22 @@ pub struct AuditEntry {
     pub action: Action,
     /// The id of the affected application, token, order or account.
     pub subject: String,
-    /// What [`Action::ApplicationChanged`] made of each field: an object of `{from, to}` by field.
+    /// For [`Action::ApplicationChanged`]: an object of `{from, to}` by field.
     pub changes: Option<Value>,
     /// The operating system's user of a command line.
     pub os_user: Option<String>,
 }
 
-/// Which entries are read.
+/// A filter of entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditFilter {
-    /// Those by or about this id.
+    /// Only entries by or about this id.
     pub about: Option<String>,
-    /// Those from this instant on.
+    /// Only entries from this instant on.
     pub since: Option<DateTime<Utc>>,
-    /// Those before this instant.
+    /// Only entries before this instant.
     pub until: Option<DateTime<Utc>>,
-    /// Those older than the entry with this id.
+    /// Only entries older than the entry with this id.
     pub before: Option<Uuid>,
 }
 

@@ -5,7 +5,6 @@ mod audit;
 mod password;
 mod personal_token;
 mod ports;
-mod rule;
 mod session;
 
 pub use account::{Email, NewSeller, PasswordHash, Seller, SellerName, is_same_address};
@@ -17,10 +16,26 @@ pub use ports::{
     OperatorTokenRecord, OperatorTokens, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn,
     UsageCount, UsageKey, UsageLog,
 };
-pub use rule::Rule;
 pub use session::{Link, LinkKind, LinkSecret, SESSION_IDLE, SESSION_LIFETIME, Session};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{
     MockAuditReader, MockOperatorTokens, MockPanelReader, MockPasswordHasher, MockSellerReader, MockUsageLog,
 };
+
+/// A rule for passwords and personal tokens that a value breaks. The text is worded like [`kernel::Invalid`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    #[error("must have at least {0} characters")]
+    MinCharacters(usize),
+    #[error("must have at most {0} bytes")]
+    MaxBytes(usize),
+    #[error("must not be a common password")]
+    HardToGuess,
+    #[error("must have 1 to {0} characters")]
+    TokenName(usize),
+    #[error("must be in the future, or absent for a token that does not expire")]
+    FutureExpiry,
+    #[error(transparent)]
+    Scopes(#[from] oauth::Rule),
+}

@@ -1,7 +1,7 @@
 //! Personal tokens: created by a seller for its own scripts.
 
 use chrono::{DateTime, Utc};
-use kernel::Violations;
+use kernel::BrokenRules;
 use oauth::ScopeSet;
 
 use crate::Rule;
@@ -39,8 +39,8 @@ pub fn token_name(name: String) -> Result<String, Rule> {
 
 impl PersonalTokenRequest {
     /// Checks every rule and reports all violations in field order.
-    pub fn check(self, now: DateTime<Utc>) -> Result<ValidPersonalToken, Violations<Rule>> {
-        let mut violations = Violations::new();
+    pub fn check(self, now: DateTime<Utc>) -> Result<ValidPersonalToken, BrokenRules<Rule>> {
+        let mut violations = BrokenRules::new();
         let name = violations.check("name", token_name(self.name));
         let scopes = oauth::scopes(&self.scopes, &mut violations);
         if self.expires_at.is_some_and(|at| at <= now) {

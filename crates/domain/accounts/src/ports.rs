@@ -122,7 +122,7 @@ pub trait AccountStore: Send + Sync {
     async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
 
     /// Closes an account; a closed one keeps its first `closed_at`. False if there is no such account. Its tokens, sessions, applications and
-    /// subscriptions are rejected from the commit on, by the account's row alone: however many there are, it takes a short time.
+    /// subscriptions are rejected from the commit on. Only the account's row changes, so their number does not matter.
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
 
     async fn open_session(&self, session: Session) -> Result<(), StoreError>;
@@ -130,11 +130,11 @@ pub trait AccountStore: Send + Sync {
     /// Ends a session; does nothing if there is none.
     async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
 
-    /// Ends every session of an account except the given one, however many there are, and deletes all its one-time links, so that no
-    /// access that another person has obtained survives a new password.
+    /// Ends every session of an account except the given one, and deletes all its one-time links, so that no access that another person has
+    /// obtained survives a new password.
     async fn end_sessions(&self, seller: SellerId, except: Option<SecretHash>) -> Result<(), StoreError>;
 
-    /// Whether the session exists and was not ended, expired or not.
+    /// Whether the session exists and was not ended; it may have expired.
     async fn has_session(&self, session: SecretHash) -> Result<bool, StoreError>;
 
     /// The current password of an account, which the caller has locked.
@@ -142,7 +142,7 @@ pub trait AccountStore: Send + Sync {
 
     async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
 
-    /// Stores a one-time link. An earlier one for signing in ends; earlier ones by mail stay, until [`Self::end_sessions`] ends all.
+    /// Stores a one-time link. A sign-in link replaces the earlier one; mailed links stay valid until [`Self::end_sessions`] ends all.
     async fn add_link(&self, link: Link) -> Result<(), StoreError>;
 
     /// When the newest link of this kind expires; None if there is none, or it was used.
@@ -316,8 +316,7 @@ pub struct HourlyUsage {
     pub calls: u64,
 }
 
-/// Stores the call counts that a process collects. They are approximate: a killed process loses those of its last
-/// seconds.
+/// Stores the call counts that a process collects. They are approximate: a killed process loses the counts of its last seconds.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UsageLog: Send + Sync {

@@ -45,7 +45,7 @@ pub enum Detail {
     Price(Money),
     Stock(Stock),
     Status(OfferStatus),
-    /// The kind says everything.
+    /// No value beyond the kind.
     Nothing,
 }
 
@@ -142,12 +142,12 @@ pub struct ChangePage {
 /// Why the feed cannot be read from a position.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangesError {
-    #[error("this is no cursor of the change feed")]
+    #[error("not a change-feed cursor")]
     Malformed,
-    /// The cursor belongs to another feed, or to rows that this one has lost since: its reader may have
-    /// seen changes that no longer exist, and it is unknown which ones it missed.
+    /// The cursor belongs to another database, or to rows that a restore has undone: its reader may have seen changes that no longer
+    /// exist, and may miss others.
     #[error(
-        "the cursor was made on another database, or on this one before it was set back: read everything anew, then go on without `after`"
+        "cursor of another database, or of this one before a restore: read everything again, then continue without `after`"
     )]
     OtherHistory,
     #[error(transparent)]

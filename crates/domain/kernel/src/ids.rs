@@ -58,7 +58,7 @@ uuid_id! {
 pub fn canonical_uuid(text: &str) -> Result<Uuid, crate::Invalid> {
     let id = Uuid::from_str(text).ok();
     id.filter(|id| is_canonical(*id, text)).ok_or_else(|| {
-        crate::Invalid::new("must be a UUID such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e, in lowercase")
+        crate::Invalid::new("must be a lowercase UUID such as 0197a5c4-8b1e-7c3a-9d2f-4e5b6a7c8d9e")
     })
 }
 

@@ -14,32 +14,32 @@ impl Invalid {
     }
 }
 
-/// All violations of a record, in its field order. The reason is an enum where a reader has to tell the rules apart.
+/// All rules that a record breaks, in its field order. The reason is an enum where a reader has to tell the rules apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violations<R = Invalid>(Vec<(String, R)>);
+pub struct BrokenRules<R = Invalid>(Vec<(String, R)>);
 
-impl<R> Default for Violations<R> {
+impl<R> Default for BrokenRules<R> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<R> Violations<R> {
+impl<R> BrokenRules<R> {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a violation for `path` (such as `price.amount` or `redirect_uris[2]`).
+    /// Adds a broken rule for `path` (such as `price.amount` or `redirect_uris[2]`).
     pub fn add(&mut self, path: impl Into<String>, reason: R) {
         self.0.push((path.into(), reason));
     }
 
-    /// The value, or None after adding the violation.
+    /// The value, or None after adding the reason.
     pub fn check<T>(&mut self, path: impl Into<String>, result: Result<T, R>) -> Option<T> {
         result.map_err(|reason| self.add(path, reason)).ok()
     }
 
-    /// `Ok` if there is no violation.
+    /// `Ok` if no rule is broken.
     pub fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }
@@ -50,7 +50,7 @@ impl<R> Violations<R> {
     }
 }
 
-impl<R: fmt::Display> fmt::Display for Violations<R> {
+impl<R: fmt::Display> fmt::Display for BrokenRules<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, (path, reason)) in self.0.iter().enumerate() {
             let separator = if n == 0 { "" } else { "; " };
@@ -60,7 +60,7 @@ impl<R: fmt::Display> fmt::Display for Violations<R> {
     }
 }
 
-impl<R: fmt::Debug + fmt::Display> std::error::Error for Violations<R> {}
+impl<R: fmt::Debug + fmt::Display> std::error::Error for BrokenRules<R> {}
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn every_violation_is_returned_in_field_order() {
-        let mut violations = Violations::new();
+        let mut violations = BrokenRules::new();
         assert_eq!(violations.check("title", Ok("Kettle")), Some("Kettle"));
         let negative = Err::<i64, _>(Invalid::new("must not be negative"));
         assert_eq!(violations.check("stock", negative), None);
@@ -79,7 +79,7 @@ mod tests {
         let text = "stock must not be negative; urls[2] must be absolute";
         assert_eq!(violations.to_string(), text);
         assert_eq!(violations.clone().into_result(), Err(violations));
-        let mut violations = Violations::<Invalid>::new();
+        let mut violations = BrokenRules::<Invalid>::new();
         assert_eq!(violations.check("stock", Ok(3)), Some(3));
         assert_eq!(violations.into_result(), Ok(()));
     }

@@ -11,14 +11,13 @@ mod money;
 mod page;
 mod ports;
 mod store_error;
-mod words;
 
 pub use address::is_public;
 pub use idempotency::{
     Claim, Claimed, Fingerprint, IdempotencyClaims, IdempotencyKey, KeySpace, LOST_CLAIM, StoredResponse,
 };
 pub use ids::{OfferId, SellerId, canonical_uuid};
-pub use invalid::{Invalid, Violations};
+pub use invalid::{BrokenRules, Invalid};
 pub use mail::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, SendError};
 pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
 pub use page::{Keyset, MAX_PAGE_SIZE, Page, PageSize};
@@ -32,15 +31,15 @@ pub use mail::{MockMailQueue, MockMailer};
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::{MockClock, MockRandomness, MockSealer};
 
-/// The target of `tracing` spans: they go to traces, and not to the log.
+/// The target of `tracing` spans, which are exported as traces and not logged.
 pub const SPANS: &str = "spans";
 
-/// What must hold of the stored row for a change to be saved.
+/// What saving a change requires of the stored row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
     /// There is no row: the change creates it.
     MustNotExist,
-    /// The row is as it was read: with a lock, in the transaction that saves the change, or without one. Then the store compares it.
+    /// The row is as it was read: either locked by the transaction that saves the change, or compared by the store.
     Unchanged,
 }
 
@@ -73,7 +72,7 @@ impl<A, E> Change<A, E> {
         }
     }
 
-    /// The same change with something else for each event.
+    /// The same change with each event mapped.
     pub fn map_events<F>(self, map: impl FnMut(E) -> F) -> Change<A, F> {
         Change {
             precondition: self.precondition,
@@ -81,4 +80,31 @@ impl<A, E> Change<A, E> {
             events: self.events.into_iter().map(map).collect(),
         }
     }
+}
+
+/// Defines an enum whose variants have words in rows, forms, paths and the contract. The words are unique.
+#[macro_export]
+macro_rules! words {
+    ($(#[$of_enum:meta])* $vis:vis enum $name:ident { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$of_enum])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        $vis enum $name {
+            $($(#[$of_variant])* $variant,)*
+        }
+
+        impl $name {
+            /// All, in the order of the table.
+            $vis const ALL: [Self; [$($word,)*].len()] = [$(Self::$variant,)*];
+
+            /// The word.
+            $vis const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+
+            /// The one with this word.
+            $vis fn parse(word: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.as_str() == word)
+            }
+        }
+    };
 }

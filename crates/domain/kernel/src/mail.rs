@@ -56,10 +56,10 @@ impl MailStep {
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The server is unreachable, busy, or asks to retry later.
-    #[error("the mail could not be handed over for now")]
+    #[error("the mail could not be sent; retry later")]
     Transient(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The server refuses the mail permanently, or the address is invalid.
-    #[error("the mail was refused for good")]
+    #[error("the mail was rejected permanently")]
     Permanent(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 

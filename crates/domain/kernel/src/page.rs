@@ -36,7 +36,7 @@ pub struct Keyset {
 pub struct Page<T> {
     /// The items, in the list's order.
     pub items: Vec<T>,
-    /// Where the next page begins: the last item's position, or where a filter's search was broken off. None at the end of the list.
+    /// Where the next page begins: the last item's position, or where the search of a filtered list stopped. None at the end of the list.
     pub next: Option<Keyset>,
 }
 

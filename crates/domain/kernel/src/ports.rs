@@ -70,7 +70,7 @@ pub trait Sealer: Send + Sync {
 
 /// The value was not sealed here, or for another purpose or binding, or its key is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a value that was sealed here for this use")]
+#[error("not a sealed value of this service and purpose")]
 pub struct SealError;
 
 #[cfg(test)]

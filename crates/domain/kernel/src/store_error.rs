@@ -19,27 +19,27 @@ pub fn error_chain(error: &(dyn Error + 'static)) -> String {
 /// The failure of a port that stores or reads state. The caller that sends the response logs the cause once.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A deadlock or serialization failure rolled the transaction back: the same work may be repeated from its start.
-    #[error("the transaction lost against another one and can be repeated")]
+    /// A deadlock or serialization failure rolled the transaction back. The work may be repeated from its start.
+    #[error("transaction conflict; retry")]
     Retryable(#[source] Box<dyn Error + Send + Sync>),
     /// The store is unreachable, does not respond in time, or has no room. As far as is known, nothing was changed.
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
-    /// A unique value exists already; names the violated constraint.
-    #[error("there is such a row already ({constraint})")]
+    /// A unique value already exists.
+    #[error("the row already exists ({constraint})")]
     Conflict {
         /// The name of the violated constraint or unique index.
         constraint: String,
     },
     /// A stored row that violates the rules of the domain.
-    #[error("impossible row {row} ({reason})")]
+    #[error("corrupt row {row} ({reason})")]
     Corrupt {
         row: Row,
         /// What is wrong with the row.
         reason: String,
     },
     /// Any other failure; a bug.
-    #[error("the store failed unexpectedly")]
+    #[error("unexpected failure of the store")]
     Unexpected(#[source] Box<dyn Error + Send + Sync>),
 }
 
@@ -88,12 +88,11 @@ impl StoreError {
 /// Why a transaction, or a statement that is one, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransactionError {
-    /// Nothing was changed, as far as is known. An adapter's commit MUST return it only if that is certain: `?` would also wrap an
-    /// answer that was lost.
+    /// Nothing was changed. An adapter's commit MUST return it only if that is certain, so never by `?` for a lost response.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The response was lost: the transaction may be committed or not, which only its rows show. Never repeat it blindly.
-    #[error("the outcome of the transaction is unknown")]
+    /// The response was lost: only the rows show whether the transaction was committed. Never repeat it blindly.
+    #[error("transaction outcome unknown")]
     Unknown(#[source] StoreError),
 }
 
@@ -104,7 +103,7 @@ mod tests {
     #[test]
     fn a_corrupt_row_is_named_and_only_a_conflict_has_a_constraint() {
         let error = StoreError::corrupt("orders", 7, "no items");
-        assert_eq!(error.to_string(), "impossible row orders[7] (no items)");
+        assert_eq!(error.to_string(), "corrupt row orders[7] (no items)");
         assert_eq!(error.conflict(), None);
         let conflict = StoreError::Conflict {
             constraint: "orders_pkey".to_owned(),
@@ -118,10 +117,11 @@ mod tests {
     fn an_error_chain_has_each_cause_once() {
         let row = || Box::new(StoreError::corrupt("orders", 7, "no items"));
         let failure = StoreError::Unexpected(Box::new(StoreError::Retryable(row())));
-        let chain = "the store failed unexpectedly: the transaction lost against another one and can be repeated: \
-                     impossible row orders[7] (no items)";
+        let chain = "unexpected failure of the store: transaction conflict; retry: \
+                     corrupt row orders[7] (no items)";
         assert_eq!(error_chain(&failure), chain);
-        let commit = TransactionError::Store(StoreError::Unexpected("the store failed unexpectedly".into()));
+        let commit =
+            TransactionError::Store(StoreError::Unexpected("unexpected failure of the store".into()));
         assert_eq!(error_chain(&commit).matches("unexpectedly").count(), 1);
     }
 }

@@ -279,7 +279,7 @@ pub enum InvalidClient {
     #[error("the account of this application's owner is closed")]
     Closed,
     /// The application or the account has ended, or its scopes were narrowed, since the client was authenticated.
-    #[error("this application has been suspended, deleted or narrowed meanwhile")]
+    #[error("this application was suspended, deleted or narrowed in the meantime")]
     NoLongerValid,
 }
 

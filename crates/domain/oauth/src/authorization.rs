@@ -171,7 +171,7 @@ impl AuthorizationQuery {
             Parameter::Once("code") => Ok(()),
             Parameter::Missing | Parameter::Repeated => Err(invalid("Send response_type=code.".to_owned())),
             Parameter::Once(_) => {
-                let description = "This server takes response_type=code alone.".to_owned();
+                let description = "Only response_type=code is supported.".to_owned();
                 Err((RedirectError::UnsupportedResponseType, description))
             }
         }
@@ -181,7 +181,7 @@ impl AuthorizationQuery {
         match self.get("state") {
             Parameter::Once(state) if STATE.contains(&state.chars().count()) => Ok(state.to_owned()),
             _ => Err(invalid(format!(
-                "Send state: {} to {} characters that nobody can guess.",
+                "Send state: {} to {} unguessable characters.",
                 STATE.start(),
                 STATE.end()
             ))),
@@ -212,11 +212,11 @@ impl AuthorizationQuery {
                 return refused("Send scope: at least one, separated by spaces.".to_owned());
             }
             Ok(scopes) => scopes,
-            Err(_) => return refused("Send only scopes that exist: one of them does not.".to_owned()),
+            Err(_) => return refused("Unknown scope in scope.".to_owned()),
         };
         match scopes.iter().find(|scope| !application.scopes.contains(*scope)) {
             None => Ok(scopes),
-            Some(missing) => refused(format!("The application does not hold the scope {missing}.")),
+            Some(missing) => refused(format!("The application does not have the scope {missing}.")),
         }
     }
 }
@@ -224,9 +224,7 @@ impl AuthorizationQuery {
 /// An application that may request consent. The built-in one, which carries personal tokens, may not.
 fn known(application: Option<&Application>) -> Result<&Application, AuthorizationRefusal> {
     let found = application.filter(|application| !application.built_in);
-    let found = found.ok_or(AuthorizationRefusal::Client(
-        "There is no application with this client_id.",
-    ))?;
+    let found = found.ok_or(AuthorizationRefusal::Client("Unknown client_id."))?;
     if found.status == ApplicationStatus::Suspended {
         return Err(AuthorizationRefusal::Client("This application is suspended."));
     }

@@ -16,9 +16,9 @@ kernel::uuid_id! {
 pub enum Denial {
     #[error("The seller refused.")]
     Refused,
-    #[error("The application is pending: until the marketplace has accepted it, it may ask its owner alone.")]
+    #[error("The application is pending: until the marketplace accepts it, it may ask only its owner.")]
     Pending,
-    #[error("The application is registered for own use: it may ask its owner alone.")]
+    #[error("The application is registered for own use: it may ask only its owner.")]
     OwnUse,
     #[error("The application is deleted or suspended, or its owner's account is closed.")]
     Unusable,
@@ -88,12 +88,12 @@ pub struct Viewer {
 /// learns nothing and cannot cause a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConsentRefusal {
-    #[error("there is no such request")]
+    #[error("no such request")]
     Unknown,
     /// It expired after ten minutes.
     #[error("the request has expired")]
     Expired,
-    #[error("the request has been decided already")]
+    #[error("the request is already decided")]
     Decided,
     #[error("the request belongs to another session")]
     AnotherViewer,

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use kernel::{Change, Fingerprint, Violations};
+use kernel::{BrokenRules, Change, Fingerprint};
 
 use crate::registration::{description, redirect_uris, scopes};
 use crate::{Application, ApplicationEvent, Rule, ScopeSet};
@@ -26,8 +26,8 @@ pub struct ApplicationEdit {
 
 impl RawEdit {
     /// Validates every field and reports all violations together, under the field names of the registration.
-    pub fn check(self) -> Result<ApplicationEdit, Violations<Rule>> {
-        let mut violations = Violations::new();
+    pub fn check(self) -> Result<ApplicationEdit, BrokenRules<Rule>> {
+        let mut violations = BrokenRules::new();
         let description = violations.check("description", description(self.description));
         let redirect_uris = redirect_uris(self.redirect_uris, &mut violations);
         let scopes = scopes(&self.scopes, &mut violations);

@@ -111,9 +111,7 @@ pub enum GrantRefusal {
     RedirectMismatch,
     #[error("code_verifier does not match the code_challenge of the authorization request")]
     VerifierMismatch,
-    #[error(
-        "it was used before, so everything issued from it has been revoked. Ask the seller for consent again"
-    )]
+    #[error("it was used before, so everything issued from it is revoked. Ask the seller for consent again")]
     Used,
     #[error("the seller has disconnected the application. Ask the seller for consent again")]
     Disconnected,

@@ -70,9 +70,9 @@ pub enum ScopeRefused {
     #[error(transparent)]
     Unknown(#[from] crate::UnknownScope),
     /// The list contains only spaces.
-    #[error("`scope` names nothing: leave it out to get all of the application's scopes")]
+    #[error("`scope` is empty: omit it to get all of the application's scopes")]
     Empty,
-    #[error("the application does not hold the scope `{0}`")]
+    #[error("the application does not have the scope `{0}`")]
     NotHeld(crate::Scope),
 }
 

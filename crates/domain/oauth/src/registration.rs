@@ -1,6 +1,6 @@
 //! The rules for registering an application (contract: Application registration).
 
-use kernel::Violations;
+use kernel::BrokenRules;
 
 use crate::application::BUILT_IN_NAME;
 use crate::{ClientType, Purpose, Rule, Scope, ScopeSet, documentation_link, redirect_uri};
@@ -49,8 +49,8 @@ pub struct Registration {
 
 impl RawRegistration {
     /// Checks every rule and reports all violations in field order.
-    pub fn check(self) -> Result<Registration, Violations<Rule>> {
-        let mut violations = Violations::new();
+    pub fn check(self) -> Result<Registration, BrokenRules<Rule>> {
+        let mut violations = BrokenRules::new();
         let name = violations.check("name", application_name(self.name));
         let description = violations.check("description", description(self.description));
         let documentation_url =
@@ -125,7 +125,7 @@ fn one_of<T>(word: &str, parse: impl Fn(&str) -> Option<T>, words: &[&str]) -> R
     parse(word).ok_or_else(|| Rule::OneOf(words.join(", ")))
 }
 
-pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations<Rule>) -> Vec<String> {
+pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut BrokenRules<Rule>) -> Vec<String> {
     if given.len() > MAX_REDIRECT_URIS {
         violations.add("redirect_uris", Rule::MaxAddresses(MAX_REDIRECT_URIS));
     }
@@ -143,7 +143,7 @@ pub(crate) fn redirect_uris(given: Vec<String>, violations: &mut Violations<Rule
 }
 
 /// The named scopes. Adds a violation for each unknown one, or if there is none.
-pub fn scopes<R: From<Rule>>(given: &[String], violations: &mut Violations<R>) -> Option<ScopeSet> {
+pub fn scopes<R: From<Rule>>(given: &[String], violations: &mut BrokenRules<R>) -> Option<ScopeSet> {
     let mut known = Vec::new();
     for (n, name) in given.iter().enumerate() {
         match Scope::parse(name) {

@@ -7,19 +7,17 @@ pub enum Rule {
         "must be 3 to 40 characters: ASCII letters, digits, '.', '_', '-', and single spaces between them"
     )]
     Name,
-    #[error("must be another name: this one stands for sellers' personal tokens")]
+    #[error("must be another name: this one is reserved for personal tokens")]
     NameReserved,
     #[error("must have at most {0} characters")]
     MaxCharacters(usize),
-    #[error(
-        "must be a full address that begins with https:// and a host, in ASCII, without white space and backslashes"
-    )]
+    #[error("must be an absolute https:// URL in ASCII, without white space and backslashes")]
     Https,
     #[error("must not have a fragment")]
     NoFragment,
     #[error("must not have user information before the host")]
     NoUserInformation,
-    #[error("must not point to localhost or to an address that is not public")]
+    #[error("must not point to localhost or a non-public address")]
     PublicHost,
     #[error("must not be given twice")]
     Unique,
@@ -29,10 +27,10 @@ pub enum Rule {
     #[error("must be one of: {0}")]
     OneOf(String),
     /// Holds the unknown name.
-    #[error("must be a known scope; `{0}` is none")]
+    #[error("must be a known scope, not `{0}`")]
     KnownScope(String),
     #[error("must name at least one scope")]
     AnyScope,
-    #[error("must be true: the API terms have to be accepted")]
+    #[error("must be true: the API terms must be accepted")]
     TermsAccepted,
 }

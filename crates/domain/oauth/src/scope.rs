@@ -92,7 +92,7 @@ pub struct ScopeSet(u32);
 
 /// An unknown name in a scope list, or bits without a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no scope `{0}`")]
+#[error("unknown scope `{0}`")]
 pub struct UnknownScope(pub String);
 
 impl ScopeSet {

@@ -65,7 +65,7 @@ pub trait OfferStore<A>: Send + Sync {
     async fn save_offers(&self, seller: SellerId, changes: Vec<Change<Offer, A>>) -> Result<(), StoreError>;
 }
 
-/// The input of a change without a lock, as of one moment.
+/// The input of a change without a lock, read at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferToChange {
     pub offer: Option<Offer>,

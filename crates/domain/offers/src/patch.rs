@@ -54,7 +54,7 @@ pub enum AutomaticPriceRefusal {
     #[error("this offer has no PLN price")]
     NoPrice,
     /// `price_is_manual`.
-    #[error("the seller has set this price by hand")]
+    #[error("the seller set this price manually")]
     Manual,
 }
 

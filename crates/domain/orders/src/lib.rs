@@ -1,23 +1,24 @@
 //! Orders as one seller sees them: their state machine, shipments, carriers, tracking, and the ports that store them.
+//!
+//! A shipment is the record of how a seller's part was sent. A parcel is what a carrier moves and reports about.
 
 mod carrier;
 mod command;
 mod machine;
 mod order;
 mod ports;
-mod status;
 mod tracking;
 
 pub use carrier::{Carrier, Lookup, TrackingNumber, TrackingReport, TrackingStatus};
 pub use command::{Cause, Command, NewShipment, OrderEvent, OrderEventKind, Reason, Refusal};
 pub use order::{
-    Buyer, OrderId, OrderItem, OrderNumber, OrderState, Parcel, SellerOrder, ShipmentId, ShippingAddress,
+    Buyer, OrderId, OrderItem, OrderNumber, OrderState, OrderStatus, PaymentStatus, SellerOrder, Shipment,
+    ShipmentId, ShippingAddress,
 };
 pub use ports::{
     BuyerSearch, CarrierLookup, GivenUpMail, MailDirectory, OrderDirectory, OrderFilter, OrderReader,
     OrderRef, OrderStore, ShipmentMail,
 };
-pub use status::{OrderStatus, PaymentStatus};
 pub use tracking::{DueParcel, PollSchedule, TrackedParcel, TrackingQueue};
 
 #[cfg(any(test, feature = "mocks"))]

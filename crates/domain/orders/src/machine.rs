@@ -7,11 +7,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Change;
 
 use crate::{
-    Cause, Command, NewShipment, OrderEvent, OrderEventKind, OrderState, Parcel, Reason, Refusal,
-    SellerOrder, TrackingReport, TrackingStatus,
+    Cause, Command, NewShipment, OrderEvent, OrderEventKind, OrderState, Reason, Refusal, SellerOrder,
+    Shipment, TrackingReport, TrackingStatus,
 };
 
-type Outcome = Result<Change<SellerOrder, OrderEvent>, Refusal>;
+type TransitionResult = Result<Change<SellerOrder, OrderEvent>, Refusal>;
 
 impl SellerOrder {
     /// Creates the part when a buyer places the order.
@@ -21,7 +21,7 @@ impl SellerOrder {
     }
 
     /// Books the payment: the buyer's data become visible.
-    pub fn pay(self, now: DateTime<Utc>) -> Outcome {
+    pub fn pay(self, now: DateTime<Utc>) -> TransitionResult {
         match self.state {
             OrderState::Pending => {
                 let paid_at = now.max(self.placed_at);
@@ -38,7 +38,7 @@ impl SellerOrder {
     }
 
     /// Cancels the part, on behalf of the buyer or the marketplace, before it is shipped.
-    pub fn cancel(self, now: DateTime<Utc>) -> Outcome {
+    pub fn cancel(self, now: DateTime<Utc>) -> TransitionResult {
         match self.state {
             OrderState::Pending | OrderState::Processing { .. } => {
                 let paid_at = self.paid_at();
@@ -79,7 +79,7 @@ impl SellerOrder {
 
     /// Records a shipment. If the carrier already reports delivery, records both steps: the delivery time is clamped
     /// between the payment and now, and no shipment mail is sent to the buyer.
-    pub fn ship(self, new: NewShipment, cause: Cause, now: DateTime<Utc>) -> Outcome {
+    pub fn ship(self, new: NewShipment, cause: Cause, now: DateTime<Utc>) -> TransitionResult {
         let paid_at = self.check_shippable(cause)?;
         let now = now.max(paid_at);
         let delivered = new
@@ -88,7 +88,7 @@ impl SellerOrder {
             .filter(|tracking_report| tracking_report.status == TrackingStatus::Delivered);
         let delivered_at =
             delivered.map(|tracking_report| tracking_report.at.unwrap_or(now).clamp(paid_at, now));
-        let parcel = Parcel {
+        let shipment = Shipment {
             id: new.id,
             carrier: new.carrier,
             tracking_number: new.tracking_number,
@@ -102,7 +102,7 @@ impl SellerOrder {
                 let state = OrderState::Shipped {
                     paid_at,
                     shipped_at: now,
-                    parcel,
+                    shipment,
                 };
                 self.to(state, &[OrderEventKind::Shipped], cause, now)
             }
@@ -111,7 +111,7 @@ impl SellerOrder {
                     paid_at,
                     shipped_at: at,
                     delivered_at: at,
-                    parcel: Some(parcel),
+                    shipment: Some(shipment),
                 };
                 self.to(
                     state,
@@ -124,7 +124,7 @@ impl SellerOrder {
     }
 
     /// Records a delivery on behalf of the marketplace. A part that is not shipped is recorded as shipped, too.
-    pub fn deliver(self, now: DateTime<Utc>) -> Outcome {
+    pub fn deliver(self, now: DateTime<Utc>) -> TransitionResult {
         match self.state.clone() {
             OrderState::Cancelled { .. } => self.refuse(Command::Deliver, Reason::Cancelled),
             OrderState::Pending => self.refuse(Command::Deliver, Reason::Unpaid),
@@ -135,7 +135,7 @@ impl SellerOrder {
                     paid_at,
                     shipped_at: now,
                     delivered_at: now,
-                    parcel: None,
+                    shipment: None,
                 };
                 Ok(self.to(
                     state,
@@ -147,21 +147,21 @@ impl SellerOrder {
             OrderState::Shipped {
                 paid_at,
                 shipped_at,
-                parcel,
+                shipment,
             } => {
                 let now = now.max(shipped_at);
                 let state = OrderState::Delivered {
                     paid_at,
                     shipped_at,
                     delivered_at: now,
-                    parcel: Some(parcel),
+                    shipment: Some(shipment),
                 };
                 Ok(self.to(state, &[OrderEventKind::Delivered], Cause::Marketplace, now))
             }
         }
     }
 
-    /// Applies a carrier's report about a parcel in transit. Only a delivery changes the state; other reports are not
+    /// Applies a carrier's report about a shipment in transit. Only a delivery changes the state; other reports are not
     /// errors, and a report that arrives after the next transition changes nothing.
     pub fn apply_tracking(
         self,
@@ -171,13 +171,13 @@ impl SellerOrder {
         let OrderState::Shipped {
             paid_at,
             shipped_at,
-            mut parcel,
+            mut shipment,
         } = self.state.clone()
         else {
             return self.unchanged();
         };
-        let moved = parcel.tracking_status != Some(tracking_report.status);
-        parcel.tracking_status = Some(tracking_report.status);
+        let moved = shipment.tracking_status != Some(tracking_report.status);
+        shipment.tracking_status = Some(tracking_report.status);
         if tracking_report.status == TrackingStatus::Delivered {
             let now = now.max(shipped_at);
             let delivered_at = tracking_report.at.unwrap_or(now).clamp(shipped_at, now);
@@ -185,7 +185,7 @@ impl SellerOrder {
                 paid_at,
                 shipped_at,
                 delivered_at,
-                parcel: Some(parcel),
+                shipment: Some(shipment),
             };
             return self.to(state, &[OrderEventKind::Delivered], Cause::Carrier, now);
         }
@@ -194,7 +194,7 @@ impl SellerOrder {
                 OrderState::Shipped {
                     paid_at,
                     shipped_at,
-                    parcel,
+                    shipment,
                 },
                 &[],
                 Cause::Carrier,
@@ -263,7 +263,7 @@ impl SellerOrder {
         }
     }
 
-    const fn refuse(&self, command: Command, reason: Reason) -> Outcome {
+    const fn refuse(&self, command: Command, reason: Reason) -> TransitionResult {
         Err(Refusal {
             status: self.status(),
             command,

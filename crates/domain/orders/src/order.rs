@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use kernel::{Invalid, Money, OfferId, SellerId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Carrier, OrderStatus, PaymentStatus, TrackingNumber, TrackingStatus};
+use crate::{Carrier, TrackingNumber, TrackingStatus};
 
 kernel::uuid_id! {
     /// An order, shared by all sellers with items in it.
@@ -118,14 +118,14 @@ pub enum OrderState {
         paid_at: DateTime<Utc>,
         shipped_at: DateTime<Utc>,
         /// The shipment, with the carrier's last report.
-        parcel: Parcel,
+        shipment: Shipment,
     },
     Delivered {
         paid_at: DateTime<Utc>,
         shipped_at: DateTime<Utc>,
         delivered_at: DateTime<Utc>,
         /// None if the marketplace recorded the delivery of a part without a reported shipment.
-        parcel: Option<Parcel>,
+        shipment: Option<Shipment>,
     },
     Cancelled {
         /// The time of payment, if it was paid.
@@ -136,7 +136,7 @@ pub enum OrderState {
 
 /// A shipment with the carrier's last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Shipment {
     pub id: ShipmentId,
     pub carrier: Carrier,
     pub tracking_number: TrackingNumber,
@@ -198,12 +198,13 @@ impl SellerOrder {
     }
 
     /// The shipment, if there is one.
-    pub const fn parcel(&self) -> Option<&Parcel> {
+    pub const fn shipment(&self) -> Option<&Shipment> {
         match &self.state {
-            OrderState::Shipped { parcel, .. }
+            OrderState::Shipped { shipment, .. }
             | OrderState::Delivered {
-                parcel: Some(parcel), ..
-            } => Some(parcel),
+                shipment: Some(shipment),
+                ..
+            } => Some(shipment),
             _ => None,
         }
     }
@@ -220,8 +221,45 @@ impl SellerOrder {
     }
 }
 
+kernel::words! {
+    /// The status of an order for one seller (contract: Order status), in the order of progress.
+    #[derive(PartialOrd, Ord)]
+    pub enum OrderStatus {
+        /// Placed, not paid.
+        Pending = "pending",
+        /// Paid.
+        Processing = "processing",
+        /// In transit.
+        Shipped = "shipped",
+        Delivered = "delivered",
+        Cancelled = "cancelled",
+    }
+}
+
+impl OrderStatus {
+    /// The status of a whole order from its parts: cancelled if all are, else the least advanced of the parts that are
+    /// not. None without parts.
+    pub fn aggregate(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        // `Cancelled` sorts last, so it is the minimum only if all parts are cancelled.
+        parts.into_iter().min()
+    }
+}
+
+kernel::words! {
+    /// Whether an order is paid (contract: `payment_status`).
+    pub enum PaymentStatus {
+        /// Not yet.
+        AwaitingPayment = "awaiting_payment",
+        /// The payment is booked; unchanged by a later cancellation.
+        Paid = "paid",
+        /// Cancelled before it was paid.
+        Cancelled = "cancelled",
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::OrderStatus::{Cancelled, Delivered, Processing};
     use super::*;
 
     #[test]
@@ -241,5 +279,26 @@ mod tests {
         ] {
             assert!(OrderNumber::new(refused.to_owned()).is_err(), "{refused}");
         }
+    }
+
+    #[test]
+    fn statuses_have_the_contracts_names() {
+        let words = ["pending", "processing", "shipped", "delivered", "cancelled"];
+        assert_eq!(OrderStatus::ALL.map(OrderStatus::as_str), words);
+        assert_eq!(words.map(OrderStatus::parse), OrderStatus::ALL.map(Some));
+        for other in ["", "Pending", "paid"] {
+            assert_eq!(OrderStatus::parse(other), None, "{other}");
+        }
+        let names = PaymentStatus::ALL.map(PaymentStatus::as_str);
+        assert_eq!(names, ["awaiting_payment", "paid", "cancelled"]);
+    }
+
+    #[test]
+    fn the_aggregate_is_the_least_advanced_part_that_is_not_cancelled() {
+        let aggregate = |parts: &[OrderStatus]| OrderStatus::aggregate(parts.iter().copied());
+        assert_eq!(aggregate(&[]), None);
+        assert_eq!(aggregate(&[Cancelled, Cancelled]), Some(Cancelled));
+        assert_eq!(aggregate(&[Cancelled, Delivered]), Some(Delivered));
+        assert_eq!(aggregate(&[Delivered, Processing, Cancelled]), Some(Processing));
     }
 }

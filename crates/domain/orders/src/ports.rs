@@ -71,7 +71,7 @@ pub trait OrderDirectory: Send + Sync {
     /// order.
     async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
 
-    /// Looks through up to `limit` parts of orders beyond `after`, by id, for those whose buyer has this e-mail address, ignoring case.
+    /// Searches up to `limit` parts of orders after `after`, by id, for those whose buyer has this e-mail address, ignoring case.
     async fn find_by_buyer(
         &self,
         email: &str,
@@ -80,12 +80,12 @@ pub trait OrderDirectory: Send + Sync {
     ) -> Result<BuyerSearch, StoreError>;
 }
 
-/// The result of looking through some orders.
+/// The result of searching some orders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuyerSearch {
     /// Placement and number of the orders that were found, once for each part.
     pub found: Vec<(DateTime<Utc>, String)>,
-    /// The last order looked at; None at the end.
+    /// The last order searched; None at the end.
     pub next: Option<OrderId>,
 }
 
@@ -161,7 +161,7 @@ pub trait CarrierLookup: Send + Sync {
     /// The carrier's report about the parcel.
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup;
 
-    /// Whether a look-up would not be sent now but later, so that parcels rather wait.
+    /// Whether look-ups with this carrier are paused, so that parcels should wait.
     fn is_paused(&self, carrier: Carrier) -> bool;
 }
 

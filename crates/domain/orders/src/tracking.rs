@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{SellerId, StoreError};
 use uuid::Uuid;
 
-use crate::{Carrier, OrderId, OrderState, Parcel, SellerOrder, TrackingNumber, TrackingStatus};
+use crate::{Carrier, OrderId, OrderState, SellerOrder, Shipment, TrackingNumber, TrackingStatus};
 
 /// How long a parcel is tracked after its shipment.
 const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
@@ -39,28 +39,28 @@ impl PollSchedule {
         Some(now + self.interval * times)
     }
 
-    /// The tracking of a part's parcel, which a change at `now` has shipped; None if it is not in transit, or no carrier is asked about it.
+    /// The tracking of a part that a change at `now` has shipped; None if it is not in transit, or its carrier is not asked.
     pub fn begin(self, part: &SellerOrder, now: DateTime<Utc>) -> Option<TrackedParcel> {
         let OrderState::Shipped { shipped_at, .. } = part.state else {
             return None;
         };
-        let parcel = part.tracked_parcel()?;
+        let shipment = part.tracked_shipment()?;
         Some(TrackedParcel {
             seller: part.seller,
             order: part.id,
-            carrier: parcel.carrier,
-            tracking_number: parcel.tracking_number.clone(),
+            carrier: shipment.carrier,
+            tracking_number: shipment.tracking_number.clone(),
             shipped_at,
-            due_at: self.next(shipped_at, parcel.tracking_status, now)?,
+            due_at: self.next(shipped_at, shipment.tracking_status, now)?,
         })
     }
 }
 
 impl SellerOrder {
-    /// The parcel, if its carrier is asked about it: never for test orders and unknown carriers.
-    pub fn tracked_parcel(&self) -> Option<&Parcel> {
-        self.parcel()
-            .filter(|parcel| !self.is_test && parcel.carrier != Carrier::Other)
+    /// The shipment, if its carrier is asked about the parcel: never for test orders and unknown carriers.
+    pub fn tracked_shipment(&self) -> Option<&Shipment> {
+        self.shipment()
+            .filter(|shipment| !self.is_test && shipment.carrier != Carrier::Other)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
 /// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The two cases
 /// are indistinguishable, so that names in the service's own network are not revealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the host does not resolve to public addresses alone")]
+#[error("the host does not resolve to public addresses only")]
 pub struct HostRefused;
 
 /// Checks the host of a new subscription (contract: Address rules).

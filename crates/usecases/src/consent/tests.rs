@@ -111,8 +111,12 @@ async fn decide_over(
     decide(&tx, &tx, &tx, &chance, &decision, ttl, now()).await
 }
 
-async fn decided(tx: MockTransaction, owned: (Option<Application>, bool), decision: Decision) -> Outcome {
-    decide_over(tx, owned, decision, 1).await.unwrap().outcome
+async fn decided(
+    tx: MockTransaction,
+    owned: (Option<Application>, bool),
+    decision: Decision,
+) -> ConsentResponse {
+    decide_over(tx, owned, decision, 1).await.unwrap().response
 }
 
 /// The redirect target with this result.
@@ -146,23 +150,23 @@ async fn approval_gives_a_code_for_the_remaining_scopes() {
         })
         .returning(|_| Ok(()));
     let active = application(ApplicationStatus::Active);
-    let outcome = decided(tx, (Some(active), false), Decision::Approve).await;
-    let Outcome::Code(code) = &outcome else {
-        panic!("{outcome:?}")
+    let response = decided(tx, (Some(active), false), Decision::Approve).await;
+    let ConsentResponse::Code(code) = &response else {
+        panic!("{response:?}")
     };
     let code = format!("code={}", code.reveal());
-    assert_eq!(outcome.redirect(&ticket(), ISSUER), redirect(&code));
+    assert_eq!(response.redirect(&ticket(), ISSUER), redirect(&code));
 }
 
 #[tokio::test]
 async fn denial_and_an_application_or_owner_that_is_gone_give_no_code() {
-    let outcome = decided(deciding(Action::ConsentRefused), (None, false), Decision::Deny).await;
+    let response = decided(deciding(Action::ConsentRefused), (None, false), Decision::Deny).await;
     let denied = redirect("error=access_denied&error_description=The+seller+refused.");
-    assert_eq!(outcome.redirect(&ticket(), ISSUER), denied);
+    assert_eq!(response.redirect(&ticket(), ISSUER), denied);
     let active = application(ApplicationStatus::Active);
     for owned in [(None, false), (Some(active), true)] {
-        let outcome = decided(MockTransaction::new(), owned, Decision::Approve).await;
-        assert!(matches!(outcome, Outcome::Error(Denial::Unusable)));
+        let response = decided(MockTransaction::new(), owned, Decision::Approve).await;
+        assert!(matches!(response, ConsentResponse::Error(Denial::Unusable)));
     }
 }
 
@@ -183,12 +187,12 @@ async fn a_removed_redirect_uri_gets_no_decision() {
 
 #[tokio::test]
 async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
-    let committed = async |mut tx: MockTransaction, decided, family_exists: Option<bool>, outcome, at| {
+    let committed = async |mut tx: MockTransaction, decided, family_exists: Option<bool>, response, at| {
         tx.expect_lock_family()
             .times(usize::from(family_exists.is_some()))
             .withf(|id| *id == family().id)
             .returning(move |_| Ok(family_exists.unwrap().then(family)));
-        let (grants, decision) = (grants(tx, decided, 0), Decided { outcome, at });
+        let (grants, decision) = (grants(tx, decided, 0), Decided { response, at });
         was_committed(&grants, &ticket(), viewer(2), &decision)
             .await
             .unwrap()
@@ -197,12 +201,12 @@ async fn a_decision_was_committed_if_its_own_transaction_left_a_trace() {
     let later = now() + TimeDelta::seconds(1);
     // At `later`, another decision came before this one.
     for (decided, at, expected) in [(true, now(), true), (true, later, false), (false, now(), false)] {
-        let denied = Outcome::Error(Denial::Refused);
+        let denied = ConsentResponse::Error(Denial::Refused);
         assert_eq!(committed(tx(), decided, None, denied, at).await, expected);
     }
     for exists in [true, false] {
         let code = Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]);
-        let approved = Outcome::Code(code);
+        let approved = ConsentResponse::Code(code);
         assert_eq!(committed(tx(), true, Some(exists), approved, now()).await, exists);
     }
 }

@@ -105,7 +105,7 @@ async fn the_parcel_is_tracked_and_the_mail_queued_unless_it_has_arrived() {
         let chance = chance();
         let after = record_report(&store, &chance, seller, &report, tracking_report, SCHEDULE, now());
         let after = after.await;
-        assert_eq!(after.unwrap().parcel().unwrap().buyer_notified, mailed == 1);
+        assert_eq!(after.unwrap().shipment().unwrap().buyer_notified, mailed == 1);
     }
 }
 

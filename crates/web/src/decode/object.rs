@@ -1,15 +1,15 @@
 //! Objects: their fields, each required, optional or nullable. No other fields are accepted.
 
-use super::place::Place;
+use super::Place;
 use super::shape::{Shape, wrong_kind};
 use crate::json::{Json, Object};
 use crate::schema::{self, Node};
 
-/// The shape of an object, declared as the struct that it decodes to. Each field is a method of [`Fields`] with its
-/// arguments but the name: that is the struct's own, or stands after `as`. A method without arguments after it changes the value.
+/// The shape of an object, declared as the struct that it decodes to. Each field calls a method of [`Fields`]. Its name in JSON is
+/// the struct field's, or the one after `as`. A trailing method without arguments converts the value.
 ///
-/// `name: …, name: … => value` decodes to any value of the fields. In a `draft` a refused field has its type's default, so that rules of the
-/// whole can still be checked.
+/// `name: …, name: … => value` decodes to any value of the fields. In a `draft` an invalid field has its type's default, so that
+/// rules over several fields can still be checked.
 #[macro_export]
 macro_rules! object {
     (@name $field:ident) => { stringify!($field) };
@@ -38,7 +38,7 @@ macro_rules! object {
     };
 }
 
-/// An object with certain fields; [`object!`](crate::object!) declares one.
+/// The shape of an object; [`object!`](crate::object!) declares one.
 pub struct ObjectShape<F> {
     decode: F,
     some: bool,
@@ -99,8 +99,8 @@ impl<T, F: Fn(&mut Fields<'_, '_>) -> Option<T>> Shape for ObjectShape<F> {
         let value = (self.decode)(&mut Fields(Source::Object(&mut object, place)));
         for name in object.names() {
             place.field(name).refuse_unknown(|| match self.names() {
-                names if names.is_empty() => "Unknown field; there are none here.".to_owned(),
-                names => format!("Unknown field. The fields here are {}.", quoted(names)),
+                names if names.is_empty() => "Unknown field; this object has no fields.".to_owned(),
+                names => format!("Unknown field. Known fields: {}.", quoted(names)),
             });
         }
         value
@@ -148,7 +148,7 @@ impl Fields<'_, '_> {
         }
     }
 
-    /// A field that must be present, unless its value is known: then the object may not have it.
+    /// A field that must be present, or must be absent if its value is already known.
     pub fn unless_known<S: Shape>(
         &mut self,
         name: &'static str,
@@ -164,7 +164,7 @@ impl Fields<'_, '_> {
         match json {
             None => Some(None),
             Some(Json::Null) => place.refuse(format!(
-                "Must not be null: send {}, or leave the field out.",
+                "Must not be null: send {}, or omit the field.",
                 shape.expected()
             )),
             Some(json) => shape.read(json, &mut place).map(Some),

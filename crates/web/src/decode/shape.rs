@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 
+use super::Place;
 use super::object::quoted;
-use super::place::Place;
 use crate::json::Json;
 use crate::problem::to_sentence;
 use crate::schema::{self, Node, string};
@@ -16,7 +16,7 @@ use crate::timestamps;
 
 /// What a JSON value must look like, and what it decodes to.
 ///
-/// `null` never reaches a shape as a field's value: the methods of [`Fields`](super::Fields) handle it.
+/// A shape never sees `null` as a field's value: the methods of [`Fields`](super::Fields) handle it.
 pub trait Shape {
     /// The decoded value.
     type Value;
@@ -24,7 +24,7 @@ pub trait Shape {
     /// A noun phrase that fits "send …" and "must be …", such as "an integer from 0 to 10".
     fn expected(&self) -> String;
 
-    /// The schema: a value that does not match it is refused. A matching value may still break a rule that no schema can express;
+    /// The schema: a value that does not match it is rejected. A matching value may still break a rule that no schema can express;
     /// [`Shape::map_schema`] describes such rules.
     fn schema(&self) -> Node;
 

@@ -33,7 +33,7 @@ fn a_message_says_what_to_send_instead() {
     )
     .not_empty();
     for (json, expected) in [
-        ("", "-: The JSON is empty."),
+        ("", "-: Invalid JSON: empty."),
         ("[]", "-: The JSON must be an object, not an array."),
         (
             "{}",
@@ -49,13 +49,13 @@ fn a_message_says_what_to_send_instead() {
              price.currency: Must not be null: send a string.\n\
              stock: Out of range: must be from 1 to 2147483647.\n\
              status: Must be one of `published`, `draft`.\n\
-             price.tax: Unknown field. The fields here are `amount`, `currency`.\n\
-             x: Unknown field. The fields here are `price`, `stock`, `status`, `name`, `exact`, `short`, `flag`, `at`, `ids`, `items`, `ean`, `limit`.",
+             price.tax: Unknown field. Known fields: `amount`, `currency`.\n\
+             x: Unknown field. Known fields: `price`, `stock`, `status`, `name`, `exact`, `short`, `flag`, `at`, `ids`, `items`, `ean`, `limit`.",
         ),
         (
             r#"{"price":{"currency":"PLN"},"stock":null}"#,
             "price.amount: This field is required: send an integer from 0 to 100.\n\
-             stock: Must not be null: send an integer from 1 to 2147483647, or leave the field out.",
+             stock: Must not be null: send an integer from 1 to 2147483647, or omit the field.",
         ),
         (
             r#"{"stock":1.0}"#,
@@ -96,7 +96,7 @@ fn a_message_says_what_to_send_instead() {
             r#"{"items":[{"quantity":1},{"quantity":0,"sku":null,"x":1},{}]}"#,
             "items[1].quantity: Out of range: must be from 1 to 9.\n\
              items[2].quantity: This field is required: send an integer from 1 to 9.\n\
-             items[1].x: Unknown field. The fields here are `quantity`, `sku`.",
+             items[1].x: Unknown field. Known fields: `quantity`, `sku`.",
         ),
         (r#"{"ean":5}"#, "ean: Must be a string, not an integer."),
         (r#"{"limit":0}"#, "limit: Out of range: must be from 1 to 9."),

@@ -1,8 +1,8 @@
 //! An order as an operator sees it: with every seller's part.
 
-use orders::{OrderState, OrderStatus, Parcel, SellerOrder, TrackingStatus};
+use orders::{OrderState, OrderStatus, SellerOrder, Shipment, TrackingStatus};
 use serde::Serialize;
-use web::order::{BuyerView, OrderItemView, ShippingAddressView};
+use web::resources::{BuyerView, OrderItemView, ShippingAddressView};
 use web::timestamps::Timestamp;
 use web::view::View;
 
@@ -26,7 +26,7 @@ pub(super) fn shipped(parts: &[SellerOrder]) -> Option<ShippedView<'_>> {
 }
 
 web::view! {
-    /// `status` is that of the whole order; the names are those of a part's fields that are left out.
+    /// `status` is the whole order's. `left_out` names the fields that are left out of each part.
     pub(super) OrderView<'a> of (order, parts, left_out): (&'a SellerOrder, &'a [SellerOrder], &'static [&'static str]) {
         "order_id" => order.id.uuid(),
         "order_number" => order.number.as_str(),
@@ -56,7 +56,7 @@ web::view! {
         "items" => part.items.iter()
             .map(|item| OrderItemView::without((item, part.status()), &["fulfillment_status"]))
             .collect::<Vec<_>>(),
-        "shipment" => part.parcel().map(ShipmentView::whole),
+        "shipment" => part.shipment().map(ShipmentView::whole),
         "buyer" => part.buyer.as_ref().map(BuyerView::whole),
         "shipping_address" => part.shipping_address.as_ref().map(ShippingAddressView::whole),
     }
@@ -64,16 +64,16 @@ web::view! {
 
 web::view! {
     /// A shipment (contract: Shipment), with the last status from its carrier.
-    ShipmentView<'a> of parcel: &'a Parcel {
-        "id" => parcel.id.uuid(),
-        "carrier" => parcel.carrier.as_str(),
-        "carrier_name" => parcel.carrier.display_name(),
-        "tracking_number" => parcel.tracking_number.as_str(),
-        "tracking_url" => parcel.carrier.tracking_url(&parcel.tracking_number),
-        "tracking_status" => parcel.tracking_status.map(TrackingStatus::as_str),
-        "delivered_already" => parcel.delivered_already,
-        "buyer_notified" => parcel.buyer_notified,
-        "created_at" => Timestamp::new(parcel.created_at),
+    ShipmentView<'a> of shipment: &'a Shipment {
+        "id" => shipment.id.uuid(),
+        "carrier" => shipment.carrier.as_str(),
+        "carrier_name" => shipment.carrier.display_name(),
+        "tracking_number" => shipment.tracking_number.as_str(),
+        "tracking_url" => shipment.carrier.tracking_url(&shipment.tracking_number),
+        "tracking_status" => shipment.tracking_status.map(TrackingStatus::as_str),
+        "delivered_already" => shipment.delivered_already,
+        "buyer_notified" => shipment.buyer_notified,
+        "created_at" => Timestamp::new(shipment.created_at),
     }
 }
 
@@ -99,7 +99,7 @@ impl<'a> SellersShipment<'a> {
         Some(Self {
             seller_id: part.seller.to_string(),
             item_ids: part.items.iter().map(|item| item.offer.to_string()).collect(),
-            shipment: ShipmentView::whole(part.parcel()?),
+            shipment: ShipmentView::whole(part.shipment()?),
         })
     }
 }

@@ -90,7 +90,7 @@ async fn unknown_numbers_and_rejected_requests_do_not_count() {
             world.replies([fixtures::not_found(world.carrier)]);
             assert_eq!(world.look_up().await, Lookup::NotFound, "{:?}", world.carrier);
             let reason = world.fails_with(rejection.clone()).await;
-            assert!(reason.starts_with("the carrier refuses the question"), "{reason}");
+            assert!(reason.starts_with("the carrier rejects the request"), "{reason}");
         }
         assert_eq!(world.count(), 20, "{:?}", world.carrier);
     })

@@ -11,7 +11,7 @@ use crate::fixtures::{token, token_for};
 use crate::world::{CARRIERS, Reply, SILENCE, WITH_TOKENS, World, reply, until};
 use crate::{fixtures, world};
 
-const CREDENTIALS: &str = "the carrier refuses the credentials";
+const CREDENTIALS: &str = "the carrier rejects the credentials";
 
 async fn each(check: impl AsyncFn(&World)) {
     world::each(&WITH_TOKENS, DEADLINE, check).await;

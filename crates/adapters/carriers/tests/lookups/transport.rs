@@ -30,7 +30,7 @@ async fn unusable_answers_are_failures_without_a_retry() {
             (redirect(307), "HTTP status 307"),
             (redirect(308), "HTTP status 308"),
             (reply(200, &whole[..whole.len() / 2]), "unreadable answer"),
-            (truncated(&whole), "the exchange broke off"),
+            (truncated(&whole), "connection broken"),
             (reply(200, large), "the answer is too large"),
         ] {
             let reason = world.fails_with(reply).await;

@@ -57,8 +57,7 @@ pub(super) fn set_referrer_policy(headers: &mut HeaderMap) {
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }
 
-/// The parameters, decoded like a form (RFC 6749 §4.1.1). A value that cannot be decoded counts as omitted; the check of its parameter
-/// refuses it later.
+/// The parameters, decoded like a form (RFC 6749 §4.1.1). A value that cannot be decoded counts as missing.
 fn read(query: &str) -> AuthorizationQuery {
     let pairs = raw_pairs(query).map(|(name, value)| {
         let name = form_decode(name).unwrap_or_else(|| name.to_owned());
@@ -67,10 +66,10 @@ fn read(query: &str) -> AuthorizationQuery {
     AuthorizationQuery::new(pairs.collect())
 }
 
-/// For the seller, whose browser shows an error that cannot go back to the client.
-const FOR_SELLER: &str = "You cannot go on here: tell the provider of the application that sent you.";
+/// Prefix of an error that the seller's browser shows, because it cannot be returned to the client.
+const FOR_SELLER: &str = "The application sent an invalid request. Contact its provider.";
 
-/// The URL that returns a refusal to the client, with our issuer (RFC 9207); and its code.
+/// The URL that returns an error to the client, with our issuer (RFC 9207), and the error's code.
 fn back(refusal: AuthorizationRefusal, issuer: &str) -> Result<(String, Option<&'static str>), OAuthError> {
     match refusal {
         AuthorizationRefusal::Client(description) => {

@@ -154,7 +154,7 @@ fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<ClientCrede
             let presented = only.to_str().ok().and_then(basic).ok_or_else(malformed)?;
             match also {
                 Some(other) if other != presented.client_id => Err(OAuthError::invalid_request(
-                    "The client_id in the body is not the one in the Authorization header.",
+                    "The client_id in the body differs from the one in the Authorization header.",
                 )),
                 _ => Ok(presented),
             }
@@ -165,6 +165,6 @@ fn presented(headers: &HeaderMap, parameters: &Parameters) -> Result<ClientCrede
 
 fn malformed() -> OAuthError {
     OAuthError::invalid_client(
-        "The Authorization header must be one of HTTP Basic: Basic base64(client_id:client_secret).",
+        "The Authorization header must be HTTP Basic: Basic base64(client_id:client_secret).",
     )
 }

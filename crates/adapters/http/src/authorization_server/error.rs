@@ -54,7 +54,7 @@ impl Code {
     }
 }
 
-/// A refusal, with the headers and the log entry that belong to it.
+/// An error response, with its headers and log entry.
 #[derive(Debug)]
 pub(super) struct OAuthError(Box<Inner>);
 
@@ -63,7 +63,7 @@ struct Inner {
     code: Code,
     status: StatusCode,
     description: Cow<'static, str>,
-    /// The cause for programs, if the caller may learn it.
+    /// The machine-readable cause, if the caller may learn it.
     reason: Option<&'static str>,
     /// The cause for the log; None if it is `reason`.
     logged_reason: Option<&'static str>,
@@ -117,16 +117,15 @@ impl OAuthError {
 
     /// 404 under `/oauth` (D87).
     pub(super) fn not_found() -> Self {
-        let mut error = Self::invalid_request("There is no such endpoint.");
+        let mut error = Self::invalid_request("Endpoint not found.");
         error.0.status = StatusCode::NOT_FOUND;
         error
     }
 
-    /// 404 on an endpoint with a slash at its end (D6).
+    /// 404 on an endpoint with a trailing slash (D6).
     pub(super) fn trailing_slash() -> Self {
         let mut error = Self::not_found();
-        error.0.description =
-            "This endpoint exists without the slash at its end: leave the slash out.".into();
+        error.0.description = "Remove the trailing slash: the endpoint exists without it.".into();
         error
     }
 
@@ -140,7 +139,7 @@ impl OAuthError {
 
     /// 429; retry after this many seconds.
     pub(super) fn too_many(seconds: u32) -> Self {
-        let description = format!("Too many calls of this endpoint. Retry in {seconds} s.");
+        let description = format!("Rate limit reached. Retry in {seconds} s.");
         let mut error = Self::new(Code::RateLimited, description);
         error.0.retry_after = Some(seconds);
         error
@@ -148,10 +147,7 @@ impl OAuthError {
 
     /// 500 with a fixed description.
     pub(super) fn server_error() -> Self {
-        Self::new(
-            Code::ServerError,
-            "Something failed on our side. Quote the traceId to support.",
-        )
+        Self::new(Code::ServerError, "Internal error. Quote the traceId to support.")
     }
 
     pub(super) fn failed(failure: web::Error) -> Self {

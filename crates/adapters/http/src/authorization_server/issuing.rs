@@ -1,10 +1,9 @@
 //! Issues a token pair for a code or a refresh token.
 //!
-//! Concurrent exchanges are batched. What the batch did not store is exchanged in a transaction of its own. Before the statement is sent
-//! or the COMMIT begins, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client that
-//! has only closed its sending side still waits for the answer. From the COMMIT on, the work runs as a separate task. What may have been
-//! stored when its answer is lost is looked up: a client that got an error would present the same credential again, and that ends its
-//! family.
+//! Concurrent exchanges are batched. An exchange that the batch did not store gets its own transaction. Until the statement is sent or the
+//! COMMIT begins, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client that has only
+//! closed its sending side still waits for the response. From the COMMIT on, the work runs as a separate task. If the database's response is
+//! lost, the outcome is looked up: a client that got an error would present the same credential again, which revokes its family.
 
 use std::sync::Arc;
 
@@ -97,8 +96,8 @@ impl Issue {
         }
     }
 
-    /// Finds the outcome of an exchange. If it is not stored, the transaction that has locked the family does it: then the batch's
-    /// statement, should it still arrive, skips the family.
+    /// Finds the outcome of an exchange. If it is not stored, the transaction that has locked the family makes it; the batch's statement, if
+    /// it still arrives, then skips the family.
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
             let transaction = self.public.ports.units.begin(&self.locks()).await?;
@@ -116,7 +115,7 @@ impl Issue {
         LockSet::of_row(Row::Family(self.exchange.presented.key().family))
     }
 
-    /// Does everything up to the COMMIT; retries if it loses to other work.
+    /// Does everything up to the COMMIT; retries after a transaction conflict.
     async fn prepared(&self, deadline: Deadline) -> Result<PreparedTransaction<Granted>, Refused> {
         let attempt = || async {
             let attempt = deadline.run(self.attempt()).await;

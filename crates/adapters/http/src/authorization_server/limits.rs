@@ -20,7 +20,7 @@ pub(super) enum Limit {
     AuthorizeByAddress(IpAddr),
 }
 
-/// Counts a call and refuses it beyond its limit per minute; returns the database's time. A call that cannot be counted is refused.
+/// Counts a call and rejects it beyond its limit per minute; returns the database's time. A call that cannot be counted is rejected.
 pub(super) async fn count(
     public: &Public,
     limit: Limit,

@@ -79,7 +79,7 @@ async fn check_and_issue(
     let (headers, credential) = (request.headers(), credential(grant_type, &parameters));
     let client = client::authenticated(public, request, &parameters, credential.as_ref(), deadline).await?;
     if client.client_type == ClientType::Public && grant_type == GrantType::ClientCredentials {
-        let description = "This client is public: it has no secret, which this grant_type needs.";
+        let description = "A public client cannot use this grant_type: it requires a client_secret.";
         return Err(client::challenged(
             headers,
             OAuthError::invalid_client(description),
@@ -157,7 +157,7 @@ impl GrantType {
         let known = Self::ALL.map(Self::as_str).join(", ");
         let description = match given {
             None => format!("Send a grant_type: {known}."),
-            Some(_) => format!("There is no such grant type here. This server takes {known}."),
+            Some(_) => format!("Unsupported grant_type. Supported: {known}."),
         };
         OAuthError::new(Code::UnsupportedGrantType, description)
     }

@@ -66,7 +66,7 @@ fn names_the_operation(route: &Route<Public>, status: StatusCode) -> bool {
     }
 }
 
-/// The refusals that follow from common rules, and from an operation's scope, path and effect.
+/// The errors that follow from common rules, and from an operation's scope, path and effect.
 fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
     let mut refusals = vec![
         check_user_agent(&HeaderMap::new())
@@ -90,7 +90,7 @@ fn common(route: &Route<Public>, docs: &Docs) -> Vec<Problem> {
     refusals
 }
 
-/// The refusal of an unknown parameter, with the names of the operation's own ones.
+/// The error for an unknown parameter, with the names of the operation's own ones.
 fn unknown_parameter(route: &Route<Public>) -> Problem {
     query::read("colour=red", route.query, |_| ()).map_or_else(Problem::from, |()| Problem::internal())
 }
@@ -144,7 +144,7 @@ fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
         ("code", all.named(format!("{name}Code"))),
         (
             "message",
-            string().describe("For developers. The words may change."),
+            string().describe("For developers; the wording may change."),
         ),
     ];
     if codes.iter().any(|code| code.user_message().is_some()) {
@@ -157,7 +157,7 @@ fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
         codes.first().map(|code| code.status()),
         Some(StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
     ) {
-        let path = "Where it applies: `price.amount`, `item_ids[2]`, or the name of a header or parameter.";
+        let path = "The invalid field, such as `price.amount` or `item_ids[2]`, header or parameter.";
         members.push(("path", string().describe(path)));
     }
     if codes.contains(&Code::MultiSellerOrder) {

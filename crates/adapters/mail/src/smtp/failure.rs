@@ -21,7 +21,7 @@ pub(crate) enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Connect => "opening the connection",
+            Self::Connect => "connecting",
             Self::Auth => "signing in",
             Self::Sender => "naming the sender",
             Self::Recipient => "naming the recipient",
@@ -55,7 +55,7 @@ pub(crate) enum SmtpFailure {
     #[error("the server did not answer in time while {0}")]
     TimedOut(Stage),
     /// The recipient's address needs SMTPUTF8 (RFC 6531), which the server does not support.
-    #[error("the server takes no addresses beyond ASCII")]
+    #[error("the server does not support non-ASCII addresses")]
     NonAsciiAddress,
 }
 

@@ -3,7 +3,7 @@
 use accounts::{NewPassword, PasswordHash, Seller};
 use actix_web::HttpResponse;
 use askama::Template;
-use kernel::Violations;
+use kernel::BrokenRules;
 use usecases::account_links;
 
 use super::sign_in::limit_attempts;
@@ -11,24 +11,24 @@ use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "account.html")]
-struct Page {
+struct AccountPage {
     frame: Frame,
     issues: Issues,
     seller: Seller,
     has_password: bool,
 }
 
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     render(&request, Issues::none()).await
 }
 
 /// POST: changes the password.
-pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (panel, t) = (&request.panel, request.texts());
     limit_attempts(&request, &request.seller().email).await?;
     let given = request.fields.get("current_password");
@@ -39,7 +39,7 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
     if compared.is_none() {
         issues.add("current_password", t.passwords.current_wrong);
     }
-    let mut violations = Violations::new();
+    let mut violations = BrokenRules::new();
     let new = NewPassword::new(request.fields.text("new_password"), &request.seller().email);
     let new = violations.check("new_password", new);
     issues.append(&violations, t);
@@ -52,12 +52,12 @@ pub(crate) async fn change_password(request: SignedInRequest) -> Result<HttpResp
     };
     match replace(&request, compared, &new).await? {
         Ok(()) => done("password-changed", "/panel/account"),
-        Err(account_links::Refusal::SessionEnded) => Err(Refusal::SignIn(Next::default())),
+        Err(account_links::Refusal::SessionEnded) => Err(PageError::SignIn(Next::default())),
         Err(account_links::Refusal::PasswordReplaced) => {
             let issues = Issues::one("current_password", t.passwords.current_wrong);
             render(&request, issues).await
         }
-        Err(_) => Err(Refusal::NotFound),
+        Err(_) => Err(PageError::NotFound),
     }
 }
 
@@ -66,7 +66,7 @@ async fn replace(
     request: &SignedInRequest,
     compared: PasswordHash,
     new: &NewPassword,
-) -> Result<Result<(), account_links::Refusal>, Refusal> {
+) -> Result<Result<(), account_links::Refusal>, PageError> {
     let hash = request.panel.passwords.hash(new.reveal()).await?;
     let input = (request.acting(), request.session(), compared, hash);
     let changed = request.change(input, |tx, _, (by, session, compared, hash)| {
@@ -81,9 +81,9 @@ async fn replace(
     changed.await
 }
 
-async fn render(request: &SignedInRequest, issues: Issues) -> Result<HttpResponse, Refusal> {
+async fn render(request: &SignedInRequest, issues: Issues) -> Result<HttpResponse, PageError> {
     let password = request.panel.panel.password(request.seller().id).await?;
-    let template = Page {
+    let template = AccountPage {
         frame: request.frame(request.texts().passwords.account_title),
         issues,
         seller: request.seller().clone(),

@@ -4,18 +4,18 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use oauth::{Application, ApplicationStatus, ClientType, Purpose, RawEdit, Shown};
-use usecases::own_applications::{self, Refusal as Refused, is_own};
+use usecases::own_applications::{self, Refusal, is_own};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::usage::Usage;
 use super::{
-    Confirmation, PAGE, ScopeGroup, done, next_page, ok, once, page as html, scope_names, scope_options,
+    Confirmation, ROWS, ScopeGroup, done, next_page, ok, once, page as html, scope_names, scope_options,
 };
 use crate::frame::Frame;
 use crate::issues::Issues;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 const LIST: &str = "/panel/applications";
 
@@ -29,10 +29,10 @@ struct ListPage {
 }
 
 /// GET: the seller's applications.
-pub(crate) async fn list(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn list(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let applications = &request.panel.applications;
     let (owner, before) = (request.seller().id, request.position("before")?);
-    let mut applications = applications.applications_of(owner, before, PAGE + 1).await?;
+    let mut applications = applications.applications_of(owner, before, ROWS + 1).await?;
     ok(&ListPage {
         frame: request.frame(request.texts().applications.title),
         next: next_page(LIST, &[], "before", &mut applications, |last| {
@@ -48,7 +48,7 @@ struct DetailsPage {
     frame: Frame,
     issues: Issues,
     number: Uuid,
-    /// What the form shows, to find out what has changed when it is sent.
+    /// What the form shows, to detect an edit conflict.
     shown: Shown,
     description: String,
     redirect_uris: String,
@@ -58,7 +58,7 @@ struct DetailsPage {
 }
 
 /// GET: one application.
-pub(crate) async fn details(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn details(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let application = own_application(&request).await?;
     let (raw, shown) = (present(&application), application.shown());
     render(&request, application, raw, shown, Issues::none()).await
@@ -74,7 +74,7 @@ fn present(application: &Application) -> RawEdit {
 }
 
 /// POST: saves the editable fields.
-pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let application = own_application(&request).await?;
     let raw = RawEdit {
         description: Some(request.fields.text("description")),
@@ -98,18 +98,17 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, Refus
     });
     match (saved.await?, shown) {
         (Ok(()), _) => done("saved", &format!("{LIST}/{id}")),
-        (Err(Refused::Changed(_)), Some(shown)) => render_changed(&request, raw, shown).await,
-        _ => Err(Refusal::NotFound),
+        (Err(Refusal::Changed(_)), Some(shown)) => render_changed(&request, raw, shown).await,
+        _ => Err(PageError::NotFound),
     }
 }
 
-/// The form anew, after a refusal because the application was changed since it was opened: the present values of what was changed, and
-/// what the seller entered elsewhere.
+/// The form after an edit conflict: the current values of the changed fields, and the seller's input in the others.
 async fn render_changed(
     request: &SignedInRequest,
     mut entered: RawEdit,
     shown: Shown,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, PageError> {
     let application = own_application(request).await?;
     let present = present(&application);
     let mut issues = Issues::none();
@@ -127,7 +126,7 @@ async fn render_changed(
 }
 
 /// POST: replaces the secret, and redirects to the page that shows the new one.
-pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (form, id) = (request.form()?, request.id()?);
     let rotated = request.change((form, id), |tx, panel, (form, id)| {
         let (randomness, sealer) = (panel.ports.randomness.as_ref(), panel.sealer.as_ref());
@@ -142,14 +141,14 @@ pub(crate) async fn rotate(request: SignedInRequest) -> Result<HttpResponse, Ref
         ))
     });
     match rotated.await? {
-        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::redirect(form),
-        Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(format!("{LIST}/{id}"))),
-        Err(_) => Err(Refusal::NotFound),
+        Ok(()) | Err(Refusal::Form(NumberUsed::BySame)) => once::redirect(form),
+        Err(Refusal::Form(NumberUsed::ByOther)) => Err(PageError::FormUsed(format!("{LIST}/{id}"))),
+        Err(_) => Err(PageError::NotFound),
     }
 }
 
 /// GET: asks for confirmation before deleting.
-pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let application = own_application(&request).await?;
     let t = &request.texts().application;
     ok(&Confirmation {
@@ -161,21 +160,21 @@ pub(crate) async fn deletion(request: SignedInRequest) -> Result<HttpResponse, R
     })
 }
 
-pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn delete(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let input = (request.acting(), request.id()?);
     let deleted = request.change(input, |tx, _, (by, id)| {
         Box::pin(own_applications::delete(tx, tx, *by, *id))
     });
-    deleted.await?.map_err(|_| Refusal::NotFound)?;
+    deleted.await?.map_err(|_| PageError::NotFound)?;
     done("deleted", LIST)
 }
 
 /// The application in the path; another seller's counts as not found (D91).
-async fn own_application(request: &SignedInRequest) -> Result<Application, Refusal> {
+async fn own_application(request: &SignedInRequest) -> Result<Application, PageError> {
     let found = request.panel.applications.client(request.id()?).await?;
     found
         .filter(|application| is_own(application, request.seller().id))
-        .ok_or(Refusal::NotFound)
+        .ok_or(PageError::NotFound)
 }
 
 async fn render(
@@ -184,7 +183,7 @@ async fn render(
     raw: RawEdit,
     shown: Shown,
     issues: Issues,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, PageError> {
     let template = DetailsPage {
         frame: request.frame(application.name.clone()),
         issues,

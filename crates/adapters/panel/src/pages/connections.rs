@@ -5,29 +5,29 @@ use askama::Template;
 use oauth::{ClientId, ConnectedApplication};
 use usecases::consent;
 
-use super::{Confirmation, PAGE, done, next_page, ok};
+use super::{Confirmation, ROWS, done, next_page, ok};
 use crate::frame::Frame;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 const LIST: &str = "/panel/connections";
 
 #[derive(Template)]
 #[template(path = "connections.html")]
-struct Page {
+struct ConnectionsPage {
     frame: Frame,
     connections: Vec<ConnectedApplication>,
     /// The address of the next page; empty for none.
     next: String,
 }
 
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (grants, after) = (
         &request.panel.grants,
         request.query.get("after").map(str::to_owned),
     );
-    let mut connections = grants.connections(request.seller().id, after, PAGE + 1).await?;
-    ok(&Page {
+    let mut connections = grants.connections(request.seller().id, after, ROWS + 1).await?;
+    ok(&ConnectionsPage {
         frame: request.frame(request.texts().connections.title),
         next: next_page(LIST, &[], "after", &mut connections, |last| last.name.clone()),
         connections,
@@ -35,14 +35,14 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
 }
 
 /// GET: asks for confirmation before disconnecting.
-pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (seller, client_id) = (request.seller().id, request.id::<ClientId>()?);
     let connections = request.panel.grants.connections(seller, None, u16::MAX).await?;
     let mut connections = connections.into_iter();
     let connection = connections.find(|connection| connection.client_id == client_id);
     let t = &request.texts().connections;
     ok(&Confirmation {
-        frame: request.frame((t.confirm_title)(&connection.ok_or(Refusal::NotFound)?.name)),
+        frame: request.frame((t.confirm_title)(&connection.ok_or(PageError::NotFound)?.name)),
         action: request.path.clone(),
         text: t.confirm_text,
         submit: t.disconnect,
@@ -50,11 +50,11 @@ pub(crate) async fn disconnection(request: SignedInRequest) -> Result<HttpRespon
     })
 }
 
-pub(crate) async fn disconnect(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn disconnect(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let input = (request.acting(), request.id::<ClientId>()?);
     let ended = request.change(input, |tx, _, (by, id)| {
         Box::pin(consent::disconnect(tx, tx, *by, *id))
     });
-    ended.await?.map_err(|_| Refusal::NotFound)?;
+    ended.await?.map_err(|_| PageError::NotFound)?;
     done("disconnected", LIST)
 }

@@ -10,7 +10,7 @@ use oauth::{Application, ConsentRefusal, ConsentTicket, Decision, ScopeSet};
 use url::Url;
 use usecases::authorize::{open_ticket, seal_ticket};
 use usecases::consent::{
-    Decided, Outcome, ScreenResponse, SellerDecision, decide as decide_consent, show, was_committed,
+    ConsentResponse, Decided, ScreenResponse, SellerDecision, decide as decide_consent, show, was_committed,
 };
 use usecases::{Failure, LockSet, Transaction, repeat};
 use web::write::{PreparedTransaction, Recoverable, commit_or_resolve};
@@ -18,8 +18,8 @@ use web::write::{PreparedTransaction, Recoverable, commit_or_resolve};
 use super::{ok, see_other, sign_out};
 use crate::frame::{Frame, is_dangerous};
 use crate::next::Next;
+use crate::page_error::PageError;
 use crate::page_request::{PageRequest, SignedInRequest};
-use crate::refusal::Refusal;
 use crate::{Panel, browser};
 
 /// How often to retry when the answer to the COMMIT is lost each time.
@@ -27,7 +27,7 @@ const MAX_ATTEMPTS: u32 = 3;
 
 #[derive(Template)]
 #[template(path = "consent.html")]
-struct Page {
+struct ConsentPage {
     frame: Frame,
     heading: String,
     owner: String,
@@ -38,14 +38,14 @@ struct Page {
     after: String,
 }
 
-impl Page {
+impl ConsentPage {
     fn warns(&self) -> bool {
         self.scopes.iter().any(is_dangerous)
     }
 }
 
 /// GET: the first visit binds the screen to the session. A request that cannot be granted is refused at once.
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let ticket = open_handle(&request, request.query.get("request").unwrap_or_default())?;
     let applications = &request.panel.applications;
     let application = applications.client(ticket.request.client_id).await?;
@@ -53,14 +53,14 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     let shown = loop {
         match show_screen(&request, &ticket, application.as_ref()).await {
             // A retry gives the same screen, whether or not the first transaction was committed.
-            Err(refusal) if refusal.is_unknown() && attempts < MAX_ATTEMPTS => attempts += 1,
+            Err(error) if error.is_unknown() && attempts < MAX_ATTEMPTS => attempts += 1,
             shown => break shown?,
         }
     };
     match (shown, application) {
         (ScreenResponse::Screen(shown), Some(application)) => screen(&request, &shown, application).await,
-        (ScreenResponse::Answered(error), _) => answered(&request, &ticket, &Outcome::Error(error)),
-        (ScreenResponse::Screen(_), None) => Err(Refusal::Consent(ConsentRefusal::Unknown)),
+        (ScreenResponse::Answered(error), _) => answered(&request, &ticket, &ConsentResponse::Error(error)),
+        (ScreenResponse::Screen(_), None) => Err(PageError::Consent(ConsentRefusal::Unknown)),
     }
 }
 
@@ -68,7 +68,7 @@ async fn show_screen(
     request: &SignedInRequest,
     ticket: &ConsentTicket,
     application: Option<&Application>,
-) -> Result<ScreenResponse, Refusal> {
+) -> Result<ScreenResponse, PageError> {
     let input = (ticket.clone(), request.viewer(), application.cloned());
     let shown = request.change(input, |tx, _, (ticket, viewer, application)| {
         let now = tx.now();
@@ -81,13 +81,13 @@ async fn screen(
     request: &SignedInRequest,
     ticket: &ConsentTicket,
     application: Application,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, PageError> {
     let t = &request.texts().consent;
     let owner = request.panel.sellers.seller(application.owner).await?;
     let address = &ticket.request.redirect_uri;
     let url = Url::parse(address).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
-    let template = Page {
+    let template = ConsentPage {
         frame: Frame {
             navigation: Vec::new(),
             notice: ("", ""),
@@ -107,12 +107,12 @@ async fn screen(
 }
 
 /// POST: the decision, in a task that runs to its end even if the browser disconnects.
-pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let ticket = open_handle(&request, request.fields.get("request"))?;
     let decision = match request.fields.get("decision") {
         "approve" => Decision::Approve,
         "deny" => Decision::Deny,
-        _ => return Err(Refusal::Malformed),
+        _ => return Err(PageError::Malformed),
     };
     let work = DecisionTransaction {
         panel: Arc::clone(&request.panel),
@@ -128,7 +128,7 @@ pub(crate) async fn decide(request: SignedInRequest) -> Result<HttpResponse, Ref
         commit_or_resolve(work.panel.ports.units.as_ref(), &work, ready).await
     });
     match running.await? {
-        Ok(made) => answered(&request, &ticket, &made.outcome),
+        Ok(made) => answered(&request, &ticket, &made.response),
         Err(Failure::Refused(refusal)) => Err(refusal.into()),
         Err(Failure::Store(error)) => Err(error.into()),
     }
@@ -172,7 +172,7 @@ impl Recoverable for DecisionTransaction {
 }
 
 /// POST: abandons the screen and signs out, so that another account can decide.
-pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let handle = request.fields.get("request");
     let input = (open_handle(&request, handle)?, request.viewer());
     let released = request.store(input, |tx, _, (ticket, viewer)| {
@@ -183,14 +183,14 @@ pub(crate) async fn another_account(request: SignedInRequest) -> Result<HttpResp
     sign_out::signed_out(&request, &Next::consent(handle).sign_in())
 }
 
-fn open_handle(request: &PageRequest, handle: &str) -> Result<ConsentTicket, Refusal> {
+fn open_handle(request: &PageRequest, handle: &str) -> Result<ConsentTicket, PageError> {
     Ok(open_ticket(request.panel.sealer.as_ref(), handle)?)
 }
 
 fn answered(
     request: &PageRequest,
     ticket: &ConsentTicket,
-    outcome: &Outcome,
-) -> Result<HttpResponse, Refusal> {
-    see_other(&outcome.redirect(ticket, &request.panel.ports.service.public_url))
+    response: &ConsentResponse,
+) -> Result<HttpResponse, PageError> {
+    see_other(&response.redirect(ticket, &request.panel.ports.service.public_url))
 }

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use url::form_urlencoded::Serializer;
-use usecases::redeliver::{self, Refusal as Refused};
+use usecases::redeliver::{self, Refusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 use webhooks::{
@@ -11,19 +11,19 @@ use webhooks::{
     SellerSubscription, SubscriptionId,
 };
 
-use super::{PAGE as ROWS, done, next_page, ok};
+use super::{ROWS, done, next_page, ok};
 use crate::frame::Frame;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
-const PAGE: &str = "/panel/deliveries";
+const PATH: &str = "/panel/deliveries";
 /// The value of a ticked checkbox.
 const CHECKED: &str = "1";
 
 /// Each subscription and each delivery has the one-time number of its form.
 #[derive(Template)]
 #[template(path = "deliveries.html")]
-struct Page {
+struct DeliveriesPage {
     frame: Frame,
     receivers: Vec<(Uuid, SellerSubscription)>,
     deliveries: Vec<(Uuid, SellerDelivery)>,
@@ -35,7 +35,7 @@ struct Page {
 }
 
 /// GET: the seller's subscriptions, and the deliveries selected by the query.
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let query = |name| request.query.get(name).unwrap_or_default();
     let filter = filter(query("subscription"), query("failed"))?;
     let (seller, subscriptions) = (request.seller().id, &request.panel.subscriptions);
@@ -51,10 +51,10 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     let failed = if filter.failed { CHECKED } else { "" };
     let query = [("subscription", chosen.as_str()), ("failed", failed)];
     let next = [
-        next_page(PAGE, &[], "after", &mut receivers, |last| {
+        next_page(PATH, &[], "after", &mut receivers, |last| {
             last.subscription.id.to_string()
         }),
-        next_page(PAGE, &query, "before", &mut deliveries, |last| {
+        next_page(PATH, &query, "before", &mut deliveries, |last| {
             last.delivery.id.to_string()
         }),
     ];
@@ -62,10 +62,10 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     let is_listed = |id| receivers.iter().any(|own| own.subscription.id == id);
     if let Some(id) = filter.subscription.filter(|id| !is_listed(*id)) {
         let found = subscriptions.subscription_of_seller(seller, id).await?;
-        receivers.insert(0, found.ok_or(Refusal::NotFound)?);
+        receivers.insert(0, found.ok_or(PageError::NotFound)?);
     }
     let number = || request.panel.ports.randomness.uuid();
-    ok(&Page {
+    ok(&DeliveriesPage {
         frame: request.frame(request.texts().deliveries.title),
         receivers: receivers.into_iter().map(|found| (number(), found)).collect(),
         deliveries: deliveries.into_iter().map(|found| (number(), found)).collect(),
@@ -75,7 +75,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     })
 }
 
-impl Page {
+impl DeliveriesPage {
     /// The CSS class and the text of a state.
     const fn state(&self, state: &DeliveryState) -> (&'static str, &'static str) {
         let t = &self.frame.t.deliveries;
@@ -107,10 +107,10 @@ impl Page {
 }
 
 /// POST: queues the event of an earlier delivery again.
-pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let delivery: DeliveryId = request.id()?;
     let subscription = request.fields.get("subscription");
-    let which = (subscription.parse().map_err(|_| Refusal::NotFound)?, delivery);
+    let which = (subscription.parse().map_err(|_| PageError::NotFound)?, delivery);
     let queued = request.change((request.form()?, which), |tx, panel, (form, which)| {
         let (randomness, now) = (panel.ports.randomness.as_ref(), tx.now());
         Box::pin(redeliver::deliver_again(tx, tx, randomness, *form, *which, now))
@@ -119,7 +119,7 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
 }
 
 /// POST: queues a test event.
-pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let subscription: SubscriptionId = request.id()?;
     let queued = request.change((request.form()?, subscription), |tx, panel, (form, which)| {
         let (randomness, now) = (panel.ports.randomness.as_ref(), tx.now());
@@ -131,26 +131,26 @@ pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResp
 /// Redirects to the page with the same filter. A repeated form gets the notice of the first time.
 fn answered(
     request: &SignedInRequest,
-    queued: Result<DeliveryId, Refused>,
+    queued: Result<DeliveryId, Refusal>,
     sent: &str,
     too_many: &str,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, PageError> {
     let word = match queued {
-        Ok(_) | Err(Refused::Form(NumberUsed::BySame)) => sent,
-        Err(Refused::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(PAGE.to_owned())),
-        Err(Refused::Inactive) => "nothing-sent",
-        Err(Refused::TooMany) => too_many,
-        Err(Refused::NotFound) => return Err(Refusal::NotFound),
+        Ok(_) | Err(Refusal::Form(NumberUsed::BySame)) => sent,
+        Err(Refusal::Form(NumberUsed::ByOther)) => return Err(PageError::FormUsed(PATH.to_owned())),
+        Err(Refusal::Inactive) => "nothing-sent",
+        Err(Refusal::TooMany) => too_many,
+        Err(Refusal::NotFound) => return Err(PageError::NotFound),
     };
     let fields = &request.fields;
     let filter = filter(fields.get("shown_subscription"), fields.get("shown_failed"))?;
     done(word, &address(filter))
 }
 
-fn filter(subscription: &str, failed: &str) -> Result<DeliveryFilter, Refusal> {
+fn filter(subscription: &str, failed: &str) -> Result<DeliveryFilter, PageError> {
     let subscription = match subscription {
         "" => None,
-        id => Some(id.parse().map_err(|_| Refusal::NotFound)?),
+        id => Some(id.parse().map_err(|_| PageError::NotFound)?),
     };
     let failed = failed == CHECKED;
     Ok(DeliveryFilter {
@@ -169,7 +169,7 @@ fn address(filter: DeliveryFilter) -> String {
         query.append_pair("failed", CHECKED);
     }
     match query.finish() {
-        none if none.is_empty() => PAGE.to_owned(),
-        query => format!("{PAGE}?{query}"),
+        none if none.is_empty() => PATH.to_owned(),
+        query => format!("{PATH}?{query}"),
     }
 }

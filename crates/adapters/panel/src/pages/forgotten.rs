@@ -7,12 +7,12 @@ use usecases::account_links::send_reset;
 use super::ok;
 use super::sign_in::limit_attempts;
 use crate::frame::Frame;
+use crate::page_error::PageError;
 use crate::page_request::PageRequest;
-use crate::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "forgotten.html")]
-struct Page {
+struct ForgottenPage {
     frame: Frame,
 }
 
@@ -25,13 +25,13 @@ struct SentPage {
     label: &'static str,
 }
 
-pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
     let frame = request.frame(request.texts().passwords.forgotten_title);
-    ok(&Page { frame })
+    ok(&ForgottenPage { frame })
 }
 
 /// POST: looks up the account and queues the mail in the background, so that the response takes the same time for an unknown account.
-pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageError> {
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
     let t = &request.texts().passwords;
@@ -43,14 +43,14 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal
     });
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
-        if let Err(refusal) = send(&request, &email).await {
-            refusal.log(&request.trace_id, "a link for a new password was not queued");
+        if let Err(error) = send(&request, &email).await {
+            error.log(&request.trace_id, "a link for a new password was not queued");
         }
     }));
     answer
 }
 
-async fn send(request: &PageRequest, email: &str) -> Result<(), Refusal> {
+async fn send(request: &PageRequest, email: &str) -> Result<(), PageError> {
     let account = request.panel.panel.account(email).await?;
     let open = account.filter(|account| account.seller.closed_at.is_none());
     let Some(account) = open else { return Ok(()) };

@@ -4,7 +4,7 @@
 use accounts::{LinkKind, NewPassword, Seller};
 use actix_web::HttpResponse;
 use askama::Template;
-use kernel::Violations;
+use kernel::BrokenRules;
 use oauth::{BrowserSecret, SecretHash};
 use usecases::account_links::{set_password, sign_in_by_link};
 
@@ -13,12 +13,12 @@ use super::{done, page as html};
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
+use crate::page_error::PageError;
 use crate::page_request::PageRequest;
-use crate::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "link.html")]
-struct Page {
+struct LinkPage {
     frame: Frame,
     issues: Issues,
     lead: &'static str,
@@ -29,27 +29,27 @@ struct Page {
     seller: Seller,
 }
 
-pub(crate) async fn invitation(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn invitation(request: PageRequest) -> Result<HttpResponse, PageError> {
     page(request, LinkKind::Invitation).await
 }
 
-pub(crate) async fn reset(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn reset(request: PageRequest) -> Result<HttpResponse, PageError> {
     page(request, LinkKind::PasswordReset).await
 }
 
-pub(crate) async fn sign_in(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn sign_in(request: PageRequest) -> Result<HttpResponse, PageError> {
     page(request, LinkKind::SignIn).await
 }
 
-pub(crate) async fn accept_invitation(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn accept_invitation(request: PageRequest) -> Result<HttpResponse, PageError> {
     set(request, LinkKind::Invitation).await
 }
 
-pub(crate) async fn accept_reset(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn accept_reset(request: PageRequest) -> Result<HttpResponse, PageError> {
     set(request, LinkKind::PasswordReset).await
 }
 
-pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse, PageError> {
     let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
     let input = (
         hash(&request),
@@ -68,18 +68,18 @@ pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse,
             now,
         ))
     });
-    entered.await?.map_err(|_| Refusal::DeadLink)?;
+    entered.await?.map_err(|_| PageError::DeadLink)?;
     redirect_signed_in(&request, &secret, &Next::default())
 }
 
-async fn page(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refusal> {
+async fn page(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, PageError> {
     let seller = unexpired(&request, kind).await?;
     render(&request, kind, seller, Issues::none())
 }
 
-async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refusal> {
+async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, PageError> {
     let seller = unexpired(&request, kind).await?;
-    let mut violations = Violations::new();
+    let mut violations = BrokenRules::new();
     let password = NewPassword::new(request.fields.text("password"), &seller.email);
     let Some(password) = violations.check("password", password) else {
         let issues = Issues::of(&violations, request.texts());
@@ -90,7 +90,7 @@ async fn set(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, Refus
     let set = request.change(input, |tx, _, (link, kind, password, address)| {
         Box::pin(set_password(tx, *link, *kind, password.clone(), *address))
     });
-    set.await?.map_err(|_| Refusal::DeadLink)?;
+    set.await?.map_err(|_| PageError::DeadLink)?;
     done("password-set", "/panel/sign-in")
 }
 
@@ -99,10 +99,10 @@ fn hash(request: &PageRequest) -> SecretHash {
 }
 
 /// The seller of a link that is still valid.
-async fn unexpired(request: &PageRequest, kind: LinkKind) -> Result<Seller, Refusal> {
+async fn unexpired(request: &PageRequest, kind: LinkKind) -> Result<Seller, PageError> {
     let found = request.panel.panel.link(hash(request)).await?;
     let found = found.filter(|(link, seller)| link.kind == kind && seller.closed_at.is_none());
-    found.map(|(_, seller)| seller).ok_or(Refusal::DeadLink)
+    found.map(|(_, seller)| seller).ok_or(PageError::DeadLink)
 }
 
 fn render(
@@ -110,14 +110,14 @@ fn render(
     kind: LinkKind,
     seller: Seller,
     issues: Issues,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, PageError> {
     let t = &request.texts().links;
     let (title, lead, submit) = match kind {
         LinkKind::Invitation => (t.invitation_title, t.invitation_lead, t.set_submit),
         LinkKind::PasswordReset => (t.reset_title, t.reset_lead, t.set_submit),
         LinkKind::SignIn => (t.sign_in_title, t.sign_in_lead, t.sign_in_submit),
     };
-    let template = Page {
+    let template = LinkPage {
         frame: request.frame(title),
         issues,
         lead,

@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::{ok, see_other};
 use crate::frame::Frame;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "once.html")]
-struct Page {
+struct OncePage {
     frame: Frame,
     client_id: String,
     secret: String,
@@ -23,10 +23,10 @@ struct Page {
 }
 
 /// GET: takes the result and shows it. HEAD leaves it, because nobody would see it.
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let form: Uuid = request.id()?;
     if request.head {
-        return Err(Refusal::ShownBefore);
+        return Err(PageError::ShownBefore);
     }
     let kept = request.store((request.session(), form), |tx, panel, (session, form)| {
         Box::pin(take(tx, panel.sealer.as_ref(), *session, *form))
@@ -34,7 +34,7 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
     let t = &request.texts().once;
     let application = |title, id: Uuid, secret| {
         let client_id = ClientId::from(id).to_string();
-        Page {
+        OncePage {
             frame: request.frame(title),
             link: format!("/panel/applications/{client_id}"),
             client_id,
@@ -43,10 +43,10 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
             label: t.to_application,
         }
     };
-    ok(&match kept.await?.ok_or(Refusal::ShownBefore)? {
+    ok(&match kept.await?.ok_or(PageError::ShownBefore)? {
         ShownSecret::Registered(id, secret) => application(t.registered, id, secret.unwrap_or_default()),
         ShownSecret::Rotated(id, secret) => application(t.rotated, id, secret),
-        ShownSecret::Token(_, token) => Page {
+        ShownSecret::Token(_, token) => OncePage {
             frame: request.frame(t.token),
             client_id: String::new(),
             secret: token,
@@ -58,6 +58,6 @@ pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refus
 }
 
 /// Redirects to the page that shows the form's result.
-pub(super) fn redirect(form: SentForm) -> Result<HttpResponse, Refusal> {
+pub(super) fn redirect(form: SentForm) -> Result<HttpResponse, PageError> {
     see_other(&format!("/panel/once/{}", form.number))
 }

@@ -3,19 +3,19 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use oauth::{ClientType, Purpose, RawRegistration};
-use usecases::own_applications::{self, Refusal as Refused, RegistrationRefusal};
+use usecases::own_applications::{self, Refusal, RegistrationRefusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::{ScopeGroup, once, page as html, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "registration.html")]
-struct Page {
+struct RegistrationPage {
     frame: Frame,
     issues: Issues,
     number: Uuid,
@@ -30,13 +30,13 @@ struct Page {
 }
 
 /// GET: an empty form.
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let number = request.panel.ports.randomness.uuid();
     render(&request, RawRegistration::default(), number, Issues::none())
 }
 
 /// POST: registers the application, and redirects to the page that shows its secret.
-pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (form, fields, t) = (request.form()?, &request.fields, request.texts());
     let raw = RawRegistration {
         name: fields.text("name"),
@@ -65,18 +65,18 @@ pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Ref
         ))
     });
     match registered.await? {
-        Ok(()) | Err(Refused::Form(NumberUsed::BySame)) => once::redirect(form),
-        Err(Refused::Form(NumberUsed::ByOther)) => Err(Refusal::FormUsed(request.request.path)),
-        Err(Refused::Registration(RegistrationRefusal::NameTaken)) => {
+        Ok(()) | Err(Refusal::Form(NumberUsed::BySame)) => once::redirect(form),
+        Err(Refusal::Form(NumberUsed::ByOther)) => Err(PageError::FormUsed(request.request.path)),
+        Err(Refusal::Registration(RegistrationRefusal::NameTaken)) => {
             let issues = Issues::conflict("name", t.form.name_taken);
             render(&request, raw, form.number, issues)
         }
-        Err(Refused::Registration(RegistrationRefusal::TooMany)) => {
+        Err(Refusal::Registration(RegistrationRefusal::TooMany)) => {
             let issues = Issues::conflict("name", t.form.too_many);
             render(&request, raw, form.number, issues)
         }
-        Err(Refused::Registration(RegistrationRefusal::TooOften(quota))) => Err(Refusal::TooMany(quota)),
-        Err(_) => Err(Refusal::NotFound),
+        Err(Refusal::Registration(RegistrationRefusal::TooOften(quota))) => Err(PageError::TooMany(quota)),
+        Err(_) => Err(PageError::NotFound),
     }
 }
 
@@ -85,9 +85,9 @@ fn render(
     raw: RawRegistration,
     number: Uuid,
     issues: Issues,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, PageError> {
     let t = request.texts();
-    let template = Page {
+    let template = RegistrationPage {
         frame: request.frame(t.form.title),
         issues,
         number,

@@ -18,12 +18,12 @@ use crate::browser;
 use crate::frame::Frame;
 use crate::issues::Issues;
 use crate::next::Next;
+use crate::page_error::PageError;
 use crate::page_request::PageRequest;
-use crate::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
-struct Page {
+struct SignInPage {
     frame: Frame,
     issues: Issues,
     next: Next,
@@ -31,7 +31,7 @@ struct Page {
 }
 
 /// GET: a seller who is already signed in is redirected at once.
-pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError> {
     let next = Next::of(&request.query);
     match request.panel.panel.signed_in(request.browser.hash()).await? {
         Some(_) => see_other(&next.path()),
@@ -40,7 +40,7 @@ pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, Refusal> 
 }
 
 /// POST: signs in.
-pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageError> {
     let next = Next::of(request.fields.form());
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;
@@ -63,11 +63,11 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, Refusal
 }
 
 /// Counts an attempt to sign in or to change a password, and delays it if required.
-pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result<(), Refusal> {
+pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result<(), PageError> {
     let limits = request.panel.settings.attempts;
     let delay = count_attempt(request.panel.rates.as_ref(), request.client, email, limits).await?;
     let (decision, waited) = match delay {
-        AttemptDelay::Refused(quota) => ("refused", Err(Refusal::TooMany(quota))),
+        AttemptDelay::Refused(quota) => ("refused", Err(PageError::TooMany(quota))),
         AttemptDelay::After(Duration::ZERO) => ("admitted", Ok(Duration::ZERO)),
         AttemptDelay::After(wait) => ("delayed", Ok(wait)),
     };
@@ -84,7 +84,7 @@ async fn start_session(
     request: &PageRequest,
     seller: SellerId,
     compared: PasswordHash,
-) -> Result<Option<BrowserSecret>, Refusal> {
+) -> Result<Option<BrowserSecret>, PageError> {
     let secret = BrowserSecret::from_random(&request.panel.ports.randomness.secret());
     let new = NewSession {
         by: request.acting_for(seller),
@@ -103,22 +103,22 @@ pub(super) fn redirect_signed_in(
     request: &PageRequest,
     secret: &BrowserSecret,
     next: &Next,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, PageError> {
     let mut response = see_other(&next.path())?;
     let https = request.panel.ports.service.is_https();
     browser::set_browser(response.headers_mut(), secret, true, https);
     Ok(response)
 }
 
-/// Notes a wrong password of an existing account in the background: the response takes as long as for an unknown account.
+/// Logs a wrong password of an existing account in the background: the response takes as long as for an unknown account.
 fn record_failure(request: PageRequest, seller: SellerId) {
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
         let noted = request.store(request.acting_for(seller), |tx, _, by| {
             Box::pin(log_failed_sign_in(tx, *by))
         });
-        if let Err(refusal) = noted.await {
-            refusal.log(
+        if let Err(error) = noted.await {
+            error.log(
                 &request.trace_id,
                 "a failed sign-in was not written to the audit log",
             );
@@ -126,10 +126,15 @@ fn record_failure(request: PageRequest, seller: SellerId) {
     }));
 }
 
-fn render(request: &PageRequest, next: Next, email: String, issues: Issues) -> Result<HttpResponse, Refusal> {
+fn render(
+    request: &PageRequest,
+    next: Next,
+    email: String,
+    issues: Issues,
+) -> Result<HttpResponse, PageError> {
     let handle = next.request.as_deref();
     let ticket = handle.and_then(|handle| open_ticket(request.panel.sealer.as_ref(), handle).ok());
-    let template = Page {
+    let template = SignInPage {
         frame: Frame {
             notice: request.notice(),
             ..request.frame(request.texts().sign_in.title)

@@ -7,27 +7,27 @@ use usecases::sign_in::{sign_out, sign_out_everywhere};
 use super::{ok, see_other};
 use crate::browser::forget_browser;
 use crate::frame::Frame;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "sign_out.html")]
-struct Page {
+struct SignOutPage {
     frame: Frame,
 }
 
 /// GET: asks for confirmation, because a link made by others must not sign anybody out.
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let frame = request.frame(request.texts().sign_out.title);
-    ok(&Page { frame })
+    ok(&SignOutPage { frame })
 }
 
-pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn submit(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     end(&request).await?;
     signed_out(&request, "/panel/sign-in?done=signed-out")
 }
 
-pub(crate) async fn everywhere(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn everywhere(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let ended = request.store(request.acting(), |tx, _, by| {
         Box::pin(sign_out_everywhere(tx, *by))
     });
@@ -36,7 +36,7 @@ pub(crate) async fn everywhere(request: SignedInRequest) -> Result<HttpResponse,
 }
 
 /// Ends this session.
-pub(super) async fn end(request: &SignedInRequest) -> Result<(), Refusal> {
+pub(super) async fn end(request: &SignedInRequest) -> Result<(), PageError> {
     let input = (request.acting(), request.session());
     let ended = request.store(input, |tx, _, (by, session)| {
         Box::pin(sign_out(tx, *by, *session))
@@ -45,7 +45,7 @@ pub(super) async fn end(request: &SignedInRequest) -> Result<(), Refusal> {
 }
 
 /// The redirect after signing out, which deletes the cookie.
-pub(super) fn signed_out(request: &SignedInRequest, location: &str) -> Result<HttpResponse, Refusal> {
+pub(super) fn signed_out(request: &SignedInRequest, location: &str) -> Result<HttpResponse, PageError> {
     let mut response = see_other(location)?;
     forget_browser(response.headers_mut(), request.panel.ports.service.is_https());
     Ok(response)

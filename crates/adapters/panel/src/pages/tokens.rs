@@ -5,19 +5,19 @@ use actix_web::HttpResponse;
 use askama::Template;
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use oauth::FamilyId;
-use usecases::personal_tokens::{self, PanelRefusal, Refusal as Refused};
+use usecases::personal_tokens::{self, PanelRefusal, Refusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 
 use super::{ScopeGroup, done, once, page as html, scope_options};
 use crate::frame::Frame;
 use crate::issues::Issues;
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 #[derive(Template)]
 #[template(path = "tokens.html")]
-struct Page {
+struct TokensPage {
     frame: Frame,
     issues: Issues,
     tokens: Vec<PersonalToken>,
@@ -27,13 +27,13 @@ struct Page {
     scopes: [ScopeGroup; 2],
 }
 
-pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn page(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let number = request.panel.ports.randomness.uuid();
     render(&request, number, Issues::none()).await
 }
 
 /// POST: makes a token, and redirects to the page that shows it.
-pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let (form, t) = (request.form()?, request.texts());
     let Ok(expires_at) = end_of_day(request.fields.get("expires_at")) else {
         let issues = Issues::one("expires_at", t.tokens.not_a_day);
@@ -58,22 +58,24 @@ pub(crate) async fn issue(request: SignedInRequest) -> Result<HttpResponse, Refu
     });
     let issues = match making.await? {
         Ok(()) | Err(PanelRefusal::Form(NumberUsed::BySame)) => return once::redirect(form),
-        Err(PanelRefusal::Form(NumberUsed::ByOther)) => return Err(Refusal::FormUsed(request.request.path)),
-        Err(PanelRefusal::Token(Refused::Account(_) | Refused::NoSuchToken)) => {
-            return Err(Refusal::NotFound);
+        Err(PanelRefusal::Form(NumberUsed::ByOther)) => {
+            return Err(PageError::FormUsed(request.request.path));
         }
-        Err(PanelRefusal::Token(Refused::Invalid(violations))) => Issues::of(&violations, t),
-        Err(PanelRefusal::Token(Refused::TooMany)) => Issues::conflict("name", t.tokens.too_many),
+        Err(PanelRefusal::Token(Refusal::Account(_) | Refusal::NoSuchToken)) => {
+            return Err(PageError::NotFound);
+        }
+        Err(PanelRefusal::Token(Refusal::Invalid(violations))) => Issues::of(&violations, t),
+        Err(PanelRefusal::Token(Refusal::TooMany)) => Issues::conflict("name", t.tokens.too_many),
     };
     render(&request, form.number, issues).await
 }
 
-pub(crate) async fn revoke(request: SignedInRequest) -> Result<HttpResponse, Refusal> {
+pub(crate) async fn revoke(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let input = (request.acting(), request.id::<FamilyId>()?);
     let revoked = request.change(input, |tx, _, (by, id)| {
         Box::pin(personal_tokens::revoke_in_panel(tx, *by, *id))
     });
-    revoked.await?.map_err(|_| Refusal::NotFound)?;
+    revoked.await?.map_err(|_| PageError::NotFound)?;
     done("revoked", "/panel/tokens")
 }
 
@@ -88,8 +90,8 @@ fn end_of_day(text: &str) -> Result<Option<DateTime<Utc>>, ()> {
 }
 
 /// The page, with the values of the submitted form.
-async fn render(request: &SignedInRequest, number: Uuid, issues: Issues) -> Result<HttpResponse, Refusal> {
-    let template = Page {
+async fn render(request: &SignedInRequest, number: Uuid, issues: Issues) -> Result<HttpResponse, PageError> {
+    let template = TokensPage {
         frame: request.frame(request.texts().tokens.title),
         issues,
         tokens: request.panel.panel.personal_tokens(request.seller().id).await?,

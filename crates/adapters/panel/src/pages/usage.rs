@@ -6,8 +6,8 @@ use accounts::HourlyUsage;
 use chrono::{DateTime, TimeDelta, Utc};
 use oauth::Application;
 
+use crate::page_error::PageError;
 use crate::page_request::SignedInRequest;
-use crate::refusal::Refusal;
 
 /// The calls of a day.
 pub(super) struct Usage {
@@ -22,7 +22,10 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    pub(super) async fn read(request: &SignedInRequest, application: &Application) -> Result<Self, Refusal> {
+    pub(super) async fn read(
+        request: &SignedInRequest,
+        application: &Application,
+    ) -> Result<Self, PageError> {
         let panel = &request.panel;
         let since = request.signed_in.now - TimeDelta::days(1);
         let (calls, used) = panel.panel.usage(application.client_id, since).await?;

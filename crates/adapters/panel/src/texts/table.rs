@@ -299,7 +299,7 @@ texts! {
         not_a_day => "Must be a day, such as 2027-01-31.", "Podaj dzień, na przykład 2027-01-31.";
         issue => "Make token", "Utwórz token";
         too_many =>
-            "You have 20 personal tokens that are alive: revoke one first.",
+            "You already have 20 live personal tokens: revoke one first.",
             "Masz już 20 działających tokenów osobistych: najpierw unieważnij któryś z nich.";
     }
     /// Connected applications.

@@ -5,7 +5,7 @@ use diesel::pg::Pg;
 use diesel::prelude::*;
 use kernel::{SellerId, StoreError};
 use orders::{
-    Carrier, OrderId, OrderNumber, OrderState, OrderStatus, Parcel, SellerOrder, TrackingNumber,
+    Carrier, OrderId, OrderNumber, OrderState, OrderStatus, SellerOrder, Shipment, TrackingNumber,
     TrackingStatus,
 };
 use serde::de::DeserializeOwned;
@@ -84,11 +84,11 @@ impl TryFrom<PartRow> for SellerOrder {
 impl PartRow {
     fn read(self) -> Result<SellerOrder, String> {
         let mut mutable = self.mutable;
-        let parcel = mutable.parcel()?;
+        let shipment = mutable.shipment()?;
         Ok(SellerOrder {
             seller: self.seller_id.into(),
             id: self.order_id.into(),
-            state: mutable.state(parcel)?,
+            state: mutable.state(shipment)?,
             number: order_number(self.number)?,
             is_test: self.is_test,
             several_sellers: self.several_sellers,
@@ -106,8 +106,8 @@ impl PartRow {
 impl MutableColumns {
     pub(crate) fn of(part: &SellerOrder) -> Result<Self, StoreError> {
         let [paid_at, shipped_at, delivered_at, cancelled_at] = instants(&part.state);
-        let parcel = part.parcel();
-        let tracking_status = parcel.and_then(|parcel| parcel.tracking_status);
+        let shipment = part.shipment();
+        let tracking_status = shipment.and_then(|shipment| shipment.tracking_status);
         let address = part.shipping_address.as_ref();
         Ok(Self {
             updated_at: part.updated_at,
@@ -115,21 +115,21 @@ impl MutableColumns {
             shipped_at,
             delivered_at,
             cancelled_at,
-            shipment_id: parcel.map(|parcel| parcel.id.uuid()),
-            shipment_at: parcel.map(|parcel| parcel.created_at),
-            delivered_already: parcel.map(|parcel| parcel.delivered_already),
-            buyer_notified: parcel.map(|parcel| parcel.buyer_notified),
+            shipment_id: shipment.map(|shipment| shipment.id.uuid()),
+            shipment_at: shipment.map(|shipment| shipment.created_at),
+            delivered_already: shipment.map(|shipment| shipment.delivered_already),
+            buyer_notified: shipment.map(|shipment| shipment.buyer_notified),
             status: part.status().as_str().to_owned(),
-            carrier: parcel.map(|parcel| parcel.carrier.as_str().to_owned()),
-            tracking_number: parcel.map(|parcel| parcel.tracking_number.as_str().to_owned()),
+            carrier: shipment.map(|shipment| shipment.carrier.as_str().to_owned()),
+            tracking_number: shipment.map(|shipment| shipment.tracking_number.as_str().to_owned()),
             tracking_status: tracking_status.map(|status| status.as_str().to_owned()),
             buyer: part.buyer.as_ref().map(Document::of_personal).transpose()?,
             shipping_address: address.map(Document::of_personal).transpose()?,
         })
     }
 
-    /// The parcel; a shipment's first six columns are all set, or all null.
-    fn parcel(&mut self) -> Result<Option<Parcel>, String> {
+    /// The shipment: its first six columns are all set, or all null.
+    fn shipment(&mut self) -> Result<Option<Shipment>, String> {
         let columns = (
             self.shipment_id,
             self.shipment_at,
@@ -148,7 +148,7 @@ impl MutableColumns {
         };
         let status = status
             .map(|word| TrackingStatus::parse(&word).ok_or_else(|| format!("tracking_status {word:?}")));
-        Ok(Some(Parcel {
+        Ok(Some(Shipment {
             id: id.into(),
             carrier: parse_carrier(&carrier)?,
             tracking_number: parse_tracking_number(number)?,
@@ -159,7 +159,7 @@ impl MutableColumns {
         }))
     }
 
-    fn state(&self, parcel: Option<Parcel>) -> Result<OrderState, String> {
+    fn state(&self, shipment: Option<Shipment>) -> Result<OrderState, String> {
         let status = &self.status;
         let known = OrderStatus::parse(status).ok_or_else(|| format!("status {status:?}"))?;
         let instants = (
@@ -168,26 +168,28 @@ impl MutableColumns {
             self.delivered_at,
             self.cancelled_at,
         );
-        match (known, instants, parcel) {
+        match (known, instants, shipment) {
             (OrderStatus::Pending, (None, None, None, None), None) => Ok(OrderState::Pending),
             (OrderStatus::Processing, (Some(paid_at), None, None, None), None) => {
                 Ok(OrderState::Processing { paid_at })
             }
-            (OrderStatus::Shipped, (Some(paid_at), Some(shipped_at), None, None), Some(parcel)) => {
+            (OrderStatus::Shipped, (Some(paid_at), Some(shipped_at), None, None), Some(shipment)) => {
                 Ok(OrderState::Shipped {
                     paid_at,
                     shipped_at,
-                    parcel,
+                    shipment,
                 })
             }
-            (OrderStatus::Delivered, (Some(paid_at), Some(shipped_at), Some(delivered_at), None), parcel) => {
-                Ok(OrderState::Delivered {
-                    paid_at,
-                    shipped_at,
-                    delivered_at,
-                    parcel,
-                })
-            }
+            (
+                OrderStatus::Delivered,
+                (Some(paid_at), Some(shipped_at), Some(delivered_at), None),
+                shipment,
+            ) => Ok(OrderState::Delivered {
+                paid_at,
+                shipped_at,
+                delivered_at,
+                shipment,
+            }),
             (OrderStatus::Cancelled, (paid_at, None, None, Some(cancelled_at)), None) => {
                 Ok(OrderState::Cancelled {
                     paid_at,

@@ -72,7 +72,7 @@ fn the_usual_sequence() {
     assert_eq!(kinds(&paid), [OrderEventKind::Paid]);
     let shipped = paid.after.ship(shipment(None), Cause::Seller, at(2)).unwrap();
     assert_eq!(kinds(&shipped), [OrderEventKind::Shipped]);
-    assert!(shipped.after.parcel().unwrap().buyer_notified);
+    assert!(shipped.after.shipment().unwrap().buyer_notified);
     let report = tracking_report(TrackingStatus::Delivered, Some(at(3)));
     let delivered = shipped.after.apply_tracking(&report, at(9));
     assert_eq!(kinds(&delivered), [OrderEventKind::Delivered]);
@@ -125,8 +125,8 @@ fn a_delivery_reported_at_shipment_is_clamped_between_payment_and_now() {
         assert_eq!(kinds(&change), both);
         let times = (change.after.shipped_at(), change.after.delivered_at());
         assert_eq!(times, (Some(recorded), Some(recorded)));
-        let parcel = change.after.parcel().unwrap();
-        assert!(parcel.delivered_already && !parcel.buyer_notified);
+        let shipment = change.after.shipment().unwrap();
+        assert!(shipment.delivered_already && !shipment.buyer_notified);
     }
 }
 
@@ -141,7 +141,7 @@ fn test_orders_and_buyers_without_an_address_get_no_mail() {
         let mut paid = paid();
         change(&mut paid);
         let shipped = paid.ship(shipment(None), Cause::Seller, at(2)).unwrap();
-        assert!(!shipped.after.parcel().unwrap().buyer_notified);
+        assert!(!shipped.after.shipment().unwrap().buyer_notified);
     }
 }
 
@@ -164,7 +164,7 @@ fn a_sighting_is_recorded() {
     let shipped = paid().ship(shipment(None), Cause::Seller, at(2)).unwrap().after;
     let in_transit = tracking_report(TrackingStatus::InTransit, None);
     let seen = shipped.apply_tracking(&in_transit, at(3));
-    let status = seen.after.parcel().unwrap().tracking_status;
+    let status = seen.after.shipment().unwrap().tracking_status;
     assert_eq!(status, Some(TrackingStatus::InTransit));
     assert_eq!((seen.after.updated_at, seen.events.len()), (at(3), 0));
 }
@@ -214,7 +214,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, i64)>> {
     prop::collection::vec((step, -3_i64..10), 1..25)
 }
 
-fn apply(step: &Step, order: SellerOrder, now: DateTime<Utc>) -> Outcome {
+fn apply(step: &Step, order: SellerOrder, now: DateTime<Utc>) -> TransitionResult {
     match step {
         Step::Pay => order.pay(now),
         Step::Cancel => order.cancel(now),
@@ -268,8 +268,8 @@ proptest! {
             let paid = after.payment_status() == PaymentStatus::Paid;
             prop_assert_eq!(paid, after.paid_at().is_some());
             prop_assert_eq!(paid, after.shows_buyer());
-            if several_sellers && after.parcel().is_some() && before.parcel().is_none() {
-                prop_assert!(!after.parcel().unwrap().buyer_notified || !is_test);
+            if several_sellers && after.shipment().is_some() && before.shipment().is_none() {
+                prop_assert!(!after.shipment().unwrap().buyer_notified || !is_test);
             }
             order = after;
         }

@@ -1,4 +1,4 @@
-//! Reasons why a request gets no page of its own, and the page that is shown instead.
+//! Errors of a page, and the page that is shown instead.
 
 use std::borrow::Cow;
 
@@ -21,14 +21,14 @@ use crate::texts::Texts;
 
 /// A refused or failed request.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum PageError {
     /// The page does not exist, or not for this seller.
     NotFound,
     /// Nobody is signed in. Redirects to the sign-in page, which leads on to `Next`.
     SignIn(Next),
     /// The form has no valid CSRF token; most likely it was open for too long.
     StaleForm,
-    /// None of our pages sends this request.
+    /// A request that no page of the panel sends.
     Malformed,
     /// As `Malformed`, but the client may still be sending: the connection is closed.
     Unreadable,
@@ -46,13 +46,13 @@ pub(crate) enum Refusal {
     HasherBusy,
     /// The store is unavailable.
     Unavailable(Cause),
-    /// A defect.
+    /// A bug, or an unknown outcome.
     Failed(Cause),
 }
 
 #[derive(Template)]
 #[template(path = "failure.html")]
-struct Page<'a> {
+struct FailurePage<'a> {
     frame: Frame,
     text: &'a str,
     link: &'a str,
@@ -60,8 +60,8 @@ struct Page<'a> {
     trace_id: &'a str,
 }
 
-impl Refusal {
-    /// Logs the cause, counts the refusal, and makes the response: for most refusals a page with advice.
+impl PageError {
+    /// Logs the cause, counts a refusal by a limit, and makes the response: usually a page with advice.
     pub(crate) fn into_response(
         self,
         panel: &Panel,
@@ -77,10 +77,10 @@ impl Refusal {
         }
         let (status, answer) = match &self {
             Self::SignIn(next) => (StatusCode::SEE_OTHER, pages::see_other(&next.sign_in())),
-            refusal => {
-                let (status, title, text) = refusal.message(language.texts());
-                let (link, label) = refusal.link(language.texts());
-                let page = Page {
+            error => {
+                let (status, title, text) = error.message(language.texts());
+                let (link, label) = error.link(language.texts());
+                let page = FailurePage {
                     frame: Frame::bare(&panel.ports.service, language, title.to_owned()),
                     text: &text,
                     link,
@@ -159,7 +159,7 @@ impl Refusal {
     }
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for PageError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(cause) if cause.is::<HasherBusy>() => Self::HasherBusy,
@@ -169,7 +169,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<TransactionError> for Refusal {
+impl From<TransactionError> for PageError {
     fn from(error: TransactionError) -> Self {
         match error {
             TransactionError::Store(error) => error.into(),
@@ -178,19 +178,19 @@ impl From<TransactionError> for Refusal {
     }
 }
 
-impl From<TaskPanicked> for Refusal {
+impl From<TaskPanicked> for PageError {
     fn from(error: TaskPanicked) -> Self {
         Self::Failed(error.into())
     }
 }
 
-impl From<askama::Error> for Refusal {
+impl From<askama::Error> for PageError {
     fn from(error: askama::Error) -> Self {
         Self::Failed(error.into())
     }
 }
 
-impl From<ConsentRefusal> for Refusal {
+impl From<ConsentRefusal> for PageError {
     fn from(refusal: ConsentRefusal) -> Self {
         Self::Consent(refusal)
     }

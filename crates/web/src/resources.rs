@@ -1,0 +1,126 @@
+//! Resources as JSON for both listeners: what a response shows of money, offers and orders, and how the marketplace feeds an offer.
+
+use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
+use offers::{Offer, OfferInput, OfferStatus, Stock};
+use orders::{Buyer, OrderItem, OrderStatus, ShippingAddress};
+
+use crate::decode::{Shape, integer, object, one_of, parsed, text};
+use crate::schema::{self, Node, date_time, string, uri, uuid};
+use crate::timestamps::Timestamp;
+use crate::view::View;
+
+crate::view! {
+    /// `{amount, currency}`
+    pub MoneyView of money: Money, named "Money", "An amount of money." {
+        "amount": schema::integer(0, MAX_AMOUNT).describe("In the minor unit: grosze.").example(12_900)
+            => money.amount(),
+        "currency": string().describe("ISO 4217. Currently always `PLN`.").example(Currency::Pln.code())
+            => money.currency().code(),
+    }
+}
+
+/// An amount to be set. The marketplace trades in one currency (D24).
+pub fn money() -> impl Shape<Value = Money> {
+    object!(
+        amount: required(integer(0..=MAX_AMOUNT).checked(Money::pln).describe("In the minor unit: grosze.")),
+        currency: required(one_of(&[Currency::Pln], Currency::code).describe("ISO 4217.").named("Currency"))
+        => match currency { Currency::Pln => amount }
+    )
+    .describe("A new price.")
+    .named("NewPrice")
+}
+
+crate::view! {
+    /// Contract: Offer.
+    pub OfferView<'a> of offer: &'a Offer, named "Offer", "A product that the seller lists." {
+        "id": uuid() => offer.id.uuid(),
+        "title": string() => offer.title,
+        "handle": string().describe("The slug of the product's page.") => offer.handle,
+        "status": offer_status() => offer.status.as_str(),
+        "price": MoneyView::schema().or_null().describe("`null` if the offer has no PLN price.")
+            => offer.price.map(|price| MoneyView::whole(price.money)),
+        "stock": schema::integer(0, i32::MAX.into()).or_null().describe("Pieces; `null` if the offer has no inventory level.")
+            => offer.stock.map(Stock::get),
+        "ean": string().or_null() => offer.ean,
+        "brand": string().or_null() => offer.brand,
+        "signature": string().or_null().describe("Catalogue id, brand and EAN, separated by `|`.") => offer.signature,
+        "thumbnail": uri().or_null() => offer.thumbnail,
+        "url": uri().describe("The product's page.") => offer.url,
+        "created_at": date_time() => Timestamp::new(offer.created_at),
+        "updated_at": date_time().describe("Changes whenever another field does.") => Timestamp::new(offer.updated_at),
+    }
+}
+
+/// An offer as the marketplace feeds it: a nullable field may be absent, which means null (D99). The id is known from the path of a PUT; a
+/// line of an import has it (D100).
+pub fn offer_input(id: Option<OfferId>) -> impl Shape<Value = OfferInput> {
+    object!(OfferInput {
+        id: unless_known(parsed(), id),
+        title: required(text().checked(offers::title)),
+        handle: required(text().checked(offers::handle)),
+        status: required(one_of(&OfferStatus::ALL, OfferStatus::as_str)),
+        price: nullable(money()),
+        stock: nullable(stock()),
+        ean: nullable(text().checked(offers::short_text)),
+        brand: nullable(text().checked(offers::short_text)),
+        signature: nullable(text().checked(offers::short_text)),
+        thumbnail: nullable(text().checked(offers::web_address)),
+        url: required(text().checked(offers::web_address)),
+    })
+}
+
+/// The schema of a status.
+pub fn offer_status() -> Node {
+    string()
+        .one_of(OfferStatus::ALL.map(OfferStatus::as_str))
+        .describe("`proposed`: awaits moderation. `rejected`: rejected by moderation and hidden.")
+        .named("OfferStatus")
+}
+
+/// A stock to be set.
+pub fn stock() -> impl Shape<Value = Stock> {
+    integer(0..=i64::from(i32::MAX)).checked(Stock::new)
+}
+
+crate::view! {
+    pub BuyerView<'a> of buyer: &'a Buyer, named "Buyer", "The buyer. Personal data." {
+        "name": string().or_null() => buyer.name,
+        "email": string().or_null() => buyer.email,
+        "phone": string().or_null() => buyer.phone,
+    }
+}
+
+crate::view! {
+    pub ShippingAddressView<'a> of address: &'a ShippingAddress,
+        named "ShippingAddress", "The delivery address. Personal data."
+    {
+        "line1": string().or_null() => address.line1,
+        "line2": string().or_null() => address.line2,
+        "postal_code": string().or_null() => address.postal_code,
+        "city": string().or_null() => address.city,
+        "country": string().example("PL") => address.country,
+    }
+}
+
+crate::view! {
+    /// Contract: `OrderItem`. An item has the status of its order, because an order is shipped as a whole.
+    pub OrderItemView<'a> of (item, status): (&'a OrderItem, OrderStatus), named "OrderItem", "A line of an order." {
+        "id": uuid().describe("Currently the offer's id.") => item.offer.uuid(),
+        "offer_id": uuid() => item.offer.uuid(),
+        "title": string().or_null() => item.title,
+        "handle": string().or_null() => item.handle,
+        "sku": string().or_null() => item.sku,
+        "quantity": schema::integer(1, i32::MAX.into()) => item.quantity,
+        "unit_price": MoneyView::schema().or_null() => item.unit_price.map(MoneyView::whole),
+        "fulfillment_status": order_status().describe("Currently the order's, since an order is shipped as a whole.")
+            => status.as_str(),
+    }
+}
+
+/// The schema of a status.
+pub fn order_status() -> Node {
+    string()
+        .one_of(OrderStatus::ALL.map(OrderStatus::as_str))
+        .describe("`pending`: not paid. `processing`: paid, to be shipped.")
+        .named("OrderStatus")
+}
