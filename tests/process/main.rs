@@ -49,7 +49,6 @@ mod slow_lists;
 mod slow_network;
 mod smuggling;
 mod starts;
-mod statements;
 mod stops;
 mod supervised;
 mod tls;
