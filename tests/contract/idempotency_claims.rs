@@ -1,6 +1,6 @@
 //! Claims on idempotency keys: while the first request runs, after it, after its process has died; and how answers are stored.
 
-use blackbox::{Expect, Trader, Wire, World, eventually, keyed, parcel, text, whole};
+use blackbox::{Expect, Trader, Wire, World, eventually, keyed, parcel, whole};
 use chrono::TimeDelta;
 use reqwest::Method;
 use serde_json::{Value, json};

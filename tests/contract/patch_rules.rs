@@ -1,6 +1,6 @@
 //! `PATCH /v1/offers/{id}`: valid bodies, and answers that list all errors at once.
 
-use blackbox::{Expect, World, all_invalid, entry, merged, offer_id, whole};
+use blackbox::{Expect, World, all_invalid, entry, merged, whole};
 use serde_json::{Value, json};
 use testkit::Answer;
 
@@ -132,32 +132,6 @@ async fn all_errors_are_listed_headers_before_query_before_body() {
     let many: serde_json::Map<_, _> = (0..50).map(|n| (format!("field{n}"), json!(n))).collect();
     let answer = world.patch(&trader.token, &offer, &Value::Object(many)).await;
     assert_eq!((answer.status, answer.errors().len()), (400, 20));
-}
-
-#[tokio::test]
-async fn the_scope_is_checked_before_the_body_and_the_body_before_the_offer() {
-    let (world, trader, offer) = world_of_trade().await;
-    let reader = world.personal_token(&trader.seller, &["offers:read"]).await.token;
-    let refused = send(&world, &reader, &offer, "{").await;
-    refused.refused(403, "insufficient_scope");
-    let stranger = world.trader().await;
-    let nobodys = offer_id(999_999);
-    for (token, id) in [
-        (&stranger.token, offer.as_str()),
-        (&trader.token, &nobodys),
-        (&trader.token, "kettle"),
-        (&trader.token, "%00"),
-    ] {
-        let answer = send(&world, token, id, r#"{"stock":1}"#).await;
-        answer.is_problem(404, &[whole("not_found")]);
-        if id != "%00" {
-            let answer = send(&world, token, id, r#"{"stock":-1}"#).await;
-            answer.invalid("stock");
-        }
-    }
-    assert_eq!(world.stock(&trader.seller, &offer).await, 7);
-    let missing = world.get(&trader.token, &format!("/v1/offers/{nobodys}")).await;
-    missing.refused(404, "not_found");
 }
 
 #[tokio::test]

@@ -158,18 +158,3 @@ async fn access_is_checked_before_items_and_items_before_the_state() {
     let answer = world.ship(&reader, "PL-NOTHING", &json!({})).await;
     answer.refused(403, "insufficient_scope");
 }
-
-#[tokio::test]
-async fn a_buyer_without_an_address_is_not_notified() {
-    let (world, trader, offer) = world_of_trade().await;
-    for changes in [
-        json!({"buyer": null}),
-        json!({"buyer": {"name": "Ewa"}}),
-        json!({"is_test": true}),
-    ] {
-        let order = world.paid(&[line(&trader.seller, &offer, 1)], changes).await;
-        let made = world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
-        assert_eq!(made["buyer_notified"], false);
-        assert_eq!(world.mails(&order.id).await, 0);
-    }
-}

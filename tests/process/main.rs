@@ -33,7 +33,6 @@ mod mail_refusals;
 mod metrics;
 mod migrations;
 mod name_servers;
-mod named;
 mod no_connections;
 mod outage;
 mod own_disk;

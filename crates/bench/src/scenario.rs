@@ -66,19 +66,14 @@ impl Scenario {
         }
     }
 
-    /// Requests to `server`; `None` for deliveries.
-    pub(crate) async fn requests(
-        self,
-        seed: &Arc<Seed>,
-        server: SocketAddr,
-    ) -> anyhow::Result<Option<Arc<Requests>>> {
+    /// Requests to `server`.
+    pub(crate) async fn requests(self, seed: &Arc<Seed>, server: SocketAddr) -> anyhow::Result<Requests> {
         let path = match self {
-            Self::Delivery => return Ok(None),
             Self::DeepPage => format!("{PAGE}&after={}", cursor_at_depth(seed, server).await?),
             _ => PAGE.to_owned(),
         };
         let (scenario, seed) = (self, Arc::clone(seed));
-        Ok(Some(Arc::new(Requests { scenario, seed, path })))
+        Ok(Requests { scenario, seed, path })
     }
 
     /// The script of one transaction.
@@ -337,7 +332,7 @@ mod tests {
 
     async fn written(seed: &Arc<Seed>, scenario: Scenario, connection: usize) -> String {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
-        let requests = scenario.requests(seed, nowhere).await.unwrap().unwrap();
+        let requests = scenario.requests(seed, nowhere).await.unwrap();
         let (mut random, mut request) = (fastrand::Rng::with_seed(1), Vec::new());
         requests.write(connection, &mut random, &mut request).unwrap();
         let answer = br#"{"refresh_token":"next"}"#;

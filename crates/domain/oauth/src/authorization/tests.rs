@@ -112,7 +112,7 @@ fn without_a_trusted_redirect_uri_the_error_is_shown_directly() {
 #[test]
 fn other_errors_are_redirected_in_the_order_of_the_checks_with_a_usable_state() {
     use RedirectError::{InvalidRequest, InvalidScope, UnsupportedResponseType};
-    let cases: [(&str, Option<&str>, RedirectError); 17] = [
+    let cases: [(&str, Option<&str>, RedirectError); 16] = [
         ("response_type", None, InvalidRequest),
         ("response_type", Some(""), InvalidRequest),
         ("response_type", Some("code token"), UnsupportedResponseType),
