@@ -75,26 +75,16 @@ async fn a_valid_request_redirects_to_the_screen_with_an_opaque_handle() {
 async fn without_a_trusted_redirect_uri_the_browser_gets_the_error() {
     let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
     let proper = || world.asking(&app, "offers:read");
-    let id = app.client_id.as_str();
     for (asking, error) in [
         (proper().without("client_id"), "invalid_request"),
-        (proper().with("client_id", ""), "invalid_request"),
-        (proper().and("client_id", id), "invalid_request"),
         (proper().with("client_id", "psa_nobody"), "invalid_client"),
-        (proper().with("client_id", &id.to_uppercase()), "invalid_client"),
-        (proper().without("redirect_uri"), "invalid_request"),
-        (proper().with("redirect_uri", ""), "invalid_request"),
         (proper().and("redirect_uri", CALLBACK), "invalid_request"),
+        (
+            proper().with("redirect_uri", "https://app.example/callback?x=1"),
+            "invalid_request",
+        ),
     ] {
         refused(&world, &asking, error).await;
-    }
-    let addresses = "https://app.example/callback/|https://app.example/callback?x=1|https://app.example/callback#|\
-        https://app.example/Callback|https://APP.example/callback|https://app.example:443/callback|\
-        http://app.example/callback|https://app.example/%63allback|https://app.example/|\
-        https://app.example.evil.example/callback|https://app.example/callback |javascript:alert(1)|\
-        //app.example/callback";
-    for address in addresses.split('|') {
-        refused(&world, &proper().with("redirect_uri", address), "invalid_request").await;
     }
     // Suspended, deleted and built-in applications are unknown here.
     let (_, personal) = world.reader().await;
@@ -129,64 +119,31 @@ async fn every_other_error_is_redirected_to_the_client() {
     for name in ["code_challenge,", "code_challenge_method"] {
         assert!(back.get("error_description").unwrap().contains(name), "{back:?}");
     }
-    let short = "A".repeat(42);
-    for (name, value, error) in [
-        ("response_type", "", "invalid_request"),
-        ("response_type", "token", "unsupported_response_type"),
-        ("response_type", "code token", "unsupported_response_type"),
-        ("response_type", "CODE", "unsupported_response_type"),
-        ("code_challenge", &short, "invalid_request"),
-        ("code_challenge", &format!("{short}AA"), "invalid_request"),
-        ("code_challenge", &format!("{short}="), "invalid_request"),
-        ("code_challenge", &format!("{short}+"), "invalid_request"),
-        ("code_challenge_method", "plain", "invalid_request"),
-        ("code_challenge_method", "s256", "invalid_request"),
-        ("scope", "", "invalid_scope"),
-        ("scope", "offers:delete", "invalid_scope"),
-        ("scope", "offers:write", "invalid_scope"),
-        ("scope", "offers:read messaging", "invalid_scope"),
-        ("scope", "offers:read,orders:read", "invalid_scope"),
+    for (asking, error, echoed) in [
+        (
+            proper.clone().with("response_type", "token"),
+            "unsupported_response_type",
+            Some(state.as_str()),
+        ),
+        (
+            proper.clone().with("scope", "offers:write"),
+            "invalid_scope",
+            Some(&state),
+        ),
+        (
+            proper.clone().and("unknown", "1").and("unknown", "2"),
+            "invalid_request",
+            Some(&state),
+        ),
+        (
+            proper.clone().with("state", "seven77"),
+            "invalid_request",
+            Some("seven77"),
+        ),
+        (proper.and("state", "another-state"), "invalid_request", None),
     ] {
-        sent_back(&world, &proper.clone().with(name, value), error, Some(&state)).await;
+        sent_back(&world, &asking, error, echoed).await;
     }
-    let without_scope = proper.clone().without("scope");
-    sent_back(&world, &without_scope, "invalid_scope", Some(&state)).await;
-    for twice in [
-        proper.clone().and("response_type", "code"),
-        proper.clone().and("unknown", "1").and("unknown", "2"),
-    ] {
-        sent_back(&world, &twice, "invalid_request", Some(&state)).await;
-    }
-    for (asking, echoed) in [
-        (proper.clone().with("state", ""), None),
-        (proper.clone().with("state", "seven77"), Some("seven77")),
-        (proper.clone().with("state", &"x".repeat(1025)), None),
-        (proper.clone().without("state"), None),
-        (proper.and("state", "another-state"), None),
-    ] {
-        sent_back(&world, &asking, "invalid_request", echoed).await;
-    }
-}
-
-#[tokio::test]
-async fn parameters_are_checked_in_the_contracts_order() {
-    let (world, _, app) = with_partner(&["offers:read", "orders:read"]).await;
-    // From the last check to the first: each error hides the errors of later checks.
-    let mut asking = world.asking(&app, "nothing");
-    let state = asking.get("state").to_owned();
-    sent_back(&world, &asking, "invalid_scope", Some(&state)).await;
-    asking = asking.with("code_challenge", "short");
-    sent_back(&world, &asking, "invalid_request", Some(&state)).await;
-    asking = asking.with("state", "short");
-    let back = sent_back(&world, &asking, "invalid_request", Some("short")).await;
-    assert!(back.get("error_description").unwrap().contains("state"));
-    asking = asking.with("response_type", "token");
-    sent_back(&world, &asking, "unsupported_response_type", Some("short")).await;
-    asking = asking.and("scope", "again");
-    sent_back(&world, &asking, "invalid_request", Some("short")).await;
-    asking = asking.with("redirect_uri", "https://evil.example/callback");
-    refused(&world, &asking, "invalid_request").await;
-    refused(&world, &asking.with("client_id", "psa_nobody"), "invalid_client").await;
 }
 
 #[tokio::test]

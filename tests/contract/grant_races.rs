@@ -5,34 +5,8 @@ use testkit::TestServer;
 
 use crate::{with_partner, world_with};
 
-const REVOKE_FAMILY: &str = "update families set revoked_at = api_now() where kind = 'authorization_code'";
-const DISCONNECT: &str = "update connections set generation = generation + 1, disconnected_at = api_now()";
 const LOCK_FAMILY: &str = "select from families where kind = 'authorization_code' for update";
 const DELETE: &str = "update applications set deleted_at = api_now() where not built_in";
-
-#[tokio::test]
-async fn a_rotation_waits_for_a_revocation_and_sees_it() {
-    let (world, mut member, app) = with_partner(&["offers:read"]).await;
-    for (change, how) in [
-        (REVOKE_FAMILY, "rollback"),
-        (REVOKE_FAMILY, "commit"),
-        (DISCONNECT, "commit"),
-    ] {
-        let pair = world.pair(&mut member.browser, &app, "offers:read").await;
-        let held = world.open_transaction(change).await;
-        let refresh = world.oauth_request(&app, "token", &refreshing(&pair.refresh));
-        let asked = tokio::spawn(refresh.send());
-        world.waiters(1).await;
-        held.end(how).await;
-        let answer = asked.await.unwrap();
-        assert_eq!(world.works(&pair.access).await, how == "rollback", "{change}");
-        if how == "rollback" {
-            assert!(world.works(&Pair::of(answer).access).await);
-        } else {
-            answer.oauth_error(400, "invalid_grant");
-        }
-    }
-}
 
 #[tokio::test]
 async fn a_client_that_breaks_off_before_the_commit_keeps_its_code_or_refresh_token() {

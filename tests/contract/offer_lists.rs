@@ -160,18 +160,12 @@ async fn each_query_error_names_its_parameter_in_the_contracts_order() {
     let (_, token) = world.reader().await;
     let table = "
         zzz=1&updated_after=x&status=sold&fields=nothing&after=x&limit=ten => limit after fields status updated_after zzz
-        status=sold&limit=5&page=2         => status page
-        page=1                             => page
         Limit=1                            => Limit
         placed_after=2040-01-01T12:00:00Z  => placed_after
         limit=1&limit=1                    => limit
-        status=draft&status=published      => status
-        fields=id&fields=id                => fields
         after=&after=                      => after
         status=                            => status
-        status=Draft                       => status
         status=draft,published             => status
-        status=draft%20                    => status
         status=%64raft%00                  => status";
     let get = async |query: &str| world.get(&token, &format!("/v1/offers?{query}")).await;
     all_invalid(table, get).await;

@@ -39,57 +39,27 @@ async fn every_field_is_validated() {
     let path = format!("/sellers/{}/applications", world.seller().await.id);
     let post = async |body: &Value| world.office_post(&path, body).await;
     let valid = world.registration(json!({}));
-    // Redirect URIs are public, HTTPS, and unique. An invalid host name could get into the header that lists the hosts to which consent
-    // may lead.
     let table = r#"
-        {"name": "ab"}           => name
-        {"name": "LONG"}         => name
         {"name": "two  spaces"}  => name
-        {"name": " led"}         => name
-        {"name": "żółw"}         => name
-        {"name": "a/b"}          => name
-        {"documentation_url": "http://docs.example"}  => documentation_url
         {"documentation_url": "docs.example"}         => documentation_url
-        {"purpose": "fun"}          => purpose
         {"client_type": "secret"}   => client_type
-        {"scopes": []}              => scopes
-        {"scopes": ["offers:read", "nothing"]}  => scopes[1]
-        {"accept_terms": false}     => accept_terms
         {"accept_terms": "true"}    => accept_terms
-        {"secret": "x"}             => secret
         {"zzz": 1, "accept_terms": false, "scopes": ["x"], "purpose": "x", "name": ""} => name purpose scopes[0] accept_terms zzz
         {"redirect_uris": "https://app.example"}  => redirect_uris
         {"redirect_uris": [5]}                    => redirect_uris[0]
-        {"redirect_uris": ["http://app.example/cb", "/cb", ""]} => redirect_uris[0] redirect_uris[1] redirect_uris[2]
-        {"redirect_uris": ["https://app.example/#x", "https://10.0.0.1/"]}    => redirect_uris[0] redirect_uris[1]
-        {"redirect_uris": ["https://a.localhost/", "https://localhost/cb"]}   => redirect_uris[0] redirect_uris[1]
-        {"redirect_uris": ["https://0x7f.1/", "https://2130706433/"]}         => redirect_uris[0] redirect_uris[1]
-        {"redirect_uris": ["https://192.168.1.1/", "https://[::1]/"]}         => redirect_uris[0] redirect_uris[1]
-        {"redirect_uris": ["https://a@b.example", "https://*.a.example/"]}    => redirect_uris[0] redirect_uris[1]
-        {"redirect_uris": ["https://a.example;script-src/x", "https://a.example,b/"]}  => redirect_uris[0] redirect_uris[1]
-        {"redirect_uris": ["https://a.example%3bb/", "https://a'b.example/"]} => redirect_uris[0] redirect_uris[1]
-        {"redirect_uris": ["https://a.example\\@b.example/"]}                 => redirect_uris[0]
-        {"redirect_uris": ["https://a.example/1", "https://a.example/2", "https://a.example/1"]} => redirect_uris[2]"#;
-    all_invalid_changes(&table.replace("LONG", &"x".repeat(41)), &valid, post).await;
+        {"redirect_uris": ["https://app.example/#x", "https://a.example/", "https://10.0.0.1/"]} => redirect_uris[0] redirect_uris[2]"#;
+    all_invalid_changes(table, &valid, post).await;
     let nothing = post(&json!({})).await.expect(400).errors();
     for required in "name documentation_url purpose client_type scopes accept_terms".split(' ') {
         let is_named = |(_, path): &(String, Option<String>)| path.as_deref() == Some(required);
         assert!(nothing.iter().any(is_named), "{required} of {nothing:?}");
     }
-    let twenty_one: Vec<_> = (0..21).map(|n| format!("https://app.example/{n}")).collect();
-    let too_many = world.registration(json!({"redirect_uris": twenty_one}));
-    post(&too_many).await.invalid("redirect_uris");
-    let unusual = [
-        "https://app.example:8443/cb?x=1",
-        "https://app.example",
-        "https://1.1.1.1/",
-    ];
+    let unusual = ["https://app.example:8443/cb?x=1", "https://app.example"];
     for fine in [
         json!({"name": "A.b_c-d 2", "description": "Keeps stock in step."}),
         json!({"description": null, "documentation_url": "https://docs.example/app#usage"}),
         json!({"scopes": ["messaging", "offers:read", "messaging"]}),
         json!({"redirect_uris": unusual}),
-        json!({"redirect_uris": twenty_one[..20]}),
     ] {
         world.office_made(&path, &world.registration(fine)).await;
     }
@@ -243,17 +213,10 @@ async fn limit_and_scopes_are_changed_within_their_ranges() {
     let id = &app.client_id;
     // If a part is invalid, nothing is applied.
     let table = r#"
-        {"rate_limit": 0}         => rate_limit
-        {"rate_limit": -1}        => rate_limit
         {"rate_limit": 10000001}  => rate_limit
         {"rate_limit": 1.5}       => rate_limit
-        {"rate_limit": "5"}       => rate_limit
-        {"rate_limit": []}        => rate_limit
         {"scopes": []}            => scopes
-        {"scopes": "offers:read"} => scopes
         {"scopes": null}          => scopes
-        {"scopes": ["offers:read", "nothing"]}    => scopes[1]
-        {"scopes": [1]}                           => scopes[0]
         {"name": "Other", "rate_limit": 0}        => rate_limit name
         {"rate_limit": 5, "scopes": ["nothing"]}  => scopes[0]"#;
     all_invalid_changes(table, &json!({}), async |changes| world.adjust(id, changes).await).await;
@@ -273,46 +236,26 @@ async fn limit_and_scopes_are_changed_within_their_ranges() {
     unknown.refused(404, "not_found");
 }
 
-async fn application_in(world: &World, seller: &Seller, status: &str) -> Application {
-    let purpose = if status == "pending" { "other" } else { "own_use" };
-    let app = world.register(seller, json!({"purpose": purpose})).await;
-    if status == "suspended" {
-        world.moved(&app, "suspension").await;
-    }
-    app
-}
-
 #[tokio::test]
 async fn the_operator_moves_an_application_between_its_states() {
     let world = world_of_consent().await;
     let seller = world.seller().await;
-    for (from, step, to) in [
-        ("pending", "acceptance", Some("active")),
-        ("pending", "suspension", None),
-        ("pending", "reinstatement", None),
-        ("active", "acceptance", Some("active")),
-        ("active", "suspension", Some("suspended")),
-        ("active", "reinstatement", Some("active")),
-        ("suspended", "acceptance", None),
-        ("suspended", "suspension", Some("suspended")),
-        ("suspended", "reinstatement", Some("active")),
+    let app = world.register(&seller, json!({"purpose": "other"})).await;
+    for (step, to, token) in [
+        ("suspension", None, 200),
+        ("acceptance", Some("active"), 200),
+        ("suspension", Some("suspended"), 401),
+        ("acceptance", None, 401),
+        ("reinstatement", Some("active"), 200),
     ] {
-        let app = application_in(&world, &seller, from).await;
         let answer = world.move_application(&app.client_id, step).await;
         match to {
             Some(to) => assert_eq!(answer.expect(200).json()["status"], to),
             None => answer.refused(409, "conflict"),
         }
-        let now = to.unwrap_or(from);
-        let token = world.token_answer(&app).await;
-        let expected = if now == "suspended" { 401 } else { 200 };
-        assert_eq!(token.status, expected, "{from} {step}");
-        // Only a pending application cannot be suspended.
-        let suspended = world.move_application(&app.client_id, "suspension").await;
-        assert_eq!(suspended.status == 409, now == "pending", "{from} {step}");
+        assert_eq!(world.token_answer(&app).await.status, token, "{step}");
     }
     // A deleted application is gone for every call.
-    let app = application_in(&world, &seller, "active").await;
     let path = format!("/applications/{}", app.client_id);
     let no_get = world.office_get(&format!("{path}/suspension")).await;
     no_get.refused(404, "not_found");
@@ -401,26 +344,14 @@ async fn scopes_beyond_what_was_granted_are_asked_for_and_count_once_accepted() 
     page.hides("id=\"description-error\"");
     let anew = page.form(&path);
     assert_eq!(anew.value("description"), Some("Prints labels."));
-    // A form that is sent twice is no conflict. Below the ceiling nobody is asked.
-    let addresses = anew.with("redirect_uris", "https://app.example/elsewhere");
-    member
-        .browser
-        .sent(&addresses.with("scopes", "orders:read"))
-        .await;
-    let narrowed = member.browser.form(&path).await;
-    member.browser.sent(&narrowed).await;
-    member.browser.sent(&narrowed).await;
+    // Below the ceiling nobody is asked, and a form that is sent twice is no conflict.
+    let narrowed = anew.with("scopes", "orders:read");
+    for _ in 0..2 {
+        member.browser.sent(&narrowed).await;
+    }
     assert_eq!(scopes(&world, &app).await, [json!(["orders:read"]), json!([])]);
-    assert_eq!(
-        world.count_in_feed("application.changed", &app.client_id).await,
-        1
-    );
-    member.browser.sent(&narrowed.and("scopes", "offers:read")).await;
-    assert_eq!(scopes(&world, &app).await, granted);
-    assert_eq!(
-        world
-            .count_in_feed("application.scopes_requested", &app.client_id)
-            .await,
-        1
-    );
+    for kind in ["application.scopes_requested", "application.changed"] {
+        let items = world.count_in_feed(kind, &app.client_id).await;
+        assert_eq!(items, usize::from(kind.ends_with("requested")), "{kind}");
+    }
 }

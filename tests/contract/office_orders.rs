@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use blackbox::{Expect, Trader, World, all_invalid_changes, entry, line, offer_id, order_body, sorted, text};
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::world;
@@ -85,14 +84,9 @@ async fn every_field_is_validated() {
     let good = line(&trader.seller, &offer, 1);
     let of_item = r#"
         {"quantity": 0}     => items[0].quantity
-        {"quantity": -1}    => items[0].quantity
-        {"quantity": "1"}   => items[0].quantity
-        {"quantity": 1.0}   => items[0].quantity
-        {"quantity": null}  => items[0].quantity
         {"seller_id": "x"}  => items[0].seller_id
         {"offer_id": 7}     => items[0].offer_id
         {"unit_price": {"amount": -1, "currency": "PLN"}}  => items[0].unit_price.amount
-        {"unit_price": {"amount": 1, "currency": "EUR"}}   => items[0].unit_price.currency
         {"colour": "red"}   => items[0].colour"#;
     let place_item = async |item: &Value| {
         let body = order_body(std::slice::from_ref(item), json!({}));
@@ -101,29 +95,17 @@ async fn every_field_is_validated() {
     all_invalid_changes(of_item, &good, place_item).await;
     let of_order = r#"
         {"items": []}    => items
-        {"items": null}  => items
         {"shipping_address": {"city": "Warszawa"}}            => shipping_address.country
-        {"shipping_address": {"country": null}}               => shipping_address.country
         {"shipping_address": {"country": "PL", "zip": "1"}}   => shipping_address.zip
-        {"buyer": {"name": 7}}    => buyer.name
         {"buyer": {"age": 7}}     => buyer.age
-        {"is_test": "yes"}        => is_test
         {"status": "paid"}        => status
-        {"order_number": ""}      => order_number
         {"order_number": "pl-1"}  => order_number
-        {"order_number": "PL 1"}  => order_number
-        {"order_number": "01900000-0000-7000-8000-000000000001"}  => order_number
         {"order_number": "01900000-ABCD-7000-8000-000000000001"}  => order_number"#;
     let place = async |body: &Value| world.place(body).await;
     let valid = order_body(std::slice::from_ref(&good), json!({}));
     all_invalid_changes(of_order, &valid, place).await;
     let too_many = order_body(&vec![good; 1001], json!({}));
     place(&too_many).await.invalid("items");
-    for text in ["", "{", "[]", "null"] {
-        let request = world.office(Method::POST, "/orders").body(text);
-        let answer = request.header("content-type", "application/json").send().await;
-        assert_eq!(answer.code(), "validation_error", "{text}");
-    }
     assert_eq!(world.stock(&trader.seller, &offer).await, 5);
 }
 

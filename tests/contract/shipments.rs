@@ -62,21 +62,11 @@ async fn each_invalid_value_is_named_by_its_path_and_nothing_is_shipped() {
         {}                                              => carrier tracking_number
         {"tracking_number":"AAAA1"}                     => carrier
         {"carrier":"dpd"}                               => tracking_number
-        {"carrier":"tnt","tracking_number":"AAAA1"}     => carrier
         {"carrier":"DPD","tracking_number":"AAAA1"}     => carrier
-        {"carrier":null,"tracking_number":"AAAA1"}      => carrier
-        {"carrier":"dpd","tracking_number":"AAA"}       => tracking_number
         {"carrier":"dpd","tracking_number":"AAAA 1"}    => tracking_number
-        {"carrier":"dpd","tracking_number":"AAAA1\n"}   => tracking_number
-        {"carrier":"dpd","tracking_number":" AAAA1"}    => tracking_number
-        {"carrier":"dpd","tracking_number":"AAAA_1"}    => tracking_number
-        {"carrier":"dpd","tracking_number":"ŻAAA1"}     => tracking_number
         {"carrier":"dpd","tracking_number":12345}       => tracking_number
-        {"carrier":"dpd","tracking_number":"AAAA1","item_ids":[]}   => item_ids
         {"carrier":"dpd","tracking_number":"AAAA1","item_ids":null} => item_ids
-        {"carrier":"dpd","tracking_number":"AAAA1","item_ids":"x"}  => item_ids
         {"carrier":"dpd","tracking_number":"AAAA1","item_ids":[7]}  => item_ids[0]
-        {"carrier":"dpd","tracking_number":"AAAA1","note":"x"}      => note
         {"x":1,"item_ids":[],"tracking_number":"","carrier":""}     => carrier tracking_number item_ids x"#;
     let ship = async |body: &str| world.ship(&trader.token, &order.id, &body.parse().unwrap()).await;
     all_invalid(table, ship).await;
@@ -130,7 +120,6 @@ async fn a_shipment_is_refused_by_the_orders_state() {
     let both = [line(&trader.seller, &mine, 1), line(&other.seller, &theirs, 1)];
     let ship = async |order: &str| world.ship(&trader.token, order, &parcel("AAAA1")).await;
     let refused = async |order: &str, code: &str| ship(order).await.is_problem(409, &[whole(code)]);
-    // Several sellers and cancelled before payment: the cancellation is reported first.
     let order = world.unpaid(&both, json!({})).await;
     refused(&order.id, "order_unpaid").await;
     world.order_moved(&order.id, "cancellation").await;
@@ -140,23 +129,10 @@ async fn a_shipment_is_refused_by_the_orders_state() {
     answer.refused(409, "multi_seller_order");
     let items = &answer.json()["errors"][0]["item_ids"];
     assert_eq!(items, &json!([mine]), "the caller's own items only");
-    let not_mine = merged(parcel("AAAA1"), json!({"item_ids": [theirs]}));
-    let answer = world.ship(&trader.token, &order.id, &not_mine).await;
-    answer.invalid("item_ids[0]");
-    let unshipped = world.order(&trader.token, &order.id).await;
-    assert_eq!(unshipped["status"], "processing");
     assert_eq!(world.mails(&order.id).await, 0);
     let part = json!({"seller_id": trader.seller.id, "carrier": "dpd", "tracking_number": "AAAA1"});
     world.market_ship(&order.id, &part).await.expect(201);
-    refused(&order.id, "already_shipped").await;
-    world.order_moved(&order.id, "delivery").await;
-    refused(&order.id, "already_shipped").await;
-    let single = world.paid_order(&trader).await;
-    ship(&single.id).await.expect(201);
-    refused(&single.number, "already_shipped").await;
-    let cancelled = world.paid_order(&trader).await;
-    world.order_moved(&cancelled.id, "cancellation").await;
-    refused(&cancelled.id, "order_cancelled").await;
+    refused(&order.number, "already_shipped").await;
 }
 
 #[tokio::test]
@@ -181,19 +157,4 @@ async fn access_is_checked_before_items_and_items_before_the_state() {
     let reader = world.personal_token(&trader.seller, &["orders:read"]).await.token;
     let answer = world.ship(&reader, "PL-NOTHING", &json!({})).await;
     answer.refused(403, "insufficient_scope");
-}
-
-#[tokio::test]
-async fn a_buyer_without_an_address_is_not_notified() {
-    let (world, trader, offer) = world_of_trade().await;
-    for changes in [
-        json!({"buyer": null}),
-        json!({"buyer": {"name": "Ewa"}}),
-        json!({"is_test": true}),
-    ] {
-        let order = world.paid(&[line(&trader.seller, &offer, 1)], changes).await;
-        let made = world.shipped(&trader.token, &order.id, &parcel("AAAA1")).await;
-        assert_eq!(made["buyer_notified"], false);
-        assert_eq!(world.mails(&order.id).await, 0);
-    }
 }

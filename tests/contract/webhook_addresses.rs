@@ -7,29 +7,11 @@ use serde_json::{Value, json};
 
 use crate::world_with;
 
-/// Each of these is, or may be, outside the public internet, or is not a valid address: hosts, and whole
-/// URLs.
-const REFUSED: [&str; 14] = [
-    // IPv4 in the usual form.
-    r"127.0.0.1 127.255.255.254 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 172.16.0.1",
-    r"172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1 198.51.100.7 203.0.113.7",
-    r"224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 168.63.129.16",
-    r"https://169.254.169.254/latest/meta-data/",
-    // IPv4 in the forms that inet_aton accepts.
-    r"2130706433 017700000001 0x7f000001 0x7f.0.0.1 0177.0.0.1 127.1 127.0.1 0 0x0 012.0.0.1 192.168.257",
-    r"0177.0x0.0.1 10.1 0xa.1 2852039166 0xa9fea9fe 0251.0376.0251.0376 3232235777 0300.0250.0.1",
-    r"127%2e0%2e0%2e1 127.0.0.%31 127.0.0.1. %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1",
-    // IPv6.
-    r"[::] [::1] [0:0:0:0:0:0:0:1] [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:8.8.8.8] [::127.0.0.1]",
-    r"[::ffff:169.254.169.254] [0:0:0:0:0:ffff:a00:1] [2002:a9fe:a9fe::] [64:ff9b::a9fe:a9fe]",
-    r"[2001:0:a00:1::] [ff05::2] [64:ff9b::7f00:1] [64:ff9b::8.8.8.8] [64:ff9b:1::1] [2002:7f00:1::]",
-    r"[2001:0:7f00:1::] [2001:db8::1] [fe80::1] [fe80::1%25eth0] [fec0::1] [fc00::1] [fd00:ec2::254]",
-    r"[ff02::1] [100::1] [5f00::1]",
-    // Names.
-    r"localhost LOCALHOST. a.localhost private.example mixed.example absent.example empty.example",
-    // URLs that programs and people may read differently.
-    r"1.1.1.1:99999 https://1.1.1.1\@127.0.0.1/ https://1.1.1.1@127.0.0.1/ https:/1.1.1.1/ https:1.1.1.1",
-];
+/// Hosts outside the public internet, one of each kind, and a URL that programs and people may read differently. The domain's tests have
+/// all spellings.
+const REFUSED: &str = r"127.0.0.1 10.0.0.1 169.254.169.254 2130706433 0x7f.0.0.1 127%2e0%2e0%2e1 １２７.0.0.1 [::1] [::ffff:8.8.8.8]
+    [64:ff9b::7f00:1] [fe80::1%25eth0] localhost a.localhost private.example mixed.example absent.example empty.example
+    https://1.1.1.1\@127.0.0.1/";
 
 #[tokio::test]
 async fn only_public_addresses_can_be_subscribed() {
@@ -47,20 +29,12 @@ async fn only_public_addresses_can_be_subscribed() {
     let denied = ("WEBHOOKS__DENY_NETWORKS", "9.9.9.0/24");
     let world = world_with(&[("WEBHOOKS__NAME_SERVERS", &names_at), denied]).await;
     let own = world.integration().await;
-    for host in REFUSED.join(" ").split(' ') {
+    for host in REFUSED.split_whitespace() {
         let whole = format!("https://{host}/");
         let url = if host.starts_with("https:") { host } else { &whole };
         let answer = world.subscribe_to(&own.token, url, &EVENTS).await;
         assert_eq!(answer.status, 400, "{url}: {answer:?}");
         answer.invalid("url");
-    }
-    // HTTPS only, whatever the host.
-    for url in "http://public.example/ HTTP://public.example/ http://1.1.1.1/ http://public.example:443/ \
-        ws://public.example/ ftp://public.example/ //public.example/ public.example"
-        .split_whitespace()
-    {
-        let answer = world.subscribe_to(&own.token, url, &EVENTS).await;
-        answer.expect(400).invalid("url");
     }
     let message = async |host: &str| -> Value {
         let url = format!("https://{host}/");
@@ -78,7 +52,7 @@ async fn only_public_addresses_can_be_subscribed() {
     }
     assert_eq!(world.read(&own.token, "/v1/webhooks").await["items"], json!([]));
     // An unusual spelling of a public address is allowed.
-    let fine = "public.example PUBLIC.example. xn--kaw-kpa.example:8443 [2606:4700::1111] 1.0.0.1 16843009 0x01010101";
+    let fine = "PUBLIC.example. xn--kaw-kpa.example:8443 [2606:4700::1111] 0x01010101";
     for host in fine.split(' ') {
         let url = format!("https://{host}/hooks");
         let answer = world.subscribe_to(&own.token, &url, &EVENTS).await;

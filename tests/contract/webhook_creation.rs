@@ -57,30 +57,14 @@ async fn each_invalid_field_of_a_subscription_is_named() {
     };
     let table = r#"
         {}                                                    => url events
-        {"events":["order.paid"]}                             => url
         {"events":["order.paid"],"url":null}                  => url
         {"events":["order.paid"],"url":7}                     => url
-        {"events":["order.paid"],"url":""}                    => url
-        {"events":["order.paid"],"url":"hooks"}               => url
-        {"events":["order.paid"],"url":"ftp://1.1.1.1/"}      => url
-        {"events":["order.paid"],"url":"http://1.1.1.1/"}     => url
-        {"events":["order.paid"],"url":"https://u:p@1.1.1.1/"}   => url
-        {"events":["order.paid"],"url":"https://1.1.1.1/#part"}  => url
-        {"events":["order.paid"],"url":"https://1.1.1.1/a b"}    => url
-        {"url":"PUBLIC"}                                      => events
         {"url":"PUBLIC","events":[]}                          => events
-        {"url":"PUBLIC","events":null}                        => events
         {"url":"PUBLIC","events":"order.paid"}                => events
-        {"url":"PUBLIC","events":["order.paid","return.created"]}   => events[1]
         {"url":"PUBLIC","events":["order.paid",7,"Order.paid"]}     => events[1] events[2]
         {"url":"http://1.1.1.1/","events":["order.lost"]}           => url events[0]
-        {"url":"PUBLIC","events":["order.paid"],"secret":"mine"}    => secret
         {"url":"PUBLIC","events":["order.paid"],"active":false}     => active"#;
     all_invalid(table, async |body| post("", body).await).await;
-    let root = "https://1.1.1.1/";
-    let long = |length: usize| format!("{root}{}", "x".repeat(length - root.len()));
-    let too_long = world.subscribe_to(&own.token, &long(2_049), &EVENTS).await;
-    too_long.invalid("url");
     let fine = r#"{"url":"PUBLIC","events":["order.paid"]}"#;
     for query in ["limit=1", "fields=nothing"] {
         let path = query.split('=').next().unwrap();
@@ -90,8 +74,6 @@ async fn each_invalid_field_of_a_subscription_is_named() {
     let chosen = post("?fields=secret,url", fine).await.expect(201).json();
     let names = chosen.as_object().unwrap().keys().collect::<Vec<_>>();
     assert_eq!(names, ["id", "secret", "url"], "the id is always there");
-    let longest = world.subscription(&own.token, &long(2_048), &EVENTS).await;
-    assert_eq!(longest["url"], long(2_048));
 }
 
 #[tokio::test]
@@ -103,16 +85,10 @@ async fn with_any_address_allowed_loopback_and_http_are_accepted() {
     for url in fine.into_iter().chain([receiver.url.as_str()]) {
         world.subscription(&own.token, url, &["order.paid"]).await;
     }
-    let bad = [
-        "http://u:p@127.0.0.1/",
-        "ftp://127.0.0.1/",
-        "http://127.0.0.1/#x",
-        "nonsense",
-    ];
-    for url in bad {
-        let answer = world.subscribe_to(&own.token, url, &["order.paid"]).await;
-        answer.invalid("url");
-    }
+    let answer = world
+        .subscribe_to(&own.token, "http://u:p@127.0.0.1/", &["order.paid"])
+        .await;
+    answer.invalid("url");
     assert_eq!(items(&world.read(&own.token, "/v1/webhooks").await).len(), 4);
     // An application without webhooks works otherwise.
     let seller = world.seller().await;

@@ -11,7 +11,7 @@ use blackbox::{CarrierStub, Integration, Receiver, Reply, StubAnswer, World, soo
 use chrono::TimeDelta;
 use rustix::process::Signal;
 use serde_json::json;
-use testkit::{Fault, Flaw, ServerOptions, Statement, StatementProxy, TestWorker};
+use testkit::{Fault, ServerOptions, Statement, StatementProxy, TestWorker};
 use tokio::time::timeout;
 
 use crate::changes::{Trade, asks, pays};
@@ -28,8 +28,6 @@ const FAULTS: [Fault; 4] = [
 const LOOKS: usize = 3;
 /// Time for a worker to continue by itself after a failure.
 const CONTINUES: Duration = Duration::from_millis(400);
-/// How much longer the first worker may take where a flaw must show in what it does.
-const PATIENCE: u32 = 20;
 /// Advance the clock if the work has not ended after this time, at most this often.
 const POSTPONED: Duration = Duration::from_secs(3);
 const TRIES: usize = 8;
@@ -45,7 +43,7 @@ const RESUMED: Duration = Duration::from_millis(1_500);
 const WORK_LEASE: TimeDelta = TimeDelta::minutes(26);
 
 /// Due work, and how to tell that it is done.
-pub(crate) trait Work {
+trait Work {
     /// Each of the work's statements contains one of these.
     const STATEMENTS: &'static [&'static str];
     /// Counts the work that is not done.
@@ -60,32 +58,21 @@ pub(crate) trait Work {
     async fn judge(&self, rig: &Rig) -> Verdict;
 }
 
-pub(crate) struct Workers {
+struct Workers {
     rig: Rig,
-    flaws: Vec<Flaw>,
     /// The worker without faults; paused while another one works.
     other: TestWorker,
     other_proxy: StatementProxy,
-    planted: AtomicBool,
-    patience: u32,
 }
 
 impl Workers {
-    pub(crate) fn new(rig: Rig, flaws: &[Flaw]) -> Self {
-        let other_proxy = StatementProxy::to(&rig.world.database, &[]);
+    fn new(rig: Rig) -> Self {
+        let other_proxy = StatementProxy::to(&rig.world.database);
         Self {
             other: worker(&rig, &other_proxy),
             other_proxy,
             rig,
-            flaws: flaws.to_vec(),
-            planted: AtomicBool::new(false),
-            patience: if flaws.is_empty() { 1 } else { PATIENCE },
         }
-    }
-
-    /// Whether a statement with the flaw has passed.
-    pub(crate) fn is_flawed(&self) -> bool {
-        self.planted.load(Ordering::Relaxed)
     }
 
     fn faulty_worker(&self, proxy: &StatementProxy) -> TestWorker {
@@ -109,29 +96,25 @@ impl Workers {
         self.other.signal(Signal::CONT);
     }
 
-    pub(crate) async fn check<W: Work>(&self, work: &W, faults: &[Fault]) -> Verdict {
-        self.check_at(work, faults, W::STATEMENTS).await
-    }
-
-    /// Checks the faults at the statements that contain one of these.
-    pub(crate) async fn check_at<W: Work>(&self, work: &W, faults: &[Fault], statements: &[&str]) -> Verdict {
+    /// Checks each fault at each of the work's statements.
+    async fn check<W: Work>(&self, work: &W) -> Verdict {
         self.pause_other().await;
         let (once, _) = self.run_undisturbed(work).await?;
         let (again, expected) = self.run_undisturbed(work).await?;
         let is_own = |one: &Statement| {
-            let is_work = statements.iter().any(|piece| one.sql.contains(piece));
+            let is_work = W::STATEMENTS.iter().any(|piece| one.sql.contains(piece));
             is_work && one.nth < LOOKS && again.contains(one)
         };
         let statements: Vec<_> = once.into_iter().filter(is_own).collect();
         assert!(!statements.is_empty(), "the work sends no statement");
-        at_each(&statements, faults, async |statement, fault| {
+        at_each(&statements, &FAULTS, async |statement, fault| {
             self.play(work, statement, fault, &expected).await
         })
         .await
     }
 
     async fn run_undisturbed<W: Work>(&self, work: &W) -> Result<(Vec<Statement>, Footprint), String> {
-        let proxy = StatementProxy::to(&self.rig.world.database, &self.flaws);
+        let proxy = StatementProxy::to(&self.rig.world.database);
         work.prepare(&self.rig.world).await;
         let before = self.rig.footprint().await;
         let worker = self.faulty_worker(&proxy);
@@ -151,7 +134,7 @@ impl Workers {
     ) -> Result<bool, String> {
         work.prepare(&self.rig.world).await;
         let before = self.rig.footprint().await;
-        let proxy = StatementProxy::to(&self.rig.world.database, &self.flaws);
+        let proxy = StatementProxy::to(&self.rig.world.database);
         proxy.arm(statement, fault);
         let worker = self.faulty_worker(&proxy);
         // A fault that came later would kill the only worker that runs.
@@ -161,7 +144,6 @@ impl Workers {
         let verdict = self.follow::<W>(fault, &proxy, reached).await;
         end(worker, &proxy).await;
         self.pause_other().await;
-        self.planted.fetch_or(proxy.is_planted(), Ordering::Relaxed);
         verdict?;
         work.judge(&self.rig).await?;
         self.rig.check_footprint(&before, expected).await?;
@@ -173,7 +155,7 @@ impl Workers {
     async fn follow<W: Work>(&self, fault: Fault, proxy: &StatementProxy, reached: bool) -> Verdict {
         // After an error the worker continues by itself.
         let continues = matches!(fault, Fault::FailsBefore | Fault::AnswerLost);
-        if reached && !(continues && timeout(CONTINUES * self.patience, self.done::<W>()).await.is_ok()) {
+        if reached && !(continues && timeout(CONTINUES, self.done::<W>()).await.is_ok()) {
             let before = self.rig.list(W::LEASED).await;
             self.rig.clock.advance(WORK_LEASE).await;
             self.resume_other();
@@ -201,7 +183,7 @@ impl Workers {
             let now = self.rig.list(W::LEASED).await;
             !now.is_empty() && now != before
         };
-        eventually_or(OVERTAKING * self.patience, async || {
+        eventually_or(OVERTAKING, async || {
             has_moved().await || self.rig.waits_for_lock().await || self.rig.count(W::OPEN).await == 0
         })
         .await;
@@ -209,7 +191,7 @@ impl Workers {
         let others = self.rig.list(W::LEASED).await;
         let sent = proxy.recorded().len();
         proxy.resume();
-        eventually_or(RESUMED * self.patience, async || {
+        eventually_or(RESUMED, async || {
             proxy.recorded().len() > sent + 2 || self.rig.list(W::LEASED).await != others
         })
         .await;
@@ -241,13 +223,13 @@ fn worker(rig: &Rig, proxy: &StatementProxy) -> TestWorker {
 }
 
 /// Two deliveries of one queue. The receiver refuses the first attempt and answers each further one after a delay.
-pub(crate) struct Deliveries {
+struct Deliveries {
     own: Integration,
     receiver: Receiver,
 }
 
 impl Deliveries {
-    pub(crate) async fn new(rig: &Rig, delay: Duration) -> Self {
+    async fn new(rig: &Rig, delay: Duration) -> Self {
         let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
         rig.world.hook(&own.token, &receiver).await;
         receiver.answers(Reply::Late(204, delay));
@@ -294,11 +276,12 @@ impl Work for Deliveries {
 }
 
 /// Pays orders while a worker has leased the queue of their deliveries and releases it.
-pub(crate) async fn queue_while_a_worker_releases(rig: &mut Rig) -> Verdict {
+async fn queue_while_a_worker_releases(rig: &mut Rig) -> Verdict {
     let (own, receiver) = (rig.world.integration().await, Receiver::start().await);
     rig.world.hook(&own.token, &receiver).await;
     receiver.answers(Reply::Late(204, Duration::from_millis(150)));
-    let _worker = worker(rig, &rig.own_proxy);
+    let proxy = StatementProxy::to(&rig.world.database);
+    let _worker = worker(rig, &proxy);
     let is_lost = AtomicBool::new(false);
     let case = Trade::of(own, async |world: &World, own: &Integration| {
         let arrived = receiver.count();
@@ -382,19 +365,19 @@ impl Work for Mails {
 }
 
 async fn deliveries() -> Verdict {
-    let rig = Rig::with(&[], soon_again).await;
+    let rig = Rig::with(None, soon_again).await;
     let work = Deliveries::new(&rig, Duration::from_millis(100)).await;
-    Workers::new(rig, &[]).check(&work, &FAULTS).await
+    Workers::new(rig).check(&work).await
 }
 
 async fn parcels() -> Verdict {
     let carrier = CarrierStub::start().await;
-    let rig = Rig::with(&[], |options| asks(&carrier, options)).await;
+    let rig = Rig::with(None, |options| asks(&carrier, options)).await;
     let work = Parcels {
         own: rig.world.integration().await,
         carrier,
     };
-    Workers::new(rig, &[]).check(&work, &FAULTS).await
+    Workers::new(rig).check(&work).await
 }
 
 async fn mails() -> Verdict {
@@ -406,19 +389,19 @@ async fn mails() -> Verdict {
             .set("SELLER_API__MAIL__SENDER_NAME", "Shop")
             .set("SELLER_API__MAIL__SENDER_ADDRESS", "shop@shop.example")
     };
-    let rig = Rig::with(&[], settings).await;
+    let rig = Rig::with(None, settings).await;
     let work = Mails {
         own: rig.world.integration().await,
         folder: mail.clone(),
     };
-    Workers::new(rig, &[]).check(&work, &FAULTS).await
+    Workers::new(rig).check(&work).await
 }
 
 /// Concurrently, since each spends most of its time waiting for workers.
 #[tokio::test]
 async fn a_delivery_a_parcel_and_a_mail_are_done_once() {
     let queue = async {
-        let mut rig = Rig::with(&[], blackbox::local_receivers).await;
+        let mut rig = Rig::with(None, blackbox::local_receivers).await;
         queue_while_a_worker_releases(&mut rig).await
     };
     let (deliveries, parcels, mails, queue) = tokio::join!(deliveries(), parcels(), mails(), queue);

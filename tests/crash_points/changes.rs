@@ -68,7 +68,7 @@ async fn integration(rig: &Rig, subscriptions: usize) -> Integration {
     own
 }
 
-pub(crate) async fn case<F>(rig: &Rig, prepare: F) -> Trade<F>
+async fn case<F>(rig: &Rig, prepare: F) -> Trade<F>
 where
     F: AsyncFn(&World, &Integration) -> Call,
 {
@@ -85,16 +85,16 @@ fn office(path: String, body: Option<Value>) -> Call {
     })
 }
 
-pub(crate) async fn changes_an_offer(world: &World, own: &Integration) -> Call {
+async fn changes_an_offer(world: &World, own: &Integration) -> Call {
     let (token, offer) = (own.token.clone(), world.any_offer(&own.seller, json!({})).await);
     Box::new(move |world| world.patching(&token, &offer, &json!({"stock": 3})))
 }
 
-pub(crate) async fn orders_one_of_many(world: &World, own: &Integration) -> Call {
+async fn orders_one_of_many(world: &World, own: &Integration) -> Call {
     orders_one_of(7, world, own).await
 }
 
-pub(crate) async fn orders_the_last(world: &World, own: &Integration) -> Call {
+async fn orders_the_last(world: &World, own: &Integration) -> Call {
     orders_one_of(1, world, own).await
 }
 
@@ -124,7 +124,7 @@ async fn an_order_takes_each_step_once() {
 }
 
 async fn placed_paid_and_cancelled() {
-    let mut rig = Rig::new(&[]).await;
+    let mut rig = Rig::new().await;
     let own = integration(&rig, 1).await;
     let placed = Trade::of(own.clone(), orders_one_of_many);
     rig.check(&placed).await.expect("an order is placed");
@@ -143,7 +143,7 @@ async fn placed_paid_and_cancelled() {
 
 async fn erased_and_shipped() {
     let carrier = CarrierStub::start().await;
-    let mut rig = Rig::with(&[], |options| asks(&carrier, options)).await;
+    let mut rig = Rig::with(None, |options| asks(&carrier, options)).await;
     let own = integration(&rig, 1).await;
     let erased = Trade::of(own.clone(), async |world: &World, own: &Integration| {
         let order = world.paid_order(&own.trader()).await;
@@ -170,7 +170,7 @@ async fn erased_and_shipped() {
 
 #[tokio::test]
 async fn an_offer_and_a_subscription_are_changed_once() {
-    let mut rig = Rig::new(&[]).await;
+    let mut rig = Rig::new().await;
     let own = integration(&rig, 1).await;
     let changed = Trade::of(own.clone(), changes_an_offer);
     rig.check(&changed).await.expect("an offer is changed");
@@ -230,7 +230,7 @@ async fn an_offer_and_a_subscription_are_changed_once() {
 /// Reads the feed while a change waits: changes that the reader has not seen come after its cursor.
 ///
 /// The feed also waits for transactions of other tests, whose workers may be paused: `limit` is for the whole wait.
-pub(crate) async fn follow_the_feed(rig: &mut Rig, limit: Duration) -> Verdict {
+async fn follow_the_feed(rig: &mut Rig, limit: Duration) -> Verdict {
     let case = case(rig, changes_an_offer).await.unkeyed();
     let other = rig.world.trader().await;
     let offer = rig.world.any_offer(&other.seller, json!({"stock": 0})).await;

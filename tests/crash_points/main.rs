@@ -1,7 +1,5 @@
 //! Crash points over a real PostgreSQL. A request or a worker runs once for each of its statements and each kind of fault, and the client
 //! repeats it. The result must be the same as without a fault.
-//!
-//! `flaws` proves with planted flaws that these tests detect errors.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,7 +9,6 @@
 
 mod background_work;
 mod changes;
-mod flaws;
 mod rig;
 mod tokens;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use blackbox::{World, listen, local_receivers, lock_waits, until};
 use chrono::TimeDelta;
 use testkit::{
-    Answer, Fault, Flaw, Request, ServerOptions, Statement, StatementProxy, TestClock, TestDatabase,
+    Answer, Fault, Request, Rewrite, ServerOptions, Statement, StatementProxy, TestClock, TestDatabase,
     TestServer,
 };
 use tokio::task::JoinHandle;
@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::PROGRAM;
 
 /// The faults of a request. [`Fault::Waits`] lets others act in the middle of the request.
-pub(crate) const FAULTS: [Fault; 6] = [
+const FAULTS: [Fault; 6] = [
     Fault::FailsBefore,
     Fault::FailsAfter,
     Fault::NeverArrives,
@@ -25,7 +25,7 @@ pub(crate) const FAULTS: [Fault; 6] = [
     Fault::Waits,
 ];
 /// Longer than the lease of an idempotency key.
-pub(crate) const LEASE: TimeDelta = TimeDelta::seconds(61);
+const LEASE: TimeDelta = TimeDelta::seconds(61);
 /// Maximum time for the other request while a statement's answer waits.
 const OVERTAKING: Duration = Duration::from_secs(2);
 /// Time for a request to reach each of its statements.
@@ -143,9 +143,9 @@ pub(crate) struct Rig {
     faulty: FaultyServer,
     /// Replaces the server with faults after it was killed. It starts while earlier faults are played.
     spare: Option<JoinHandle<FaultyServer>>,
-    flaws: Vec<Flaw>,
-    /// The proxy of a worker; with flaws also of the world's own server.
-    pub(crate) own_proxy: StatementProxy,
+    rewrite: Option<Rewrite>,
+    /// Of the world's own server, if statements are rewritten.
+    _own_proxy: StatementProxy,
     inspector: tokio_postgres::Client,
     keys: AtomicU32,
 }
@@ -167,49 +167,45 @@ fn settings(options: ServerOptions) -> ServerOptions {
 }
 
 impl Rig {
-    pub(crate) async fn new(flaws: &[Flaw]) -> Self {
-        Self::with(flaws, |options| options).await
+    pub(crate) async fn new() -> Self {
+        Self::with(None, |options| options).await
     }
 
-    pub(crate) async fn with(flaws: &[Flaw], more: impl FnOnce(ServerOptions) -> ServerOptions) -> Self {
+    pub(crate) async fn with(
+        rewrite: Option<Rewrite>,
+        more: impl FnOnce(ServerOptions) -> ServerOptions,
+    ) -> Self {
         let database = TestDatabase::create().await;
-        let own_proxy = StatementProxy::to(&database, flaws);
-        let world = World::over(PROGRAM, database, |options| match flaws {
-            [] => more(settings(options)),
-            _ => through(more(settings(options)), &own_proxy),
+        let own_proxy = StatementProxy::rewriting(&database, rewrite);
+        let world = World::over(PROGRAM, database, |options| match rewrite {
+            None => more(settings(options)),
+            Some(_) => through(more(settings(options)), &own_proxy),
         })
         .await;
         let clock = world.database.control_clock().await;
         Self {
-            faulty: start_faulty(&world, flaws).await.unwrap(),
+            faulty: start_faulty(&world, rewrite).await.unwrap(),
             spare: None,
             inspector: world.database.connect().await,
-            flaws: flaws.to_vec(),
+            rewrite,
             keys: AtomicU32::new(0),
             world,
             clock,
-            own_proxy,
+            _own_proxy: own_proxy,
         }
     }
 
-    /// Whether a statement with a flaw has passed either proxy.
-    pub(crate) fn is_flawed(&self) -> bool {
-        self.faulty.proxy.is_planted() || self.own_proxy.is_planted()
+    /// Whether a rewritten statement has passed.
+    pub(crate) fn has_rewritten(&self) -> bool {
+        self.faulty.proxy.has_rewritten()
     }
 
     /// Runs a case with each fault at each of its statements.
     pub(crate) async fn check<C: Case>(&mut self, case: &C) -> Verdict {
-        self.check_faults(case, &FAULTS).await
-    }
-
-    /// Runs a case with these faults at each of its statements.
-    pub(crate) async fn check_faults<C: Case>(&mut self, case: &C, faults: &[Fault]) -> Verdict {
         let (footprint, statements) = self.statements(case).await?;
-        let kills = faults.contains(&Fault::ProcessDies);
-        at_each(&statements, faults, async |statement, fault| {
-            if kills && self.spare.is_none() {
-                self.spare = Some(start_faulty(&self.world, &self.flaws));
-            }
+        at_each(&statements, &FAULTS, async |statement, fault| {
+            self.spare
+                .get_or_insert_with(|| start_faulty(&self.world, self.rewrite));
             self.play(case, statement, fault, &footprint).await
         })
         .await
@@ -285,7 +281,7 @@ impl Rig {
         let faults = faults.into_iter().flatten().collect::<Vec<_>>();
         at_each(std::slice::from_ref(save), &faults, async |save, fault| {
             self.spare
-                .get_or_insert_with(|| start_faulty(&self.world, &self.flaws));
+                .get_or_insert_with(|| start_faulty(&self.world, self.rewrite));
             self.play_batch(case, read, save, fault, &expected).await
         })
         .await
@@ -504,7 +500,7 @@ impl Rig {
     /// Replaces the killed server.
     async fn replace_killed(&mut self) {
         let spare = self.spare.take();
-        let spare = spare.unwrap_or_else(|| start_faulty(&self.world, &self.flaws));
+        let spare = spare.unwrap_or_else(|| start_faulty(&self.world, self.rewrite));
         self.faulty = spare.await.unwrap();
     }
 
@@ -581,9 +577,9 @@ pub(crate) async fn at_each(
     Ok(())
 }
 
-/// Starts another server with a separate proxy to the world's database. With flaws the world's options name another proxy.
-fn start_faulty(world: &World, flaws: &[Flaw]) -> JoinHandle<FaultyServer> {
-    let proxy = StatementProxy::to(&world.database, flaws);
+/// Starts another server with a separate proxy to the world's database.
+fn start_faulty(world: &World, rewrite: Option<Rewrite>) -> JoinHandle<FaultyServer> {
+    let proxy = StatementProxy::rewriting(&world.database, rewrite);
     let options = through(world.options.clone(), &proxy);
     let operator_token = world.server.operator_token.clone();
     tokio::spawn(async move {

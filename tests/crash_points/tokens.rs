@@ -3,26 +3,26 @@
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use blackbox::{Application, Asking, Callback, Form, Member, Pair, World, refreshing, text};
 use reqwest::Method;
-use testkit::{Fault, Flaw, Request};
+use testkit::{Fault, Request, Rewrite};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::rig::{Case, Played, Rig, Verdict};
 
 /// No credential is exchanged in a batch: each has its own transaction, as what drops out has.
-pub(crate) const ALONE: Flaw = Flaw::Replaces {
+const ALONE: Rewrite = Rewrite {
     this: "where false and clock.at < k.asked_at",
     instead_of: "where clock.at < k.asked_at",
 };
 
 /// A seller and an application of another owner.
-pub(crate) struct Connected {
+struct Connected {
     member: Mutex<Member>,
     application: Application,
 }
 
 impl Connected {
-    pub(crate) async fn new(rig: &Rig) -> Self {
+    async fn new(rig: &Rig) -> Self {
         Self {
             application: application(&rig.world).await,
             member: Mutex::new(rig.world.member().await),
@@ -65,10 +65,10 @@ async fn works(world: &World, access: &str, expected: bool) -> Verdict {
 }
 
 /// Each run has its own application and family, whose ids identify its request.
-pub(crate) struct Refresh(Mutex<Member>);
+struct Refresh(Mutex<Member>);
 
 impl Refresh {
-    pub(crate) async fn new(rig: &Rig) -> Self {
+    async fn new(rig: &Rig) -> Self {
         Self(Mutex::new(rig.world.member().await))
     }
 }
@@ -106,7 +106,7 @@ impl Case for Refresh {
     }
 }
 
-pub(crate) struct Exchange(pub(crate) Connected);
+struct Exchange(Connected);
 
 impl Case for Exchange {
     type Subject = (Asking, String);
@@ -166,7 +166,7 @@ impl Case for Consent {
 }
 
 /// The revocation of an access token that has been used.
-pub(crate) struct Revocation(pub(crate) Connected);
+struct Revocation(Connected);
 
 impl Case for Revocation {
     type Subject = Pair;
@@ -211,10 +211,10 @@ impl Case for ClientToken {
 }
 
 /// Requests of an application that gets no other requests.
-pub(crate) struct Counting;
+struct Counting;
 
 /// A separate token, the application, and the number of its requests that were counted.
-pub(crate) struct Counted {
+struct Counted {
     token: String,
     application: Application,
     before: i64,
@@ -260,14 +260,14 @@ impl Case for Counting {
 async fn a_token_is_issued_used_and_revoked_once() {
     tokio::join!(
         refreshes(),
-        exchanges(&[]),
-        exchanges(&[ALONE]),
+        exchanges(None),
+        exchanges(Some(ALONE)),
         consents_and_revocations()
     );
 }
 
 async fn refreshes() {
-    let mut rig = Rig::new(&[]).await;
+    let mut rig = Rig::new().await;
     let refresh = Refresh::new(&rig).await;
     rig.check(&refresh).await.expect("a refresh token is used");
     rig.check_against_rivals(&refresh)
@@ -278,18 +278,18 @@ async fn refreshes() {
         .expect("several refresh tokens are used together");
 }
 
-async fn exchanges(flaws: &[Flaw]) {
-    let mut rig = Rig::new(flaws).await;
+async fn exchanges(rewrite: Option<Rewrite>) {
+    let mut rig = Rig::with(rewrite, |options| options).await;
     let exchange = Exchange(Connected::new(&rig).await);
     rig.check(&exchange).await.expect("a code is exchanged");
     rig.check_against_rivals(&exchange)
         .await
         .expect("a code is exchanged twice at once");
-    assert_eq!(rig.is_flawed(), !flaws.is_empty(), "exchanged alone");
+    assert_eq!(rig.has_rewritten(), rewrite.is_some(), "exchanged alone");
 }
 
 async fn consents_and_revocations() {
-    let mut rig = Rig::new(&[]).await;
+    let mut rig = Rig::new().await;
     for decision in ["approve", "deny"] {
         let consent = Consent(Connected::new(&rig).await, decision);
         rig.check(&consent).await.expect(decision);

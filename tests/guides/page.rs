@@ -114,33 +114,3 @@ fn read(root: &Path, path: &PathBuf) -> io::Result<Page> {
     let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
     Ok(Page::read(&name, &fs::read_to_string(path)?))
 }
-
-#[test]
-fn a_block_right_after_commands_is_their_expected_output() {
-    let text = "```sh\na\n```\n\n```json\n{}\n```\n\n```sh\nb\n```\nwords\n```json\n1\n```\n";
-    let page = Page::read("p.md", text);
-    assert_eq!(page.blocks.len(), 2, "{page:?}");
-    assert_eq!(page.blocks[0].shown, Some(Shown::Json("{}\n".to_owned())));
-    assert_eq!((page.blocks[1].line, &page.blocks[1].shown), (9, &None));
-    // A block in a list loses its indentation.
-    let text = "1. so\n\n   ```sh\n   if x; then\n     y\n   fi\n   ```\n";
-    let page = Page::read("p.md", text);
-    assert_eq!(page.blocks[0].commands, "if x; then\n  y\nfi\n");
-}
-
-#[test]
-fn a_block_with_curl_is_run_or_gives_a_reason() {
-    for fault in [
-        "```sh no-run\ncurl x\n```\n",
-        "```sh no-run:\ncurl x\n```\n",
-        "```console\n$ curl x\n```\n",
-        "```\na=$(curl x)\n```\n",
-    ] {
-        assert_eq!(Page::read("p.md", fault).faults.len(), 1, "{fault}");
-    }
-    let excused = Page::read("p.md", "```sh no-run: it never ends\ncurl x\n```\n");
-    assert!(
-        excused.faults.is_empty() && excused.blocks.is_empty(),
-        "{excused:?}"
-    );
-}

@@ -110,7 +110,7 @@ async fn an_irreversible_command_asks_for_confirmation_at_a_terminal() {
 async fn a_command_whose_commit_is_lost_reports_an_unknown_outcome() {
     let world = world().await;
     let (seller, token) = world.reader().await;
-    let proxy = StatementProxy::to(&world.database, &[]);
+    let proxy = StatementProxy::to(&world.database);
     for (loss, is_done) in [(Fault::NeverArrives, false), (Fault::AnswerLost, true)] {
         proxy.lose_commit(loss);
         let revoke = format!("admin tokens revoke --seller {} --yes", seller.id);

@@ -2,8 +2,6 @@
 //! document. Records what was seen, so that `tests/coverage_of_spec` can find what no test has produced.
 
 mod document;
-#[cfg(test)]
-mod examples;
 mod judge;
 mod promised;
 mod schemas;

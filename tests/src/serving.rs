@@ -52,7 +52,7 @@ impl World {
         settings: impl FnOnce(ServerOptions) -> ServerOptions,
     ) -> (Self, StatementProxy) {
         let database = TestDatabase::create().await;
-        let link = StatementProxy::to(&database, &[]);
+        let link = StatementProxy::to(&database);
         let mut world = Self::over(program, database, settings).await;
         let operator_token = world.server.operator_token.clone();
         world.server = listen(&world.options, link.url()).await;

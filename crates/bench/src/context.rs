@@ -8,9 +8,10 @@ use procfs::Current as _;
 
 use crate::cluster::Cluster;
 use crate::figures::{real, whole};
-use crate::load::OPEN_CONNECTIONS;
+use crate::load::{Load, OPEN_CONNECTIONS};
 use crate::options::Options;
 use crate::program::{Database, Program, Server};
+use crate::scenario::Scenario;
 use crate::seed::{Catalogue, Seed};
 
 /// Shared by all parts.
@@ -81,6 +82,13 @@ impl SeededServer {
             seed,
             server,
         })
+    }
+
+    /// The requests of a scenario to a server over this database.
+    pub(crate) async fn load(&self, scenario: Scenario, server: &Server) -> anyhow::Result<Load> {
+        let server = server.public;
+        let requests = Arc::new(scenario.requests(&self.seed, server).await?);
+        Ok(Load { server, requests })
     }
 }
 

@@ -24,7 +24,6 @@ const SLOWEST: u64 = 50;
 
 /// Receivers that answer 204. Each has a separate IP address, since the product limits concurrent attempts per host. Dropping
 /// the value stops them.
-#[derive(Debug)]
 pub(crate) struct Receivers {
     received: Arc<AtomicU64>,
     addresses: Vec<SocketAddr>,

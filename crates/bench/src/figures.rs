@@ -85,16 +85,3 @@ impl fmt::Display for Table {
         f.write_str(&self.0)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(Spread::of([3.0, 1.0, 2.0]).to_string(), "2.00 (1.00–3.00)");
-        assert_eq!(Spread::of([4_000.0, 1.0, 2.0, 3.0]).whole(), "2 (1–4 000)");
-        assert_eq!(Spread::of([]).to_string(), "0.00 (0.00–0.00)");
-        assert_eq!([0.4, 999.0, 1_234_567.0].map(whole), ["0", "999", "1 234 567"]);
-    }
-}

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
@@ -18,6 +18,8 @@ use crate::program::build;
 
 /// Iterations of the two runs. One-time costs, such as the start, are in both and cancel out.
 const TIMES: [u64; 2] = [50, 250];
+/// The recorded counts.
+const RECORDED: &str = "docs/development/instructions.json";
 /// Ratio to the recorded count from which a path gets a warning.
 const WARNING: f64 = 1.2;
 const PATHS: [(&str, &str); 6] = [
@@ -38,9 +40,6 @@ pub(crate) struct InstructionsOptions {
     /// Record the counts instead of comparing them
     #[arg(long)]
     record: bool,
-    /// The recorded counts
-    #[arg(long, default_value = "docs/development/instructions.json")]
-    recorded: PathBuf,
 }
 
 /// Counts all paths and prints the changes against the recorded counts.
@@ -60,14 +59,10 @@ pub(crate) async fn run(options: &InstructionsOptions) -> anyhow::Result<()> {
     }
     if options.record {
         let text = serde_json::to_string_pretty(&counts)? + "\n";
-        return fs::write(&options.recorded, text).context("the counts cannot be recorded");
+        return fs::write(RECORDED, text).context("the counts cannot be recorded");
     }
-    print(&compare(&read(&options.recorded)?, &counts))
-}
-
-fn read(file: &Path) -> anyhow::Result<Counts> {
-    let text = fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
-    Ok(serde_json::from_str(&text)?)
+    let recorded = fs::read_to_string(RECORDED).with_context(|| format!("{RECORDED} cannot be read"))?;
+    print(&compare(&serde_json::from_str(&recorded)?, &counts))
 }
 
 async fn count(example: &Path, path: &str, times: u64) -> anyhow::Result<u64> {
@@ -114,37 +109,4 @@ fn compare(recorded: &Counts, counts: &Counts) -> String {
         });
     }
     lines.join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn callgrinds_total_is_parsed() {
-        let report = "==17== Callgrind\n==17== Events    : Ir\n==17== Collected : 6871234\n==17== \n";
-        assert_eq!(parse(report), Some(6_871_234));
-        assert_eq!(parse("valgrind: no"), None);
-    }
-
-    #[test]
-    fn more_than_a_fifth_more_warns() {
-        for (count, warns) in [(1_200, false), (1_201, true)] {
-            let counts = |count: u64| [("offer".to_owned(), count)].into();
-            let text = compare(&counts(1_000), &counts(count));
-            assert!(
-                text.contains("× 1.20") && text.contains("warning") == warns,
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn every_path_is_recorded() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/development/instructions.json");
-        let recorded: Vec<_> = read(&file).unwrap().into_keys().collect();
-        let mut paths = PATHS.map(|(path, _)| path);
-        paths.sort_unstable();
-        assert_eq!(recorded, paths);
-    }
 }

@@ -41,7 +41,6 @@ pub(crate) struct Load {
 }
 
 /// Results of a closed loop.
-#[derive(Debug)]
 pub(crate) struct Counted<M> {
     pub(crate) latencies: Latency,
     pub(crate) elapsed: Duration,
@@ -141,7 +140,7 @@ fn arrive(rate: f64, end: Instant, due: &mpsc::UnboundedSender<Instant>) {
 }
 
 /// A connection with its requests.
-struct Sender {
+pub(crate) struct Sender {
     connection: Connection,
     n: usize,
     requests: Arc<Requests>,
@@ -150,7 +149,7 @@ struct Sender {
 }
 
 impl Sender {
-    async fn open(load: &Load, n: usize) -> anyhow::Result<Self> {
+    pub(crate) async fn open(load: &Load, n: usize) -> anyhow::Result<Self> {
         Ok(Self {
             connection: Connection::open(load.server).await?,
             n,
@@ -160,7 +159,7 @@ impl Sender {
         })
     }
 
-    async fn exchange(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn exchange(&mut self) -> anyhow::Result<()> {
         self.requests.write(self.n, &mut self.random, &mut self.request)?;
         let body = self.connection.exchange(&self.request).await?.expect(200)?;
         self.requests.answered(self.n, body)

@@ -75,12 +75,10 @@ fn main() -> ExitCode {
 async fn until_signal(command: Command) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
     tokio::select! {
         result = run(command) => result,
         _ = interrupt.recv() => bail!("interrupted"),
         _ = terminate.recv() => bail!("terminated"),
-        _ = hang_up.recv() => bail!("the terminal is gone"),
     }
 }
 
@@ -90,17 +88,5 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Compare(options) => compare::run(options).await,
         Command::Instructions(options) => instructions::run(&options).await,
         Command::Large(options) => large::run(&options).await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
     }
 }

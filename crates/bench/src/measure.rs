@@ -1,7 +1,6 @@
 //! Measures scenarios in rounds: the program, or PostgreSQL alone.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -12,13 +11,13 @@ use crate::figures::{Spread, real};
 use crate::load::{self, Latency, Load, no_latencies};
 use crate::pgbench::{self, End};
 use crate::program::Server;
-use crate::scenario::{Requests, Scenario};
+use crate::scenario::Scenario;
 use crate::usage;
 
 /// Which side of a scenario to measure.
 pub(crate) enum Side<'a> {
     /// The program answers requests.
-    Requests(&'a Server, Arc<Requests>),
+    Requests(&'a Server, Load),
     /// A worker of this server's program works off a backlog.
     Deliveries(&'a Server, &'a Receivers),
     /// PostgreSQL alone, with pgbench.
@@ -33,7 +32,6 @@ pub(crate) struct Subject<'a> {
 }
 
 /// One measurement.
-#[derive(Debug)]
 pub(crate) struct Sample {
     /// Requests, transactions or deliveries a second.
     pub(crate) rate: f64,
@@ -50,9 +48,9 @@ impl<'a> Subject<'a> {
         server: &'a Server,
         receivers: Option<&'a Receivers>,
     ) -> anyhow::Result<Self> {
-        let side = match scenario.requests(&seeded.seed, server.public).await? {
-            Some(requests) => Side::Requests(server, requests),
-            None => Side::Deliveries(server, receivers.context("deliveries need receivers")?),
+        let side = match scenario {
+            Scenario::Delivery => Side::Deliveries(server, receivers.context("deliveries need receivers")?),
+            _ => Side::Requests(server, seeded.load(scenario, server).await?),
         };
         Ok(Self {
             seeded,
@@ -96,13 +94,7 @@ impl<'a> Subject<'a> {
             (seconds, backlog)
         };
         match &self.side {
-            Side::Requests(server, requests) => {
-                let load = Load {
-                    server: server.public,
-                    requests: Arc::clone(requests),
-                };
-                of_requests(context, server, &load, seconds).await
-            }
+            Side::Requests(server, load) => of_requests(context, server, load, seconds).await,
             Side::Deliveries(server, receivers) => self.drain(context, server, receivers, backlog).await,
             Side::Pgbench => self.run_pgbench(context, seconds, backlog).await,
         }
@@ -160,7 +152,7 @@ impl<'a> Subject<'a> {
         }
         Ok(Sample {
             rate: run.rate,
-            latencies: run.latencies,
+            latencies: no_latencies()?,
             cpu: each([before, cpu(context, None)?], run.transactions),
         })
     }
@@ -219,7 +211,7 @@ fn each([before, after]: [[Duration; 3]; 2], count: u64) -> [f64; 3] {
 }
 
 /// The samples of one subject, in the order of the rounds.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Series(pub(crate) Vec<Sample>);
 
 impl Series {

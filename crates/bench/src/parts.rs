@@ -8,8 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::context::{BenchContext, SeededServer, step};
 use crate::figures::{Spread, Table, real, whole};
-use crate::http::Connection;
-use crate::load::{self, Latency, Load};
+use crate::load::{self, Latency, Sender};
 use crate::measure::{Subject, receivers, rounds};
 use crate::options::{self, Options};
 use crate::program::Server;
@@ -27,6 +26,10 @@ const LOAD: f64 = 0.5;
 const STARTS: usize = 10;
 /// Requests on each connection before it idles, so that its buffers are allocated.
 const REQUESTS_EACH: usize = 3;
+/// Requests of each kind whose statements, rows and pages are counted.
+const COUNTED: u32 = 1_000;
+/// An idle backend reports its statistics within ten seconds.
+const REPORTED: Duration = Duration::from_secs(11);
 /// Longer than the allocator retains freed memory.
 const GIVEN_BACK: Duration = Duration::from_secs(5);
 
@@ -43,6 +46,8 @@ enum Part {
     Deliveries,
     /// Latency of requests that arrive at random, at half of the capacity
     Latency,
+    /// Statements, rows and pages of a request that has no others beside it
+    Counts,
     /// Time until `serve` is ready, and its memory with 2 000 idle connections
     Startup,
     /// The same requests as the catalogue grows to 10 000 000 offers
@@ -83,6 +88,7 @@ pub(crate) async fn run(parts: PartsOptions) -> anyhow::Result<()> {
             Part::Tokens => beside_pgbench(&context, seeded, &[Token, Refresh]).await?,
             Part::Deliveries => beside_pgbench(&context, seeded, &[Delivery]).await?,
             Part::Latency => latency(&context, seeded, &[Offer, Page, Patch, Token, Refresh]).await?,
+            Part::Counts => counts(&context, seeded, &[Offer, Page, DeepPage, Patch, Token, Refresh]).await?,
             Part::Startup => startup(&context, seeded).await?,
             Part::Growth => continue,
         })?;
@@ -136,11 +142,7 @@ async fn latency(
     let mut table = Table::new("a second | p50 ms | p95 ms | p99 ms | p99.9 ms | longest ms");
     for scenario in scenarios {
         step(&format!("latencies: {}", scenario.title()));
-        let requests = scenario.requests(&seeded.seed, seeded.server.public).await?;
-        let load = Load {
-            server: seeded.server.public,
-            requests: requests.context("a scenario without requests")?,
-        };
+        let load = seeded.load(*scenario, &seeded.server).await?;
         let mut runs: Vec<(f64, Latency)> = Vec::new();
         for _ in 0..options.rounds {
             let counted = load::closed(&load, options.connections, measured, || Ok(())).await?;
@@ -161,6 +163,45 @@ async fn latency(
     Ok(table.to_string())
 }
 
+/// What a request costs the database, on average: statements, and the rows and pages that they read.
+async fn counts(
+    context: &BenchContext,
+    seeded: &SeededServer,
+    scenarios: &[Scenario],
+) -> anyhow::Result<String> {
+    let done = async || {
+        tokio::time::sleep(REPORTED).await;
+        let mut all = [seeded.server.statements().await?, 0.0, 0.0];
+        let database = &seeded.database.name;
+        for (sum, count) in all
+            .iter_mut()
+            .skip(1)
+            .zip(["tup_returned + tup_fetched", "blks_hit + blks_read"])
+        {
+            let sql = format!("select {count} from pg_stat_database where datname = '{database}'");
+            *sum = context.cluster.value("postgres", &sql).await?.parse()?;
+        }
+        anyhow::Ok(all)
+    };
+    let mut table = Table::new("statements | rows | pages");
+    for scenario in scenarios {
+        step(&format!("counts: {}", scenario.title()));
+        let load = seeded.load(*scenario, &seeded.server).await?;
+        let mut sender = Sender::open(&load, 0).await?;
+        let before = done().await?;
+        for _ in 0..COUNTED {
+            sender.exchange().await?;
+        }
+        let mut before = before.into_iter();
+        let counts = done().await?.map(|after| {
+            let count = (after - before.next().unwrap_or_default()) / f64::from(COUNTED);
+            format!("{count:.1}")
+        });
+        table.row(format_args!("{} | {}", scenario.title(), counts.join(" | ")));
+    }
+    Ok(table.to_string())
+}
+
 /// Time until `serve` is ready, and its memory while connections idle.
 async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Result<String> {
     let (program, cluster) = (&context.program, &context.cluster);
@@ -176,22 +217,20 @@ async fn startup(context: &BenchContext, seeded: &SeededServer) -> anyhow::Resul
     allow_connections(idle)?;
     let server = Server::start("serve", program, cluster, &seeded.database).await?;
     let alone = Memory::of(server.pid)?;
-    let requests = Scenario::Offer.requests(&seeded.seed, server.public).await?;
-    let requests = requests.context("a scenario without requests")?;
-    let (mut random, mut request, mut open) = (fastrand::Rng::new(), Vec::new(), Vec::new());
+    let load = seeded.load(Scenario::Offer, &server).await?;
+    let mut open = Vec::new();
     for _ in 0..idle {
-        let mut connection = Connection::open(server.public).await?;
+        let mut sender = Sender::open(&load, 0).await?;
         for _ in 0..REQUESTS_EACH {
-            requests.write(0, &mut random, &mut request)?;
-            connection.exchange(&request).await?.expect(200)?;
+            sender.exchange().await?;
         }
-        open.push(connection);
+        open.push(sender);
     }
     tokio::time::sleep(GIVEN_BACK).await;
     let with_all = Memory::of(server.pid)?;
     // The first connection still works: the server has closed none.
     if let Some(first) = open.first_mut() {
-        first.exchange(&request).await?.expect(200)?;
+        first.exchange().await?;
     }
     drop(open);
     server.stop().await?;

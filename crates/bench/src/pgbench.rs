@@ -1,18 +1,12 @@
 //! Runs `pgbench`, for the cost of PostgreSQL with its own client alone.
 
-use std::fs;
-use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use tempfile::NamedTempFile;
 use tokio::process::Command;
 
 use crate::cluster::Cluster;
-use crate::load::{Latency, no_latencies, record};
-
-/// The fraction of transactions whose latencies are logged.
-const SAMPLED: &str = "0.02";
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +17,10 @@ pub(crate) enum End {
 }
 
 /// The result of a run.
-#[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) transactions: u64,
     /// Transactions a second, without the time to connect.
     pub(crate) rate: f64,
-    pub(crate) latencies: Latency,
 }
 
 /// Runs a script of one transaction with `clients` clients. The script's variable `first` is 1 until the script sets it: a client
@@ -40,9 +32,8 @@ pub(crate) async fn run(
     clients: u16,
     end: End,
 ) -> anyhow::Result<Run> {
-    let folder = tempfile::tempdir().context("no temporary folder")?;
-    let file = folder.path().join("script.sql");
-    fs::write(&file, script)?;
+    let file = NamedTempFile::new().context("no temporary file")?;
+    std::fs::write(&file, script)?;
     let end = match end {
         End::AfterSeconds(seconds) => format!("--time={seconds}"),
         End::AfterTransactions(count) => format!("--transactions={}", count.div_ceil(clients.into())),
@@ -53,13 +44,10 @@ pub(crate) async fn run(
             "--protocol=prepared",
             "--define=first=1",
             "--jobs=2",
-            "--log",
         ])
-        .args(["--sampling-rate", SAMPLED, "--client", &clients.to_string(), &end])
-        .arg("--log-prefix")
-        .arg(folder.path().join("log"))
+        .args(["--client", &clients.to_string(), &end])
         .arg("--file")
-        .arg(&file)
+        .arg(file.path())
         .arg(cluster.url(database))
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -71,11 +59,7 @@ pub(crate) async fn run(
     let report = String::from_utf8_lossy(&output.stdout);
     let (transactions, rate) =
         parse(&report).with_context(|| format!("pgbench's report is not as expected: {report}"))?;
-    Ok(Run {
-        transactions,
-        rate,
-        latencies: read_logs(folder.path())?,
-    })
+    Ok(Run { transactions, rate })
 }
 
 /// The number of transactions, and their rate.
@@ -87,43 +71,4 @@ fn parse(report: &str) -> Option<(u64, f64)> {
         transactions.split('/').next()?.trim().parse().ok()?,
         rate.parse().ok()?,
     ))
-}
-
-/// The third field of each line is a latency in microseconds (pgbench documentation, "Per-Transaction Logging").
-fn read_logs(folder: &Path) -> anyhow::Result<Latency> {
-    let mut latencies = no_latencies()?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if !entry.file_name().to_string_lossy().starts_with("log") {
-            continue;
-        }
-        for line in fs::read_to_string(entry.path())?.lines() {
-            let microseconds = line.split(' ').nth(2).and_then(|field| field.parse().ok());
-            let microseconds = microseconds.context("pgbench's log is not as expected")?;
-            record(&mut latencies, Duration::from_micros(microseconds));
-        }
-    }
-    Ok(latencies)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn report_and_logs_are_read() {
-        let report = "transaction type: x\nnumber of transactions actually processed: 73210/73210\n\
-                      number of failed transactions: 0 (0.000%)\ntps = 73210.123 (without initial connection time)\n";
-        assert_eq!(parse(report), Some((73_210, 73_210.123)));
-        assert_eq!(parse("nothing"), None);
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(
-            folder.path().join("log.1"),
-            "0 1 500 0 1700000000 1\n1 1 700 0 1 2\n",
-        )
-        .unwrap();
-        fs::write(folder.path().join("log.1.1"), "2 1 900 0 1700000000 3\n").unwrap();
-        fs::write(folder.path().join("script.sql"), "select 1;\n").unwrap();
-        assert_eq!(read_logs(folder.path()).unwrap().len(), 3);
-    }
 }

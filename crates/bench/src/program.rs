@@ -117,6 +117,7 @@ pub(crate) struct Server {
     log: PathBuf,
     pub(crate) pid: u32,
     pub(crate) public: SocketAddr,
+    probes: SocketAddr,
     pub(crate) ready_after: Duration,
 }
 
@@ -150,9 +151,10 @@ impl Server {
             child,
             log,
             public,
+            probes,
             ready_after: Duration::ZERO,
         };
-        match tokio::time::timeout(START_TIMEOUT, server.become_ready(probes)).await {
+        match tokio::time::timeout(START_TIMEOUT, server.become_ready()).await {
             Ok(ready) => ready.with_context(|| server.log_end())?,
             Err(_) => bail!("not ready after {START_TIMEOUT:?}: {}", server.log_end()),
         }
@@ -160,12 +162,12 @@ impl Server {
         Ok(server)
     }
 
-    async fn become_ready(&mut self, probes: SocketAddr) -> anyhow::Result<()> {
+    async fn become_ready(&mut self) -> anyhow::Result<()> {
         loop {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the program ended with {status}");
             }
-            if let Ok(mut connection) = Connection::open(probes).await
+            if let Ok(mut connection) = Connection::open(self.probes).await
                 && let Ok(response) = connection.get("/readyz").await
                 && response.status == 200
             {
@@ -173,6 +175,18 @@ impl Server {
             }
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    /// How many statements the program has sent, by its metrics.
+    pub(crate) async fn statements(&self) -> anyhow::Result<f64> {
+        let mut probes = Connection::open(self.probes).await?;
+        let metrics = std::str::from_utf8(probes.get("/metrics").await?.expect(200)?)?;
+        let counts = metrics.lines().filter_map(|line| {
+            line.strip_prefix("database_statement_duration_seconds_count")?
+                .split(' ')
+                .nth(1)
+        });
+        counts.map(|count| Ok(count.parse::<f64>()?)).sum()
     }
 
     /// Truncates the log: one line per request would fill the disk.

@@ -49,7 +49,7 @@ pub use process::Process;
 pub use server::{ServerOptions, TestServer, sealing_key};
 pub use small_disk::{SmallDisk, may_lack_mounts, mounts_are_refused};
 pub use smtp_server::{SmtpAction, SmtpScript, SmtpServer};
-pub use statement_proxy::{Fault, Flaw, Statement, StatementProxy};
+pub use statement_proxy::{Fault, Rewrite, Statement, StatementProxy};
 pub use worker::TestWorker;
 
 /// Polls until `holds`. Panics with `failure` after the limit.

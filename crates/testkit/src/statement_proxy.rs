@@ -1,23 +1,18 @@
 //! A proxy between the program and PostgreSQL that parses statements. It records them, injects a fault into a chosen statement,
-//! can plant a flaw in the traffic, and can be slow or unreachable.
+//! can rewrite statements, and can be slow or unreachable.
 //!
 //! It executes a connection's statements one after another, even if the client pipelines them. So the server has finished a statement
 //! when its fault happens.
 
 use std::collections::HashMap;
-use std::future::poll_fn;
 use std::io;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::Poll;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream,
-};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
@@ -47,22 +42,11 @@ pub enum Fault {
     Waits,
 }
 
-/// A defect in the traffic, at every statement whose text contains the given piece.
+/// Replaces `instead_of` by `this` in the text of every statement that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
-    /// Replaces `instead_of` by `this` in the statement's text.
-    Replaces {
-        this: &'static str,
-        instead_of: &'static str,
-    },
-    /// Commits the transaction and begins another one before the statement.
-    CommitsBefore(&'static str),
-    /// Commits the transaction and begins another one after the statement.
-    CommitsAfter(&'static str),
-    /// Sends the statement again if its answer is lost.
-    SentAgain(&'static str),
-    /// Repeats the first answer to the statement with the same parameters.
-    Cached(&'static str),
+pub struct Rewrite {
+    pub this: &'static str,
+    pub instead_of: &'static str,
 }
 
 /// A recorded statement: the `nth` with the text `sql`, from 0. The text is in lower case on one line, without comments and quotation
@@ -87,8 +71,8 @@ pub struct StatementProxy {
 struct Shared {
     target: PathBuf,
     link: LinkState,
-    flaws: Vec<Flaw>,
-    planted: AtomicBool,
+    rewrite: Option<Rewrite>,
+    has_rewritten: AtomicBool,
     /// The batches of which the answer is not passed on yet.
     under_way: AtomicUsize,
     state: Mutex<State>,
@@ -119,20 +103,22 @@ struct State {
     /// What each recorded statement was sent with.
     batches: Vec<Vec<u8>>,
     armed: Option<(Target, Fault)>,
-    round_trips: usize,
     process: Option<u32>,
-    cached: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 impl StatementProxy {
-    pub fn to(database: &TestDatabase, flaws: &[Flaw]) -> Self {
+    pub fn to(database: &TestDatabase) -> Self {
+        Self::rewriting(database, None)
+    }
+
+    pub fn rewriting(database: &TestDatabase, rewrite: Option<Rewrite>) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the socket");
         let url = database.url_at(folder.path(), PORT);
         let socket = format!(".s.PGSQL.{PORT}");
         let listener = UnixListener::bind(folder.path().join(&socket)).expect("the socket is bound");
         let shared = Arc::new(Shared {
             target: database.socket_folder().join(socket),
-            flaws: flaws.to_vec(),
+            rewrite,
             ..Shared::default()
         });
         let accepting = Arc::clone(&shared);
@@ -207,12 +193,6 @@ impl StatementProxy {
         let mut state = self.shared.state();
         state.recorded.clear();
         state.batches.clear();
-        state.round_trips = 0;
-    }
-
-    /// How many statements since the last [`Self::record`] the client sent after the answers to all earlier ones on their connection.
-    pub fn round_trips(&self) -> usize {
-        self.shared.state().round_trips
     }
 
     /// The statements since the last [`Self::record`] or [`Self::arm`].
@@ -249,9 +229,9 @@ impl StatementProxy {
         self.shared.state().armed.take().is_some()
     }
 
-    /// Whether a statement with a flaw has passed.
-    pub fn is_planted(&self) -> bool {
-        self.shared.planted.load(Ordering::Relaxed)
+    /// Whether a rewritten statement has passed.
+    pub fn has_rewritten(&self) -> bool {
+        self.shared.has_rewritten.load(Ordering::Relaxed)
     }
 }
 
@@ -260,39 +240,18 @@ impl Shared {
         self.state.lock().expect("the state is whole")
     }
 
-    /// The text with the flaws planted; `None` if none applies.
+    /// The rewritten text; `None` for a statement that stays as it is.
     fn rewritten(&self, sql: &str) -> Option<String> {
-        let mut text = sql.to_owned();
-        for flaw in &self.flaws {
-            if let Flaw::Replaces { this, instead_of } = flaw {
-                text = text.replace(instead_of, this);
-            }
-        }
-        (text != sql).then(|| {
-            self.planted.store(true, Ordering::Relaxed);
-            text
+        let Rewrite { this, instead_of } = self.rewrite?;
+        sql.contains(instead_of).then(|| {
+            self.has_rewritten.store(true, Ordering::Relaxed);
+            sql.replace(instead_of, this)
         })
     }
 
-    /// The statement's flaw, except one of its text.
-    fn flaw(&self, sql: &str) -> Option<Flaw> {
-        let found = self.flaws.iter().copied().find(|flaw| match flaw {
-            Flaw::Replaces { .. } => false,
-            Flaw::CommitsBefore(piece)
-            | Flaw::CommitsAfter(piece)
-            | Flaw::SentAgain(piece)
-            | Flaw::Cached(piece) => sql.contains(piece),
-        });
-        if found.is_some() {
-            self.planted.store(true, Ordering::Relaxed);
-        }
-        found
-    }
-
     /// Records a statement, and takes the fault armed for it.
-    fn next(&self, sql: &str, batch: &[u8], is_pipelined: bool) -> (usize, Option<Fault>) {
+    fn next(&self, sql: &str, batch: &[u8]) -> (usize, Option<Fault>) {
         let mut state = self.state();
-        state.round_trips += usize::from(!is_pipelined);
         let index = state.recorded.len();
         let nth = state.recorded.iter().filter(|earlier| earlier.sql == sql).count();
         state.recorded.push(Statement {
@@ -341,29 +300,26 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
     server.write_all(&startup).await?;
     client.write_all(&answer(&mut server).await?.bytes).await?;
     let mut prepared = HashMap::new();
-    let mut is_pipelined = false;
     loop {
         let batch = batch(&mut client, shared, &mut prepared).await?;
         let _under_way = UnderWay::new(shared);
         let Some(sql) = batch.sql else {
             server.write_all(&batch.bytes).await?;
             let reply = answer(&mut server).await?;
-            is_pipelined = has_more(&mut client).await;
             client.write_all(&reply.bytes).await?;
             continue;
         };
-        let (index, fault) = shared.next(&sql, &batch.bytes, is_pipelined);
-        let flaw = shared.flaw(&sql);
-        if matches!(flaw, Some(Flaw::CommitsBefore(_))) {
-            query(&mut server, "commit; begin").await?;
-        }
+        let (index, fault) = shared.next(&sql, &batch.bytes);
         let reply = match fault {
             Some(Fault::FailsBefore) => fail(&mut server, &sql).await?,
             Some(Fault::NeverArrives) => {
                 shared.reached.send_replace(true);
                 return Ok(());
             }
-            _ => execute(&mut server, &batch.bytes, flaw, shared).await?,
+            _ => {
+                server.write_all(&batch.bytes).await?;
+                answer(&mut server).await?
+            }
         };
         if let Some(statement) = shared.state().recorded.get_mut(index) {
             statement.in_transaction = reply.in_transaction;
@@ -373,9 +329,6 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
         }
         let reply = match fault {
             Some(Fault::FailsAfter) => fail(&mut server, &sql).await?,
-            Some(Fault::AnswerLost) if matches!(flaw, Some(Flaw::SentAgain(_))) => {
-                execute(&mut server, &batch.bytes, flaw, shared).await?
-            }
             Some(Fault::AnswerLost) => return Ok(()),
             Some(Fault::ProcessDies) => {
                 let process = shared
@@ -390,7 +343,6 @@ async fn forward(client: DuplexStream, shared: &Shared) -> io::Result<()> {
             }
             _ => reply,
         };
-        is_pipelined = has_more(&mut client).await;
         client.write_all(&reply.bytes).await?;
     }
 }
@@ -411,14 +363,6 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Whether the client has sent more already.
-async fn has_more(client: &mut BufReader<DuplexStream>) -> bool {
-    let mut filling = pin!(client.fill_buf());
-    let has_bytes =
-        |filled: Poll<io::Result<&[u8]>>| matches!(filled, Poll::Ready(Ok(bytes)) if !bytes.is_empty());
-    poll_fn(|context| Poll::Ready(has_bytes(filling.as_mut().poll(context)))).await
-}
-
 /// Reads the startup message, which has no type byte. Declines a TLS request before it.
 async fn startup(client: &mut BufReader<DuplexStream>) -> io::Result<Vec<u8>> {
     loop {
@@ -430,31 +374,6 @@ async fn startup(client: &mut BufReader<DuplexStream>) -> io::Result<Vec<u8>> {
         }
         client.write_all(b"N").await?;
     }
-}
-
-async fn execute(
-    server: &mut BufReader<UnixStream>,
-    batch: &[u8],
-    flaw: Option<Flaw>,
-    shared: &Shared,
-) -> io::Result<Reply> {
-    if matches!(flaw, Some(Flaw::Cached(_)))
-        && let Some(bytes) = shared.state().cached.get(batch).cloned()
-    {
-        return Ok(Reply {
-            bytes,
-            in_transaction: false,
-        });
-    }
-    server.write_all(batch).await?;
-    let reply = answer(server).await?;
-    if matches!(flaw, Some(Flaw::Cached(_))) {
-        shared.state().cached.insert(batch.to_vec(), reply.bytes.clone());
-    }
-    if matches!(flaw, Some(Flaw::CommitsAfter(_))) {
-        query(server, "commit; begin").await?;
-    }
-    Ok(reply)
 }
 
 /// Makes the transaction fail at the server. A COMMIT that fails ends its transaction.

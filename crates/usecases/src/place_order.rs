@@ -301,20 +301,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_line_without_stock_or_offer_is_named() {
-        let lines = [(1, 1, 6), (1, 2, 5), (1, 3, 7)];
-        let short = refusal(place(MockTransaction::new(), &lines, (true, false, 0)).await);
-        assert_eq!(short, Refusal::InsufficientStock(vec![(0, 5), (2, 5)]));
-        let lines = [(1, 100, 1), (1, 2, 1), (1, 2, 1)];
-        let wrong = refusal(place(MockTransaction::new(), &lines, (true, false, 0)).await);
-        let Refusal::Invalid(violations) = wrong else {
-            panic!("{wrong}")
-        };
-        let paths = violations.iter().map(|(path, _)| path).collect::<Vec<_>>();
-        assert_eq!(paths, ["items[0].offer_id", "items[2].offer_id"]);
-    }
-
-    #[tokio::test]
     async fn a_part_records_the_stock_it_took() {
         for (quantity, counted, is_test, saves, taken) in [
             (3, true, false, 1, 3),

@@ -11,7 +11,7 @@ use oauth::{
     Application, ApplicationStatus, ClientType, Family, FamilyStatus, RawRegistration, Registration, Scope,
     SecretHash,
 };
-use offers::{Offer, OfferStatus};
+use offers::Offer;
 use orders::{Buyer, OrderItem, OrderNumber, OrderState, SellerOrder};
 use uuid::Uuid;
 
@@ -188,22 +188,7 @@ pub(crate) fn seller(id: SellerId) -> Seller {
 
 /// A published offer without price and stock.
 pub(crate) fn offer(seller: SellerId, id: OfferId) -> Offer {
-    Offer {
-        seller,
-        id,
-        title: "Kettle".to_owned(),
-        handle: "kettle".to_owned(),
-        status: OfferStatus::Published,
-        price: None,
-        stock: None,
-        ean: None,
-        brand: None,
-        signature: None,
-        thumbnail: None,
-        url: "https://shop.example/kettle".to_owned(),
-        created_at: now(),
-        updated_at: now(),
-    }
+    Offer::example(seller, id, now())
 }
 
 /// A newly placed seller's part of an order, with this many pieces of one item.

@@ -120,14 +120,13 @@ async fn return_stock(
 
 #[cfg(test)]
 mod tests {
-    use offers::Stock;
-    use orders::{Carrier, Cause, NewShipment, OrderStatus, TrackingNumber};
+    use orders::{Carrier, Cause, NewShipment, TrackingNumber};
     use uuid::Uuid;
     use webhooks::WebhookEvent::{OrderDelivered, OrderShipped};
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{now, offer, part, refusal};
+    use crate::test_support::{now, part};
 
     /// Applies a transition to an order of these parts, and expects this many saves.
     async fn transitioned(
@@ -141,31 +140,6 @@ mod tests {
         tx.expect_save_parts().times(saves).returning(|_| Ok(()));
         let order = OrderRef::Id(Uuid::from_u128(9).into());
         transition_order(&tx, &tx, &order, kind, now()).await
-    }
-
-    #[tokio::test]
-    async fn cancelling_returns_taken_stock_once() {
-        let mut tx = MockTransaction::new();
-        tx.expect_lock_offers().once().returning(|seller, ids| {
-            let mut offer = offer(seller, ids[0]);
-            offer.stock = Stock::new(5).ok();
-            Ok(vec![offer])
-        });
-        tx.expect_save_offers()
-            .once()
-            .withf(|_, changes| changes[0].after.stock.unwrap().get() == 7)
-            .returning(|_, _| Ok(()));
-        let parts = transitioned(&[part(1, 2)], 1, tx, Transition::Cancel)
-            .await
-            .unwrap();
-        // Offers are neither locked nor saved.
-        transitioned(&parts, 0, MockTransaction::new(), Transition::Cancel)
-            .await
-            .unwrap();
-        let mut uncounted = part(1, 2);
-        uncounted.items[0].taken = 0;
-        let cancelled = transitioned(&[uncounted], 1, MockTransaction::new(), Transition::Cancel).await;
-        assert_eq!(cancelled.unwrap()[0].status(), OrderStatus::Cancelled);
     }
 
     #[tokio::test]
@@ -197,15 +171,5 @@ mod tests {
         transitioned(&parts, 0, MockTransaction::new(), Transition::Deliver)
             .await
             .unwrap();
-    }
-
-    #[tokio::test]
-    async fn unless_every_part_allows_it_no_part_changes() {
-        let cancelled = part(2, 1).cancel(now()).unwrap().after;
-        let parts = [part(1, 1), cancelled];
-        let refused = refusal(transitioned(&parts, 0, MockTransaction::new(), Transition::Pay).await);
-        assert!(matches!(refused, Refusal::Impossible(refused) if refused.status == OrderStatus::Cancelled));
-        let refused = refusal(transitioned(&[], 0, MockTransaction::new(), Transition::Pay).await);
-        assert_eq!(refused, Refusal::NoSuchOrder);
     }
 }

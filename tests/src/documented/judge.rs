@@ -1,8 +1,5 @@
 //! Checks answers and deliveries against the document: status, headers, body.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeSet;
 
 use reqwest::header::{HeaderMap, HeaderName};

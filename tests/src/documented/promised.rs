@@ -137,33 +137,3 @@ fn codes(answer: &Answer) -> Vec<String> {
     let errors = body["errors"].as_array().into_iter().flatten();
     errors.filter_map(|error| code(&error["code"])).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::examples::{self, Example};
-    use super::*;
-
-    /// Answers and promises use the same lines: the examples of all answers fulfil everything except events and redirects.
-    #[test]
-    fn the_examples_of_the_document_fulfil_its_promises() {
-        let document = Document::current();
-        let promised = promised(document);
-        for line in [
-            "GET /v1/me 400 missing_user_agent",
-            "POST /v1/webhooks 201 with Idempotent-Replayed",
-            "DELETE /v1/webhooks/{id} 204 -",
-            "POST /oauth/token 401 invalid_client",
-            "event order.paid",
-            "returned access_denied",
-        ] {
-            assert!(promised.contains(line), "{line}: {promised:#?}");
-        }
-        let examples = examples::all(document);
-        let lines = |example: &Example| of_answer(document, example.operation, &example.answer);
-        let fulfilled: BTreeSet<String> = examples.iter().flat_map(lines).collect();
-        let mut unfulfilled: BTreeSet<_> = promised.difference(&fulfilled).collect();
-        unfulfilled.retain(|line| !line.starts_with("event ") && !line.starts_with("returned "));
-        assert!(unfulfilled.is_empty(), "{unfulfilled:#?}");
-        assert!(fulfilled.is_subset(&promised), "{fulfilled:#?}");
-    }
-}

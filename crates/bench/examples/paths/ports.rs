@@ -15,7 +15,7 @@ use oauth::{
     Admission, BearerToken, DeadToken, Gate, MockApplicationReader, MockGrantReader, MockRateCounter,
     MockTokenIssuer, Principal, Quota, ScopeSet, TokenKey, TokenKind,
 };
-use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, OfferStatus, Price, PriceSource, Stock};
+use offers::{MockOfferChanges, Offer, OfferFilter, OfferReader, Price, PriceSource, Stock};
 use orders::{MockCarrierLookup, MockOrderReader, PollSchedule};
 use tokio::runtime::Handle;
 use usecases::{Announcement, MockTransaction, MockUnitOfWork};
@@ -104,23 +104,16 @@ fn principal() -> anyhow::Result<Principal> {
 
 fn offer() -> anyhow::Result<Offer> {
     Ok(Offer {
-        seller: principal()?.seller,
-        id: OFFER.parse()?,
         title: "Acme cordless drill 18 V, set number 123456".to_owned(),
-        handle: "cordless-drill-123456".to_owned(),
-        status: OfferStatus::Published,
         price: Some(Price {
             money: Money::pln(19_900).ok().context("no price")?,
             source: PriceSource::Manual,
         }),
         stock: Some(Stock::new(7).ok().context("no stock")?),
-        ean: Some("5900000123456".to_owned()),
         brand: Some("Acme".to_owned()),
         signature: Some("C123456|Acme|5900000123456".to_owned()),
         thumbnail: Some("https://img.shop.example/t/123456/160.webp".to_owned()),
-        url: "https://shop.example/p/cordless-drill-123456".to_owned(),
-        created_at: instant(),
-        updated_at: instant(),
+        ..Offer::example(principal()?.seller, OFFER.parse()?, instant())
     })
 }
 

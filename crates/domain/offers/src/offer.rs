@@ -35,6 +35,30 @@ pub struct Offer {
     pub updated_at: DateTime<Utc>,
 }
 
+/// For tests, so that they name an offer's optional fields only where they are about them.
+#[cfg(any(test, feature = "mocks"))]
+impl Offer {
+    /// A published kettle with its mandatory fields alone.
+    pub fn example(seller: SellerId, id: OfferId, at: DateTime<Utc>) -> Self {
+        Self {
+            seller,
+            id,
+            title: "Kettle".to_owned(),
+            handle: "kettle".to_owned(),
+            status: OfferStatus::Published,
+            price: None,
+            stock: None,
+            ean: None,
+            brand: None,
+            signature: None,
+            thumbnail: None,
+            url: "https://shop.example/kettle".to_owned(),
+            created_at: at,
+            updated_at: at,
+        }
+    }
+}
+
 /// A price and who set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {

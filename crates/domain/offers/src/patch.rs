@@ -145,7 +145,6 @@ impl Offer {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use kernel::{OfferId, SellerId};
     use proptest::prelude::*;
     use uuid::Uuid;
 
@@ -161,23 +160,13 @@ pub(crate) mod tests {
 
     pub(crate) fn offer(status: OfferStatus, price: Option<(i64, PriceSource)>, stock: Option<i64>) -> Offer {
         Offer {
-            seller: SellerId::from(Uuid::from_u128(1)),
-            id: OfferId::from(Uuid::from_u128(2)),
-            title: "Kettle".to_owned(),
-            handle: "kettle".to_owned(),
             status,
             price: price.map(|(amount, source)| Price {
                 money: pln(amount),
                 source,
             }),
             stock: stock.map(|pieces| Stock::new(pieces).unwrap()),
-            ean: None,
-            brand: None,
-            signature: None,
-            thumbnail: None,
-            url: "https://shop.example/kettle".to_owned(),
-            created_at: at(0),
-            updated_at: at(0),
+            ..Offer::example(Uuid::from_u128(1).into(), Uuid::from_u128(2).into(), at(0))
         }
     }
 

@@ -92,54 +92,30 @@ async fn the_screen_is_shown_refused_or_answered_at_once() {
     }
 }
 
-/// Seller 2 decides, with this application, and its owner's account open or closed; `saved` decisions are expected.
-async fn decide_over(
-    tx: MockTransaction,
-    (found, closed): (Option<Application>, bool),
-    decision: Decision,
-    saved: usize,
-) -> Result<Decided, Failure<ConsentRefusal>> {
-    let mut tx = knowing_sellers(grants(tx, false, saved), closed);
-    tx.expect_lock_application().returning(move |_| Ok(found.clone()));
+/// Seller 2 approves the request of this application.
+async fn approved(tx: MockTransaction, application: Application) -> ConsentResponse {
+    let mut tx = knowing_sellers(grants(tx, false, 1), false);
+    tx.expect_lock_application()
+        .returning(move |_| Ok(Some(application.clone())));
     let decision = SellerDecision {
         ticket: ticket(),
         viewer: viewer(2),
         address: HOME,
-        decision,
+        decision: Decision::Approve,
     };
     let (chance, ttl) = (chance(), TimeDelta::minutes(10));
-    decide(&tx, &tx, &tx, &chance, &decision, ttl, now()).await
+    let decided = decide(&tx, &tx, &tx, &chance, &decision, ttl, now()).await;
+    decided.unwrap().response
 }
 
-async fn decided(
-    tx: MockTransaction,
-    owned: (Option<Application>, bool),
-    decision: Decision,
-) -> ConsentResponse {
-    decide_over(tx, owned, decision, 1).await.unwrap().response
-}
-
-/// The redirect target with this result.
-fn redirect(result: &str) -> String {
-    format!("https://app.example/cb?x=1&{result}&state=state+%26+more&iss=https%3A%2F%2Fapi.example")
-}
-
-/// A decision by seller 2 about the application, logged once.
-fn deciding(logged: Action) -> MockTransaction {
+#[tokio::test]
+async fn approval_gives_a_code_for_the_remaining_scopes() {
     let mut tx = MockTransaction::new();
     let client_id = ticket().request.client_id.to_string();
     tx.expect_log_action()
         .once()
-        .withf(move |_, _, action, subject, _| *action == logged && subject == client_id)
+        .withf(move |_, _, action, subject, _| *action == Action::ConsentGiven && subject == client_id)
         .returning(|_, _, _, _, _| Ok(()));
-    tx
-}
-
-const ISSUER: &str = "https://api.example";
-
-#[tokio::test]
-async fn approval_gives_a_code_for_the_remaining_scopes() {
-    let mut tx = deciding(Action::ConsentGiven);
     tx.expect_add_consent()
         .once()
         .withf(|consent| {
@@ -149,40 +125,15 @@ async fn approval_gives_a_code_for_the_remaining_scopes() {
                 && consent.redirect_uri == ticket().request.redirect_uri
         })
         .returning(|_| Ok(()));
-    let active = application(ApplicationStatus::Active);
-    let response = decided(tx, (Some(active), false), Decision::Approve).await;
-    let ConsentResponse::Code(code) = &response else {
-        panic!("{response:?}")
+    let outcome = approved(tx, application(ApplicationStatus::Active)).await;
+    let ConsentResponse::Code(code) = &outcome else {
+        panic!("{outcome:?}")
     };
-    let code = format!("code={}", code.reveal());
-    assert_eq!(response.redirect(&ticket(), ISSUER), redirect(&code));
-}
-
-#[tokio::test]
-async fn denial_and_an_application_or_owner_that_is_gone_give_no_code() {
-    let response = decided(deciding(Action::ConsentRefused), (None, false), Decision::Deny).await;
-    let denied = redirect("error=access_denied&error_description=The+seller+refused.");
-    assert_eq!(response.redirect(&ticket(), ISSUER), denied);
-    let active = application(ApplicationStatus::Active);
-    for owned in [(None, false), (Some(active), true)] {
-        let response = decided(MockTransaction::new(), owned, Decision::Approve).await;
-        assert!(matches!(response, ConsentResponse::Error(Denial::Unusable)));
-    }
-}
-
-#[tokio::test]
-async fn a_removed_redirect_uri_gets_no_decision() {
-    let mut moved = application(ApplicationStatus::Active);
-    moved.redirect_uris = vec!["https://app.example/new".to_owned()];
-    for (closed, choice) in [
-        (false, Decision::Deny),
-        (true, Decision::Deny),
-        (true, Decision::Approve),
-    ] {
-        let tx = MockTransaction::new();
-        let refused = decide_over(tx, (Some(moved.clone()), closed), choice, 0).await;
-        assert_eq!(refusal(refused), ConsentRefusal::Unknown, "{closed} {choice:?}");
-    }
+    let expected = format!(
+        "https://app.example/cb?x=1&code={}&state=state+%26+more&iss=https%3A%2F%2Fapi.example",
+        code.reveal()
+    );
+    assert_eq!(outcome.redirect(&ticket(), "https://api.example"), expected);
 }
 
 #[tokio::test]

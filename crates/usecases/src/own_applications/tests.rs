@@ -1,7 +1,6 @@
 //! Changes to a seller's applications, over mocks.
 
-use oauth::{Count, RawEdit, SecretHash};
-use uuid::Uuid;
+use oauth::{Count, SecretHash};
 
 use super::*;
 use crate::MockTransaction;
@@ -86,21 +85,6 @@ impl World {
         rotate_secret(tx, tx, &chance(), sent_form(), sealer, id, now()).await
     }
 
-    async fn edit(&self) -> Result<(), Failure<Refusal>> {
-        let scopes = vec!["messaging".to_owned()];
-        let change = RawEdit {
-            scopes,
-            ..RawEdit::default()
-        };
-        let change = change.check().unwrap();
-        let id = application().client_id;
-        edit(&self.tx, &self.tx, by(), id, change, None, now()).await
-    }
-
-    async fn delete(&self) -> Result<(), Failure<Refusal>> {
-        delete(&self.tx, &self.tx, by(), application().client_id).await
-    }
-
     fn shown_secret(&self) -> Option<SecretHash> {
         let sealed = self.sealed.all().concat();
         let secret = sealed.split('"').find(|part| part.starts_with("pss_"));
@@ -181,24 +165,6 @@ async fn rotation_replaces_the_secret_of_a_confidential_application_alone() {
     assert_eq!(world.logged.all(), [Action::SecretRotated]);
     let refused = World::new(Some(public()), true).rotate_secret().await;
     assert_eq!(refusal(refused), Refusal::NoSecret);
-}
-
-#[tokio::test]
-async fn another_sellers_and_the_built_in_application_are_not_found() {
-    let [mut others, mut built_in] = [application(), application()];
-    others.owner = Uuid::from_u128(2).into();
-    built_in.built_in = true;
-    for found in [None, Some(others), Some(built_in)] {
-        let world = World::new(found, true);
-        for refused in [
-            world.edit().await,
-            world.rotate_secret().await,
-            world.delete().await,
-        ] {
-            assert_eq!(refusal(refused), Refusal::NoSuchApplication);
-        }
-        assert!(world.changed_nothing());
-    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Permissions, carrier look-ups and notifications of shipments.
 
 use chrono::TimeDelta;
-use orders::{MockCarrierLookup, MockOrderDirectory, MockOrderReader, TrackingStatus};
+use orders::{MockOrderDirectory, TrackingStatus};
 use uuid::Uuid;
 
 use super::*;
@@ -55,40 +55,6 @@ fn store(parts: Vec<SellerOrder>, saves: usize, in_transit: usize) -> MockTransa
         .returning(|_| Ok(()));
     store.expect_queue_mail().times(in_transit).returning(|_| Ok(()));
     store
-}
-
-async fn check(part: Option<SellerOrder>, items: &[&str]) -> Result<SellerOrder, Failure<Refusal>> {
-    let mut reader = MockOrderReader::new();
-    reader.expect_order().returning(move |_, _| Ok(part.clone()));
-    check_report(&reader, Uuid::from_u128(1).into(), &report(items)).await
-}
-
-#[tokio::test]
-async fn items_are_checked_before_the_state() {
-    let own = paid(1).items[0].offer.to_string();
-    assert!(check(Some(paid(1)), &[&own]).await.is_ok());
-    let unpaid = refusal(check(Some(part(1, 1)), &["not-an-id", &own]).await);
-    let Refusal::Items(violations) = unpaid else {
-        panic!("{unpaid}")
-    };
-    let paths = violations.iter().map(|(path, _)| path).collect::<Vec<_>>();
-    assert_eq!(paths, ["item_ids[0]"]);
-    assert_eq!(refusal(check(None, &[]).await), Refusal::NoSuchOrder);
-    let refused = refusal(check(Some(several(1)), &[]).await);
-    assert!(is_impossible(&refused, Reason::SeveralSellers), "{refused}");
-}
-
-#[tokio::test]
-async fn test_orders_and_other_carriers_are_not_looked_up() {
-    let never = MockCarrierLookup::new();
-    assert_eq!(ask_carrier(&never, true, Carrier::Dpd, &number()).await, None);
-    assert_eq!(ask_carrier(&never, false, Carrier::Other, &number()).await, None);
-    let mut broken = MockCarrierLookup::new();
-    broken
-        .expect_look_up()
-        .once()
-        .returning(|_, _| Lookup::Unavailable("timed out".to_owned()));
-    assert_eq!(ask_carrier(&broken, false, Carrier::Dpd, &number()).await, None);
 }
 
 #[tokio::test]

@@ -1,22 +1,16 @@
-//! Requests and pages of the panel that must stay cheap however large the tables are: the rows and pages that the server reads per call,
+//! Lists, the feed and pages of the panel that must stay cheap however large the tables are: the rows and pages that the server reads per call,
 //! with generic plans (which a prepared statement may get).
 
 use accounts::{UsageCount, UsageKey};
 use adapter_postgres::Database;
 use chrono::TimeDelta;
-use futures_util::future::join_all;
 use kernel::{Keyset, PageSize, SellerId};
-use oauth::NewClientToken;
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
-use usecases::{LockSet, transition_order::Transition};
 use webhooks::DeliveryFilter;
 
 use crate::feed::follow;
-use crate::support::{
-    Fixture, LEASE, Parties, PlaceOrder, ReportShipment, SetStock, TransitionOrder, again, answer, claim,
-    grant, hash, id, request, transact,
-};
+use crate::support::{Fixture, Parties, id};
 
 impl Fixture {
     /// A filled and analyzed database with generic plans.
@@ -86,7 +80,8 @@ const LISTS: &str = "
       select seller, id, t, updated, case when n % 2 = 0 then t end, false, false,
         case when n % 2 = 0 then 'cancelled' else 'pending' end, 'N-' || n || '-' || m,
         '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"title\":\"A kettle of 1.7 l\",\"quantity\":1,\"unit_price\":12999}]'
-      from things where m = 0 or n % 4 = 0";
+      from things where m = 0 or n % 4 = 0;
+    insert into changes (seller_id, at, kind, order_id) select seller, t, 'order.shipped', id from things where n % 100 = 0";
 
 #[tokio::test]
 async fn lists_are_read_by_their_index_at_any_depth() {
@@ -154,6 +149,14 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         assert!(offer.unwrap().is_some() && order.is_some() && parts.len() == 2);
     };
     fixture.costs("one", 12, one).await;
+    follow(&*fixture.database.change_reader(), None, 100).await;
+    let feed = async |database: &Database| {
+        let reader = database.change_reader();
+        let first = reader.changes(None, 50).await.unwrap();
+        let second = reader.changes(Some(first.next), 50).await.unwrap();
+        assert_eq!(second.items.len(), 50);
+    };
+    fixture.costs("the feed", 120, feed).await;
 }
 
 /// 50 000 offers and orders of one seller, of which the oldest 20 000 were updated in June; the newest ten are rejected, or cancelled.
@@ -235,120 +238,6 @@ async fn whatever_the_filter_a_page_examines_a_bounded_number_of_rows_and_leads_
         };
         leads_to(&fixture, items, &format!("{filter:?}"), page).await;
     }
-}
-
-/// 20 000 rows in each table, of the existing seller.
-const TRADE: &str = "
-    insert into offers (seller_id, id, created_at, updated_at, status, title, handle, url)
-      select s.id, gen_random_uuid(), api_now(), api_now(), 'draft', 't', 'h', 'https://shop.example/' || n
-      from sellers s, generate_series(1, 20000) n;
-    insert into orders (order_id, number, is_test, created_at)
-      select gen_random_uuid(), 'F-' || n, false, api_now() from generate_series(1, 20000) n;
-    insert into seller_orders (seller_id, order_id, placed_at, updated_at, is_test, several_sellers, status, number, items)
-      select s.id, order_id, o.created_at, o.created_at, false, false, 'pending', number, '[{}]' from orders o, sellers s;
-    insert into mails (id, order_id, order_number, recipient, carrier, tracking_number)
-      select gen_random_uuid(), order_id, number, 'x@example.com', 'other', 'TN-1234' from orders;
-    insert into idempotency (seller_id, fence, created_at, expires_at, key, fingerprint)
-      select s.id, gen_random_uuid(), api_now(), api_now(), 'f-' || n, sha256('x') from sellers s, generate_series(1, 20000) n;
-    insert into changes (seller_id, at, kind, order_id)
-      select s.id, api_now(), 'order.shipped', order_id from orders, sellers s";
-
-#[tokio::test]
-async fn writes_and_the_feed_scan_no_table() {
-    let fixture = Fixture::new().await;
-    let queue = fixture.queue().await;
-    let seller = queue.seller;
-    let offer = fixture.offer(seller, 500).await;
-    fixture.filled(TRADE).await;
-    let trade = async |database: &Database| {
-        let units = database.units();
-        let placed = transact(&*units, &PlaceOrder(request(&[(seller, offer)])))
-            .await
-            .unwrap();
-        let order = OrderRef::Id(placed.id);
-        transact(&*units, &TransitionOrder(order.clone(), Transition::Pay))
-            .await
-            .unwrap();
-        transact(&*units, &ReportShipment(seller, order)).await.unwrap();
-        transact(&*units, &SetStock(seller, offer, 400)).await.unwrap();
-        // A key that is claimed, refused for another request, and completed.
-        let (own, claims) = (claim(seller, "k", "a"), database.claims());
-        for claim in [&own, &again(&own)] {
-            claims.claim(claim, LEASE).await.unwrap();
-        }
-        claims.release(&again(&own)).await.unwrap();
-        let tx = units.begin(&LockSet::default()).await.unwrap();
-        tx.complete(&own, &answer("x")).await.unwrap();
-        tx.commit().await.unwrap();
-    };
-    fixture.costs("trade", 100, trade).await;
-    follow(&*fixture.database.change_reader(), None, 100).await;
-    let read = async |database: &Database| {
-        let reader = database.change_reader();
-        let first = reader.changes(None, 50).await.unwrap();
-        assert_eq!(
-            reader.changes(Some(first.next), 50).await.unwrap().items.len(),
-            50
-        );
-    };
-    fixture.costs("the feed", 120, read).await;
-}
-
-#[tokio::test]
-async fn tokens_and_applications_are_read_by_their_indexes() {
-    const FILL: &str = "
-        insert into sellers (id, name, email, created_at)
-          select gen_random_uuid(), 's', 's' || n || '@x', api_now() from generate_series(1, 5000) n;
-        insert into connections (client_id, seller_id, connected_at)
-          select client_id, sellers.id, api_now() from applications, sellers on conflict do nothing;
-        insert into families (id, seller_id, client_id, kind, scopes)
-          select gen_random_uuid(), owner_id, client_id, 'client_credentials', 1 from applications, generate_series(1, 20000);
-        insert into access_tokens (family_id, hash, expires_at)
-          select id, sha256(id::text::bytea), api_now() + interval '1 day' from families on conflict do nothing;
-        insert into rate_windows select api_now() - n * interval '1 minute', 1, gen_random_uuid(), 1
-          from generate_series(1, 20000) n;
-        insert into applications (client_id, owner_id, name, documentation_url, purpose, client_type, redirect_uris, scopes, status,
-            built_in, secret_hash, created_at, updated_at, deleted_at)
-          select api_uuid(api_now()), id, 'Filled ' || seller_no || '-' || n, 'https://docs.example', 'own_use', 'confidential', '{}',
-            1, 'active', false, sha256('x'), api_now(), api_now(), case when email not like '%@x' then api_now() end
-          from sellers, generate_series(1, 2000) n where email not like '%@x' or n <= 20";
-    let fixture = Fixture::new().await;
-    let seller = fixture.seller().await;
-    let application = fixture.application(seller).await;
-    let token = fixture.token(&application).await;
-    let consented = Parties::new(&fixture).await.pair(&fixture).await.access;
-    fixture.filled(FILL).await;
-    let admit = async |database: &Database| {
-        for _ in 0..20 {
-            for token in [token, consented] {
-                assert!(database.gate().admit(token).await.unwrap().is_ok());
-            }
-        }
-    };
-    fixture.costs("the gate", 40 * 60, admit).await;
-    let issue = async |database: &Database| {
-        let issuing = database.token_issuer();
-        for together in [1, 8] {
-            let token = |_| NewClientToken {
-                family: id().into(),
-                grant: grant(&application),
-                hash: hash(),
-                lifetime: TimeDelta::hours(12),
-            };
-            let tokens: Vec<_> = (0..together).map(token).collect();
-            for stored in join_all(tokens.iter().map(|token| issuing.issue(*token))).await {
-                assert!(stored.unwrap());
-            }
-        }
-    };
-    fixture.costs("tokens", 9 * 8, issue).await;
-    let list = async |database: &Database| {
-        let listed = database.applications().applications_of(seller, None, 50).await;
-        assert_eq!(listed.unwrap().len(), 1);
-        let tx = database.units().begin(&LockSet::default()).await.unwrap();
-        assert_eq!(tx.count_applications(seller).await.unwrap(), 1);
-    };
-    fixture.costs("applications of a seller", 10, list).await;
 }
 
 /// 20 000 tokens of the sellers' own applications.

@@ -299,7 +299,7 @@ async fn a_lost_answer_is_unknown_and_an_unsent_exchange_is_not() {
         assert!(is_unsent, "{outcome:?}");
     }
     // Whoever goes away before a connection is open has not used the token.
-    let proxy = StatementProxy::to(&fixture.test_database, &[]);
+    let proxy = StatementProxy::to(&fixture.test_database);
     let behind = handle(settings(proxy.url(), 1)).token_issuer();
     proxy.block();
     let left = timeout(

@@ -167,7 +167,7 @@ async fn an_order_waits_for_no_statement_of_a_recording() {
     let fixture = Fixture::new().await;
     let queue = fixture.queue().await;
     let offer = fixture.offer(queue.seller, 100).await;
-    let proxy = StatementProxy::to(&fixture.test_database, &[]);
+    let proxy = StatementProxy::to(&fixture.test_database);
     let worker = handle(settings(proxy.url(), 1)).subscription_queues();
     let record = async || {
         fixture.enqueue(queue, 1).await;

@@ -316,36 +316,3 @@ async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() 
     };
     fixture.costs("reconciliation", 20, reconcile).await;
 }
-
-#[tokio::test]
-async fn finished_rows_are_not_read() {
-    let fixture = Fixture::new().await;
-    let queue = fixture.queue().await;
-    // Many queues with few deliveries and one with many: the planner's estimate is low for each.
-    let history = format!(
-        "insert into deliveries (seller_id, subscription_id, id, created_at, delivered_at, attempt, response_status, event, body) \
-           select l.seller, l.id, api_uuid(api_now()), api_now(), api_now(), 1, 204, 'order.paid', 'x' \
-           from (select gen_random_uuid() as seller, gen_random_uuid() as id, 10 as rows from generate_series(1, 300) \
-             union all select '{}', '{}', 20000) l cross join lateral generate_series(1, l.rows); \
-         set session_replication_role = replica; \
-         insert into mails (id, order_id, sent_at, due_at, order_number, recipient, carrier, tracking_number) \
-           select gen_random_uuid(), gen_random_uuid(), api_now(), null, 'N-1', 'a@b.example', 'dhl', 'ABCD1' \
-             from generate_series(1, 50000) n; \
-         insert into parcels (seller_id, order_id, shipped_at, due_at, carrier, tracking_number) \
-           select '{}', gen_random_uuid(), api_now(), api_now() + interval '1 day', 'dhl', 'ABCD1' from generate_series(1, 50000) n; \
-         reset session_replication_role",
-        queue.seller, queue.subscription, queue.seller
-    );
-    fixture.filled(&history).await;
-    let end = async |database: &Database| {
-        for _ in 0..10 {
-            enqueue(database, queue).await;
-            poll(&*database.subscription_queues(), CAPACITY, Some(queue)).await;
-        }
-    };
-    fixture.costs("ends of attempts", 10 * 150, end).await;
-    fixture.fill(queue, 50, 0).await;
-    let look =
-        async |database: &Database| assert_eq!(database.queues().await.unwrap().first_deliveries.waiting, 50);
-    fixture.costs("the figures of the queues", 200, look).await;
-}

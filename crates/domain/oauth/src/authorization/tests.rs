@@ -85,6 +85,12 @@ fn without_a_trusted_redirect_uri_the_error_is_shown_directly() {
         Some(""),
         Some("https://app.example/cb/"),
         Some("https://APP.example/cb"),
+        Some("https://app.example:443/cb"),
+        Some("http://app.example/cb"),
+        Some("https://app.example/%63b"),
+        Some("https://app.example.evil.example/cb"),
+        Some("https://app.example/cb "),
+        Some("//app.example/cb"),
     ] {
         direct(check(&query(&[("redirect_uri", uri)], &[])).err());
     }
@@ -106,10 +112,11 @@ fn without_a_trusted_redirect_uri_the_error_is_shown_directly() {
 #[test]
 fn other_errors_are_redirected_in_the_order_of_the_checks_with_a_usable_state() {
     use RedirectError::{InvalidRequest, InvalidScope, UnsupportedResponseType};
-    let cases: [(&str, Option<&str>, RedirectError); 13] = [
+    let cases: [(&str, Option<&str>, RedirectError); 16] = [
         ("response_type", None, InvalidRequest),
         ("response_type", Some(""), InvalidRequest),
-        ("response_type", Some("token"), UnsupportedResponseType),
+        ("response_type", Some("code token"), UnsupportedResponseType),
+        ("response_type", Some("CODE"), UnsupportedResponseType),
         ("code_challenge", None, InvalidRequest),
         ("code_challenge", Some("short"), InvalidRequest),
         ("code_challenge_method", None, InvalidRequest),
@@ -119,6 +126,8 @@ fn other_errors_are_redirected_in_the_order_of_the_checks_with_a_usable_state() 
         ("scope", Some(""), InvalidScope),
         ("scope", Some(" "), InvalidScope),
         ("scope", Some("no:such"), InvalidScope),
+        ("scope", Some("offers:read messaging"), InvalidScope),
+        ("scope", Some("offers:read,orders:read"), InvalidScope),
         ("scope", Some("offers:read offers:write"), InvalidScope),
     ];
     for (name, value, error) in cases {
@@ -131,11 +140,16 @@ fn other_errors_are_redirected_in_the_order_of_the_checks_with_a_usable_state() 
     let state = |state| query(&[("state", state)], &[]);
     let twice = |name| query(&[("response_type", token)], &[(name, "87654321")]);
     let untyped = query(&[("response_type", token), ("state", Some("x"))], &[]);
+    let stateless = query(&[("state", Some("x")), ("code_challenge", None)], &[]);
+    let unchallenged = query(&[("code_challenge", None), ("scope", None)], &[]);
     for (query, error, state) in [
         // A repetition comes before the response type, and that before the state.
         (twice("scope"), InvalidRequest, usable("12345678")),
         (twice("state"), InvalidRequest, None),
         (untyped, UnsupportedResponseType, usable("x")),
+        // The state comes before the challenge, and that before the scope.
+        (stateless, InvalidRequest, usable("x")),
+        (unchallenged, InvalidRequest, usable("12345678")),
         (state(None), InvalidRequest, None),
         (state(Some("1234567")), InvalidRequest, usable("1234567")),
         (state(Some(&long)), InvalidRequest, None),

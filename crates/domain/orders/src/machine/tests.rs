@@ -108,6 +108,14 @@ fn the_order_of_refusals() {
         assert_eq!(refusal.to_string(), text);
     }
     assert_eq!(shipped.cancel(at(3)).unwrap_err().reason, Reason::AlreadyShipped);
+    assert_eq!(
+        delivered.cancel(at(5)).unwrap_err().reason,
+        Reason::AlreadyShipped
+    );
+    assert_eq!(several.deliver(at(1)).unwrap_err().reason, Reason::Unpaid);
+    for refused in [cancelled.clone().pay(at(2)), cancelled.deliver(at(2))] {
+        assert_eq!(refused.unwrap_err().reason, Reason::Cancelled);
+    }
 }
 
 #[test]
