@@ -121,11 +121,8 @@ async fn a_flaw_of_deliveries_or_of_the_feed_is_detected() {
         ),
     ];
     let without_fence = [
-        says(
-            "where s.leased order",
-            "where s.leased and s.fence = k.fence order",
-        ),
-        says("and s.leased", "and s.leased and s.fence = n.fence"),
+        says("where s.leased order", "where s.fence = k.fence order"),
+        says("where q.leased order", "where q.fence = k.fence order"),
     ];
     let asleep = says("for key share of s skip locked", "for update of s skip locked");
     let asleep = async {

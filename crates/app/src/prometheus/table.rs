@@ -165,8 +165,10 @@ metrics! {
         Counter "webhook_attempts_postponed_total" [] "Attempts that waited because a host's share was in use.";
         Counter "webhook_deliveries_total" [DELIVERY_FATE] "Finished attempts, by the fate of the delivery.";
         Gauge "webhook_attempts_in_flight" [] "Attempts in flight.";
-        Counter "webhook_lanes_claimed_total" [] "Queues of subscriptions that were claimed because deliveries were due.";
-        Counter "webhook_lanes_unreadable_total" [] "Subscriptions that were skipped because their secret or address cannot be opened.";
+        Counter "webhook_queues_claimed_total" [] "Queues of subscriptions that were claimed because deliveries were due.";
+        Counter "webhook_queues_unreadable_total" [] "Subscriptions that were skipped because their secret or address cannot be opened.";
+        Counter "webhook_lanes_claimed_total" [] "`webhook_queues_claimed_total` by its former name, for one release.";
+        Counter "webhook_lanes_unreadable_total" [] "`webhook_queues_unreadable_total` by its former name, for one release.";
         Gauge "webhook_kept_connections" [] "Idle connections to receivers.";
     }
     "Mails, parcels and other work" {
