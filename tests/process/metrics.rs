@@ -122,6 +122,7 @@ async fn every_exported_series_is_in_the_table() {
     assert_in_table(&found);
     for (name, labels, is) in [
         ("webhook_deliveries_total", &[("fate", "delivered")][..], 1.0),
+        ("webhook_queues_claimed_total", &[], 1.0),
         ("webhook_lanes_claimed_total", &[], 1.0),
         ("webhook_attempts_in_flight", &[], 0.0),
         ("webhook_first_attempt_delay_seconds_count", &[], 1.0),

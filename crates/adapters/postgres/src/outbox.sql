@@ -10,8 +10,7 @@ from unnest(
 -- Queues one delivery per event and subscription, and wakes sleeping delivery queues.
 -- $1 the seller; $2 the events' names; $3 and $4 their bodies before and after the delivery's id; $5 their times; $6 the latest of these.
 --
--- - A subscription receives the event if its queue is live: application, accounts and connection are checked, since the rows of those that
---   have ended follow in batches. They are looked up by key in a correlated subquery, however many queues the planner estimates.
+-- - A subscription receives the event if its queue is live.
 -- - Its row is locked `for key share`, so fan-outs do not wait for each other, nor for a worker. A leased queue is left to its worker,
 --   which looks for deliveries once more after it has put the queue to sleep and this lock is gone. Only the queues of a suspended
 --   application sleep with work in them, until reinstatement wakes them.
@@ -19,23 +18,13 @@ from unnest(
 -- - Whether to wake a queue is decided by its locked row. The statement's snapshot may be older, and a queue judged by it could sleep
 --   forever with work in it.
 with live as materialized (
-    select s.seller_id, s.id, s.events, s.leased, s.wake_at
-    from subscriptions as s
-    where s.seller_id = $1
-      and s.active
-      and s.events && $2
-      and (
-          select
-              a.deleted_at is null and a.status <> 'suspended' and o.closed_at is null and v.closed_at is null
-              and (s.connection_generation is null or s.connection_generation is not distinct from c.generation)
-          from applications as a
-          join sellers as o on o.id = a.owner_id
-          join sellers as v on v.id = s.seller_id
-          left join connections as c on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-          where a.client_id = s.client_id
-      )
-    order by s.id
-    for key share of s
+    select q.seller_id, q.id, q.events, q.leased, q.wake_at
+    from subscription_queues as q
+    where q.seller_id = $1
+      and q.events && $2
+      and q.state = 'live'
+    order by q.id
+    for key share of q
 ),
 queued as (
     insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)

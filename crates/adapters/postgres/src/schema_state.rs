@@ -132,9 +132,8 @@ pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<Sche
 /// The statements by which the tables' owner lets the present role serve; none if it lacks no right.
 pub(crate) async fn missing_grants(statements: &Autocommit) -> Result<Option<String>, StoreError> {
     let tables = include_str!("schema.rs").split("diesel::table! {").skip(1);
-    let tables: Vec<_> = tables
-        .filter_map(|table| table.split_whitespace().next())
-        .collect();
+    let tables = tables.filter_map(|table| table.split_whitespace().next());
+    let tables: Vec<_> = tables.chain(["subscription_queues"]).collect();
     let grants = statements.row(GRANTS.bind((tables,))).await?;
     Ok(grants.and_then(|grants| grants.statements))
 }

@@ -1,5 +1,6 @@
 //! Subscriptions, their delivery queues, and the history of their deliveries. This file reads and changes subscriptions.
 
+mod claiming;
 mod ending;
 mod queues;
 mod recording;

@@ -1,47 +1,22 @@
--- A subscription has ended if nothing will ever be delivered there again. It is inactive then, even if its row is not
--- yet: those of one application or seller are many, and follow its end in batches. Its deliveries have no `due_at`,
--- even if their rows still have one. What tells the end is a correlated subquery, so that the application of each
--- subscription is looked up by key, however many the planner estimates.
+-- A subscription is active unless its queue has ended: see the view `subscription_queues`. Then its deliveries have no
+-- `due_at`, even if their rows still have one.
 
 -- name: SUBSCRIPTIONS_OF_APPLICATION
 -- $1 the seller; $2 the application.
-select
-    s.id, s.client_id, s.url, s.events, s.created_at,
-    s.active and not coalesce((
-        select
-            a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-            or (s.connection_generation is not null and s.connection_generation is distinct from c.generation)
-        from applications as a
-        join sellers as o on o.id = a.owner_id
-        join sellers as v on v.id = s.seller_id
-        left join connections as c
-            on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-        where a.client_id = s.client_id
-    ), true) as active
-from subscriptions as s
-where s.seller_id = $1
-  and s.client_id = $2
-order by s.created_at, s.id
+select id, client_id, url, events, created_at, state <> 'ended' as active
+from subscription_queues
+where seller_id = $1
+  and client_id = $2
+order by created_at, id
 
 -- name: SUBSCRIPTION
 -- $1 the seller; $2 the subscription.
 -- With its application, unless that is deleted: its subscriptions are deleted in batches.
 select
-    s.id, s.client_id, s.url, s.events, s.created_at,
-    s.active and not coalesce((
-        select
-            a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-            or (s.connection_generation is not null and s.connection_generation is distinct from c.generation)
-        from applications as a
-        join sellers as o on o.id = a.owner_id
-        join sellers as v on v.id = s.seller_id
-        left join connections as c
-            on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-        where a.client_id = s.client_id
-    ), true) as active,
-    app.name as app_name, app.owner_id = s.seller_id as is_own
-from subscriptions as s
-left join applications as app on app.client_id = s.client_id and app.deleted_at is null
+    s.id, s.client_id, s.url, s.events, s.created_at, s.state <> 'ended' as active,
+    a.name as app_name, a.owner_id = s.seller_id as is_own
+from subscription_queues as s
+left join applications as a on a.client_id = s.client_id and a.deleted_at is null
 where s.seller_id = $1
   and s.id = $2
 
@@ -49,21 +24,10 @@ where s.seller_id = $1
 -- $1 the seller; $2 the subscription after which the page begins; $3 how many at most.
 -- Without those of deleted applications.
 select
-    s.id, s.client_id, s.url, s.events, s.created_at,
-    s.active and not coalesce((
-        select
-            a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-            or (s.connection_generation is not null and s.connection_generation is distinct from c.generation)
-        from applications as a
-        join sellers as o on o.id = a.owner_id
-        join sellers as v on v.id = s.seller_id
-        left join connections as c
-            on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-        where a.client_id = s.client_id
-    ), true) as active,
-    app.name as app_name, app.owner_id = s.seller_id as is_own
-from subscriptions as s
-join applications as app on app.client_id = s.client_id and app.deleted_at is null
+    s.id, s.client_id, s.url, s.events, s.created_at, s.state <> 'ended' as active,
+    a.name as app_name, a.owner_id = s.seller_id as is_own
+from subscription_queues as s
+join applications as a on a.client_id = s.client_id and a.deleted_at is null
 where s.seller_id = $1
   and s.id > $2
 order by s.id
@@ -74,25 +38,13 @@ limit $3
 -- Finds the newest by id, since ids rise with time, and returns them in the order in which they were queued. A
 -- subscription without deliveries has one row.
 select
-    d.id, d.event, d.created_at, d.attempt,
-    case when s.active and not coalesce((
-        select
-            a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-            or (s.connection_generation is not null and s.connection_generation is distinct from c.generation)
-        from applications as a
-        join sellers as o on o.id = a.owner_id
-        join sellers as v on v.id = s.seller_id
-        left join connections as c
-            on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-        where a.client_id = s.client_id
-    ), true) then d.due_at end as due_at,
+    d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
     d.delivered_at, d.response_status, d.failure, d.duration_ms
-from subscriptions as s
+from subscription_queues as s
 left join lateral (
     select *
     from deliveries as d
-    where d.seller_id = s.seller_id
-      and d.subscription_id = s.id
+    where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
     order by d.id desc
     limit 100
 ) as d on true
@@ -107,33 +59,21 @@ order by d.created_at desc, d.id desc
 -- order; $9 what the body of a delivery about the order contains.
 -- Finds the ids in an index, and reads those rows alone. Without those of deleted applications.
 select
-    s.id as subscription_id, s.app_name, s.is_own, s.url, s.active,
-    d.id, d.event, d.created_at, d.attempt,
-    case when s.active and not coalesce((
-        select
-            a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-            or (s.connection_generation is not null and s.connection_generation is distinct from c.generation)
-        from applications as a
-        join sellers as o on o.id = a.owner_id
-        join sellers as v on v.id = s.seller_id
-        left join connections as c
-            on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-        where a.client_id = s.client_id
-    ), true) then d.due_at end as due_at,
+    s.id as subscription_id, s.app_name, s.is_own, s.url, s.state <> 'ended' as active,
+    d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
     d.delivered_at, d.response_status, d.failure, d.duration_ms
 from (
-    select s.*, app.name as app_name, app.owner_id = s.seller_id as is_own, d.id as delivery
-    from subscriptions as s
-    join applications as app on app.client_id = s.client_id and app.deleted_at is null
+    select s.*, a.name as app_name, a.owner_id = s.seller_id as is_own, d.id as delivery
+    from subscription_queues as s
+    join applications as a on a.client_id = s.client_id and a.deleted_at is null
     cross join lateral (
-        -- Only one of the four is executed. Without event and order, the index alone is read.
+        -- Only one of the three is executed. Without event and order, an index alone is read.
         (
             select d.id
             from deliveries as d
             where not $5
               and not $6
-              and d.seller_id = s.seller_id
-              and d.subscription_id = s.id
+              and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
               and d.id < $3
             order by d.id desc
             limit $4
@@ -144,8 +84,7 @@ from (
             from deliveries as d
             where $5
               and not $6
-              and d.seller_id = s.seller_id
-              and d.subscription_id = s.id
+              and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
               and d.attempt > 0
               and d.delivered_at is null
               and d.id < $3
@@ -156,30 +95,12 @@ from (
         (
             select d.id
             from deliveries as d
-            where not $5
-              and $6
-              and d.seller_id = s.seller_id
-              and d.subscription_id = s.id
+            where $6
+              and (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
+              and (not $5 or d.attempt > 0 and d.delivered_at is null)
               and d.id < $3
-              and d.event = coalesce($7, d.event)
               and d.id >= $8
-              and position($9 in d.body) > 0
-            order by d.id desc
-            limit $4
-        )
-        union all
-        (
-            select d.id
-            from deliveries as d
-            where $5
-              and $6
-              and d.seller_id = s.seller_id
-              and d.subscription_id = s.id
-              and d.attempt > 0
-              and d.delivered_at is null
-              and d.id < $3
               and d.event = coalesce($7, d.event)
-              and d.id >= $8
               and position($9 in d.body) > 0
             order by d.id desc
             limit $4
@@ -193,9 +114,7 @@ from (
 cross join lateral (
     select *
     from deliveries as d
-    where d.seller_id = s.seller_id
-      and d.subscription_id = s.id
-      and d.id = s.delivery
+    where (d.seller_id, d.subscription_id, d.id) = (s.seller_id, s.id, s.delivery)
     limit 1
 ) as d
 order by d.id desc
@@ -203,101 +122,55 @@ order by d.id desc
 -- name: PENDING
 -- $1 one seller, or null; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at
 -- most.
--- `first` and `repeated` are the queues that have an entry in a partial index, each with its first: one step in the
--- index for each queue, whatever the other subscriptions have. Of one seller, they include a queue of another one at
--- most.
-with recursive asked as materialized (
-    select $1::uuid as seller
-),
-first (seller_id, subscription_id, due_at) as (
-    (
-        select seller_id, subscription_id, due_at
-        from deliveries
-        where due_at is not null
-          and attempt = 0
-          and seller_id >= coalesce((select seller from asked), '00000000-0000-0000-0000-000000000000')
-        order by seller_id, subscription_id, due_at
-        limit 1
-    )
+-- `queues` are those that have an entry in a partial index, after an entry that is none: one step for each, whatever the
+-- other subscriptions have. Of one seller, they include a queue of another one at most.
+with recursive queues (seller_id, subscription_id) as (
+    select coalesce($1::uuid, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000'::uuid
     union all
-    select d.*
-    from first as q
+    select d.seller_id, d.subscription_id
+    from queues as q
     cross join lateral (
-        select seller_id, subscription_id, due_at
-        from deliveries
-        where due_at is not null
-          and attempt = 0
-          and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
-        order by seller_id, subscription_id, due_at
+        (
+            select seller_id, subscription_id, due_at
+            from deliveries
+            where due_at is not null
+              and attempt = 0
+              and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
+            order by seller_id, subscription_id, due_at
+            limit 1
+        )
+        union all
+        (
+            select seller_id, subscription_id, due_at
+            from deliveries
+            where due_at is not null
+              and attempt > 0
+              and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
+            order by seller_id, subscription_id, due_at
+            limit 1
+        )
+        order by seller_id, subscription_id
         limit 1
     ) as d
-    where q.seller_id = coalesce((select seller from asked), q.seller_id)
-),
-repeated (seller_id, subscription_id, due_at) as (
-    (
-        select seller_id, subscription_id, due_at
-        from deliveries
-        where due_at is not null
-          and attempt > 0
-          and seller_id >= coalesce((select seller from asked), '00000000-0000-0000-0000-000000000000')
-        order by seller_id, subscription_id, due_at
-        limit 1
-    )
-    union all
-    select d.*
-    from repeated as q
-    cross join lateral (
-        select seller_id, subscription_id, due_at
-        from deliveries
-        where due_at is not null
-          and attempt > 0
-          and (seller_id, subscription_id) > (q.seller_id, q.subscription_id)
-        order by seller_id, subscription_id, due_at
-        limit 1
-    ) as d
-    where q.seller_id = coalesce((select seller from asked), q.seller_id)
+    where q.seller_id = coalesce($1, q.seller_id)
 )
 select
-    s.seller_id, s.id as subscription_id, app.name as app_name, s.url,
-    d.id, d.event, d.created_at, d.attempt,
-    case when s.active and not coalesce((
-        select
-            a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-            or (s.connection_generation is not null and s.connection_generation is distinct from c.generation)
-        from applications as a
-        join sellers as o on o.id = a.owner_id
-        join sellers as v on v.id = s.seller_id
-        left join connections as c
-            on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-        where a.client_id = s.client_id
-    ), true) then d.due_at end as due_at,
+    s.seller_id, s.id as subscription_id, s.app_name, s.url, d.id, d.event, d.created_at, d.attempt, d.due_at,
     d.delivered_at, d.response_status, d.failure, d.duration_ms
-from (
-    select seller_id, subscription_id
-    from first
-    union
-    select seller_id, subscription_id
-    from repeated
-) as q
+from queues as q
 cross join lateral (
-    select *
-    from subscriptions as s
-    where s.seller_id = q.seller_id
-      and s.id = q.subscription_id
+    select s.seller_id, s.id, s.url, a.name as app_name
+    from subscription_queues as s
+    join applications as a on a.client_id = s.client_id
+    where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)
+      and s.state <> 'ended'
     limit 1
 ) as s
-cross join lateral (
-    select name
-    from applications as a
-    where a.client_id = s.client_id
-    limit 1
-) as app
 cross join lateral (
     (
         select *
         from deliveries as d
-        where d.seller_id = s.seller_id
-          and d.subscription_id = s.id
+        where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
           and d.due_at is not null
           and d.attempt = 0
           and d.id < $3
@@ -308,8 +181,7 @@ cross join lateral (
     (
         select *
         from deliveries as d
-        where d.seller_id = s.seller_id
-          and d.subscription_id = s.id
+        where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
           and d.due_at is not null
           and d.attempt > 0
           and d.id < $3
@@ -317,8 +189,7 @@ cross join lateral (
         limit $4
     )
 ) as d
-where s.active
-  and s.seller_id = coalesce($1, s.seller_id)
+where s.seller_id = coalesce($1, s.seller_id)
   and s.id = coalesce($2, s.id)
 order by d.id desc
 limit $4
@@ -326,25 +197,14 @@ limit $4
 -- name: EXHAUSTED
 -- $1 one seller, or null; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at
 -- most.
--- `failed` are the queues that have an entry in a partial index, as in PENDING.
-with recursive asked as materialized (
-    select $1::uuid as seller
-),
-failed (seller_id, subscription_id, id) as (
-    (
-        select seller_id, subscription_id, id
-        from deliveries
-        where attempt > 0
-          and delivered_at is null
-          and seller_id >= coalesce((select seller from asked), '00000000-0000-0000-0000-000000000000')
-        order by seller_id, subscription_id, id
-        limit 1
-    )
+-- `queues` as in PENDING.
+with recursive queues (seller_id, subscription_id) as (
+    select coalesce($1::uuid, '00000000-0000-0000-0000-000000000000'), '00000000-0000-0000-0000-000000000000'::uuid
     union all
     select d.*
-    from failed as q
+    from queues as q
     cross join lateral (
-        select seller_id, subscription_id, id
+        select seller_id, subscription_id
         from deliveries
         where attempt > 0
           and delivered_at is null
@@ -352,42 +212,23 @@ failed (seller_id, subscription_id, id) as (
         order by seller_id, subscription_id, id
         limit 1
     ) as d
-    where q.seller_id = coalesce((select seller from asked), q.seller_id)
+    where q.seller_id = coalesce($1, q.seller_id)
 )
 select
-    s.seller_id, s.id as subscription_id, app.name as app_name, s.url,
-    d.id, d.event, d.created_at, d.attempt,
-    case when s.active and not coalesce((
-        select
-            a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-            or (s.connection_generation is not null and s.connection_generation is distinct from c.generation)
-        from applications as a
-        join sellers as o on o.id = a.owner_id
-        join sellers as v on v.id = s.seller_id
-        left join connections as c
-            on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-        where a.client_id = s.client_id
-    ), true) then d.due_at end as due_at,
+    s.seller_id, s.id as subscription_id, s.app_name, s.url, d.id, d.event, d.created_at, d.attempt, d.due_at,
     d.delivered_at, d.response_status, d.failure, d.duration_ms
-from failed as q
+from queues as q
 cross join lateral (
-    select *
+    select s.seller_id, s.id, s.url, a.name as app_name
     from subscriptions as s
-    where s.seller_id = q.seller_id
-      and s.id = q.subscription_id
+    join applications as a on a.client_id = s.client_id
+    where (s.seller_id, s.id) = (q.seller_id, q.subscription_id)
     limit 1
 ) as s
 cross join lateral (
-    select name
-    from applications as a
-    where a.client_id = s.client_id
-    limit 1
-) as app
-cross join lateral (
     select *
     from deliveries as d
-    where d.seller_id = s.seller_id
-      and d.subscription_id = s.id
+    where (d.seller_id, d.subscription_id) = (s.seller_id, s.id)
       and d.attempt = 6
       and d.delivered_at is null
       and d.id < $3
@@ -450,24 +291,12 @@ left join connection as c on true
 -- $1 the seller; $2 the subscription; $3 the delivery; $4 the time; $5 the event; $6 the body.
 -- If the queue is live, queues the delivery and wakes the queue, under the same locks as a fan-out.
 with queue as materialized (
-    select s.seller_id, s.id, s.leased, s.wake_at
-    from subscriptions as s
-    where s.seller_id = $1
-      and s.id = $2
-      and s.active
-      and not coalesce((
-          select
-              a.status = 'suspended'
-              or a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-              or (s.connection_generation is not null and s.connection_generation is distinct from c.generation)
-          from applications as a
-          join sellers as o on o.id = a.owner_id
-          join sellers as v on v.id = s.seller_id
-          left join connections as c
-              on c.client_id = a.client_id and c.seller_id = v.id and c.disconnected_at is null
-          where a.client_id = s.client_id
-      ), true)
-    for key share of s
+    select q.seller_id, q.id, q.leased, q.wake_at
+    from subscription_queues as q
+    where q.seller_id = $1
+      and q.id = $2
+      and q.state = 'live'
+    for key share of q
 ),
 asleep as materialized (
     select s.seller_id, s.id, s.leased, s.wake_at

@@ -170,8 +170,10 @@ metrics! {
         Counter "webhook_delivery_outcomes_total" [DELIVERY_OUTCOME] "Finished attempts, by the outcome for the delivery.";
         Counter "webhook_deliveries_total" [DELIVERY_FATE] "`webhook_delivery_outcomes_total` by its former name, for one release.";
         Gauge "webhook_attempts_in_flight" [] "Attempts in flight.";
-        Counter "webhook_lanes_claimed_total" [] "Queues of subscriptions that were claimed because deliveries were due.";
-        Counter "webhook_lanes_unreadable_total" [] "Subscriptions that were skipped because their secret or address cannot be opened.";
+        Counter "webhook_queues_claimed_total" [] "Queues of subscriptions that were claimed because deliveries were due.";
+        Counter "webhook_queues_unreadable_total" [] "Subscriptions that were skipped because their secret or address cannot be opened.";
+        Counter "webhook_lanes_claimed_total" [] "`webhook_queues_claimed_total` by its former name, for one release.";
+        Counter "webhook_lanes_unreadable_total" [] "`webhook_queues_unreadable_total` by its former name, for one release.";
         Gauge "webhook_idle_connections" [] "Idle connections to receivers.";
         Gauge "webhook_kept_connections" [] "`webhook_idle_connections` by its former name, for one release.";
     }

@@ -138,7 +138,9 @@ impl Observer for DeliveryObserver<'_> {
     }
 
     fn claimed(&self, queues: usize) {
-        metrics::counter!("webhook_lanes_claimed_total").increment(u64::try_from(queues).unwrap_or_default());
+        let queues = u64::try_from(queues).unwrap_or_default();
+        metrics::counter!("webhook_queues_claimed_total").increment(queues);
+        metrics::counter!("webhook_lanes_claimed_total").increment(queues);
     }
 
     fn succeeded(&self) {

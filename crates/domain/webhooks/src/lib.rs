@@ -3,6 +3,7 @@
 
 mod address_rules;
 mod attempt;
+mod capacity;
 mod delivery;
 mod event;
 mod machine;
@@ -14,6 +15,7 @@ mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
 pub use attempt::{Attempted, Failure, Outcome, Sent};
+pub use capacity::{Capacity, DueQueue, Load, Share};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, RetrySchedule};
 pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
 pub use machine::{LOSSES_FORGIVEN, Phase, Progress};
@@ -23,8 +25,7 @@ pub use ports::{
     Undelivered, UndeliveredFilter, WebhookSender,
 };
 pub use queue::{
-    ApplicationLoad, AttemptRecord, Capacity, Claimed, Due, Lease, QueueKey, Refill, Refilled, Release,
-    SubscriptionQueue,
+    AttemptRecord, Claimed, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
 pub use secret::{WebhookSecret, signature};
 pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};

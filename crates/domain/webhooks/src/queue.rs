@@ -25,35 +25,6 @@ pub struct Lease {
     pub fence: Uuid,
 }
 
-/// How much a worker can start now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capacity {
-    /// Attempts in all; at least 1.
-    pub attempts: u16,
-    /// Of these, at most this many in failing queues; may be 0.
-    pub failing_attempts: u16,
-    /// Attempts of one queue.
-    pub per_queue: u16,
-    /// Attempts of one failing queue.
-    pub per_failing_queue: u16,
-    /// Attempts of all queues of one application, including running ones; at least 1.
-    pub per_application: u16,
-    /// Of these, at most this many in failing queues, including running ones; at least 1.
-    pub failing_per_application: u16,
-    /// The running attempts, one entry per application.
-    pub under_way: Vec<ApplicationLoad>,
-}
-
-/// The running attempts of one application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ApplicationLoad {
-    pub client_id: ClientId,
-    /// Attempts in all its queues.
-    pub attempts: u16,
-    /// Of these, attempts in failing queues.
-    pub failing: u16,
-}
-
 /// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use oauth::ClientId;
 use webhooks::{
-    ApplicationLoad, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Failure, Lease, Message, Outcome,
-    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
+    AttemptRecord, Attempted, Capacity, DeliveryId, Due, Failure, Lease, Load, Message, Outcome, Progress,
+    QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
 };
 
 use super::Slots;
@@ -84,14 +84,9 @@ impl InFlight {
     /// same time leave some to others. The last slots, and the last of the half that failing queues may use, are
     /// reserved for applications with almost nothing in hand.
     fn capacity(&self) -> Option<Capacity> {
-        let in_hand = |queue: &LeasedQueue| queue.in_hand.len();
-        let used: usize = self.queues.values().map(in_hand).sum();
-        let failing: usize = self
-            .queues
-            .values()
-            .filter(|queue| queue.fails())
-            .map(in_hand)
-            .sum();
+        let under_way = self.loads();
+        let used: usize = under_way.values().map(|load| usize::from(load.attempts)).sum();
+        let failing: usize = under_way.values().map(|load| usize::from(load.failing)).sum();
         let slots = self.slots;
         let (attempts, per_application) = open_slots(slots.attempts, used, slots.per_application);
         let (failing_attempts, failing_per_application) = open_slots(
@@ -106,7 +101,7 @@ impl InFlight {
             per_failing_queue: slots.per_failing_queue,
             per_application,
             failing_per_application,
-            under_way: self.loads().into_values().collect(),
+            under_way,
         })
     }
 
@@ -127,12 +122,10 @@ impl InFlight {
         })
     }
 
-    fn loads(&self) -> HashMap<ClientId, ApplicationLoad> {
-        let mut applications = HashMap::new();
+    fn loads(&self) -> BTreeMap<ClientId, Load> {
+        let mut applications = BTreeMap::<_, Load>::new();
         for queue in self.queues.values() {
-            let load = applications
-                .entry(queue.client_id)
-                .or_insert_with(|| no_load(queue.client_id));
+            let load = applications.entry(queue.client_id).or_default();
             let number = u16::try_from(queue.in_hand.len()).unwrap_or(u16::MAX);
             load.attempts = load.attempts.saturating_add(number);
             if queue.fails() {
@@ -295,7 +288,6 @@ impl InFlight {
         let Some(mut capacity) = self.capacity() else {
             return Vec::new();
         };
-        let mut loads = self.loads();
         self.rounds = self.rounds.saturating_add(1);
         let (slots, round) = (self.slots, self.rounds);
         let is_due = |(_, queue): &(&Lease, &mut LeasedQueue)| {
@@ -307,22 +299,14 @@ impl InFlight {
         due.sort_by_key(|(_, queue)| queue.round);
         let mut refills = Vec::new();
         for (lease, queue) in due {
-            let load = loads
-                .entry(queue.client_id)
-                .or_insert_with(|| no_load(queue.client_id));
-            let number = if queue.wants_more(all, slots) {
-                queue.share(&capacity, *load, slots)
+            let wanted = if queue.wants_more(all, slots) {
+                queue.wanted(slots)
             } else {
                 0
             };
+            let number = capacity.take(queue.client_id, queue.fails(), wanted);
             if number == 0 && !queue.store_overcounts {
                 continue;
-            }
-            capacity.attempts = capacity.attempts.saturating_sub(number);
-            load.attempts = load.attempts.saturating_add(number);
-            if queue.fails() {
-                capacity.failing_attempts = capacity.failing_attempts.saturating_sub(number);
-                load.failing = load.failing.saturating_add(number);
             }
             queue.round = round;
             queue.phase = Phase::Refill;
@@ -343,14 +327,6 @@ fn open_slots(slots: u16, used: usize, per_application: u16) -> (u16, u16) {
     match free.saturating_sub(slots / RESERVE) {
         0 => (free, per_application.min(free / PART_OF_RESERVE).max(1)),
         beyond_reserve => (beyond_reserve, per_application.max(1)),
-    }
-}
-
-const fn no_load(client_id: ClientId) -> ApplicationLoad {
-    ApplicationLoad {
-        client_id,
-        attempts: 0,
-        failing: 0,
     }
 }
 

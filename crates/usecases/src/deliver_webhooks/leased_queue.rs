@@ -1,7 +1,7 @@
 //! A leased queue, and how many more deliveries it may get.
 
 use oauth::ClientId;
-use webhooks::{ApplicationLoad, Capacity, DeliveryId, WebhookSecret, WebhookUrl};
+use webhooks::{DeliveryId, WebhookSecret, WebhookUrl};
 
 use crate::deliver_webhooks::Slots;
 
@@ -110,20 +110,13 @@ impl LeasedQueue {
         }
     }
 
-    /// How many more deliveries it may get.
-    pub(super) fn share(&self, capacity: &Capacity, load: ApplicationLoad, slots: Slots) -> u16 {
-        let mut number = left(self.max_in_hand(slots), self.in_hand.len())
-            .min(capacity.attempts)
-            .min(capacity.per_application.saturating_sub(load.attempts));
-        if self.outlook != Outlook::MoreLikely {
-            number = number.min(PROBE);
+    /// How many more deliveries it asks for.
+    pub(super) fn wanted(&self, slots: Slots) -> u16 {
+        let free = left(self.max_in_hand(slots), self.in_hand.len());
+        match self.outlook {
+            Outlook::MoreLikely => free,
+            Outlook::CapacityLeft | Outlook::Postponed => free.min(PROBE),
         }
-        if self.fails() {
-            number = number
-                .min(capacity.failing_attempts)
-                .min(capacity.failing_per_application.saturating_sub(load.failing));
-        }
-        number
     }
 
     /// How many more retries it may get: one place is reserved for a first attempt.

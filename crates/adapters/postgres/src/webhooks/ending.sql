@@ -1,53 +1,31 @@
 -- name: STOP_DELIVERIES
--- $1 the seller, or null for an application whose owner is closed; $2 that application, or the only one of the seller, or null;
--- $3 how many subscriptions at most.
-with theirs as materialized (
+-- $1 the seller, or null for an application whose owner is closed; $2 that application, or the only one of the seller, or
+-- null; $3 how many subscriptions at most.
+with ended as materialized (
+    (
+        select seller_id, id
+        from subscription_queues
+        where seller_id = $1
+          and client_id = coalesce($2, client_id)
+          and active
+          and state = 'ended'
+        limit $3
+    )
+    union all
+    (
+        select seller_id, id
+        from subscription_queues
+        where $1::uuid is null
+          and client_id = $2
+          and active
+          and state = 'ended'
+        limit $3
+    )
+),
+theirs as materialized (
     select s.seller_id, s.id
     from subscriptions as s
-    where (s.seller_id, s.id) in (
-            select *
-            from (
-                select s.seller_id, s.id
-                from subscriptions as s
-                where s.seller_id = $1
-                  and s.client_id = coalesce($2, s.client_id)
-                  and s.active
-                  -- Nothing will ever be delivered there again. A correlated subquery, so that the application of each
-                  -- queue is looked up by key, however many queues the planner estimates.
-                  and coalesce((
-                        select
-                            a.deleted_at is not null or o.closed_at is not null or v.closed_at is not null
-                            or (s.connection_generation is not null
-                                and s.connection_generation is distinct from c.generation)
-                        from applications as a
-                        join sellers as o on o.id = a.owner_id
-                        join sellers as v on v.id = s.seller_id
-                        left join connections as c
-                            on c.client_id = a.client_id
-                            and c.seller_id = v.id
-                            and c.disconnected_at is null
-                        where a.client_id = s.client_id
-                      ), true)
-                limit $3
-            ) as of_seller
-            union all
-            select *
-            from (
-                select s.seller_id, s.id
-                from subscriptions as s
-                where $1::uuid is null
-                  and s.client_id = $2
-                  and s.active
-                  and exists (
-                        select
-                        from applications as a
-                        join sellers as o on o.id = a.owner_id
-                        where a.client_id = $2
-                          and o.closed_at is not null
-                      )
-                limit $3
-            ) as of_application
-          )
+    where (s.seller_id, s.id) in (select seller_id, id from ended)
       and s.active
     order by s.seller_id, s.id
     for update of s
@@ -57,21 +35,23 @@ pending as materialized (
     from theirs as t
     cross join lateral (
         -- Two conditions, since each has its index.
-        (select id
-         from deliveries as d
-         where d.seller_id = t.seller_id
-           and d.subscription_id = t.id
-           and d.due_at is not null
-           and d.attempt = 0
-         limit 500)
+        (
+            select id
+            from deliveries as d
+            where (d.seller_id, d.subscription_id) = (t.seller_id, t.id)
+              and d.due_at is not null
+              and d.attempt = 0
+            limit 500
+        )
         union all
-        (select id
-         from deliveries as d
-         where d.seller_id = t.seller_id
-           and d.subscription_id = t.id
-           and d.due_at is not null
-           and d.attempt > 0
-         limit 500)
+        (
+            select id
+            from deliveries as d
+            where (d.seller_id, d.subscription_id) = (t.seller_id, t.id)
+              and d.due_at is not null
+              and d.attempt > 0
+            limit 500
+        )
     ) as d
     limit 1000
 ),
@@ -92,24 +72,10 @@ update subscriptions as s
 set active = false,
     wake_at = case when s.leased then s.wake_at end
 from unnest($1::uuid[], $2::uuid[]) as t (seller_id, id)
-where s.seller_id = t.seller_id
-  and s.id = t.id
-  and not exists (
-        select
-        from deliveries as d
-        where d.seller_id = s.seller_id
-          and d.subscription_id = s.id
-          and d.due_at is not null
-          and d.attempt = 0
-      )
-  and not exists (
-        select
-        from deliveries as d
-        where d.seller_id = s.seller_id
-          and d.subscription_id = s.id
-          and d.due_at is not null
-          and d.attempt > 0
-      )
+join subscription_queues as q on q.seller_id = t.seller_id and q.id = t.id
+where s.seller_id = q.seller_id
+  and s.id = q.id
+  and q.first_due is null
 
 -- name: REMOVE
 -- $1 the seller; $2 the subscription; $3 its application.
@@ -179,40 +145,25 @@ where d.seller_id = x.seller_id
 -- name: WAKE
 -- $1 the owner; $2 the application; $3 how many queues at most.
 with sleeping as materialized (
-    select s.ctid as place
-    from subscriptions as s
-    where s.client_id = $2
+    select q.seller_id, q.id
+    from subscription_queues as q
+    where q.client_id = $2
       and exists (
-            select
-            from applications as a
-            where a.client_id = $2
-              and a.owner_id = $1
-              and a.status <> 'suspended'
-          )
-      and s.active
-      and not s.leased
-      and s.wake_at is null
-      and (
-            exists (
-                select
-                from deliveries as d
-                where d.seller_id = s.seller_id
-                  and d.subscription_id = s.id
-                  and d.due_at is not null
-                  and d.attempt = 0
-            )
-            or exists (
-                select
-                from deliveries as d
-                where d.seller_id = s.seller_id
-                  and d.subscription_id = s.id
-                  and d.due_at is not null
-                  and d.attempt > 0
-            )
-          )
+          select
+          from applications as a
+          where a.client_id = $2
+            and a.owner_id = $1
+            and a.status <> 'suspended'
+      )
+      and q.active
+      and not q.leased
+      and q.wake_at is null
+      and q.first_due is not null
     limit $3
-    for no key update of s skip locked
+    for no key update of q skip locked
 )
 update subscriptions as s
 set wake_at = (select api_now())
-where s.ctid = any(array(select place from sleeping))
+from sleeping as q
+where s.seller_id = q.seller_id
+  and s.id = q.id

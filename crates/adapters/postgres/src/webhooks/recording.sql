@@ -1,5 +1,3 @@
--- From where on the deliveries of a subscription are read is explained in queues.sql.
-
 -- name: RECORD
 -- $1, $2, $3 sellers, subscriptions and fences of the leases; $4, $5, $6 sellers, subscriptions and ids of the
 -- deliveries; $7, $8 how many attempts had ended when each was given out, and how often it was lost; $9, $10 the same
@@ -15,8 +13,7 @@ valid as materialized (
     select s.seller_id, s.id
     from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
     join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
-    where s.leased
-      and s.fence = k.fence
+    where s.fence = k.fence
     order by s.seller_id, s.id
     for no key update of s
 ),
@@ -63,72 +60,29 @@ with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 leases as materialized (
-    select
-        s.seller_id, s.id, s.fence, s.none_due_before, k.failing,
-        clock.at + k.pause * interval '1 microsecond' as resumes
+    select q.seller_id, q.id, q.first_due, k.failing, clock.at + k.pause * interval '1 microsecond' as resumes
     from clock
     cross join unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::boolean[], $5::bigint[])
         as k (seller_id, id, fence, failing, pause)
-    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
-    where s.leased
-      and s.fence = k.fence
-    order by s.seller_id, s.id
-    for no key update of s
+    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
+    where q.fence = k.fence
+    order by q.seller_id, q.id
+    for no key update of q
 ),
 released as (
     update subscriptions as s
     set leased = false,
         fence = null,
         in_hand = '{}',
-        failing = coalesce(n.failing, s.failing),
-        -- From now on no delivery that waits is due before the first one found, or before half a minute ago, since a
-        -- transaction that is under way may still queue one that is due since it began.
-        none_due_before = least(n.first_due, clock.at - interval '30 seconds'),
-        wake_at = case when n.first_due is not null then greatest(n.first_due, n.resumes) end
-    from clock, (
-        select
-            s.*,
-            (
-                select min(w.due_at)
-                from (
-                    (
-                        select due_at
-                        from deliveries as d
-                        where d.seller_id = s.seller_id
-                          and d.subscription_id = s.id
-                          and d.due_at is not null
-                          and d.attempt = 0
-                          and d.due_at >= least(
-                              coalesce(s.none_due_before, '-infinity'),
-                              (select at from clock) - interval '30 seconds'
-                          )
-                        order by due_at
-                        limit 1
-                    )
-                    union all
-                    (
-                        select due_at
-                        from deliveries as d
-                        where d.seller_id = s.seller_id
-                          and d.subscription_id = s.id
-                          and d.due_at is not null
-                          and d.attempt > 0
-                          and d.due_at >= least(
-                              coalesce(s.none_due_before, '-infinity'),
-                              (select at from clock) - interval '30 seconds'
-                          )
-                        order by due_at
-                        limit 1
-                    )
-                ) as w
-            ) as first_due
-        from leases as s
-    ) as n
-    where s.seller_id = n.seller_id
-      and s.id = n.id
-      and s.leased
-      and s.fence = n.fence
-    returning s.seller_id, s.id, s.wake_at, n.resumes
+        failing = coalesce(l.failing, s.failing),
+        -- A transaction that is under way may still queue a delivery that is due since it began, half a minute ago at most.
+        -- If the clock was set back, this takes back the bound as well.
+        none_due_before = least(l.first_due, clock.at - interval '30 seconds'),
+        wake_at = case when l.first_due is not null then greatest(l.first_due, l.resumes) end
+    from clock, leases as l
+    where s.seller_id = l.seller_id
+      and s.id = l.id
+    returning s.seller_id, s.id, s.wake_at, l.resumes
 )
 select seller_id, id, resumes
 from released, clock
@@ -163,69 +117,30 @@ where not s.leased
 
 -- name: WAKE
 -- $1, $2 sellers and subscriptions of queues that were put to sleep; $3 the ends of their pauses.
--- Wakes those that have deliveries. As before, the commit is asynchronous.
+-- Wakes those that have deliveries. As before, the commit is asynchronous. Only those are locked that are woken: others
+-- may be locked by transactions that queue deliveries.
 with clock as materialized (
     select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
 ),
 found as materialized (
-    select s.seller_id, s.id, greatest(s.first_due, s.resumes, s.now) as due_at
-    from (
-        select
-            s.seller_id, s.id, k.resumes, clock.at as now,
-            (
-                select min(w.due_at)
-                from (
-                    (
-                        select due_at
-                        from deliveries as d
-                        where d.seller_id = s.seller_id
-                          and d.subscription_id = s.id
-                          and d.due_at is not null
-                          and d.attempt = 0
-                          and d.due_at >= least(
-                              coalesce(s.none_due_before, '-infinity'),
-                              (select at from clock) - interval '30 seconds'
-                          )
-                        order by due_at
-                        limit 1
-                    )
-                    union all
-                    (
-                        select due_at
-                        from deliveries as d
-                        where d.seller_id = s.seller_id
-                          and d.subscription_id = s.id
-                          and d.due_at is not null
-                          and d.attempt > 0
-                          and d.due_at >= least(
-                              coalesce(s.none_due_before, '-infinity'),
-                              (select at from clock) - interval '30 seconds'
-                          )
-                        order by due_at
-                        limit 1
-                    )
-                ) as w
-            ) as first_due
-        from clock
-        cross join unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
-        join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
-        where not s.leased
-    ) as s
-    where s.first_due is not null
+    select q.seller_id, q.id, q.first_due, greatest(k.resumes, clock.at) as resumes
+    from clock
+    cross join unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) as k (seller_id, id, resumes)
+    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
+    where not q.leased
 ),
-queued as materialized (
-    select s.seller_id, s.id, f.due_at
+asleep as materialized (
+    select s.seller_id, s.id, greatest(f.first_due, f.resumes) as due_at
     from found as f
     join subscriptions as s on s.seller_id = f.seller_id and s.id = f.id
-    where not s.leased
-      and (s.wake_at is null or s.wake_at > f.due_at)
+    where f.first_due is not null
+      and not s.leased
+      and (s.wake_at is null or s.wake_at > greatest(f.first_due, f.resumes))
     order by s.seller_id, s.id
     for no key update of s
 )
 update subscriptions as s
-set wake_at = q.due_at
-from queued as q
-where s.seller_id = q.seller_id
-  and s.id = q.id
-  and not s.leased
-  and (s.wake_at is null or s.wake_at > q.due_at)
+set wake_at = a.due_at
+from asleep as a
+where s.seller_id = a.seller_id
+  and s.id = a.id

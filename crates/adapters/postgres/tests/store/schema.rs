@@ -144,6 +144,7 @@ const CATALOG: &str = "
     union all select 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
       from pg_constraint where connamespace = 'public'::regnamespace
     union all select 'index ' || indexdef from pg_indexes where schemaname = 'public'
+    union all select 'view ' || viewname || ' ' || definition from pg_views where schemaname = 'public'
     union all select 'function ' || pg_get_functiondef(oid) || coalesce(proacl::text, '') from pg_proc where pronamespace = 'public'::regnamespace
     union all select 'table ' || relname || ' ' || coalesce(array_to_string(reloptions, ','), '')
       from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'";
@@ -458,6 +459,7 @@ fn faults(sql: &str) -> Vec<(String, Fault)> {
         let harmless = [
             "set local ",
             "create table ",
+            "create view ",
             "create function ",
             "create or replace function analyze_grown_tables()",
             "revoke execute on function analyze_grown_tables() from public",
@@ -535,6 +537,7 @@ fn statements_are_classified() {
         fine   create index concurrently offers_ean_idx on offers (ean)
         fine   drop index offers_newest_idx; -- drop table offers;
         fine   comment on table offers is 'drop table offers; isn''t meant'
+        fine   create view cheap as select id from offers where price_amount < 5; insert into notes values (1)
         fine   create function f() returns text language sql as $$ drop table offers; $$
         fine   alter type mood add value 'merry'
         fine   insert into notes select id from offers

@@ -1,16 +1,17 @@
 //! An in-memory store of queues: the rules of claims without a database.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use kernel::StoreError;
+use oauth::ClientId;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, Claimed, DeliveryId, Due, Lease, Outcome, Phase, Progress,
+    AddressPolicy, AttemptRecord, Capacity, Claimed, DeliveryId, Due, DueQueue, Lease, Outcome, Phase, Progress,
     QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent, WebhookSecret,
     WebhookUrl,
 };
@@ -65,6 +66,17 @@ impl StoredQueue {
             due.clone()
         };
         ids.into_iter().map(lease).collect()
+    }
+
+    /// All its deliveries are due: nobody holds it.
+    fn due(&self, client_id: ClientId) -> DueQueue {
+        let first_attempts = self.due.iter().filter(|due| due.progress.attempt == 0).count();
+        DueQueue {
+            client_id,
+            failing: self.failing,
+            first_attempts: u16::try_from(first_attempts).unwrap(),
+            repeats: u16::try_from(self.due.len() - first_attempts).unwrap(),
+        }
     }
 
     /// What the worker no longer has in hand waits again.
@@ -228,7 +240,7 @@ impl Store {
 
 #[async_trait]
 impl SubscriptionQueues for Store {
-    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
+    async fn claim(&self, fence: Uuid, mut capacity: Capacity) -> Result<Claimed, StoreError> {
         let mut state = self.call().await?;
         let suspended = state.suspended.min(QUEUES_OF_A_CLAIM);
         state.suspended -= suspended;
@@ -239,11 +251,6 @@ impl SubscriptionQueues for Store {
         if suspended > 0 {
             return Ok(claimed);
         }
-        let (mut attempts, mut failing_attempts) = (capacity.attempts, capacity.failing_attempts);
-        let under_way = capacity.under_way.into_iter();
-        let mut under_way: HashMap<_, _> = under_way
-            .map(|load| (load.client_id, (load.attempts, load.failing)))
-            .collect();
         let now = Instant::now();
         let waits = |queue: &StoredQueue| {
             let paused = queue.paused_until.is_some_and(|until| until > now);
@@ -254,27 +261,12 @@ impl SubscriptionQueues for Store {
         waiting.sort_by_key(|(_, queue)| queue.turn);
         for (number, queue) in waiting {
             let client_id = Uuid::from_u128(queue.application.unwrap_or(*number)).into();
-            let (used, failing_used) = under_way.entry(client_id).or_default();
-            let left = attempts.min(capacity.per_application.saturating_sub(*used));
-            let left_to_failing = capacity.failing_per_application.saturating_sub(*failing_used);
-            let (places, limit) = if queue.failing {
-                let limit = failing_attempts.min(left_to_failing).min(left);
-                (capacity.per_failing_queue, capacity.per_failing_queue.min(limit))
-            } else {
-                (capacity.per_queue, capacity.per_queue.min(left))
-            };
-            let deliveries = queue.lease(&[], limit, (places - 1).max(1));
-            let count = u16::try_from(deliveries.len()).unwrap();
-            if count == 0 {
+            let due = queue.due(client_id);
+            let Some(share) = capacity.share(&due) else {
                 claimed.more = true;
                 continue;
-            }
-            attempts -= count;
-            *used += count;
-            if queue.failing {
-                *failing_used += count;
-                failing_attempts -= count;
-            }
+            };
+            let deliveries = queue.lease(&[], share.attempts, share.repeats);
             queue.fence = Some(fence);
             let url = format!("https://queue{number}.example/");
             let queue_key = QueueKey {

@@ -1,5 +1,6 @@
 //! Subscriptions, their queued deliveries, and the workers' calls.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -7,8 +8,8 @@ use kernel::SellerId;
 use oauth::ClientId;
 use usecases::Transaction;
 use webhooks::{
-    AddressPolicy, ApplicationLoad, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, NewDelivery,
-    NewSubscription, Outcome, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue,
+    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, Load, NewDelivery, NewSubscription,
+    Outcome, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue,
     SubscriptionQueues, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
@@ -21,7 +22,7 @@ pub(crate) const CAPACITY: Capacity = Capacity {
     per_failing_queue: 2,
     per_application: 128,
     failing_per_application: 128,
-    under_way: Vec::new(),
+    under_way: BTreeMap::new(),
 };
 
 impl Fixture {
@@ -193,12 +194,8 @@ pub(crate) async fn queue_one(tx: &dyn Transaction, queue: QueueKey) -> Option<D
 }
 
 /// The running attempts of an application.
-pub(crate) fn of(client_id: ClientId, attempts: u16, failing: u16) -> ApplicationLoad {
-    ApplicationLoad {
-        client_id,
-        attempts,
-        failing,
-    }
+pub(crate) fn of(client_id: ClientId, attempts: u16, failing: u16) -> (ClientId, Load) {
+    (client_id, Load { attempts, failing })
 }
 
 pub(crate) fn subscription(seller: SellerId, client_id: ClientId) -> NewSubscription {

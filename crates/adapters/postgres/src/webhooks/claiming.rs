@@ -1,0 +1,358 @@
+//! A claim of delivery queues, and the lease of deliveries. A claim is one transaction: it locks due queues, shares the capacity among
+//! them, and leases those that get something.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::{QueryResult, QueryableByName};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
+use futures_util::join;
+use kernel::{SellerId, StoreError};
+use oauth::ClientId;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use uuid::Uuid;
+use webhooks::{
+    Capacity, Claimed, DeliveryId, Due, DueQueue, Lease, Phase, Progress, QueueKey, Refill, Refilled,
+    SubscriptionId, SubscriptionQueue,
+};
+
+use crate::schema::deliveries;
+use crate::sealing::Sealing;
+use crate::searched::Searched;
+use crate::sql::{column, readable};
+use crate::statement::statements;
+
+statements! {
+    "queues.sql";
+    DUE: (BigInt, BigInt, Timestamptz, Timestamptz, Array<SqlUuid>, Array<SqlUuid>) -> DueRow;
+    LOSE: (Array<SqlUuid>, Array<SqlUuid>);
+    LEASE: (
+        Array<SqlUuid>, Array<SqlUuid>, Array<Nullable<SqlUuid>>, Array<SqlUuid>, Array<Integer>, Array<Integer>,
+        Array<BigInt>, Array<SqlUuid>
+    ) -> LeasedRow;
+}
+
+/// Begins a claim. It is committed asynchronously: if a crash loses it, its fence is invalid and the queues are due again. If the process
+/// is stopped in it, others wait 10 s for the queues that it has locked.
+const BEGIN_CLAIM: &str = "begin isolation level read committed read write; set local synchronous_commit = off; \
+    set local idle_in_transaction_session_timeout = '10s'";
+/// How many queues a claim looks at, healthy and failing ones each.
+const MOST_QUEUES: u16 = 128;
+/// The longest time between a transaction's writing of when a queue is due and its commit.
+const UNDER_WAY: TimeDelta = TimeDelta::seconds(1);
+/// The minimum interval between log lines about unreadable queues.
+const LOG_EVERY: Duration = Duration::from_mins(1);
+
+/// Where the search ended, and a queue, if there is one.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct DueRow {
+    #[diesel(sql_type = Timestamptz)]
+    first_healthy: DateTime<Utc>,
+    #[diesel(sql_type = Timestamptz)]
+    first_failing: DateTime<Utc>,
+    #[diesel(embed)]
+    queue: Option<QueueRow>,
+}
+
+/// A queue that is due, or whose lease has expired.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct QueueRow {
+    #[diesel(sql_type = SqlUuid)]
+    seller_id: Uuid,
+    #[diesel(sql_type = SqlUuid)]
+    id: Uuid,
+    #[diesel(sql_type = SqlUuid)]
+    client_id: Uuid,
+    #[diesel(sql_type = Bool)]
+    failing: bool,
+    #[diesel(sql_type = Nullable<SqlUuid>)]
+    fence: Option<Uuid>,
+    #[diesel(sql_type = Text)]
+    url: String,
+    #[diesel(sql_type = Binary)]
+    secret: Vec<u8>,
+    #[diesel(sql_type = BigInt)]
+    first_attempts: i64,
+    #[diesel(sql_type = BigInt)]
+    repeats: i64,
+}
+
+impl QueueRow {
+    fn due(&self) -> DueQueue {
+        let count = |number| u16::try_from(number).unwrap_or(u16::MAX);
+        DueQueue {
+            client_id: self.client_id.into(),
+            failing: self.failing,
+            first_attempts: count(self.first_attempts),
+            repeats: count(self.repeats),
+        }
+    }
+}
+
+/// A leased queue with one or none of its deliveries.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct LeasedRow {
+    #[diesel(sql_type = SqlUuid)]
+    seller_id: Uuid,
+    #[diesel(sql_type = SqlUuid)]
+    subscription_id: Uuid,
+    #[diesel(sql_type = SqlUuid)]
+    fence: Uuid,
+    #[diesel(embed)]
+    delivery: Option<DeliveryRow>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = deliveries, check_for_backend(diesel::pg::Pg))]
+struct DeliveryRow {
+    id: Uuid,
+    event: String,
+    body: Vec<u8>,
+    attempt: i16,
+    lost: i16,
+}
+
+impl TryFrom<DeliveryRow> for Due {
+    type Error = StoreError;
+
+    fn try_from(row: DeliveryRow) -> Result<Self, StoreError> {
+        let id = DeliveryId::from(row.id);
+        let count = |name: &str, value: i16| {
+            u8::try_from(value).map_err(|_| StoreError::corrupt("deliveries", id, format!("{name} {value}")))
+        };
+        Ok(Self {
+            id,
+            event: super::event(id, &row.event)?,
+            body: Arc::from(row.body),
+            progress: Progress {
+                attempt: count("attempt", row.attempt)?,
+                lost: count("lost", row.lost)?,
+                phase: Phase::Leased,
+            },
+        })
+    }
+}
+
+/// The applications of which no further attempt can start, in any queue or in a failing one.
+fn full_applications(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
+    let is_full = |client_id| capacity.left(client_id, failing) == 0;
+    let applications = capacity.under_way.keys().copied();
+    applications.filter(|id| is_full(*id)).map(ClientId::uuid).collect()
+}
+
+/// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An unreadable delivery is skipped:
+/// returned as an error, it would block all deliveries read with it.
+pub(super) async fn lease(
+    mut connection: &AsyncPgConnection,
+    queues: &[Refill],
+    held: Vec<Option<Uuid>>,
+) -> QueryResult<Vec<Refilled>> {
+    let running = queues.iter().zip(1_i64..);
+    let running = running.flat_map(|(queue, n)| queue.running.iter().map(move |id| (n, id.uuid())));
+    let (numbers, running): (Vec<_>, Vec<_>) = running.unzip();
+    let lease = LEASE.bind((
+        column(queues, |queue| queue.lease.queue.seller.uuid()),
+        column(queues, |queue| queue.lease.queue.subscription.uuid()),
+        held,
+        column(queues, |queue| queue.lease.fence),
+        column(queues, |queue| i32::from(queue.capacity)),
+        column(queues, |queue| i32::from(queue.repeats)),
+        numbers,
+        running,
+    ));
+    // Rows of one queue are adjacent.
+    let mut leased = Vec::<Refilled>::new();
+    for row in lease.get_results(&mut connection).await? {
+        let lease = Lease {
+            queue: key(row.seller_id, row.subscription_id),
+            fence: row.fence,
+        };
+        if leased.last().is_none_or(|queue| queue.lease != lease) {
+            let deliveries = Vec::new();
+            leased.push(Refilled { lease, deliveries });
+        }
+        if let Some(queue) = leased.last_mut() {
+            let delivery = row.delivery.into_iter().map(Due::try_from);
+            queue.deliveries.extend(readable(delivery));
+        }
+    }
+    Ok(leased)
+}
+
+fn key(seller: Uuid, subscription: Uuid) -> QueueKey {
+    QueueKey {
+        seller: SellerId::from(seller),
+        subscription: SubscriptionId::from(subscription),
+    }
+}
+
+/// Sellers and subscriptions.
+pub(super) fn columns(queues: &[QueueKey]) -> (Vec<Uuid>, Vec<Uuid>) {
+    let keys = queues.iter();
+    keys.map(|key| (key.seller.uuid(), key.subscription.uuid())).unzip()
+}
+
+/// What claims need besides the database.
+pub(super) struct Claims {
+    sealing: Sealing,
+    unreadable: Unreadable,
+    /// The indexes of healthy queues, and of failing ones.
+    searched: (Searched, Searched),
+}
+
+impl Claims {
+    pub(super) fn new(sealing: Sealing) -> Self {
+        Self {
+            sealing,
+            unreadable: Unreadable::default(),
+            searched: Default::default(),
+        }
+    }
+
+    /// Locks due queues, leases those that get a share of the capacity, and reads their deliveries. Returns also those that are not live.
+    ///
+    /// Each index is searched from its first queue at the last claim on: see [`Searched`].
+    pub(super) async fn claim(
+        &self,
+        connection: &AsyncPgConnection,
+        fence: Uuid,
+        mut capacity: Capacity,
+    ) -> QueryResult<(Claimed, Vec<QueueKey>)> {
+        let most = capacity.attempts.min(MOST_QUEUES);
+        let most_failing = capacity.failing_attempts.min(most);
+        let due = DUE.bind((
+            i64::from(most),
+            i64::from(most_failing),
+            self.searched.0.next() - UNDER_WAY,
+            self.searched.1.next() - UNDER_WAY,
+            full_applications(&capacity, false),
+            full_applications(&capacity, true),
+        ));
+        let (begun, due) = join!(
+            (&mut { connection }).batch_execute(BEGIN_CLAIM),
+            due.get_results(&mut { connection })
+        );
+        begun?;
+        let due: Vec<DueRow> = due?;
+        if let Some(row) = due.first() {
+            self.searched.0.found(row.first_healthy);
+            self.searched.1.found(row.first_failing);
+        }
+        let due: Vec<_> = due.into_iter().filter_map(|row| row.queue).collect();
+        let reached = |failing, most: u16| {
+            let found = due.iter().filter(|row| row.failing == failing);
+            most > 0 && found.count() >= most.into()
+        };
+        let mut claimed = Claimed {
+            queues: Vec::new(),
+            more: reached(false, most) || reached(true, most_failing),
+        };
+        let (mut leases, mut held, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
+        let mut opened = BTreeMap::new();
+        for row in due {
+            // Those that get no share stay due.
+            let Some(share) = capacity.share(&row.due()) else {
+                claimed.more = true;
+                continue;
+            };
+            let queue = key(row.seller_id, row.id);
+            let lease = Lease { queue, fence };
+            abandoned.extend(row.fence.map(|_| queue));
+            held.push(row.fence);
+            let queue = self.open(lease, &row);
+            leases.push(Refill {
+                lease,
+                running: Vec::new(),
+                capacity: if queue.is_some() { share.attempts } else { 0 },
+                repeats: share.repeats,
+            });
+            opened.extend(queue.map(|queue| (lease, queue)));
+        }
+        if !abandoned.is_empty() {
+            LOSE.bind(columns(&abandoned)).execute(&mut { connection }).await?;
+        }
+        let leased = if leases.is_empty() {
+            Vec::new()
+        } else {
+            lease(connection, &leases, held).await?
+        };
+        (&mut { connection }).batch_execute("commit").await?;
+        let is_live = |lease: Lease| leased.iter().any(|queue| queue.lease == lease);
+        let not_live = leases.iter().filter(|queue| !is_live(queue.lease));
+        let not_live = not_live.map(|queue| queue.lease.queue).collect();
+        for Refilled { lease, deliveries } in leased {
+            let queue = opened.remove(&lease);
+            claimed
+                .queues
+                .extend(queue.map(|queue| SubscriptionQueue { deliveries, ..queue }));
+        }
+        Ok((claimed, not_live))
+    }
+
+    /// The queue, without deliveries. One whose URL or secret is unreadable is logged, and gets none until its lease expires.
+    fn open(&self, lease: Lease, row: &QueueRow) -> Option<SubscriptionQueue> {
+        let QueueKey { seller, subscription } = lease.queue;
+        let url = super::url(subscription, &row.url);
+        let opened = url.and_then(|url| {
+            let secret = super::open_secret(&self.sealing, seller, subscription, &row.secret)?;
+            Ok((url, secret))
+        });
+        let (url, secret) = opened.inspect_err(|error| self.unreadable.note(error)).ok()?;
+        Some(SubscriptionQueue {
+            lease,
+            client_id: row.client_id.into(),
+            url,
+            secret,
+            failing: row.failing,
+            deliveries: Vec::new(),
+        })
+    }
+}
+
+/// When queues with an unreadable URL or secret were last logged. Each comes up again with every lease, and with a wrong sealing key all of
+/// them do.
+#[derive(Default)]
+struct Unreadable(Mutex<Option<Instant>>);
+
+impl Unreadable {
+    fn note(&self, error: &StoreError) {
+        metrics::counter!("webhook_queues_unreadable_total").increment(1);
+        // By its former name, for one release.
+        metrics::counter!("webhook_lanes_unreadable_total").increment(1);
+        if self.is_logged(Instant::now()) {
+            tracing::error!(
+                error = %error,
+                "webhooks wait: their address or their secret cannot be read. Is `keys.sealing` what it is elsewhere?"
+            );
+        }
+    }
+
+    /// Whether another log line is due.
+    fn is_logged(&self, now: Instant) -> bool {
+        let mut last = self.0.lock();
+        let is_due = last.is_none_or(|last| now.duration_since(last) >= LOG_EVERY);
+        if is_due {
+            *last = Some(now);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_queues_are_logged_once_a_minute() {
+        let (unreadable, begin) = (Unreadable::default(), Instant::now());
+        let logged = (0..=121).filter(|after| unreadable.is_logged(begin + Duration::from_secs(*after)));
+        assert_eq!(logged.collect::<Vec<_>>(), [0, 60, 120]);
+    }
+}

@@ -1,0 +1,99 @@
+//! How much a worker can start, and how it is shared among queues: an application with many queues, or with receivers that
+//! fail, takes little from the others.
+
+use std::collections::BTreeMap;
+
+use oauth::ClientId;
+
+/// How much a worker can start now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capacity {
+    /// Attempts in all; at least 1.
+    pub attempts: u16,
+    /// Of these, at most this many in failing queues; may be 0.
+    pub failing_attempts: u16,
+    /// Attempts of one queue; at least 1.
+    pub per_queue: u16,
+    /// Attempts of one failing queue; at least 1.
+    pub per_failing_queue: u16,
+    /// Attempts of all queues of one application, including running ones; at least 1.
+    pub per_application: u16,
+    /// Of these, at most this many in failing queues, including running ones; at least 1.
+    pub failing_per_application: u16,
+    /// The running attempts by application.
+    pub under_way: BTreeMap<ClientId, Load>,
+}
+
+/// Running attempts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Load {
+    pub attempts: u16,
+    /// Of these, attempts in failing queues.
+    pub failing: u16,
+}
+
+/// A queue of which a delivery may be due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DueQueue {
+    pub client_id: ClientId,
+    pub failing: bool,
+    /// Due first attempts, as far as they were counted.
+    pub first_attempts: u16,
+    /// Due repeated attempts, as far as they were counted.
+    pub repeats: u16,
+}
+
+/// What a queue may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    pub attempts: u16,
+    /// Of these, at most this many repeated attempts.
+    pub repeats: u16,
+}
+
+impl Capacity {
+    /// How many more attempts can start in the application's queues, or in its failing ones.
+    pub fn left(&self, client_id: ClientId, failing: bool) -> u16 {
+        let load = self.under_way.get(&client_id).copied().unwrap_or_default();
+        let left = self
+            .attempts
+            .min(self.per_application.saturating_sub(load.attempts));
+        if !failing {
+            return left;
+        }
+        left.min(self.failing_attempts)
+            .min(self.failing_per_application.saturating_sub(load.failing))
+    }
+
+    /// Takes up to this many attempts for a queue, and returns how many.
+    pub fn take(&mut self, client_id: ClientId, failing: bool, wanted: u16) -> u16 {
+        let number = wanted.min(self.left(client_id, failing));
+        let load = self.under_way.entry(client_id).or_default();
+        load.attempts = load.attempts.saturating_add(number);
+        self.attempts = self.attempts.saturating_sub(number);
+        if failing {
+            load.failing = load.failing.saturating_add(number);
+            self.failing_attempts = self.failing_attempts.saturating_sub(number);
+        }
+        number
+    }
+
+    /// Takes the share of a queue to be claimed; None if deliveries are due and none can start. A queue without due deliveries has
+    /// an empty share: only its lease holder puts it to sleep.
+    ///
+    /// Repeated attempts leave one place to a first one, unless there is only one place.
+    pub fn share(&mut self, queue: &DueQueue) -> Option<Share> {
+        let most = if queue.failing {
+            self.per_failing_queue
+        } else {
+            self.per_queue
+        };
+        let repeats = most.saturating_sub(1).max(1);
+        let due = queue.first_attempts.saturating_add(queue.repeats.min(repeats));
+        let attempts = self.take(queue.client_id, queue.failing, due.min(most));
+        (attempts > 0 || due == 0).then_some(Share { attempts, repeats })
+    }
+}
+
+#[cfg(test)]
+mod tests;
