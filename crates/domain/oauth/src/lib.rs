@@ -39,7 +39,7 @@ pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
     ApplicationDirectory, ApplicationReader, ApplicationStore, ClientTokens, Exchange, Exchanges, Gate,
-    GrantReader, GrantStore, ListedApplication, NewConsent, RateCounter,
+    GrantReader, GrantStore, Holder, ListedApplication, NewConsent, RateCounter,
 };
 pub use principal::{Admission, DeadToken, Principal, Quota, TokenEnd};
 pub use rate::{Count, Limiter, Subject};

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::{
-    ClientId, ConnectedApplication, Consent, ConsentId, FamilyId, FamilyKind, GrantReader, NewConsent,
+    ClientId, ConnectedApplication, Consent, ConsentId, FamilyKind, GrantReader, Holder, NewConsent,
     ScopeSet, SecretHash, TokenKey, Viewer,
 };
 use uuid::Uuid;
@@ -105,12 +105,9 @@ pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -
 #[diesel(table_name = families, check_for_backend(Pg))]
 struct HolderRow {
     client_id: Uuid,
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = families, check_for_backend(Pg))]
-struct SellerRow {
     seller_id: Uuid,
+    #[diesel(sql_type = Bool)]
+    is_usable: bool,
 }
 
 #[derive(QueryableByName)]
@@ -152,17 +149,13 @@ impl TryFrom<ConnectionRow> for ConnectedApplication {
 /// Reads grants outside a transaction.
 #[async_trait]
 impl GrantReader for Autocommit {
-    async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
+    async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError> {
         let holder = HOLDER.bind((key.family.uuid(), key.hash.bytes().as_slice()));
-        Ok(self.row(holder).await?.map(|row| row.client_id.into()))
-    }
-
-    async fn seller_of(&self, family: FamilyId, client_id: ClientId) -> Result<Option<SellerId>, StoreError> {
-        let seller = families::table
-            .find(family.uuid())
-            .filter(families::client_id.eq(client_id.uuid()))
-            .select(SellerRow::as_select());
-        Ok(self.row(seller).await?.map(|row| row.seller_id.into()))
+        Ok(self.row(holder).await?.map(|row| Holder {
+            client_id: row.client_id.into(),
+            seller: row.seller_id.into(),
+            is_usable: row.is_usable,
+        }))
     }
 
     async fn connections(

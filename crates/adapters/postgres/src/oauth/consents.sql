@@ -23,34 +23,42 @@ select id, $6, $7, $8, $9
 from family
 
 -- name: HOLDER
--- $1 the family; $2 the hash of a refresh token or code that can still be used.
-select f.client_id
+-- $1 the family; $2 the hash of a code or token.
+select f.client_id, f.seller_id,
+    k.is_usable
+        and f.revoked_at is null
+        and exists (
+            select
+            from connections as c
+            join applications as a on a.client_id = c.client_id
+            join sellers as s on s.id = c.seller_id
+            where c.client_id = f.client_id
+              and c.seller_id = f.seller_id
+              and c.generation = f.generation
+              and c.disconnected_at is null
+              and a.token_generation = f.application_generation
+              and a.deleted_at is null
+              and s.token_generation = f.seller_generation
+              and s.closed_at is null
+        ) as is_usable
 from families as f
-join connections as c on c.client_id = f.client_id and c.seller_id = f.seller_id
-    and c.generation = f.generation and c.disconnected_at is null
-join applications as a on a.client_id = f.client_id and a.token_generation = f.application_generation
-    and a.deleted_at is null
-join sellers as s on s.id = f.seller_id and s.token_generation = f.seller_generation and s.closed_at is null
+cross join lateral (
+    select r.used_at is null and r.expires_at > (select api_now()) as is_usable
+    from refresh_tokens as r
+    where r.family_id = f.id
+      and r.hash = $2
+    union all
+    select a.used_at is null and a.expires_at > (select api_now())
+    from authorization_codes as a
+    where a.family_id = f.id
+      and a.hash = $2
+    union all
+    select false
+    from access_tokens as t
+    where t.family_id = f.id
+      and t.hash = $2
+) as k
 where f.id = $1
-  and f.revoked_at is null
-  and (
-    exists (
-        select
-        from refresh_tokens as r
-        where r.family_id = f.id
-          and r.hash = $2
-          and r.used_at is null
-          and r.expires_at > (select api_now())
-    )
-    or exists (
-        select
-        from authorization_codes as a
-        where a.family_id = f.id
-          and a.hash = $2
-          and a.used_at is null
-          and a.expires_at > (select api_now())
-    )
-  )
 
 -- name: CONNECTIONS
 -- $1 the seller; $2 the name after which the page begins; $3 how many at most.
