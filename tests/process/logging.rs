@@ -4,7 +4,7 @@ use blackbox::{Expect as _, World, cases, events, logs_request, requests};
 use serde_json::{Value, json};
 use testkit::Answer;
 
-use crate::world;
+use crate::{world, world_with};
 
 /// The one line of the request with this answer.
 async fn line_of(world: &World, answer: &Answer) -> Value {
@@ -112,6 +112,56 @@ async fn a_refusal_names_application_seller_and_reason() {
     }
     let page = member.browser.get("/panel/account").await;
     assert_eq!(line_of(&world, &page).await["seller_id"], seller);
+    let log = requests(&world.server.log());
+    let is_sign_in = |line: &&Value| line["route"] == "/panel/sign-in" && line["method"] == "POST";
+    assert_eq!(log.iter().find(is_sign_in).unwrap()["seller_id"], seller);
+}
+
+#[tokio::test]
+async fn a_call_of_oauth_names_a_stored_token_and_its_seller_and_a_deleted_application() {
+    let world = world_with(&[("OAUTH__TOKEN_LIMIT_PER_CLIENT", "7")]).await;
+    let clock = world.stop_clock("2040-01-01T12:00:30Z").await;
+    let (owner, mut member) = (world.seller().await, world.member().await);
+    let app = world.partner(&owner, &["offers:read"]).await;
+    let other = world.partner(&owner, &["offers:read"]).await;
+    let first = world.pair(&mut member.browser, &app, "offers:read").await;
+    let by_other = world.refresh(&other, &first.refresh).await;
+    let second = world.refreshed(&app, &first.refresh).await;
+    let (token, last) = second.refresh.split_at(second.refresh.len() - 1);
+    let forged = format!("{token}{}", if last == "A" { "B" } else { "A" });
+    let mut answers = vec![
+        (by_other, "invalid_grant unknown member other"),
+        (world.refresh(&app, &forged).await, "invalid_grant unknown - app"),
+        (world.revoke(&app, &first.access).await, "- - member app"),
+        (world.refresh(&app, &first.refresh).await, "invalid_grant used member app"),
+        (world.refresh(&app, &second.refresh).await, "invalid_grant revoked member app"),
+        (world.revoke(&app, &forged).await, "- - - app"),
+        (world.revoke(&app, &second.refresh).await, "rate_limited - member app"),
+        (world.revoke(&app, &second.access).await, "rate_limited - member app"),
+        (world.revoke(&app, &forged).await, "rate_limited - - app"),
+    ];
+    clock.advance(TimeDelta::minutes(1)).await;
+    world.delete_application(&app).await;
+    answers.push((world.refresh(&app, &second.refresh).await, "invalid_client deleted member app"));
+    answers.push((world.token_answer(&app).await, "invalid_client deleted owner app"));
+    let family = line_of(&world, &answers[0].0).await["token_id"].clone();
+    assert!(family.is_string());
+    for (answer, expected) in answers {
+        let line = line_of(&world, &answer).await;
+        let [error, reason] = ["error", "reason"].map(|name| line[name].as_str().unwrap_or("-"));
+        let named = |name: &str, known: &[(&str, &str)]| {
+            let id = line[name].as_str()?;
+            let known = known.iter().find(|(known, _)| *known == id);
+            Some(known.expect("nobody else is named").1.to_owned())
+        };
+        let sellers = [(owner.id.as_str(), "owner"), (&member.seller.id, "member")];
+        let applications = [(app.client_id.as_str(), "app"), (&other.client_id, "other")];
+        let [seller, client] = [("seller_id", &sellers), ("client_id", &applications)]
+            .map(|(name, known)| named(name, known).unwrap_or_else(|| "-".to_owned()));
+        assert_eq!(format!("{error} {reason} {seller} {client}"), expected, "{line}");
+        let token = (seller == "member").then_some(&family);
+        assert_eq!(line.get("token_id"), token, "{line}");
+    }
 }
 
 #[tokio::test]

@@ -151,7 +151,7 @@ pub async fn set_password(
     Ok(())
 }
 
-/// Signs in with a link, which is consumed.
+/// Signs a seller in with a link, which is consumed.
 pub async fn sign_in_by_link(
     accounts: &dyn AccountStore,
     link: SecretHash,
@@ -159,7 +159,7 @@ pub async fn sign_in_by_link(
     earlier: Option<SecretHash>,
     address: std::net::IpAddr,
     now: DateTime<Utc>,
-) -> Result<(), Failure<Refusal>> {
+) -> Result<SellerId, Failure<Refusal>> {
     let Some(seller) = accounts.use_link(link, LinkKind::SignIn).await? else {
         return refuse(Refusal::DeadLink);
     };
@@ -169,7 +169,7 @@ pub async fn sign_in_by_link(
     };
     let new = NewSession { by, session, earlier };
     store_session(accounts, new, now).await?;
-    Ok(())
+    Ok(seller.id)
 }
 
 /// Changes the password of a signed-in seller; all other sessions of the account end. `compared` is the hash that the

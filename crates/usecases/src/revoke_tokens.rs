@@ -34,9 +34,13 @@ impl PresentedToken {
         })
     }
 
-    pub fn locks(self) -> LockSet {
+    pub const fn key(self) -> TokenKey {
         let (Self::Access(key) | Self::Personal(key) | Self::Refresh(key)) = self;
-        LockSet::of_row(Row::Family(key.family))
+        key
+    }
+
+    pub fn locks(self) -> LockSet {
+        LockSet::of_row(Row::Family(self.key().family))
     }
 }
 
@@ -45,24 +49,27 @@ impl PresentedToken {
 #[error("no such token")]
 pub struct NoSuchToken;
 
-/// A client revokes its own token (RFC 7009, D85). A personal token, another client's token and an unknown one are left
-/// unchanged, which is no error: the token is already useless to this client.
+/// A client revokes its own token (RFC 7009, D85); returns its family. A personal token, another client's token and an unknown
+/// one are left unchanged, which is no error: the token is already useless to this client.
 pub async fn revoke_own(
     grants: &dyn GrantStore,
     token: PresentedToken,
     client_id: ClientId,
-) -> Result<(), StoreError> {
+) -> Result<Option<Family>, StoreError> {
     let own = |family: &Family| family.client_id == client_id;
     match token {
         PresentedToken::Refresh(key) => match grants.lock_credential(key).await? {
-            Some((family, _)) if own(&family) => grants.revoke_family(family.id).await,
-            _ => Ok(()),
+            Some((family, _)) if own(&family) => {
+                grants.revoke_family(family.id).await?;
+                Ok(Some(family))
+            }
+            _ => Ok(None),
         },
         PresentedToken::Access(key) => match grants.lock_family(key.family).await? {
-            Some(family) if own(&family) => grants.revoke_access_token(key).await.map(drop),
-            _ => Ok(()),
+            Some(family) if own(&family) => Ok(grants.revoke_access_token(key).await?.then_some(family)),
+            _ => Ok(None),
         },
-        PresentedToken::Personal(_) => Ok(()),
+        PresentedToken::Personal(_) => Ok(None),
     }
 }
 
@@ -221,7 +228,8 @@ mod tests {
                 .times(tokens)
                 .withf(move |key| PresentedToken::Access(*key) == token)
                 .returning(|_| Ok(true));
-            revoke_own(&tx, token, client).await.unwrap();
+            let revoked = revoke_own(&tx, token, client).await.unwrap();
+            assert_eq!(revoked.is_some(), families + tokens == 1, "{token:?}");
         }
     }
 

@@ -61,11 +61,6 @@ impl Request {
         self.http.uri().query().unwrap_or_default()
     }
 
-    /// What is known of the caller so far.
-    pub fn caller(&self) -> CallerIds {
-        self.caller.get()
-    }
-
     /// Names the caller in the access log, and an application in the span too.
     pub fn record_caller(&self, record: impl FnOnce(&mut CallerIds)) {
         let mut caller = self.caller.get();

@@ -11,14 +11,15 @@ mod token;
 
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
 use actix_web::http::Method;
+use actix_web::{HttpMessage, HttpResponse};
+use oauth::TokenKey;
 use web::error::catch_panic;
 use web::head;
 use web::request::{Answer, Request};
 
 use crate::Public;
-use error::OAuthError;
+use error::{Code, OAuthError};
 
 pub(crate) use metadata::{METADATA_PATH, metadata};
 #[cfg(test)]
@@ -63,6 +64,9 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
     let (mut response, closes) = match outcome.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(response) => (response, false),
         Err(error) => {
+            if error.code() != Code::ServerError {
+                record_holder(public, &request).await;
+            }
             let error = error.logged(&trace_id, route);
             let closes = error.closes();
             let realm = &public.ports.service.realm;
@@ -73,6 +77,19 @@ pub(crate) async fn answer(public: &Arc<Public>, mut request: Request) -> Answer
         authorize::set_referrer_policy(response.headers_mut());
     }
     request.end(response, route, closes)
+}
+
+/// Names the token of a refused call, and its seller, in the access log.
+async fn record_holder(public: &Public, request: &Request) {
+    let Some(token) = request.http.extensions().get::<TokenKey>().copied() else {
+        return;
+    };
+    if let Ok(Ok(Some(holder))) = request.deadline().run(public.grants.holder(token)).await {
+        request.record_caller(|caller| {
+            caller.seller = Some(holder.seller);
+            caller.token = Some(token.family);
+        });
+    }
 }
 
 /// Any path under `/oauth` that is not an endpoint gets the same 404 (D87).

@@ -93,6 +93,7 @@ async fn check_and_respond(
         Handler::Asset => Err(PageError::NotFound),
         Handler::Open(page) => {
             let mut response = page(page_request).await?;
+            request.record_caller(|caller| caller.seller = response.extensions().get().copied());
             if let Some(fresh) = fresh.filter(|_| !response.headers().contains_key(SET_COOKIE)) {
                 browser::set_browser(response.headers_mut(), &fresh, false, https);
             }

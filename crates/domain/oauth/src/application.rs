@@ -278,6 +278,9 @@ pub enum InvalidClient {
     /// Only a client that has authenticated learns it.
     #[error("the account of this application's owner is closed")]
     Closed,
+    /// The caller does not learn it: to clients a deleted application is an unknown one.
+    #[error("{}", Self::Credentials)]
+    Deleted,
     /// The application or the account has ended, or its scopes were narrowed, since the client was authenticated.
     #[error("this application was suspended, deleted or narrowed in the meantime")]
     NoLongerValid,
@@ -291,6 +294,7 @@ impl InvalidClient {
             Self::Suspended { is_proved: false }
             | Self::Credentials
             | Self::SecretMissing
+            | Self::Deleted
             | Self::NoLongerValid => None,
         }
     }
@@ -302,15 +306,17 @@ impl InvalidClient {
             Self::SecretMissing => "secret_missing",
             Self::Suspended { .. } => "suspended",
             Self::Closed => "closed",
+            Self::Deleted => "deleted",
             Self::NoLongerValid => "no_longer_valid",
         }
     }
 
-    /// Why a client is rejected whose application, if any, is of a closed account.
-    pub fn of_closed_account(application: Option<&Application>, secret: &str) -> Self {
-        match application {
-            Some(application) if application.secret == Some(SecretHash::of(secret)) => Self::Closed,
-            _ => Self::Credentials,
+    /// What a client with this secret learns of it: with a wrong one, not that the account is closed.
+    #[must_use]
+    pub fn disclosed_to(self, application: &Application, secret: &str) -> Self {
+        match self {
+            Self::Closed if application.secret != Some(SecretHash::of(secret)) => Self::Credentials,
+            refusal => refusal,
         }
     }
 }

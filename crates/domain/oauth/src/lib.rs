@@ -40,7 +40,7 @@ pub use family::{
 pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationDirectory, ApplicationReader, ApplicationStore, Gate, GrantReader, GrantStore,
+    ApplicationDirectory, ApplicationReader, ApplicationStore, Gate, GrantReader, GrantStore, Holder,
     ListedApplication, NewConsent, RateCounter, TokenIssuer,
 };
 pub use principal::{Admission, DeadToken, Principal, Quota, TokenEnd};

@@ -8,8 +8,8 @@ use kernel::{Change, SellerId, StoreError, TransactionError};
 
 use crate::{
     Admission, Application, ClientId, CodeChallenge, ConnectedApplication, Consent, ConsentId, Count,
-    DeadToken, Exchange, FamiliesOf, Family, FamilyId, Limiter, NewClientToken, NewPair, NewToken, ScopeSet,
-    SecretHash, StoredCredential, Subject, TokenKey, Viewer,
+    DeadToken, Exchange, FamiliesOf, Family, FamilyId, InvalidClient, Limiter, NewClientToken, NewPair, NewToken,
+    ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -71,8 +71,11 @@ pub trait ApplicationReader: Send + Sync {
     /// The application for client authentication; None if it is unknown or deleted, or its owner's account is closed.
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
 
-    /// The same of an owner whose account is closed.
-    async fn closed_client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
+    /// The application with this id, and why its clients are rejected if it is deleted or its owner's account is closed.
+    async fn known_client(
+        &self,
+        client_id: ClientId,
+    ) -> Result<Option<(Application, Option<InvalidClient>)>, StoreError>;
 
     /// Up to `limit` applications that a seller has registered before the one with the id `before`, newest first, without the
     /// built-in one.
@@ -202,15 +205,21 @@ pub trait GrantStore: Send + Sync {
     async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
 }
 
+/// Whose a code or token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    pub client_id: ClientId,
+    pub seller: SellerId,
+    /// It is a code or a refresh token, and can still be used.
+    pub is_usable: bool,
+}
+
 /// Reads grants outside a transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait GrantReader: Send + Sync {
-    /// The client that a code or refresh token was issued to, if it can still be used.
-    async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError>;
-
-    /// The seller of this client's code or token, even if it can no longer be used.
-    async fn seller_of(&self, family: FamilyId, client_id: ClientId) -> Result<Option<SellerId>, StoreError>;
+    /// Whose the code or token with this key is; None if it is unknown.
+    async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError>;
 
     /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a live code or token, or an
     /// active subscription. `client_credentials` tokens are no connection. Of very many consents the newest count.

@@ -1,7 +1,8 @@
 //! The parameters of a call, a form or a JSON object of strings, and client authentication (RFC 6749 §2.3, contract: Flows).
 
+use actix_web::HttpMessage;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
-use oauth::{Application, Credential, InvalidClient, authenticate};
+use oauth::{Application, InvalidClient, TokenKey, authenticate};
 use web::ServiceSettings;
 use web::authorization::{ClientCredentials, basic};
 use web::body::BodyLimits;
@@ -85,42 +86,45 @@ fn text(json: &Json) -> Option<&str> {
     }
 }
 
-/// The calling application, authenticated by its secret if it has one; `credential` is the code or token that it sends. A 401 carries a
-/// challenge if the client used the `Authorization` header (RFC 6749 §5.2). The access log names every known application.
+/// The calling application, authenticated by its secret if it has one; `token` is the code or token that it presents, and becomes an
+/// extension of the request. A 401 carries a challenge if the client used the `Authorization` header (RFC 6749 §5.2). The access log names
+/// every known application, deleted ones too.
 pub(super) async fn authenticated(
     public: &Public,
     request: &Request,
     parameters: &Parameters,
-    credential: Option<&Credential>,
+    token: Option<TokenKey>,
     deadline: Deadline,
 ) -> Result<Application, OAuthError> {
+    if let Some(token) = token {
+        request.http.extensions_mut().insert(token);
+    }
     let headers = request.headers();
     let challenged = |error| challenged(headers, error);
     let presented = presented(headers, parameters).map_err(challenged)?;
     let Ok(client_id) = presented.client_id.parse() else {
         return Err(challenged(InvalidClient::Credentials.into()));
     };
-    let record = |application: &Application| {
-        let is_own = parameters.get("grant_type") == Some(GrantType::ClientCredentials.as_str());
-        request.record_caller(|caller| {
-            caller.client_id = Some(client_id);
-            caller.seller = is_own.then_some(application.owner);
-            caller.token = credential.map(|credential| credential.key().family);
-        });
+    let secret = presented.secret.as_str();
+    let known = deadline
+        .run(public.applications.known_client(client_id))
+        .await??;
+    let Some((application, ended)) = known else {
+        return Err(challenged(InvalidClient::Credentials.into()));
     };
-    let (applications, secret) = (public.applications.as_ref(), presented.secret.as_str());
-    let Some(application) = deadline.run(applications.client(client_id)).await?? else {
-        let closed = deadline.run(applications.closed_client(client_id)).await??;
-        closed.iter().for_each(record);
-        return Err(challenged(
-            InvalidClient::of_closed_account(closed.as_ref(), secret).into(),
-        ));
+    let is_own = parameters.get("grant_type") == Some(GrantType::ClientCredentials.as_str());
+    request.record_caller(|caller| {
+        caller.client_id = Some(client_id);
+        caller.seller = is_own.then_some(application.owner);
+    });
+    let authenticated = match ended {
+        Some(refusal) => Err(refusal.disclosed_to(&application, secret)),
+        None => authenticate(&application, Some(secret)),
     };
-    record(&application);
-    match authenticate(&application, Some(secret)) {
+    match authenticated {
         Ok(()) => Ok(application),
         Err(InvalidClient::Suspended { is_proved: false }) => {
-            let is_proved = proves(public, client_id, credential, deadline).await?;
+            let is_proved = proves(public, client_id, token, deadline).await?;
             Err(challenged(InvalidClient::Suspended { is_proved }.into()))
         }
         Err(refusal) => Err(challenged(refusal.into())),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
-use oauth::{Application, ClientId, ClientType, Credential, Limiter, Subject};
+use oauth::{Application, ClientId, ClientType, Limiter, Subject, TokenKey};
 use web::deadline::Deadline;
 
 use super::error::OAuthError;
@@ -61,11 +61,11 @@ pub(super) async fn count(
 pub(super) async fn count_client(
     public: &Public,
     client: &Application,
-    credential: Option<&Credential>,
+    presented: Option<TokenKey>,
     deadline: Deadline,
 ) -> Result<(), OAuthError> {
     if client.client_type == ClientType::Public
-        && !proves(public, client.client_id, credential, deadline).await?
+        && !proves(public, client.client_id, presented, deadline).await?
     {
         return Ok(());
     }
@@ -73,16 +73,16 @@ pub(super) async fn count_client(
     Ok(())
 }
 
-/// Whether the credential is this client's own and can still be used.
+/// Whether this is a code or refresh token of the client that can still be used.
 pub(super) async fn proves(
     public: &Public,
     client_id: ClientId,
-    credential: Option<&Credential>,
+    presented: Option<TokenKey>,
     deadline: Deadline,
 ) -> Result<bool, OAuthError> {
-    let Some(credential) = credential else {
+    let Some(presented) = presented else {
         return Ok(false);
     };
-    let holder = deadline.run(public.grants.holder(credential.key())).await??;
-    Ok(holder == Some(client_id))
+    let holder = deadline.run(public.grants.holder(presented)).await??;
+    Ok(holder.is_some_and(|holder| holder.is_usable && holder.client_id == client_id))
 }

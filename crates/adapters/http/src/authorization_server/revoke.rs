@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use oauth::{ClientId, Credential, CredentialKind};
+use oauth::{ClientId, Family};
 use usecases::repeat;
 use usecases::revoke_tokens::{PresentedToken, revoke_own};
 use web::deadline::Deadline;
@@ -24,17 +24,21 @@ pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Resul
     let parameters = Parameters::read(request, &public.ports.service).await?;
     let deadline = request.deadline();
 
-    let token = parameters
-        .get("token")
-        .and_then(|text| Credential::parse(CredentialKind::RefreshToken, text));
-    let client = client::authenticated(public, request, &parameters, token.as_ref(), deadline);
-    let client = client.await?;
-    count_client(public, &client, token.as_ref(), deadline).await?;
+    let token = parameters.get("token").and_then(PresentedToken::parse);
+    let key = token.map(PresentedToken::key);
+    let client = client::authenticated(public, request, &parameters, key, deadline).await?;
+    count_client(public, &client, key, deadline).await?;
 
-    if let Some(token) = PresentedToken::parse(required(&parameters, "token")?) {
+    required(&parameters, "token")?;
+    if let Some(token) = token {
         let ending = end(Arc::clone(public), token, client.client_id, deadline);
         let ended = public.ports.tasks.run(ending).await?;
-        ended.map_err(OAuthError::failed)?;
+        if let Some(family) = ended.map_err(OAuthError::failed)? {
+            request.record_caller(|caller| {
+                caller.seller = Some(family.seller);
+                caller.token = Some(family.id);
+            });
+        }
     }
     let mut response = response::empty(StatusCode::OK, &request.trace_id);
     set_pragma(response.headers_mut());
@@ -46,13 +50,14 @@ async fn end(
     token: PresentedToken,
     client_id: ClientId,
     deadline: Deadline,
-) -> Result<(), Error> {
+) -> Result<Option<Family>, Error> {
     let attempt = || async {
         let transaction = deadline.run(public.ports.units.begin(&token.locks())).await??;
-        deadline
+        let family = deadline
             .run(revoke_own(transaction.as_ref(), token, client_id))
             .await??;
-        Ok(transaction.commit().await?)
+        transaction.commit().await?;
+        Ok(family)
     };
     repeat(attempt).await
 }

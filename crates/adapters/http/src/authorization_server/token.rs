@@ -37,28 +37,7 @@ pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result
         .as_ref()
         .map_or_else(|error| error.code().as_str(), |_| "granted");
     metrics::counter!("oauth_grants_total", "grant_type" => grant_type, "outcome" => outcome).increment(1);
-    if issued
-        .as_ref()
-        .is_err_and(|error| error.code() != Code::ServerError)
-    {
-        record_seller(public, request).await;
-    }
     issued
-}
-
-/// Names the seller of a refused code or refresh token in the access log, and a token only if there is such a one.
-async fn record_seller(public: &Public, request: &Request) {
-    let caller = request.caller();
-    let (Some(client_id), Some(family)) = (caller.client_id, caller.token) else {
-        return;
-    };
-    let seller = request.deadline().run(public.grants.seller_of(family, client_id));
-    if let Ok(Ok(seller)) = seller.await {
-        request.record_caller(|caller| {
-            caller.seller = seller;
-            caller.token = seller.map(|_| family);
-        });
-    }
 }
 
 /// The checks follow the order of the contract (D77). Only calls of an authenticated client count against it, so that nobody else can
@@ -77,7 +56,8 @@ async fn check_and_issue(
     let grant_type = GrantType::of(&parameters)?;
     *requested = Some(grant_type);
     let (headers, credential) = (request.headers(), credential(grant_type, &parameters));
-    let client = client::authenticated(public, request, &parameters, credential.as_ref(), deadline).await?;
+    let key = credential.as_ref().map(Credential::key);
+    let client = client::authenticated(public, request, &parameters, key, deadline).await?;
     if client.client_type == ClientType::Public && grant_type == GrantType::ClientCredentials {
         let description = "A public client cannot use this grant_type: it requires a client_secret.";
         return Err(client::challenged(
@@ -85,7 +65,7 @@ async fn check_and_issue(
             OAuthError::invalid_client(description),
         ));
     }
-    count_client(public, &client, credential.as_ref(), deadline).await?;
+    count_client(public, &client, key, deadline).await?;
 
     let presented = match grant_type {
         GrantType::ClientCredentials => None,
@@ -101,6 +81,7 @@ async fn check_and_issue(
         Some(presented) => issuing::issue(public, presented, asked_at, deadline, request.trace_id).await,
     };
     let issued = issued.map_err(|error| client::challenged(headers, error))?;
+    request.record_caller(|caller| caller.token = key.map(|key| key.family));
     granted(
         &issued,
         settings.access_token_ttl.num_seconds(),

@@ -68,8 +68,8 @@ pub(crate) async fn accept_sign_in(request: PageRequest) -> Result<HttpResponse,
             now,
         ))
     });
-    entered.await?.map_err(|_| PageError::DeadLink)?;
-    redirect_signed_in(&request, &secret, &Next::default())
+    let seller = entered.await?.map_err(|_| PageError::DeadLink)?;
+    redirect_signed_in(&request, seller, &secret, &Next::default())
 }
 
 async fn page(request: PageRequest, kind: LinkKind) -> Result<HttpResponse, PageError> {

@@ -49,7 +49,7 @@ pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageErr
     let issues = Issues::one("password", request.texts().sign_in.wrong);
     match checked {
         PasswordCheck::Right(seller, hash) => match start_session(&request, seller, hash).await? {
-            Some(secret) => redirect_signed_in(&request, &secret, &next),
+            Some(secret) => redirect_signed_in(&request, seller, &secret, &next),
             None => render(&request, next, email, issues),
         },
         PasswordCheck::Wrong(known) => {
@@ -98,15 +98,17 @@ async fn start_session(
     Ok(opened.await?.then_some(secret))
 }
 
-/// Gives the browser its new secret and redirects to the next page.
+/// Gives the browser its new secret and redirects to the next page. The access log names the seller, an extension of the response.
 pub(super) fn redirect_signed_in(
     request: &PageRequest,
+    seller: SellerId,
     secret: &BrowserSecret,
     next: &Next,
 ) -> Result<HttpResponse, PageError> {
     let mut response = see_other(&next.path())?;
     let https = request.panel.ports.service.is_https();
     browser::set_browser(response.headers_mut(), secret, true, https);
+    response.extensions_mut().insert(seller);
     Ok(response)
 }
 

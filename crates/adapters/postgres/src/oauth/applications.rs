@@ -12,7 +12,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Precondition, SellerId, StoreError};
 use oauth::{
     Application, ApplicationDirectory, ApplicationReader, ApplicationStatus, ApplicationStore, ClientId,
-    ClientType, ListedApplication, Purpose, ScopeSet, SecretHash,
+    ClientType, InvalidClient, ListedApplication, Purpose, ScopeSet, SecretHash,
 };
 use usecases::Announcement;
 use uuid::Uuid;
@@ -165,13 +165,15 @@ impl Applications {
 #[async_trait]
 impl ApplicationReader for Applications {
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
-        let found = self.clients.ask(client_id).await?;
-        Ok(found.and_then(|(application, is_closed)| (!is_closed).then_some(application)))
+        let known = self.known_client(client_id).await?;
+        Ok(known.and_then(|(application, refusal)| refusal.is_none().then_some(application)))
     }
 
-    async fn closed_client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError> {
-        let found = self.clients.ask(client_id).await?;
-        Ok(found.and_then(|(application, is_closed)| is_closed.then_some(application)))
+    async fn known_client(
+        &self,
+        client_id: ClientId,
+    ) -> Result<Option<(Application, Option<InvalidClient>)>, StoreError> {
+        self.clients.ask(client_id).await
     }
 
     /// Ids rise with time.
@@ -193,14 +195,14 @@ impl ApplicationReader for Applications {
     }
 }
 
-/// A batch of clients of any owners, each with whether its owner's account is closed.
+/// A batch of clients of any owners, deleted ones too.
 pub(crate) struct Clients;
 
 #[async_trait]
 impl BatchQuery for Clients {
     const NAME: &'static str = "applications";
     type Question = ClientId;
-    type Answer = Option<(Application, bool)>;
+    type Answer = Option<(Application, Option<InvalidClient>)>;
 
     async fn answer(
         &self,
@@ -212,16 +214,24 @@ impl BatchQuery for Clients {
         ids.dedup();
         let found = applications::table
             .inner_join(sellers::table.on(sellers::id.eq(applications::owner_id)))
-            .filter(applications::deleted_at.is_null())
             .filter(applications::client_id.eq_any(ids))
-            .select((ApplicationRow::as_select(), sellers::closed_at.is_not_null()));
+            .select((
+                ApplicationRow::as_select(),
+                applications::deleted_at.is_not_null(),
+                sellers::closed_at.is_not_null(),
+            ));
         let rows = found
-            .get_results::<(ApplicationRow, bool)>(&mut connection)
+            .get_results::<(ApplicationRow, bool, bool)>(&mut connection)
             .await?;
         // An invalid row is an error only for its own callers.
-        let read = |(row, is_closed): (ApplicationRow, bool)| {
+        let read = |(row, is_deleted, is_closed): (ApplicationRow, bool, bool)| {
             let (client_id, read) = (ClientId::from(row.client_id), Application::try_from(row));
-            let read = read.map(|application| (application, is_closed));
+            let refusal = match (is_deleted, is_closed) {
+                (true, _) => Some(InvalidClient::Deleted),
+                (false, true) => Some(InvalidClient::Closed),
+                (false, false) => None,
+            };
+            let read = read.map(|application| (application, refusal));
             (client_id, read.map_err(SharedFailure::new))
         };
         let found: HashMap<_, _> = rows.into_iter().map(read).collect();

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::{
-    ClientId, ConnectedApplication, Consent, ConsentId, FamilyId, FamilyKind, GrantReader, NewConsent,
+    ClientId, ConnectedApplication, Consent, ConsentId, FamilyKind, GrantReader, Holder, NewConsent,
     ScopeSet, SecretHash, TokenKey, Viewer,
 };
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::credentials;
 use crate::connection::pool::Autocommit;
 use crate::follow_ups::FollowUp;
-use crate::schema::{api_now, applications, connections, consents, families};
+use crate::schema::{access_tokens, api_now, applications, connections, consents};
 use crate::statement::statements;
 use crate::unit_of_work::{Tx, expect_rows};
 
@@ -101,12 +101,6 @@ pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -
     Ok(true)
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = families, check_for_backend(Pg))]
-struct SellerRow {
-    seller_id: Uuid,
-}
-
 #[derive(QueryableByName)]
 #[diesel(table_name = applications, check_for_backend(Pg))]
 struct ConnectionRow {
@@ -146,22 +140,22 @@ impl TryFrom<ConnectionRow> for ConnectedApplication {
 /// Reads grants outside a transaction.
 #[async_trait]
 impl GrantReader for Autocommit {
-    async fn holder(&self, key: TokenKey) -> Result<Option<ClientId>, StoreError> {
+    async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError> {
         let Some(row) = self.row(credentials(&[key])).await? else {
             return Ok(None);
         };
         let at = row.at;
         let (family, credential) = row.read()?;
-        let usable = credential.filter(|credential| credential.is_usable(&family, at));
-        Ok(usable.map(|_| family.client_id))
-    }
-
-    async fn seller_of(&self, family: FamilyId, client_id: ClientId) -> Result<Option<SellerId>, StoreError> {
-        let seller = families::table
-            .find(family.uuid())
-            .filter(families::client_id.eq(client_id.uuid()))
-            .select(SellerRow::as_select());
-        Ok(self.row(seller).await?.map(|row| row.seller_id.into()))
+        let is_usable = credential
+            .as_ref()
+            .is_some_and(|credential| credential.is_usable(&family, at));
+        let access = access_tokens::table.find((key.family.uuid(), key.hash.bytes().as_slice()));
+        let is_known = credential.is_some() || self.execute(access.select(access_tokens::family_id)).await? > 0;
+        Ok(is_known.then_some(Holder {
+            client_id: family.client_id,
+            seller: family.seller,
+            is_usable,
+        }))
     }
 
     async fn connections(

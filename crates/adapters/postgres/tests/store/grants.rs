@@ -151,7 +151,7 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
                 assert!(!fixture.admits(key).await);
             }
             let holder = fixture.database.grants().holder(old.refresh).await.unwrap();
-            assert_eq!(holder, None);
+            assert!(!holder.unwrap().is_usable);
             let personal = key_of(&personal);
             let listed = fixture.database.panel().personal_tokens(parties.seller).await;
             let alive = usize::from(!of_seller);
@@ -322,7 +322,11 @@ async fn connections_are_listed_while_something_of_them_can_be_used() {
     let is_connected = async || !connections().await.is_empty();
     clock.advance(TimeDelta::minutes(10)).await;
     assert!(!is_connected().await, "the codes have expired");
-    let holds = async |key| grants.holder(key).await.unwrap() == Some(application.client_id);
+    let holds = async |key| {
+        let holder = grants.holder(key).await.unwrap().unwrap();
+        assert_eq!((holder.client_id, holder.seller), (application.client_id, seller));
+        holder.is_usable
+    };
     let pair = parties.pair(&fixture).await;
     assert!(holds(pair.refresh).await);
     fixture

@@ -49,7 +49,7 @@ fn purposes_decide_the_first_status() {
 
 #[test]
 fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
-    use InvalidClient::{Closed, Credentials, SecretMissing, Suspended};
+    use InvalidClient::{Closed, Credentials, Deleted, SecretMissing, Suspended};
     let (confidential, secret) = application("confidential", &["offers:read"]);
     let (public, _) = application("public", &["offers:read"]);
     let [suspended, suspended_public] =
@@ -76,15 +76,21 @@ fn a_client_is_authenticated_by_its_type_its_secret_and_its_status() {
         let result = authenticate(application, secret);
         assert_eq!(result, expected, "{application:?} {secret:?}");
     }
-    for (application, secret, expected) in [
-        (Some(&confidential), right, Closed),
-        (Some(&confidential), wrong, Credentials),
-        (Some(&public), "", Credentials),
-        (None, right, Credentials),
+    for (end, application, secret, expected) in [
+        (Closed, &confidential, right, Closed),
+        (Closed, &confidential, wrong, Credentials),
+        (Closed, &public, "", Credentials),
+        (Deleted, &confidential, right, Deleted),
+        (Deleted, &public, "", Deleted),
     ] {
-        let refused = InvalidClient::of_closed_account(application, secret);
+        let refused = end.disclosed_to(application, secret);
         assert_eq!(refused, expected, "{application:?} {secret}");
     }
+    let seen = [Credentials, Deleted].map(|refusal| (refusal.to_string(), refusal.reason()));
+    assert_eq!(
+        seen[0], seen[1],
+        "the caller does not learn that there was an application"
+    );
 }
 
 #[test]
