@@ -238,7 +238,11 @@ impl Deliveries {
 }
 
 impl Work for Deliveries {
-    const STATEMENTS: &'static [&'static str] = &["client_id <> all", "in_hand", "update deliveries as d set attempt"];
+    const STATEMENTS: &'static [&'static str] = &[
+        "client_id <> all",
+        "in_hand",
+        "update deliveries as d set attempt",
+    ];
     const OPEN: &'static str = "select (select count(*) from deliveries where due_at is not null) + \
          (select count(*) from subscriptions where leased)";
     const LEASED: &'static str = "select id || ' ' || fence from subscriptions where leased";

@@ -24,9 +24,7 @@ pub use ports::{
     SellerDelivery, SellerSubscription, SubscriptionQueues, SubscriptionReader, SubscriptionStore,
     Undelivered, UndeliveredFilter, WebhookSender,
 };
-pub use queue::{
-    AttemptRecord, Claimed, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
-};
+pub use queue::{AttemptRecord, Claimed, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue};
 pub use secret::{WebhookSecret, signature};
 pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
 pub use url::{Host, MAX_URL, Scheme, WebhookUrl};

@@ -27,7 +27,7 @@ use crate::sql::{column, readable};
 use crate::statement::statements;
 
 statements! {
-    "queues.sql";
+    "claiming.sql";
     DUE: (BigInt, BigInt, Timestamptz, Timestamptz, Array<SqlUuid>, Array<SqlUuid>) -> DueRow;
     LOSE: (Array<SqlUuid>, Array<SqlUuid>);
     LEASE: (
@@ -144,7 +144,10 @@ impl TryFrom<DeliveryRow> for Due {
 fn full_applications(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
     let is_full = |client_id| capacity.left(client_id, failing) == 0;
     let applications = capacity.under_way.keys().copied();
-    applications.filter(|id| is_full(*id)).map(ClientId::uuid).collect()
+    applications
+        .filter(|id| is_full(*id))
+        .map(ClientId::uuid)
+        .collect()
 }
 
 /// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An unreadable delivery is skipped:
@@ -196,7 +199,8 @@ fn key(seller: Uuid, subscription: Uuid) -> QueueKey {
 /// Sellers and subscriptions.
 pub(super) fn columns(queues: &[QueueKey]) -> (Vec<Uuid>, Vec<Uuid>) {
     let keys = queues.iter();
-    keys.map(|key| (key.seller.uuid(), key.subscription.uuid())).unzip()
+    keys.map(|key| (key.seller.uuid(), key.subscription.uuid()))
+        .unzip()
 }
 
 /// What claims need besides the database.
@@ -217,49 +221,19 @@ impl Claims {
     }
 
     /// Locks due queues, leases those that get a share of the capacity, and reads their deliveries. Returns also those that are not live.
-    ///
-    /// Each index is searched from its first queue at the last claim on: see [`Searched`].
     pub(super) async fn claim(
         &self,
         connection: &AsyncPgConnection,
         fence: Uuid,
         mut capacity: Capacity,
     ) -> QueryResult<(Claimed, Vec<QueueKey>)> {
-        let most = capacity.attempts.min(MOST_QUEUES);
-        let most_failing = capacity.failing_attempts.min(most);
-        let due = DUE.bind((
-            i64::from(most),
-            i64::from(most_failing),
-            self.searched.0.next() - UNDER_WAY,
-            self.searched.1.next() - UNDER_WAY,
-            full_applications(&capacity, false),
-            full_applications(&capacity, true),
-        ));
-        let (begun, due) = join!(
-            (&mut { connection }).batch_execute(BEGIN_CLAIM),
-            due.get_results(&mut { connection })
-        );
-        begun?;
-        let due: Vec<DueRow> = due?;
-        if let Some(row) = due.first() {
-            self.searched.0.found(row.first_healthy);
-            self.searched.1.found(row.first_failing);
-        }
-        let due: Vec<_> = due.into_iter().filter_map(|row| row.queue).collect();
-        let reached = |failing, most: u16| {
-            let found = due.iter().filter(|row| row.failing == failing);
-            most > 0 && found.count() >= most.into()
-        };
-        let mut claimed = Claimed {
-            queues: Vec::new(),
-            more: reached(false, most) || reached(true, most_failing),
-        };
+        let (due, mut more) = self.lock_due(connection, &capacity).await?;
         let (mut leases, mut held, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
         let mut opened = BTreeMap::new();
         for row in due {
             // Those that get no share stay due.
             let Some(share) = capacity.share(&row.due()) else {
-                claimed.more = true;
+                more = true;
                 continue;
             };
             let queue = key(row.seller_id, row.id);
@@ -270,30 +244,62 @@ impl Claims {
             leases.push(Refill {
                 lease,
                 running: Vec::new(),
-                capacity: if queue.is_some() { share.attempts } else { 0 },
+                capacity: queue.as_ref().map_or(0, |_| share.attempts),
                 repeats: share.repeats,
             });
-            opened.extend(queue.map(|queue| (lease, queue)));
+            opened.insert(lease, queue);
         }
+        let mut queues = Vec::new();
         if !abandoned.is_empty() {
-            LOSE.bind(columns(&abandoned)).execute(&mut { connection }).await?;
+            let lose = LOSE.bind(columns(&abandoned));
+            lose.execute(&mut { connection }).await?;
         }
-        let leased = if leases.is_empty() {
-            Vec::new()
-        } else {
-            lease(connection, &leases, held).await?
-        };
+        if !leases.is_empty() {
+            for Refilled { lease, deliveries } in lease(connection, &leases, held).await? {
+                let queue = opened.remove(&lease).flatten();
+                queues.extend(queue.map(|queue| SubscriptionQueue { deliveries, ..queue }));
+            }
+        }
         (&mut { connection }).batch_execute("commit").await?;
-        let is_live = |lease: Lease| leased.iter().any(|queue| queue.lease == lease);
-        let not_live = leases.iter().filter(|queue| !is_live(queue.lease));
-        let not_live = not_live.map(|queue| queue.lease.queue).collect();
-        for Refilled { lease, deliveries } in leased {
-            let queue = opened.remove(&lease);
-            claimed
-                .queues
-                .extend(queue.map(|queue| SubscriptionQueue { deliveries, ..queue }));
+        let not_live = opened.into_keys().map(|lease| lease.queue);
+        Ok((Claimed { queues, more }, not_live.collect()))
+    }
+
+    /// Begins the transaction, and locks queues that are due. Returns whether there may be more.
+    ///
+    /// Each index is searched from its first queue at the last claim on: see [`Searched`].
+    async fn lock_due(
+        &self,
+        connection: &AsyncPgConnection,
+        capacity: &Capacity,
+    ) -> QueryResult<(Vec<QueueRow>, bool)> {
+        let most = capacity.attempts.min(MOST_QUEUES);
+        let most_failing = capacity.failing_attempts.min(most);
+        let due = DUE.bind((
+            i64::from(most),
+            i64::from(most_failing),
+            self.searched.0.next() - UNDER_WAY,
+            self.searched.1.next() - UNDER_WAY,
+            full_applications(capacity, false),
+            full_applications(capacity, true),
+        ));
+        let (begun, due) = join!(
+            (&mut { connection }).batch_execute(BEGIN_CLAIM),
+            due.get_results::<DueRow>(&mut { connection })
+        );
+        begun?;
+        let due = due?;
+        if let Some(row) = due.first() {
+            self.searched.0.found(row.first_healthy);
+            self.searched.1.found(row.first_failing);
         }
-        Ok((claimed, not_live))
+        let due: Vec<_> = due.into_iter().filter_map(|row| row.queue).collect();
+        let reached = |failing, most: u16| {
+            let found = due.iter().filter(|row| row.failing == failing);
+            most > 0 && found.count() >= most.into()
+        };
+        let more = reached(false, most) || reached(true, most_failing);
+        Ok((due, more))
     }
 
     /// The queue, without deliveries. One whose URL or secret is unreadable is logged, and gets none until its lease expires.

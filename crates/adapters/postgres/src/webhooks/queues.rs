@@ -9,9 +9,7 @@ use diesel_async::SimpleAsyncConnection as _;
 use kernel::StoreError;
 use parking_lot::Mutex;
 use uuid::Uuid;
-use webhooks::{
-    AttemptRecord, Capacity, Claimed, QueueKey, Refill, Refilled, Release, SubscriptionQueues,
-};
+use webhooks::{AttemptRecord, Capacity, Claimed, QueueKey, Refill, Refilled, Release, SubscriptionQueues};
 
 use super::claiming::{Claims, columns, lease};
 use super::recording::{Asleep, Recording, find_queued};

@@ -67,7 +67,12 @@ async fn what_was_delivered_since_the_claim_began_is_not_given_out() {
     };
     let (claimed, ()) = tokio::join!(fixture.claim_one(), other);
     assert_eq!(claimed.deliveries.len(), 1);
-    assert_eq!(fixture.texts("select cardinality(in_hand)::text from subscriptions").await, ["1"]);
+    assert_eq!(
+        fixture
+            .texts("select cardinality(in_hand)::text from subscriptions")
+            .await,
+        ["1"]
+    );
 }
 
 #[tokio::test]

@@ -11,9 +11,8 @@ fn application() -> impl Strategy<Value = ClientId> {
 }
 
 fn capacity() -> impl Strategy<Value = Capacity> {
-    let load = (0..12_u16).prop_flat_map(|attempts| {
-        (0..=attempts).prop_map(move |failing| Load { attempts, failing })
-    });
+    let load = (0..12_u16)
+        .prop_flat_map(|attempts| (0..=attempts).prop_map(move |failing| Load { attempts, failing }));
     let limits = (1..60_u16, 0..30_u16, 1..12_u16, 1..4_u16, 1..20_u16, 1..10_u16);
     (limits, btree_map(application(), load, 0..4)).prop_map(|(limits, under_way)| Capacity {
         attempts: limits.0,
@@ -124,7 +123,9 @@ fn one_place_is_left_to_a_first_attempt_and_a_queue_without_work_is_leased() {
         (queue(2, true, 1, 0), None),
         (queue(2, false, 2, 9), Some((4, 3))),
     ] {
-        let share = capacity.share(&queue).map(|share| (share.attempts, share.repeats));
+        let share = capacity
+            .share(&queue)
+            .map(|share| (share.attempts, share.repeats));
         assert_eq!(share, expected, "{queue:?}");
     }
 }

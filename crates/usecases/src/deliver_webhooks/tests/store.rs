@@ -11,9 +11,9 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, Claimed, DeliveryId, Due, DueQueue, Lease, Outcome, Phase, Progress,
-    QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent, WebhookSecret,
-    WebhookUrl,
+    AddressPolicy, AttemptRecord, Capacity, Claimed, DeliveryId, Due, DueQueue, Lease, Outcome, Phase,
+    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
+    WebhookSecret, WebhookUrl,
 };
 
 /// The duration of each store call.

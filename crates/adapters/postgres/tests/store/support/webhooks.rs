@@ -8,8 +8,8 @@ use kernel::SellerId;
 use oauth::ClientId;
 use usecases::Transaction;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, Load, NewDelivery, NewSubscription,
-    Outcome, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue,
+    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, Load, NewDelivery,
+    NewSubscription, Outcome, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue,
     SubscriptionQueues, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 

@@ -1,0 +1,161 @@
+-- The state of a queue and its first due delivery are columns of the view `subscription_queues`. The deliveries of a
+-- queue are read from `due_from` on: those before it are done, and their index entries may be read in vain for as long
+-- as an old snapshot keeps them.
+--
+-- The constant limits of these reads are for the planner, which cannot see the others. A queue starts 12 attempts at a
+-- time, so that 16 are enough.
+
+-- name: DUE
+-- $1 queues at most; $2 failing ones at most; $3, $4 where the search for healthy queues begins, and for failing ones;
+-- $5 applications that have used up their share; $6 those whose failing queues have used up theirs.
+-- Locks due queues, the longest waiting first, and counts what is due in each. Failing queues have an index of their own:
+-- however many wait, the others are found without passing over them. The queues of a full application are skipped: each
+-- costs some microseconds, which bounds how much it can delay others. One row without a queue if there is none.
+with clock as materialized (
+    select api_now() as at
+),
+healthy as materialized (
+    select seller_id, id, client_id, failing, fence, url, secret, wake_at, due_from
+    from subscription_queues
+    where wake_at between $3 and (select at from clock)
+      and not failing
+      and client_id <> all($5)
+    order by wake_at
+    limit $1
+    for no key update skip locked
+),
+failing as materialized (
+    select seller_id, id, client_id, failing, fence, url, secret, wake_at, due_from
+    from subscription_queues
+    where wake_at between $4 and (select at from clock)
+      and failing
+      and client_id <> all($6)
+    order by wake_at
+    limit $2
+    for no key update skip locked
+)
+select
+    -- Where the next search begins.
+    least((select min(wake_at) from subscriptions where wake_at >= $3 and not failing), at) as first_healthy,
+    least((select min(wake_at) from subscriptions where wake_at >= $4 and failing), at) as first_failing,
+    q.seller_id, q.id, q.client_id, q.failing, q.fence, q.url, q.secret,
+    (
+        select count(*)
+        from (
+            select
+            from deliveries as d
+            where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
+              and d.attempt = 0
+              and d.due_at between q.due_from and clock.at
+            order by d.due_at
+            limit 16
+        ) as d
+    ) as first_attempts,
+    (
+        select count(*)
+        from (
+            select
+            from deliveries as d
+            where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
+              and d.attempt > 0
+              and d.due_at between q.due_from and clock.at
+            order by d.due_at
+            limit 16
+        ) as d
+    ) as repeats
+from clock
+left join (
+    select *
+    from healthy
+    union all
+    select *
+    from failing
+) as q on true
+order by q.wake_at, q.seller_id, q.id
+
+-- name: LOSE
+-- $1, $2 sellers and subscriptions of queues whose leases have expired.
+-- Their workers abandoned them. Deliveries that these had in hand and did not report count one more loss: those given
+-- out were due 30 s before the lease's end, and those rescheduled by an attempt were not.
+with in_hand as materialized (
+    select s.seller_id, s.id as subscription_id, s.wake_at, unnest(s.in_hand) as id
+    from unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
+    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+)
+update deliveries as d
+set lost = least(d.lost + 1, 255)
+from in_hand as h
+where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, h.id)
+  and d.due_at <= h.wake_at - interval '30 seconds'
+
+-- name: LEASE
+-- $1, $2 sellers and subscriptions; $3 the present fences, or null; $4 the new ones: the same, if a lease is extended;
+-- $5 how many deliveries each queue can start; $6 how many of them repeated; $7, $8 the deliveries that are running, each
+-- with the number of its queue, from 1.
+-- Leases live queues for 30 s, and reads their due deliveries, three first attempts for each repeated one, beginning with
+-- a first one. Afterwards the worker has in hand those that it reported and those that are returned.
+with clock as materialized (
+    select api_now() as at, set_config('synchronous_commit', 'off', true) as mode
+),
+queues as materialized (
+    select
+        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.due_from, q.first_due,
+        array(select id from unnest($7::bigint[], $8::uuid[]) as r (n, id) where r.n = k.n) as running
+    from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality
+        as k (seller_id, id, held, fence, attempts, repeats, n)
+    join subscription_queues as q on q.seller_id = k.seller_id and q.id = k.id
+    where q.fence is not distinct from k.held
+      and q.state = 'live'
+    order by q.seller_id, q.id
+    for no key update of q
+),
+given as materialized (
+    select q.n, d.*
+    from clock
+    cross join queues as q
+    cross join lateral (
+        select *
+        from (
+            (
+                select d.id, d.event, d.body, d.attempt, d.lost, 2 * row_number() over (order by d.due_at) as place
+                from deliveries as d
+                where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
+                  and d.attempt = 0
+                  and d.due_at between q.due_from and clock.at
+                  and d.id <> all(q.running)
+                order by d.due_at
+                limit 16
+            )
+            union all
+            (
+                select d.id, d.event, d.body, d.attempt, d.lost, 6 * row_number() over (order by d.due_at) - 3
+                from deliveries as d
+                where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
+                  and d.attempt > 0
+                  and d.due_at between q.due_from and clock.at
+                  and d.id <> all(q.running)
+                order by d.due_at
+                limit 16
+            )
+        ) as d
+        where d.attempt = 0
+           or d.place <= 6 * q.repeats - 3
+        order by d.place
+        limit q.attempts
+    ) as d
+),
+leased as (
+    update subscriptions as s
+    set leased = true,
+        fence = q.fence,
+        wake_at = clock.at + interval '30 seconds',
+        none_due_before = least(q.first_due, clock.at - interval '30 seconds'),
+        in_hand = q.running || array(select id from given as g where g.n = q.n)
+    from clock
+    cross join queues as q
+    where (s.seller_id, s.id) = (q.seller_id, q.id)
+)
+select q.seller_id, q.id as subscription_id, q.fence, g.id, g.event, g.body, g.attempt, g.lost
+from queues as q
+left join given as g on g.n = q.n
+order by q.n, g.place
