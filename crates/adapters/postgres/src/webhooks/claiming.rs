@@ -172,7 +172,7 @@ pub(super) async fn lease(
     ));
     // Rows of one queue are adjacent.
     let mut leased = Vec::<Refilled>::new();
-    for row in lease.get_results(&mut connection).await? {
+    for row in lease.get_results::<LeasedRow>(&mut connection).await? {
         let lease = Lease {
             queue: key(row.seller_id, row.subscription_id),
             fence: row.fence,
@@ -223,7 +223,7 @@ impl Claims {
     /// Locks due queues, leases those that get a share of the capacity, and reads their deliveries. Returns also those that are not live.
     pub(super) async fn claim(
         &self,
-        connection: &AsyncPgConnection,
+        mut connection: &AsyncPgConnection,
         fence: Uuid,
         mut capacity: Capacity,
     ) -> QueryResult<(Claimed, Vec<QueueKey>)> {
@@ -252,7 +252,7 @@ impl Claims {
         let mut queues = Vec::new();
         if !abandoned.is_empty() {
             let lose = LOSE.bind(columns(&abandoned));
-            lose.execute(&mut { connection }).await?;
+            lose.execute(&mut connection).await?;
         }
         if !leases.is_empty() {
             for Refilled { lease, deliveries } in lease(connection, &leases, held).await? {
@@ -260,7 +260,7 @@ impl Claims {
                 queues.extend(queue.map(|queue| SubscriptionQueue { deliveries, ..queue }));
             }
         }
-        (&mut { connection }).batch_execute("commit").await?;
+        connection.batch_execute("commit").await?;
         let not_live = opened.into_keys().map(|lease| lease.queue);
         Ok((Claimed { queues, more }, not_live.collect()))
     }
@@ -283,13 +283,11 @@ impl Claims {
             full_applications(capacity, false),
             full_applications(capacity, true),
         ));
-        let (begun, due) = join!(
-            (&mut { connection }).batch_execute(BEGIN_CLAIM),
-            due.get_results::<DueRow>(&mut { connection })
-        );
+        let begin = async { (&mut { connection }).batch_execute(BEGIN_CLAIM).await };
+        let (begun, due) = join!(begin, due.get_results::<DueRow>(&mut { connection }));
         begun?;
         let due = due?;
-        if let Some(row) = due.first() {
+        if let Some(row) = due.as_slice().first() {
             self.searched.0.found(row.first_healthy);
             self.searched.1.found(row.first_failing);
         }
