@@ -14,8 +14,8 @@ pub use order::{
     Buyer, OrderId, OrderItem, OrderNumber, OrderState, Parcel, SellerOrder, ShipmentId, ShippingAddress,
 };
 pub use ports::{
-    BuyerSearch, CarrierLookup, GivenUpMail, MailDirectory, OrderDirectory, OrderFilter, OrderReader,
-    OrderRef, OrderStore, ShipmentMail,
+    BuyerSearch, CarrierLookup, GivenUpMail, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore,
+    ShipmentMail,
 };
 pub use status::{OrderStatus, PaymentStatus};
 pub use tracking::{DueParcel, PollSchedule, TrackedParcel, TrackingQueue};
