@@ -112,7 +112,12 @@ impl Readiness {
         loop {
             if Instant::now() >= next_login {
                 let was_locked_out = self.locked_out.load(Ordering::Relaxed);
-                let is_locked_out = self.database.refuses_role().await.unwrap_or(was_locked_out);
+                let is_locked_out = self
+                    .database
+                    .connector()
+                    .refuses_role()
+                    .await
+                    .unwrap_or(was_locked_out);
                 self.locked_out.store(is_locked_out, Ordering::Relaxed);
                 next_login = Instant::now() + if is_locked_out { INTERVAL } else { LOGIN_INTERVAL };
                 let is_reached = *self.reached.borrow();
@@ -132,7 +137,7 @@ impl Readiness {
             // Compares reasons, because the causes of an outage may differ from check to check.
             let reason = Some(state.not_ready());
             if !matches!(state, State::Unreachable { .. }) {
-                self.database.answers();
+                self.database.connector().answers();
             }
             if last != reason {
                 // Read after the check: meanwhile a probe may have found the process ready.
@@ -174,7 +179,7 @@ impl Readiness {
         }
         let identity = self.database.identity().await?;
         // A proxy may send requests to a process that is not ready.
-        self.database.set_foreign(!identity.is_own());
+        self.database.connector().set_foreign(!identity.is_own());
         if !identity.is_own() {
             return Ok(State::NotAdopted(identity));
         }
@@ -211,7 +216,7 @@ impl Readiness {
     fn unreachable(&self, cause: String) -> State {
         State::Unreachable {
             cause,
-            advice: self.database.advice(),
+            advice: self.database.connector().advice(),
         }
     }
 
@@ -274,7 +279,12 @@ impl State {
         match (self, reason) {
             (_, None) => tracing::info!("ready"),
             (Self::Unreachable { cause, .. }, Some(reason)) => {
-                tracing::warn!(reason, hosts = database.hosts(), cause, "not ready: waiting");
+                tracing::warn!(
+                    reason,
+                    hosts = database.connector().hosts(),
+                    cause,
+                    "not ready: waiting"
+                );
             }
             (_, Some(reason)) => tracing::warn!(reason, "not ready: waiting"),
         }

@@ -190,7 +190,7 @@ async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
     };
     let (limit, begun) = (shared.config.server.shutdown_timeout, Instant::now());
     let is_finished = timeout(limit.0, finished).await.is_ok();
-    shared.database.expect_losses();
+    shared.database.connector().expect_losses();
     logging::finish_spans(limit.0.saturating_sub(begun.elapsed()).min(LAST_SPANS)).await;
     if is_finished {
         tracing::info!("stopped");

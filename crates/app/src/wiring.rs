@@ -218,7 +218,6 @@ impl Shared {
             grants: self.database.grants(),
             subscriptions: self.database.subscriptions(),
             applications: Arc::clone(&beside.applications),
-            sellers: self.database.sellers(),
             rates: Arc::clone(&beside.rates),
             passwords: self.passwords.clone(),
             sealer: self.sealer.clone(),

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use accounts::{AccountStore, Action, PanelReader, PasswordHash, PasswordHasher, Session};
+use accounts::{AccountReader, AccountStore, Action, PasswordHash, PasswordHasher, Session};
 use kernel::{SellerId, StoreError};
 use oauth::{Limiter, Quota, RateCounter, SecretHash, Subject};
 
@@ -66,7 +66,7 @@ pub enum PasswordCheck {
 
 /// Compares a password with the account's. An account that cannot be signed in to costs the same work.
 pub async fn check_password(
-    panel: &dyn PanelReader,
+    panel: &dyn AccountReader,
     passwords: &dyn PasswordHasher,
     email: &str,
     password: &str,

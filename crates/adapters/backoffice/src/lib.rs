@@ -22,7 +22,7 @@ use std::sync::Arc;
 use ::changes::ChangeReader;
 use ::offers::OfferReader;
 use ::orders::{CarrierLookup, OrderDirectory, PollSchedule};
-use accounts::{OperatorTokens, PasswordHasher, SellerReader};
+use accounts::{AccountReader, PasswordHasher};
 use actix_web::web::ServiceConfig;
 use chrono::TimeDelta;
 use futures_util::future::BoxFuture;
@@ -41,7 +41,7 @@ pub use routes::calls;
 pub struct BackOffice {
     pub ports: Ports,
     /// Reads accounts.
-    pub sellers: Arc<dyn SellerReader>,
+    pub sellers: Arc<dyn AccountReader>,
     /// Reads offers; preferably one per server thread.
     pub offers: Arc<dyn OfferReader>,
     /// Reads orders with every seller's part.
@@ -55,7 +55,7 @@ pub struct BackOffice {
     /// The time within which an account gets no second mail with a link.
     pub link_interval: TimeDelta,
     /// Verifies operator tokens. If absent, no token is checked and only open operations are accepted.
-    pub operators: Option<Arc<dyn OperatorTokens>>,
+    pub operators: Option<Arc<dyn AccountReader>>,
     /// Looks up parcels at carriers.
     pub carriers: Arc<dyn CarrierLookup>,
     /// When parcels are looked up after their shipment.

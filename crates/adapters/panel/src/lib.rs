@@ -21,7 +21,7 @@ pub use routes::{Access, pages};
 
 use std::sync::Arc;
 
-use accounts::{PanelReader, PasswordHasher, SellerReader};
+use accounts::{AccountReader, PasswordHasher};
 use actix_web::web::{ServiceConfig, scope};
 use chrono::TimeDelta;
 use kernel::Sealer;
@@ -36,16 +36,14 @@ use webhooks::SubscriptionReader;
 #[derive(Clone)]
 pub struct Panel {
     pub ports: Ports,
-    /// Reads sessions, links, tokens and usage.
-    pub panel: Arc<dyn PanelReader>,
+    /// Reads accounts, sessions, links, tokens and usage.
+    pub panel: Arc<dyn AccountReader>,
     /// Reads connections of sellers to applications.
     pub grants: Arc<dyn GrantReader>,
     /// Reads webhook subscriptions and deliveries.
     pub subscriptions: Arc<dyn SubscriptionReader>,
     /// Reads applications.
     pub applications: Arc<dyn ApplicationReader>,
-    /// Reads accounts.
-    pub sellers: Arc<dyn SellerReader>,
     /// Counts sign-in attempts, and the pages of each account.
     pub rates: Arc<dyn RateCounter>,
     /// Hashes and compares passwords.

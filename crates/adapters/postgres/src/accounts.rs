@@ -7,8 +7,8 @@ pub(crate) mod usage;
 use std::net::IpAddr;
 
 use accounts::{
-    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller,
-    OperatorTokenRecord, OperatorTokens, PasswordHash, Seller, SellerReader, Session,
+    AccountMail, AccountStore, Action, Actor, Link, LinkKind, NewOperatorToken, NewSeller, PasswordHash,
+    Seller, Session,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -20,18 +20,16 @@ use oauth::{Count, FamilyId, FamilyKind, Limiter, SecretHash, Subject};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::connection::pool::Autocommit;
 use crate::follow_ups::FollowUp;
 use crate::mails::account_mail;
 use crate::rate_limits;
 use crate::schema::{api_now, families, flashes, links, operator_tokens, personal_tokens, sellers, sessions};
 use crate::sql::microseconds;
-use crate::statement::statements;
+use crate::statement::{Only, statements};
 use crate::unit_of_work::{Tx, expect_rows};
 
 statements! {
     "accounts.sql";
-    OPERATOR: (Binary) -> KnownOperator;
     ADD_OPERATOR_TOKEN: (SqlUuid, Text, Binary, Nullable<BigInt>, Bool);
     CLOSE_SELLER: (SqlUuid, Timestamptz);
     OPEN_SESSION: (Binary, SqlUuid, Timestamptz, Timestamptz);
@@ -39,7 +37,7 @@ statements! {
     END_LINKS: (SqlUuid);
     ADD_LINK: (SqlUuid, Text, Binary, Timestamptz);
     USE_LINK: (Binary, Text) -> SellerRow;
-    TAKE_FLASH: (Binary, SqlUuid) -> FlashRow;
+    TAKE_FLASH: (Binary, SqlUuid) -> Only<Binary, Vec<u8>>;
 }
 
 #[derive(Queryable, Selectable, QueryableByName)]
@@ -89,88 +87,6 @@ impl PasswordRow {
 struct LinkRow {
     kind: String,
     expires_at: DateTime<Utc>,
-}
-
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-struct FlashRow {
-    #[diesel(sql_type = Binary)]
-    sealed: Vec<u8>,
-}
-
-/// Reads sellers outside a transaction.
-#[async_trait]
-impl SellerReader for Autocommit {
-    async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
-        let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
-        self.row(seller).await?.map(Seller::try_from).transpose()
-    }
-
-    async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError> {
-        let some = sellers::table
-            .filter(sellers::seller_no.gt(after))
-            .order(sellers::seller_no)
-            .limit(limit.into())
-            .select(SellerRow::as_select());
-        self.rows(some).await?.into_iter().map(Seller::try_from).collect()
-    }
-}
-
-#[derive(Queryable, Selectable, QueryableByName)]
-#[diesel(table_name = operator_tokens, check_for_backend(Pg))]
-struct OperatorRow {
-    id: Uuid,
-    name: String,
-    created_at: DateTime<Utc>,
-    revoked_at: Option<DateTime<Utc>>,
-    used_at: Option<DateTime<Utc>>,
-    expires_at: Option<DateTime<Utc>>,
-    read_only: bool,
-}
-
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-struct KnownOperator {
-    #[diesel(embed)]
-    token: OperatorRow,
-    #[diesel(sql_type = Bool)]
-    live: bool,
-}
-
-impl From<OperatorRow> for OperatorTokenRecord {
-    fn from(row: OperatorRow) -> Self {
-        Self {
-            id: row.id,
-            name: row.name,
-            created_at: row.created_at,
-            revoked_at: row.revoked_at,
-            used_at: row.used_at,
-            expires_at: row.expires_at,
-            read_only: row.read_only,
-        }
-    }
-}
-
-/// Each call is one autocommitted statement.
-#[async_trait]
-impl OperatorTokens for Autocommit {
-    async fn operator(
-        &self,
-        hash: SecretHash,
-    ) -> Result<Result<OperatorTokenRecord, Option<OperatorTokenRecord>>, StoreError> {
-        Ok(match self.row(OPERATOR.bind((hash.bytes(),))).await? {
-            Some(known) if known.live => Ok(known.token.into()),
-            known => Err(known.map(|known| known.token.into())),
-        })
-    }
-
-    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError> {
-        let all = operator_tokens::table
-            .order((operator_tokens::created_at, operator_tokens::id))
-            .select(OperatorRow::as_select());
-        let rows = self.rows(all).await?;
-        Ok(rows.into_iter().map(OperatorTokenRecord::from).collect())
-    }
 }
 
 #[async_trait]
@@ -295,7 +211,7 @@ impl AccountStore for Tx {
 
     async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError> {
         let taken = self.row(TAKE_FLASH.bind((session.bytes(), form))).await?;
-        Ok(taken.map(|flash| flash.sealed))
+        Ok(taken.map(|sealed| sealed.0))
     }
 
     async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError> {

@@ -1,26 +1,22 @@
 //! Batching: while one statement is under way, further questions queue, and then go out together.
 
-use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use diesel::sql_types::BigInt;
-use diesel::{QueryResult, QueryableByName};
+use diesel::QueryResult;
 use diesel_async::AsyncPgConnection;
-use futures_util::future::join_all;
 use kernel::{SellerId, StoreError, TransactionError};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tracing::Span;
 use usecases::LockSet;
-use uuid::Uuid;
 
 use crate::connection::Connector;
-use crate::connection::error::{SharedFailure, ends_connection, store_error, with_timeout};
+use crate::connection::error::{SharedFailure, with_timeout};
 use crate::connection::shared::SharedConnection;
 use crate::observe::BatchSizes;
 use crate::turns::{Admission, Turns};
@@ -232,81 +228,4 @@ fn send_answers<A>(
             }
         }
     }
-}
-
-/// A row, and the place of its question in the batch from 1.
-#[derive(QueryableByName)]
-pub(crate) struct Placed<R> {
-    #[diesel(sql_type = BigInt)]
-    pub(crate) n: i64,
-    #[diesel(embed)]
-    pub(crate) row: R,
-}
-
-/// Converts the rows of a query by seller and id, each with the index of its question from 1, into answers in the order of the questions. A
-/// row whose seller or id differs from its question's is rejected: this is the last safeguard between two sellers in one batch.
-pub(crate) fn answers_by_place<R, T>(
-    questions: &[(SellerId, Uuid)],
-    rows: Vec<(i64, R)>,
-    key: impl Fn(&T) -> (SellerId, Uuid),
-) -> Vec<Result<Option<T>, StoreError>>
-where
-    R: TryInto<T, Error = StoreError>,
-{
-    let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-    for (n, row) in rows {
-        let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
-        if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
-            *answer = row.try_into().and_then(|item| {
-                if key(&item) == *question {
-                    return Ok(Some(item));
-                }
-                Err(StoreError::unexpected(
-                    "a row came back for another question than its own",
-                ))
-            });
-        }
-    }
-    answers
-}
-
-/// Answers each seller's questions by a statement of its own, all sent together, whose rows begin with the ids: on Citus, a
-/// statement over several sellers would go to every shard. If a worker is away, the questions about its sellers fail alone.
-pub(crate) async fn answers_by_seller<R, T, F>(
-    questions: &[(SellerId, Uuid)],
-    read: impl Fn(Uuid, Vec<Uuid>) -> F,
-) -> QueryResult<Vec<Result<Option<T>, StoreError>>>
-where
-    R: TryInto<T, Error = StoreError>,
-    T: Clone,
-    F: Future<Output = QueryResult<Vec<(Uuid, R)>>>,
-{
-    let mut sellers = BTreeMap::<SellerId, Vec<Uuid>>::new();
-    for (seller, id) in questions {
-        sellers.entry(*seller).or_default().push(*id);
-    }
-    let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
-    let reads = sellers
-        .iter()
-        .map(|(seller, ids)| read(seller.uuid(), ids.clone()));
-    for (seller, rows) in sellers.keys().zip(join_all(reads).await) {
-        let mut answer = |item: Result<Option<T>, SharedFailure>, is_asked: &dyn Fn(Uuid) -> bool| {
-            let asked = questions.iter().zip(&mut answers);
-            for (_, answer) in asked.filter(|((of, id), _)| of == seller && is_asked(*id)) {
-                *answer = item.clone().map_err(|failure| failure.for_one());
-            }
-        };
-        match rows {
-            Ok(rows) => {
-                for (id, row) in rows {
-                    answer(row.try_into().map(Some).map_err(SharedFailure::new), &|asked| {
-                        asked == id
-                    });
-                }
-            }
-            Err(error) if ends_connection(&error) => return Err(error),
-            Err(error) => answer(Err(SharedFailure::new(store_error(error))), &|_| true),
-        }
-    }
-    Ok(answers)
 }

@@ -55,7 +55,8 @@ impl Host {
     }
 }
 
-pub(crate) struct Connector {
+/// How the servers of a database are reached.
+pub struct Connector {
     hosts: Vec<Host>,
     timeout: Duration,
     /// The index of the host that accepted the last connection. The next attempt starts there, so that a dead host
@@ -209,8 +210,8 @@ impl Connector {
         }
     }
 
-    /// While set, nothing is read or written for callers: the rows are another database's, and not adopted yet.
-    pub(crate) fn set_foreign(&self, is_foreign: bool) {
+    /// While set, nothing is read or written for callers: the rows are another database's, and not adopted yet. See [`crate::Identity::is_own`].
+    pub fn set_foreign(&self, is_foreign: bool) {
         self.is_foreign.store(is_foreign, Ordering::Relaxed);
     }
 
@@ -222,19 +223,19 @@ impl Connector {
         Ok(())
     }
 
-    /// The names of all hosts.
-    pub(crate) fn hosts(&self) -> String {
+    /// The names of all hosts, for the operator.
+    pub fn hosts(&self) -> String {
         let names = self.hosts.iter().map(|host| host.name.as_str());
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// From now on a lost connection is expected.
-    pub(crate) fn expect_losses(&self) {
+    /// From now on a lost connection is no warning in the log: the program needs none any more.
+    pub fn expect_losses(&self) {
         self.is_done.store(true, Ordering::Relaxed);
     }
 
-    /// The database answers: logs how many connections were lost since it last did. A single one is in the log already.
-    pub(crate) fn answers(&self) {
+    /// Call it when the database answers: logs how many connections were lost since it last did. A single one is in the log already.
+    pub fn answers(&self) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 1 {
             tracing::info!(
@@ -244,8 +245,9 @@ impl Connector {
         }
     }
 
-    /// Advice for the operator if the last attempt to open a connection failed for a fixable reason.
-    pub(crate) fn advice(&self) -> Option<&'static str> {
+    /// Advice for the operator if the last attempt to open a connection failed for a fixable reason, such as a certificate. Never names the
+    /// server.
+    pub fn advice(&self) -> Option<&'static str> {
         *self.advice.lock()
     }
 
@@ -321,7 +323,7 @@ impl Connector {
     }
 
     /// Whether a new connection is refused because of the role's name or password; None if no server has answered.
-    pub(crate) async fn refuses_role(&self) -> Option<bool> {
+    pub async fn refuses_role(&self) -> Option<bool> {
         match self.open_bare().await {
             Ok(_) => Some(false),
             Err(ConnectError::NoHost(failures)) => {

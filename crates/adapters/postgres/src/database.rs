@@ -2,13 +2,13 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use accounts::{AccountMail, AuditReader, OperatorTokens, PanelReader, SellerReader, UsageLog};
+use accounts::{AccountMail, AccountReader, UsageLog};
 use changes::ChangeReader;
 use chrono::{DateTime, Utc};
+use diesel::dsl::{AsSelect, Find, Select};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
-use diesel::upsert::excluded;
+use diesel::sql_types::{Text, Timestamptz};
 use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::deadpool::Pool;
 use diesel_async::pooled_connection::{AsyncDieselConnectionManager, ManagerConfig, RecyclingMethod};
@@ -16,11 +16,12 @@ use futures_util::FutureExt;
 use kernel::{IdempotencyClaims, MailQueue, Sealer, StoreError, TransactionError};
 use oauth::{ApplicationDirectory, ApplicationReader, Gate, GrantReader, RateCounter, TokenIssuer};
 use offers::{OfferChanges, OfferReader};
-use orders::{MailDirectory, OrderDirectory, OrderReader, ShipmentMail, TrackingQueue};
+use orders::{OrderDirectory, OrderReader, ShipmentMail, TrackingQueue};
 use tokio::sync::Notify;
 use usecases::{Announcement, LockSet, Transaction, UnitOfWork};
 use webhooks::{DeliveryDirectory, SubscriptionQueues, SubscriptionReader};
 
+use crate::accounts::audit::AuditLog;
 use crate::backlog::{Queues, Workers};
 use crate::connection::error::{SchemaOutdated, is_permission_denied};
 use crate::connection::pool::{Autocommit, PoolState};
@@ -31,23 +32,23 @@ use crate::gate::TokenGate;
 use crate::idempotency::{Outcomes, StoredClaims};
 use crate::identity::{Adoption, Arrival, Identity};
 use crate::layout::Layout;
-use crate::mails::{AccountMails, ShipmentMails};
+use crate::listing::{List, Listed};
+use crate::mails::{AccountMails, MailDirectory, ShipmentMails};
 use crate::oauth::applications::Applications;
 use crate::oauth::issuing::BatchedTokens;
 use crate::observe::{PoolWaits, TransactionTimes};
-use crate::offers::OffersReader;
-use crate::offers::changes::BatchedChanges;
-use crate::orders::{OrdersReader, WholeOrders};
+use crate::offers::{SellerOffers, changes::BatchedChanges};
+use crate::orders::{SellerParts, WholeOrders};
 use crate::parcels::Parcels;
 use crate::rate_limits::Rates;
 use crate::retention::{Cleared, Expired};
-use crate::schema::{api_now, instance};
-use crate::schema_state::{Grants, SchemaState};
+use crate::schema::instance;
+use crate::schema_state::SchemaState;
 use crate::sealed::SealedValues;
 use crate::sealing::Sealing;
 use crate::searched::Searched;
 use crate::slow_reads::SlowReads;
-use crate::statement::statements;
+use crate::statement::{Only, statements};
 use crate::turns::Turns;
 use crate::unit_of_work::{PgUnitOfWork, Tx, WriteContext, expect_rows};
 use crate::webhooks::{RecentlyAsleep, StoredQueues};
@@ -56,9 +57,10 @@ use crate::{ANSWER_TIMEOUT, backlog, follow_ups, identity, retention, schema_sta
 statements! {
     "database.sql";
     ANALYZE: ();
-    GRANT_ANALYZE: () -> Grants;
+    GRANT_ANALYZE: () -> Only<Text, String>;
     ANY_TABLE: ();
-    CLOCK: () -> Clock;
+    CLOCK: () -> Only<Timestamptz, DateTime<Utc>>;
+    pub(crate) SET_MARK: (Text, Text);
 }
 
 /// The most connections of a process's workers.
@@ -66,15 +68,13 @@ pub const WORKER_CONNECTIONS: usize = 8;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = instance, check_for_backend(Pg))]
-struct Mark {
-    value: String,
+pub(crate) struct Mark {
+    pub(crate) value: String,
 }
 
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-struct Clock {
-    #[diesel(sql_type = Timestamptz)]
-    now: DateTime<Utc>,
+/// An installation mark.
+pub(crate) fn mark(key: &str) -> Select<Find<instance::table, &str>, AsSelect<Mark, Pg>> {
+    instance::table.find(key).select(Mark::as_select())
 }
 
 /// The database's URL and its timeouts.
@@ -219,11 +219,11 @@ impl Database {
 
     /// Creates a reader of offers; one per server thread, as with [`Self::gate`].
     pub fn offer_reader(&self) -> Arc<dyn OfferReader> {
-        Arc::new(OffersReader::new(
-            &self.connector,
-            &self.slow,
-            self.context.layout,
-        ))
+        Arc::new(self.list::<SellerOffers>())
+    }
+
+    fn list<L: Listed>(&self) -> List<L> {
+        List::new(&self.connector, &self.slow, self.context.layout)
     }
 
     /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement changes offers of several
@@ -237,11 +237,7 @@ impl Database {
 
     /// Creates a reader of a seller's orders; one per server thread, as with [`Self::gate`].
     pub fn order_reader(&self) -> Arc<dyn OrderReader> {
-        Arc::new(OrdersReader::new(
-            &self.connector,
-            &self.slow,
-            self.context.layout,
-        ))
+        Arc::new(self.list::<SellerParts>())
     }
 
     /// Reads whole orders, for the marketplace.
@@ -275,8 +271,8 @@ impl Database {
     }
 
     /// Looks up mails to buyers.
-    pub fn mail_directory(&self) -> Arc<dyn MailDirectory> {
-        Arc::new(self.autocommit("mails"))
+    pub fn mail_directory(&self) -> MailDirectory {
+        MailDirectory(self.autocommit("mails"))
     }
 
     /// The queue of mails about accounts.
@@ -333,14 +329,14 @@ impl Database {
         Arc::new(self.autocommit("grants"))
     }
 
-    /// Reads the panel's data.
-    pub fn panel(&self) -> Arc<dyn PanelReader> {
+    /// Reads accounts for the panel.
+    pub fn panel(&self) -> Arc<dyn AccountReader> {
         Arc::new(self.autocommit("panel"))
     }
 
     /// Reads the audit log.
-    pub fn audit(&self) -> Arc<dyn AuditReader> {
-        Arc::new(self.autocommit("audit"))
+    pub fn audit(&self) -> AuditLog {
+        AuditLog(self.autocommit("audit"))
     }
 
     /// All sealed values in the database.
@@ -357,12 +353,13 @@ impl Database {
         Arc::new(self.autocommit("usage"))
     }
 
-    pub fn sellers(&self) -> Arc<dyn SellerReader> {
+    /// Reads accounts for the marketplace.
+    pub fn sellers(&self) -> Arc<dyn AccountReader> {
         Arc::new(self.autocommit("sellers"))
     }
 
     /// Finds operator tokens.
-    pub fn operator_tokens(&self) -> Arc<dyn OperatorTokens> {
+    pub fn operator_tokens(&self) -> Arc<dyn AccountReader> {
         Arc::new(self.autocommit("operator_tokens"))
     }
 
@@ -385,45 +382,19 @@ impl Database {
         schema_state::missing_grants(&self.autocommit("schema").of_any_database()).await
     }
 
+    /// How the database's servers are reached.
+    pub fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
     /// Which database this is, and in which one its rows were written. Needs the schema.
     pub async fn identity(&self) -> Result<Identity, StoreError> {
         identity::read(&self.autocommit("schema").of_any_database()).await
     }
 
-    /// While set, nothing is read or written for callers: see [`Identity::is_own`].
-    pub fn set_foreign(&self, is_foreign: bool) {
-        self.connector.set_foreign(is_foreign);
-    }
-
     /// Makes rows that were written in another database this one's own.
     pub async fn adopt(&self, arrival: Arrival) -> Result<Adoption, TransactionError> {
         identity::adopt(&self.connector, arrival, self.context.os_user.clone()).await
-    }
-
-    /// Advice for the operator if the last connection attempt failed for a fixable reason, such as a certificate. Never
-    /// names the server.
-    pub fn advice(&self) -> Option<&'static str> {
-        self.connector.advice()
-    }
-
-    /// Call it when the database answers: logs how many connections an outage has cost.
-    pub fn answers(&self) {
-        self.connector.answers();
-    }
-
-    /// The names of the database's hosts, for the operator.
-    pub fn hosts(&self) -> String {
-        self.connector.hosts()
-    }
-
-    /// From now on a lost connection is no warning in the log: the program needs none any more.
-    pub fn expect_losses(&self) {
-        self.connector.expect_losses();
-    }
-
-    /// Whether the database refuses new connections because of the role's name or password; None if that is not known.
-    pub async fn refuses_role(&self) -> Option<bool> {
-        self.connector.refuses_role().await
     }
 
     /// Deletes or erases one small batch of expired data, and reports whether more is left.
@@ -452,7 +423,7 @@ impl Database {
         match statements.execute(ANALYZE.bind(())).await {
             Err(StoreError::Unexpected(error)) if is_permission_denied(error.as_ref()) => {
                 let grant = statements.row(GRANT_ANALYZE.bind(())).await?;
-                Ok(grant.and_then(|grant| grant.statements))
+                Ok(grant.map(|statement| statement.0))
             }
             analyzed => analyzed.map(|_| None),
         }
@@ -465,8 +436,7 @@ impl Database {
 
     /// The value of an installation mark, such as "this is a sandbox"; None if it is unset or the table is missing.
     pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
-        let mark = instance::table.find(key).select(Mark::as_select());
-        match self.autocommit("marks").row(mark).await {
+        match self.autocommit("marks").row(mark(key)).await {
             Err(StoreError::Unavailable(cause)) if cause.is::<SchemaOutdated>() => Ok(None),
             read => Ok(read?.map(|mark| mark.value)),
         }
@@ -474,14 +444,7 @@ impl Database {
 
     /// Sets an installation mark, replacing an earlier value.
     pub async fn set_mark(&self, key: &str, value: &str) -> Result<(), StoreError> {
-        let set = diesel::insert_into(instance::table)
-            .values((instance::key.eq(key), instance::value.eq(value)))
-            .on_conflict(instance::key)
-            .do_update()
-            .set((
-                instance::value.eq(excluded(instance::value)),
-                instance::set_at.eq(api_now()),
-            ));
+        let set = SET_MARK.bind((key, value));
         expect_rows("instance", self.autocommit("marks").execute(set).await?, 1)
     }
 
@@ -493,7 +456,7 @@ impl Database {
     /// The database's time.
     pub async fn now(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         let clock = self.autocommit("queues").row(CLOCK.bind(())).await?;
-        Ok(clock.map(|clock| clock.now))
+        Ok(clock.map(|now| now.0))
     }
 
     /// How old the oldest snapshot in the server is: what was deleted or changed since then stays in tables and indexes.

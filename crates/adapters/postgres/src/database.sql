@@ -25,3 +25,10 @@ limit 1
 
 -- name: CLOCK
 select api_now() as now
+
+-- name: SET_MARK
+-- $1 the key and $2 the value of an installation mark.
+insert into instance (key, value)
+values ($1, $2)
+on conflict (key) do update
+set value = excluded.value, set_at = api_now()

@@ -88,26 +88,15 @@ struct TokenRow {
     ended: Option<String>,
 }
 
-/// A token that was found.
-#[derive(Debug, Clone)]
-enum Found {
-    Live(Caller),
-    Dead(DeadToken),
-}
-
-/// A caller and its application's rate limit.
-#[derive(Debug, Clone)]
-struct Caller {
-    principal: Principal,
-    limit: u32,
-}
+/// The caller with a known token, and its application's rate limit.
+type Caller = Result<(Principal, u32), DeadToken>;
 
 impl TokenRow {
-    /// The family's token, with its principal if it is live.
-    fn found(self, family: FamilyId, default_limit: NonZeroU32) -> Result<Found, StoreError> {
+    /// The caller with the family's token.
+    fn caller(self, family: FamilyId, default_limit: NonZeroU32) -> Result<Caller, StoreError> {
         let client_id = ClientId::from(self.client_id);
         if let Some(ended) = self.ended {
-            return Ok(Found::Dead(DeadToken {
+            return Ok(Err(DeadToken {
                 seller: self.seller_id.into(),
                 client_id,
                 end: TokenEnd::parse(&ended).unwrap_or(TokenEnd::Revoked),
@@ -142,10 +131,7 @@ impl TokenRow {
             kind,
             expires_at: self.expires_at,
         };
-        Ok(Found::Live(Caller {
-            principal,
-            limit: limit.get(),
-        }))
+        Ok(Ok((principal, limit.get())))
     }
 }
 
@@ -224,11 +210,13 @@ impl<'a> Batch<'a> {
             let place = row.n.and_then(|n| usize::try_from(n - 1).ok());
             let known = place.and_then(|place| Some((place, self.distinct.get(place)?)));
             if let (Some(token), Some((place, (key, times)))) = (row.token, known) {
-                let found = token.found(key.family, default_limit).map_err(SharedFailure::new);
-                if !matches!(found, Ok(Found::Dead(_))) {
+                let caller = token
+                    .caller(key.family, default_limit)
+                    .map_err(SharedFailure::new);
+                if !matches!(caller, Ok(Err(_))) {
                     window.place -= times;
                 }
-                callers.insert(place, (row.client_id, found));
+                callers.insert(place, (row.client_id, caller));
             }
         }
         self.requests
@@ -246,28 +234,28 @@ struct Window {
 }
 
 fn admission(
-    found: Option<&(Uuid, Result<Found, SharedFailure>)>,
+    known: Option<&(Uuid, Result<Caller, SharedFailure>)>,
     windows: &mut HashMap<Uuid, Window>,
 ) -> Result<Admitted, StoreError> {
-    let Some((client, found)) = found else {
+    let Some((client, caller)) = known else {
         return Ok(Err(None));
     };
-    let caller = match found.as_ref().map_err(SharedFailure::for_one)? {
-        Found::Live(caller) => caller,
-        Found::Dead(token) => return Ok(Err(Some(*token))),
+    let (principal, limit) = match caller.as_ref().map_err(SharedFailure::for_one)? {
+        Ok(caller) => caller,
+        Err(token) => return Ok(Err(Some(*token))),
     };
     let Some(window) = windows.get_mut(client) else {
         return Err(StoreError::unexpected("a count is missing"));
     };
     window.place += 1;
     let quota = Quota {
-        limit: caller.limit,
+        limit: *limit,
         place: u64::try_from(window.place).map_err(StoreError::unexpected)?,
         resets_at: window.start + WINDOW,
         counted_at: window.at,
     };
     Ok(Ok(Admission {
-        principal: caller.principal.clone(),
+        principal: principal.clone(),
         quota,
     }))
 }

@@ -12,14 +12,14 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
-use crate::connection::error::{AnswerTimeout, is_lock_timeout, store_error};
+use crate::connection::error::{AnswerTimeout, is_lock_timeout};
 use crate::connection::pool::Autocommit;
 use crate::connection::shared::SharedConnection;
 use crate::connection::{BEGIN, Connector, OpenConnection};
 use crate::schema::{api_now, idempotency};
 use crate::sealing::Sealing;
 use crate::statement::statements;
-use crate::unit_of_work::{TRANSACTION_TIMEOUT, Tx, Write};
+use crate::unit_of_work::{TRANSACTION_TIMEOUT, Tx, checked};
 
 statements! {
     "idempotency.sql";
@@ -194,34 +194,17 @@ impl StoredClaims {
     }
 }
 
-/// Completes a claim, as the last statement of the request's transaction.
+/// Completes a claim, as the last statement of the request's transaction: if the row were locked earlier, a repeated request would wait for it.
 pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError> {
-    let completion = Completion {
-        status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
-        body: tx.context().sealing.seal(claim, &answer.body)?,
-        claim: claim.clone(),
-    };
-    tx.finish_with(Some(Box::new(completion))).await
-}
-
-/// The last statement of a transaction. If the row were locked earlier, a repeated request would wait for it.
-struct Completion {
-    claim: Claim,
-    status: i16,
-    body: Vec<u8>,
-}
-
-#[async_trait]
-impl Write for Completion {
-    async fn send(self: Box<Self>, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let Self { claim, status, body } = *self;
-        let (space, key) = (claim.space.uuid(), claim.key.as_str());
-        let complete = COMPLETE.bind((space, key, claim.fence, status, body.as_slice()));
-        match complete.execute(&mut connection).await.map_err(store_error)? {
-            1 => Ok(()),
-            _ => Err(StoreError::Conflict {
-                constraint: LOST_CLAIM.to_owned(),
-            }),
-        }
-    }
+    let status = i16::try_from(answer.status).map_err(StoreError::unexpected)?;
+    let body = tx.context().sealing.seal(claim, &answer.body)?;
+    let (space, key) = (claim.space.uuid(), claim.key.as_str().to_owned());
+    let complete = COMPLETE.bind((space, key, claim.fence, status, body));
+    let completion = checked(complete, |changed| match changed {
+        1 => Ok(()),
+        _ => Err(StoreError::Conflict {
+            constraint: LOST_CLAIM.to_owned(),
+        }),
+    });
+    tx.finish_with(Some(completion)).await
 }

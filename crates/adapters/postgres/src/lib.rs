@@ -50,14 +50,17 @@ mod turns;
 mod unit_of_work;
 mod webhooks;
 
+pub use accounts::audit::AuditLog;
 pub use backlog::{Backlog, QUEUE_LIMIT, Queues, Workers};
 pub use connection::{
+    Connector,
     pool::PoolState,
     url::{DatabaseUrlError, check_url},
 };
 pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};
 pub use identity::{Adoption, Arrival, Identity};
 pub use layout::{Layout, distribute};
+pub use mails::MailDirectory;
 pub use migrations::{MigrateError, MissingMigration, migrate, missing_migrations};
 pub use retention::{Cleared, Expired};
 pub use schema_state::SchemaState;

@@ -1,4 +1,4 @@
-//! Pages of a seller's list, newest first.
+//! A seller's rows of a table, by their ids, and in pages, newest first.
 //!
 //! A page is an index scan that starts at its first row and stops at its last. Pages without a filter by time, the most
 //! frequent ones, are read in batches, except on Citus.
@@ -15,24 +15,27 @@
 //! One statement reads both parts, so that no commit comes between counting the updates and reading the page. Its cost is bounded
 //! whatever was updated, but not small: see [`SlowReads`].
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
+use diesel::row::NamedRow;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use diesel::{QueryResult, QueryableByName};
+use diesel::{QueryResult, QueryableByName, deserialize};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use futures_util::future::join_all;
 use kernel::{Keyset, MAX_PAGE_SIZE, Page, PageSize, SellerId, StoreError};
 use uuid::Uuid;
 
 use crate::ANSWER_TIMEOUT;
-use crate::batch::{BatchQuery, Batcher, Placed};
-use crate::connection::Connector;
+use crate::batch::{BatchQuery, Batcher};
+use crate::connection::error::{SharedFailure, ends_connection, store_error};
+use crate::connection::{Connector, shared::SharedConnection};
 use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
 use crate::sql::column;
-use crate::statement::Statement;
+use crate::statement::{Statement, TableRow};
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
@@ -44,8 +47,6 @@ pub(crate) type PagesParameters = (
     Array<SqlUuid>,
     Array<BigInt>,
 );
-pub(crate) type PageParameters = (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt);
-pub(crate) type PageOfStatusParameters = (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt, Text);
 pub(crate) type UpdatedParameters = (
     SqlUuid,
     Timestamptz,
@@ -58,32 +59,71 @@ pub(crate) type UpdatedParameters = (
 
 /// A listed table: one row per seller and item. It has an index by seller, timestamp and id, one by seller, status,
 /// timestamp and id, and one by seller and `updated_at`, each over the listed rows.
+#[async_trait]
 pub(crate) trait Listed: Send + Sync + 'static {
-    /// The name of its statements in the metrics.
-    const NAME: &'static str;
-    type Row: QueryableByName<Pg> + Send + 'static;
+    /// The names of its statements in the metrics: by id, and of pages.
+    const BY_ID_NAME: &'static str;
+    const PAGES_NAME: &'static str;
+    type Row: TableRow + Send + 'static;
     /// The type of an item.
-    type Item: Send + TryFrom<Self::Row, Error = StoreError>;
+    type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
+    const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<Self::Row>>;
     const PAGES: Statement<PagesParameters, Placed<Self::Row>>;
-    const PAGE: Statement<PageParameters, Self::Row>;
-    const PAGE_OF_STATUS: Statement<PageOfStatusParameters, Self::Row>;
     const UPDATED: Statement<UpdatedParameters, Walked<Self::Row>>;
+
+    /// On Citus: one seller's rows of these ids, with their ids.
+    async fn of_seller(
+        connection: &AsyncPgConnection,
+        seller: Uuid,
+        ids: Vec<Uuid>,
+    ) -> QueryResult<Vec<(Uuid, Self::Row)>>;
+
+    /// A page that is read alone, without a filter by `updated_at`: of one table, since Citus plans anything else anew at each run.
+    async fn page(
+        connection: &SharedConnection,
+        seller: Uuid,
+        filter: Filter,
+        after: Keyset,
+        rows: i64,
+    ) -> Result<Vec<Self::Row>, StoreError>;
 
     /// Whose item it is, and its position in the list.
     fn key(item: &Self::Item) -> (SellerId, Keyset);
 }
 
+/// A row, and the place of its question in the batch from 1: the column `n`.
+pub(crate) struct Placed<R> {
+    n: i64,
+    row: R,
+}
+
+impl<R: TableRow> QueryableByName<Pg> for Placed<R> {
+    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
+        let n = row.get_value::<BigInt, _, _>(0)?;
+        Ok(Self {
+            n,
+            row: R::at(1, row)?,
+        })
+    }
+}
+
 /// A row of a list by `updated_after`.
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 pub(crate) struct Walked<R> {
-    #[diesel(sql_type = Bool)]
     matches: bool,
     /// Whether the walk ended with this row.
-    #[diesel(sql_type = Bool)]
     is_end: bool,
-    #[diesel(embed)]
     row: R,
+}
+
+impl<R: TableRow> QueryableByName<Pg> for Walked<R> {
+    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
+        let (matches, is_end) = (row.get_value::<Bool, _, _>(0)?, row.get_value::<Bool, _, _>(1)?);
+        Ok(Self {
+            matches,
+            is_end,
+            row: R::at(2, row)?,
+        })
+    }
 }
 
 /// The filters of a list.
@@ -96,8 +136,9 @@ pub(crate) struct Filter {
     pub(crate) updated_after: Option<DateTime<Utc>>,
 }
 
-/// Reads pages of a list for one server thread.
+/// Reads a table's rows for one server thread.
 pub(crate) struct List<L: Listed> {
+    by_id: Batcher<ById<L>>,
     pages: Batcher<Batched<L>>,
     slow: Arc<SlowReads>,
     layout: Layout,
@@ -106,13 +147,23 @@ pub(crate) struct List<L: Listed> {
 impl<L: Listed> List<L> {
     pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
         Self {
+            by_id: Batcher::new(ById(layout, PhantomData), Arc::clone(connector)),
             pages: Batcher::new(Batched(PhantomData), Arc::clone(connector)),
             slow: Arc::clone(slow),
             layout,
         }
     }
 
-    pub(crate) async fn read(
+    pub(crate) async fn one(&self, seller: SellerId, id: Uuid) -> Result<Option<L::Item>, StoreError> {
+        self.by_id.ask((seller, id)).await
+    }
+
+    /// For related reads that are not batched.
+    pub(crate) fn connection(&self) -> &SharedConnection {
+        self.by_id.connection()
+    }
+
+    pub(crate) async fn page(
         &self,
         seller: SellerId,
         filter: Filter,
@@ -129,7 +180,6 @@ impl<L: Listed> List<L> {
             // On Citus a statement over several sellers would go to every shard.
             let is_batched = self.layout == Layout::Single && newer_than.is_none();
             let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
-            let connection = self.pages.connection();
             let rows = if is_batched {
                 let question = PageQuestion {
                     seller,
@@ -138,12 +188,8 @@ impl<L: Listed> List<L> {
                     rows,
                 };
                 self.pages.ask(question).await?
-            } else if let Some(status) = status {
-                let values = (of, newer_than, after.at, after.id, rows, status);
-                connection.rows(L::PAGE_OF_STATUS.bind(values)).await?
             } else {
-                let values = (of, newer_than, after.at, after.id, rows);
-                connection.rows(L::PAGE.bind(values)).await?
+                L::page(self.pages.connection(), of, filter, after, rows).await?
             };
             let matching = |row| Walked {
                 matches: true,
@@ -189,12 +235,93 @@ struct PageQuestion {
     rows: i64,
 }
 
+/// Rows by their ids.
+struct ById<L>(Layout, PhantomData<L>);
+
+#[async_trait]
+impl<L: Listed> BatchQuery for ById<L> {
+    const NAME: &'static str = L::BY_ID_NAME;
+    type Question = (SellerId, Uuid);
+    type Answer = Option<L::Item>;
+
+    async fn answer(
+        &self,
+        connection: &AsyncPgConnection,
+        questions: &[(SellerId, Uuid)],
+    ) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
+        match self.0 {
+            Layout::Single => answers_by_place::<L>(connection, questions).await,
+            Layout::Citus => answers_by_seller::<L>(connection, questions).await,
+        }
+    }
+}
+
+/// Answers all questions by one statement. A row whose seller or id differs from its question's is rejected: this is the last safeguard
+/// between two sellers in one batch.
+async fn answers_by_place<L: Listed>(
+    connection: &AsyncPgConnection,
+    questions: &[(SellerId, Uuid)],
+) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
+    let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
+    let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
+    for Placed { n, row } in L::BY_ID.bind(keys).get_results(&mut { connection }).await? {
+        let place = usize::try_from(n - 1).unwrap_or(usize::MAX);
+        if let (Some(answer), Some(question)) = (answers.get_mut(place), questions.get(place)) {
+            *answer = L::Item::try_from(row).and_then(|item| {
+                let (seller, Keyset { id, .. }) = L::key(&item);
+                if (seller, id) == *question {
+                    return Ok(Some(item));
+                }
+                Err(StoreError::unexpected(
+                    "a row came back for another question than its own",
+                ))
+            });
+        }
+    }
+    Ok(answers)
+}
+
+/// Answers each seller's questions by a statement of its own, all sent together: on Citus, a statement over several sellers would go to
+/// every shard. If a worker is away, the questions about its sellers fail alone.
+async fn answers_by_seller<L: Listed>(
+    connection: &AsyncPgConnection,
+    questions: &[(SellerId, Uuid)],
+) -> QueryResult<Vec<Result<Option<L::Item>, StoreError>>> {
+    let mut sellers = BTreeMap::<SellerId, Vec<Uuid>>::new();
+    for (seller, id) in questions {
+        sellers.entry(*seller).or_default().push(*id);
+    }
+    let mut answers = questions.iter().map(|_| Ok(None)).collect::<Vec<_>>();
+    let reads = sellers
+        .iter()
+        .map(|(seller, ids)| L::of_seller(connection, seller.uuid(), ids.clone()));
+    for (seller, rows) in sellers.keys().zip(join_all(reads).await) {
+        let mut answer = |item: Result<Option<L::Item>, SharedFailure>, is_asked: &dyn Fn(Uuid) -> bool| {
+            let asked = questions.iter().zip(&mut answers);
+            for (_, answer) in asked.filter(|((of, id), _)| of == seller && is_asked(*id)) {
+                *answer = item.clone().map_err(|failure| failure.for_one());
+            }
+        };
+        match rows {
+            Ok(rows) => {
+                for (id, row) in rows {
+                    let item = L::Item::try_from(row).map(Some).map_err(SharedFailure::new);
+                    answer(item, &|asked| asked == id);
+                }
+            }
+            Err(error) if ends_connection(&error) => return Err(error),
+            Err(error) => answer(Err(SharedFailure::new(store_error(error))), &|_| true),
+        }
+    }
+    Ok(answers)
+}
+
 /// The pages in flight on one server thread.
 struct Batched<L>(PhantomData<L>);
 
 #[async_trait]
 impl<L: Listed> BatchQuery for Batched<L> {
-    const NAME: &'static str = L::NAME;
+    const NAME: &'static str = L::PAGES_NAME;
     /// Few: each page waits for the rows of all.
     const MAX_MEMBERS: usize = 8;
     type Question = PageQuestion;

@@ -7,14 +7,14 @@ use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{DueMail, MailId, MailQueue, MailStep, StoreError};
-use orders::{GivenUpMail, MailDirectory, ShipmentMail};
+use orders::{GivenUpMail, ShipmentMail};
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
 use crate::orders::{order_number, parse_carrier, parse_tracking_number};
 use crate::schema::{account_mails, mails};
 use crate::sealing::Sealing;
-use crate::searched::Searched;
+use crate::searched::{Found, Searched};
 use crate::sql::{microseconds, readable};
 use crate::statement::statements;
 use crate::unit_of_work::{Write, changing};
@@ -25,23 +25,6 @@ statements! {
     RECORD_SHIPMENT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
     LEASE_ACCOUNT_MAILS: (Timestamptz, BigInt, SqlUuid, BigInt) -> Found<AccountRow>;
     RECORD_ACCOUNT_STEP: (Text, Nullable<BigInt>, SqlUuid, SqlUuid);
-}
-
-/// A row of a look-up of due rows: when the first of them was due, and one of the leased rows, if there are any.
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-pub(crate) struct Found<R> {
-    #[diesel(sql_type = Timestamptz)]
-    first_due: DateTime<Utc>,
-    #[diesel(embed)]
-    leased: Option<R>,
-}
-
-impl<R> Found<R> {
-    /// As [`Searched::leased`] takes them.
-    pub(crate) fn pairs(rows: Vec<Self>) -> Vec<(DateTime<Utc>, Option<R>)> {
-        rows.into_iter().map(|row| (row.first_due, row.leased)).collect()
-    }
 }
 
 /// A mail's next step for SQL: a word, and the microseconds until the next attempt.
@@ -105,8 +88,8 @@ impl MailQueue<ShipmentMail> for ShipmentMails {
     ) -> Result<Vec<DueMail<ShipmentMail>>, StoreError> {
         let (first, lease) = (self.searched.next(), microseconds(lease));
         let lease = LEASE_SHIPMENT_MAILS.bind((first, i64::from(limit), fence, lease));
-        let rows = Found::pairs(self.statements.rows(lease).await?);
-        Ok(readable(self.searched.leased(rows).map(|row| row.leased(fence))))
+        let leased = self.searched.leased(self.statements.rows(lease).await?);
+        Ok(readable(leased.map(|row| row.leased(fence))))
     }
 
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError> {
@@ -130,10 +113,12 @@ struct GivenUpRow {
     attempts: i32,
 }
 
-/// Mails to buyers that were given up.
-#[async_trait]
-impl MailDirectory for Autocommit {
-    async fn given_up(&self, before: Option<MailId>, limit: u16) -> Result<Vec<GivenUpMail>, StoreError> {
+/// Looks up mails to buyers.
+pub struct MailDirectory(pub(crate) Autocommit);
+
+impl MailDirectory {
+    /// Up to `limit` mails that were given up, older than `before`, newest first.
+    pub async fn given_up(&self, before: Option<MailId>, limit: u16) -> Result<Vec<GivenUpMail>, StoreError> {
         let rows = mails::table
             .filter(mails::dead_at.is_not_null())
             .filter(mails::id.lt(before.map_or(Uuid::max(), MailId::uuid)))
@@ -151,7 +136,7 @@ impl MailDirectory for Autocommit {
                 attempts: attempt(row.attempts).map_err(corrupt)?,
             })
         };
-        self.rows(rows).await?.into_iter().map(mail).collect()
+        self.0.rows(rows).await?.into_iter().map(mail).collect()
     }
 }
 
@@ -221,8 +206,7 @@ impl MailQueue<AccountMail> for AccountMails {
     ) -> Result<Vec<DueMail<AccountMail>>, StoreError> {
         let (first, lease) = (self.searched.next(), microseconds(lease));
         let lease = LEASE_ACCOUNT_MAILS.bind((first, i64::from(limit), fence, lease));
-        let rows = Found::pairs(self.statements.rows(lease).await?);
-        let leased = self.searched.leased(rows);
+        let leased = self.searched.leased(self.statements.rows(lease).await?);
         let leased = readable(leased.map(|row| row.leased(fence, &self.sealing)));
         Ok(leased.into_iter().flatten().collect())
     }

@@ -1,58 +1,45 @@
 //! Offers: their rows, reading and saving them.
 
-use std::sync::Arc;
-
 use ::offers::{Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{Array, BigInt, Json, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{Change, Keyset, Money, OfferId, Page, PageSize, Precondition, SellerId, StoreError};
+use serde::Serialize;
 use usecases::Announcement;
 use uuid::Uuid;
 
-use crate::batch::{BatchQuery, Batcher, Placed, answers_by_place, answers_by_seller};
-use crate::connection::Connector;
-use crate::layout::Layout;
-use crate::listing::{self, Filter, List, Listed, Walked};
+use crate::connection::shared::SharedConnection;
+use crate::listing::{self, Filter, List, Listed, Placed, Walked};
 use crate::schema::offers;
-use crate::slow_reads::SlowReads;
-use crate::sql::column;
-use crate::statement::{Bind, Statement, statements};
+use crate::sql::{Document, column};
+use crate::statement::{Statement, TableRow, statements};
 use crate::unit_of_work::{Tx, changing, expect_rows};
 
 pub(crate) mod changes;
 
 statements! {
     "offers.sql";
-    OFFERS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<OfferRow>;
-    INSERT_OFFERS: (
-        SqlUuid, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<BigInt>>,
-        Array<Nullable<Integer>>, Array<Text>, Array<Nullable<Text>>, Array<Text>, Array<Text>, Array<Nullable<Text>>,
-        Array<Nullable<Text>>, Array<Nullable<Text>>, Array<Nullable<Text>>, Array<Text>
-    );
-    UPDATE_OFFERS: (
-        SqlUuid, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<BigInt>>,
-        Array<Nullable<Integer>>, Array<Text>, Array<Nullable<Text>>, Array<Text>, Array<Text>, Array<Nullable<Text>>,
-        Array<Nullable<Text>>, Array<Nullable<Text>>, Array<Nullable<Text>>, Array<Text>
-    );
+    OFFERS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<OfferRow> = "n", OfferRow;
+    INSERT_OFFERS: (Json);
+    UPDATE_OFFERS: (SqlUuid, Json);
 }
 
 statements! {
     "offers/list.sql";
     PAGES: (
         Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
-    ) -> Placed<OfferRow>;
-    PAGE: (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt) -> OfferRow;
-    PAGE_OF_STATUS: (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt, Text) -> OfferRow;
+    ) -> Placed<OfferRow> = "n", OfferRow;
     UPDATED: (
         SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
-    ) -> Walked<OfferRow>;
+    ) -> Walked<OfferRow> = "matches, is_end", OfferRow;
 }
 
-#[derive(Queryable, Selectable, QueryableByName, AsChangeset)]
+/// Its names are those of the columns, also in the documents of [`INSERT_OFFERS`] and [`UPDATE_OFFERS`].
+#[derive(Queryable, Selectable, AsChangeset, Serialize)]
 #[diesel(table_name = offers, primary_key(seller_id, id), treat_none_as_null = true, check_for_backend(Pg))]
 pub(crate) struct OfferRow {
     seller_id: Uuid,
@@ -71,6 +58,10 @@ pub(crate) struct OfferRow {
     signature: Option<String>,
     thumbnail: Option<String>,
     url: String,
+}
+
+impl TableRow for OfferRow {
+    const TABLE: &'static str = "offers";
 }
 
 impl From<Offer> for OfferRow {
@@ -143,25 +134,62 @@ fn source(offer: &Offer) -> Option<&'static str> {
     offer.price.map(|price| price.source.as_str())
 }
 
-/// Reads offers for one server thread.
-pub(crate) struct OffersReader {
-    by_id: Batcher<ById>,
-    list: List<ByCreation>,
-}
+/// A seller's offers by creation time.
+pub(crate) struct SellerOffers;
 
-impl OffersReader {
-    pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
-        Self {
-            by_id: Batcher::new(ById(layout), Arc::clone(connector)),
-            list: List::new(connector, slow, layout),
+#[async_trait]
+impl Listed for SellerOffers {
+    const BY_ID_NAME: &'static str = "offers";
+    const PAGES_NAME: &'static str = "offer_pages";
+    type Row = OfferRow;
+    type Item = Offer;
+    const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<OfferRow>> = OFFERS;
+    const PAGES: Statement<listing::PagesParameters, Placed<OfferRow>> = PAGES;
+    const UPDATED: Statement<listing::UpdatedParameters, Walked<OfferRow>> = UPDATED;
+
+    async fn of_seller(
+        connection: &AsyncPgConnection,
+        seller: Uuid,
+        ids: Vec<Uuid>,
+    ) -> QueryResult<Vec<(Uuid, OfferRow)>> {
+        let offers = offers::table
+            .filter(offers::seller_id.eq(seller))
+            .filter(offers::id.eq_any(ids))
+            .select((offers::id, OfferRow::as_select()));
+        offers.get_results(&mut { connection }).await
+    }
+
+    async fn page(
+        connection: &SharedConnection,
+        seller: Uuid,
+        filter: Filter,
+        after: Keyset,
+        rows: i64,
+    ) -> Result<Vec<OfferRow>, StoreError> {
+        let mut page = offers::table
+            .filter(offers::seller_id.eq(seller))
+            .filter(offers::created_at.le(after.at))
+            .filter(offers::created_at.lt(after.at).or(offers::id.lt(after.id)))
+            .order((offers::created_at.desc(), offers::id.desc()))
+            .limit(rows)
+            .select(OfferRow::as_select())
+            .into_boxed();
+        if let Some(status) = filter.status {
+            page = page.filter(offers::status.eq(status));
         }
+        connection.rows(page).await
+    }
+
+    fn key(offer: &Offer) -> (SellerId, Keyset) {
+        let (at, id) = (offer.created_at, offer.id.uuid());
+        (offer.seller, Keyset { at, id })
     }
 }
 
 #[async_trait]
-impl OfferReader for OffersReader {
+impl OfferReader for List<SellerOffers> {
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError> {
-        self.by_id.ask((seller, id.uuid())).await
+        self.one(seller, id.uuid()).await
     }
 
     async fn offers(
@@ -176,60 +204,7 @@ impl OfferReader for OffersReader {
             newer_than: None,
             updated_after: filter.updated_after,
         };
-        self.list.read(seller, filter, after, size).await
-    }
-}
-
-/// Offers by their ids.
-struct ById(Layout);
-
-#[async_trait]
-impl BatchQuery for ById {
-    const NAME: &'static str = "offers";
-    type Question = (SellerId, Uuid);
-    type Answer = Option<Offer>;
-
-    async fn answer(
-        &self,
-        connection: &AsyncPgConnection,
-        questions: &[(SellerId, Uuid)],
-    ) -> QueryResult<Vec<Result<Option<Offer>, StoreError>>> {
-        if self.0 == Layout::Citus {
-            let of_seller = async |seller: Uuid, ids: Vec<Uuid>| {
-                offers::table
-                    .filter(offers::seller_id.eq(seller))
-                    .filter(offers::id.eq_any(ids))
-                    .select((offers::id, OfferRow::as_select()))
-                    .get_results::<(Uuid, OfferRow)>(&mut { connection })
-                    .await
-            };
-            return answers_by_seller(questions, of_seller).await;
-        }
-        let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
-        let rows = OFFERS.bind(keys);
-        let rows = rows.get_results::<Placed<OfferRow>>(&mut { connection }).await?;
-        let rows = rows.into_iter().map(|placed| (placed.n, placed.row)).collect();
-        Ok(answers_by_place(questions, rows, |offer: &Offer| {
-            (offer.seller, offer.id.uuid())
-        }))
-    }
-}
-
-/// A seller's offers by creation time.
-struct ByCreation;
-
-impl Listed for ByCreation {
-    const NAME: &'static str = "offer_pages";
-    type Row = OfferRow;
-    type Item = Offer;
-    const PAGES: Statement<listing::PagesParameters, Placed<OfferRow>> = PAGES;
-    const PAGE: Statement<listing::PageParameters, OfferRow> = PAGE;
-    const PAGE_OF_STATUS: Statement<listing::PageOfStatusParameters, OfferRow> = PAGE_OF_STATUS;
-    const UPDATED: Statement<listing::UpdatedParameters, Walked<OfferRow>> = UPDATED;
-
-    fn key(offer: &Offer) -> (SellerId, Keyset) {
-        let (at, id) = (offer.created_at, offer.id.uuid());
-        (offer.seller, Keyset { at, id })
+        self.page(seller, filter, after, size).await
     }
 }
 
@@ -278,7 +253,7 @@ impl OfferStore<Announcement> for Tx {
         };
         let (new, mut known) = (rows(new), rows(known));
         if known.len() > 1 {
-            let update = UPDATE_OFFERS.bind(columns(seller, &known));
+            let update = UPDATE_OFFERS.bind((seller.uuid(), Document::of(&known)?));
             self.write_later(changing("offers", known.len(), update));
         } else if let Some(row) = known.pop() {
             // Without arrays PostgreSQL keeps its generic plan.
@@ -287,48 +262,9 @@ impl OfferStore<Announcement> for Tx {
         }
         if !new.is_empty() {
             // Sent at once: the caller has to know whether an offer was created meanwhile.
-            let inserted = self.execute(INSERT_OFFERS.bind(columns(seller, &new))).await?;
+            let inserted = self.execute(INSERT_OFFERS.bind((Document::of(&new)?,))).await?;
             expect_rows("offers", inserted, new.len())?;
         }
         Ok(())
     }
-}
-
-/// The parameters of [`INSERT_OFFERS`] and [`UPDATE_OFFERS`].
-type Columns = (
-    SqlUuid,
-    Array<SqlUuid>,
-    Array<Timestamptz>,
-    Array<Timestamptz>,
-    Array<Nullable<BigInt>>,
-    Array<Nullable<Integer>>,
-    Array<Text>,
-    Array<Nullable<Text>>,
-    Array<Text>,
-    Array<Text>,
-    Array<Nullable<Text>>,
-    Array<Nullable<Text>>,
-    Array<Nullable<Text>>,
-    Array<Nullable<Text>>,
-    Array<Text>,
-);
-
-fn columns(seller: SellerId, rows: &[OfferRow]) -> impl Bind<Columns> + Send + Sync + use<> {
-    (
-        seller.uuid(),
-        column(rows, |row| row.id),
-        column(rows, |row| row.created_at),
-        column(rows, |row| row.updated_at),
-        column(rows, |row| row.price_amount),
-        column(rows, |row| row.stock),
-        column(rows, |row| row.status.clone()),
-        column(rows, |row| row.price_source.clone()),
-        column(rows, |row| row.title.clone()),
-        column(rows, |row| row.handle.clone()),
-        column(rows, |row| row.ean.clone()),
-        column(rows, |row| row.brand.clone()),
-        column(rows, |row| row.signature.clone()),
-        column(rows, |row| row.thumbnail.clone()),
-        column(rows, |row| row.url.clone()),
-    )
 }

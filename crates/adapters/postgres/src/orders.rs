@@ -3,7 +3,7 @@
 mod documents;
 mod row;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -21,13 +21,10 @@ use usecases::Announcement;
 use uuid::Uuid;
 
 use self::row::{MutableColumns, PartRow};
-use crate::batch::{BatchQuery, Batcher, Placed, answers_by_place, answers_by_seller};
-use crate::connection::Connector;
-use crate::connection::pool::Autocommit;
+use crate::connection::{pool::Autocommit, shared::SharedConnection};
 use crate::layout::Layout;
-use crate::listing::{self, Filter, List, Listed, Walked};
+use crate::listing::{self, Filter, List, Listed, Placed, Walked};
 use crate::schema::{self, api_now, mails, parcels, seller_orders};
-use crate::slow_reads::SlowReads;
 use crate::statement::{Prepared, Statement, statements};
 use crate::unit_of_work::{Tx, changing, changing_any, expect_rows};
 
@@ -35,43 +32,93 @@ pub(crate) use self::row::{order_number, parse_carrier, parse_tracking_number};
 
 statements! {
     "orders.sql";
-    PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<PartRow>;
+    PARTS: (Array<SqlUuid>, Array<SqlUuid>) -> Placed<PartRow> = "n", PartRow;
     FIND_BY_BUYER: (Text, SqlUuid, BigInt) -> SearchedPart;
 }
 
-/// Reads a seller's parts for one server thread.
-pub(crate) struct OrdersReader {
-    by_id: Batcher<ById>,
-    list: List<ByPlacing>,
+/// A seller's parts by placement time, without test orders.
+pub(crate) struct SellerParts;
+
+statements! {
+    "orders/list.sql";
+    PAGES: (
+        Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
+    ) -> Placed<PartRow> = "n", PartRow;
+    UPDATED: (
+        SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
+    ) -> Walked<PartRow> = "matches, is_end", PartRow;
 }
 
-impl OrdersReader {
-    pub(crate) fn new(connector: &Arc<Connector>, slow: &Arc<SlowReads>, layout: Layout) -> Self {
-        Self {
-            by_id: Batcher::new(ById(layout), Arc::clone(connector)),
-            list: List::new(connector, slow, layout),
+#[async_trait]
+impl Listed for SellerParts {
+    const BY_ID_NAME: &'static str = "orders";
+    const PAGES_NAME: &'static str = "order_pages";
+    type Row = PartRow;
+    type Item = SellerOrder;
+    const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<PartRow>> = PARTS;
+    const PAGES: Statement<listing::PagesParameters, Placed<PartRow>> = PAGES;
+    const UPDATED: Statement<listing::UpdatedParameters, Walked<PartRow>> = UPDATED;
+
+    async fn of_seller(
+        connection: &AsyncPgConnection,
+        seller: Uuid,
+        ids: Vec<Uuid>,
+    ) -> QueryResult<Vec<(Uuid, PartRow)>> {
+        let parts = seller_orders::table
+            .filter(seller_orders::seller_id.eq(seller))
+            .filter(seller_orders::order_id.eq_any(ids))
+            .select((seller_orders::order_id, PartRow::as_select()));
+        Prepared(parts).get_results(&mut { connection }).await
+    }
+
+    async fn page(
+        connection: &SharedConnection,
+        seller: Uuid,
+        filter: Filter,
+        after: Keyset,
+        rows: i64,
+    ) -> Result<Vec<PartRow>, StoreError> {
+        let mut page = seller_orders::table
+            .filter(seller_orders::seller_id.eq(seller))
+            .filter(seller_orders::is_test.eq(false))
+            .filter(seller_orders::placed_at.le(after.at))
+            .filter(
+                seller_orders::placed_at
+                    .lt(after.at)
+                    .or(seller_orders::order_id.lt(after.id)),
+            )
+            .order((seller_orders::placed_at.desc(), seller_orders::order_id.desc()))
+            .limit(rows)
+            .select(PartRow::as_select())
+            .into_boxed();
+        if let Some(status) = filter.status {
+            page = page.filter(seller_orders::status.eq(status));
         }
+        if let Some(newer_than) = filter.newer_than {
+            page = page.filter(seller_orders::placed_at.gt(newer_than));
+        }
+        connection.rows(page).await
+    }
+
+    fn key(part: &SellerOrder) -> (SellerId, Keyset) {
+        let (at, id) = (part.placed_at, part.id.uuid());
+        (part.seller, Keyset { at, id })
     }
 }
 
 #[async_trait]
-impl OrderReader for OrdersReader {
+impl OrderReader for List<SellerParts> {
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError> {
         let number = match order {
-            OrderRef::Id(id) => return self.by_id.ask((seller, id.uuid())).await,
+            OrderRef::Id(id) => return self.one(seller, id.uuid()).await,
             OrderRef::Number(number) => number.as_str(),
         };
         let part = seller_orders::table
             .filter(seller_orders::seller_id.eq(seller.uuid()))
             .filter(seller_orders::number.eq(number))
             .select(PartRow::as_select());
-        self.by_id
-            .connection()
-            .rows(part)
-            .await?
-            .pop()
-            .map(SellerOrder::try_from)
-            .transpose()
+        let mut parts = self.connection().rows(part).await?;
+        parts.pop().map(SellerOrder::try_from).transpose()
     }
 
     async fn orders(
@@ -86,75 +133,7 @@ impl OrderReader for OrdersReader {
             newer_than: filter.placed_after,
             updated_after: filter.updated_after,
         };
-        self.list.read(seller, filter, after, size).await
-    }
-}
-
-/// Parts by their orders' ids.
-struct ById(Layout);
-
-#[async_trait]
-impl BatchQuery for ById {
-    const NAME: &'static str = "orders";
-    type Question = (SellerId, Uuid);
-    type Answer = Option<SellerOrder>;
-
-    async fn answer(
-        &self,
-        connection: &AsyncPgConnection,
-        questions: &[(SellerId, Uuid)],
-    ) -> QueryResult<Vec<Result<Option<SellerOrder>, StoreError>>> {
-        if self.0 == Layout::Citus {
-            let of_seller = async |seller: Uuid, orders: Vec<Uuid>| {
-                let parts = seller_orders::table
-                    .filter(seller_orders::seller_id.eq(seller))
-                    .filter(seller_orders::order_id.eq_any(orders))
-                    .select(PartRow::as_select());
-                let parts = Prepared(parts).get_results(&mut { connection }).await?;
-                Ok(parts
-                    .into_iter()
-                    .map(|part: PartRow| (part.order_id, part))
-                    .collect())
-            };
-            return answers_by_seller(questions, of_seller).await;
-        }
-        let keys: (Vec<_>, Vec<_>) = questions.iter().map(|(seller, id)| (seller.uuid(), *id)).unzip();
-        let rows = PARTS.bind(keys);
-        let rows = rows.get_results::<Placed<PartRow>>(&mut { connection }).await?;
-        let rows = rows.into_iter().map(|row| (row.n, row.row)).collect();
-        Ok(answers_by_place(questions, rows, |part: &SellerOrder| {
-            (part.seller, part.id.uuid())
-        }))
-    }
-}
-
-/// A seller's parts by placement time, without test orders.
-struct ByPlacing;
-
-statements! {
-    "orders/list.sql";
-    PAGES: (
-        Array<SqlUuid>, Array<Nullable<Text>>, Array<Timestamptz>, Array<SqlUuid>, Array<BigInt>
-    ) -> Placed<PartRow>;
-    PAGE: (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt) -> PartRow;
-    PAGE_OF_STATUS: (SqlUuid, Nullable<Timestamptz>, Timestamptz, SqlUuid, BigInt, Text) -> PartRow;
-    UPDATED: (
-        SqlUuid, Timestamptz, Nullable<Timestamptz>, Timestamptz, SqlUuid, Nullable<Text>, BigInt
-    ) -> Walked<PartRow>;
-}
-
-impl Listed for ByPlacing {
-    const NAME: &'static str = "order_pages";
-    type Row = PartRow;
-    type Item = SellerOrder;
-    const PAGES: Statement<listing::PagesParameters, Placed<PartRow>> = PAGES;
-    const PAGE: Statement<listing::PageParameters, PartRow> = PAGE;
-    const PAGE_OF_STATUS: Statement<listing::PageOfStatusParameters, PartRow> = PAGE_OF_STATUS;
-    const UPDATED: Statement<listing::UpdatedParameters, Walked<PartRow>> = UPDATED;
-
-    fn key(part: &SellerOrder) -> (SellerId, Keyset) {
-        let (at, id) = (part.placed_at, part.id.uuid());
-        (part.seller, Keyset { at, id })
+        self.page(seller, filter, after, size).await
     }
 }
 

@@ -1,10 +1,6 @@
 -- name: PARTS
 -- $1 the sellers and $2 the orders of the questions.
-select
-    k.n, o.seller_id, o.order_id, o.placed_at, o.is_test, o.several_sellers, o.number, o.payment_method,
-    o.delivery_method, o.items, o.updated_at, o.paid_at, o.shipped_at, o.delivered_at, o.cancelled_at, o.shipment_id, o.shipment_at,
-    o.delivered_already, o.buyer_notified, o.status, o.carrier, o.tracking_number, o.tracking_status, o.buyer,
-    o.shipping_address
+select k.n, o.*
 -- A subquery passes the keys, so that one plan serves lists of any length.
 from unnest((select $1::uuid[]), (select $2::uuid[])) with ordinality as k (seller_id, order_id, n)
 join seller_orders as o on o.seller_id = k.seller_id and o.order_id = k.order_id

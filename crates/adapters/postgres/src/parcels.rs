@@ -12,10 +12,9 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::connection::pool::Autocommit;
-use crate::mails::Found;
 use crate::orders::{parse_carrier, parse_tracking_number};
 use crate::schema::parcels;
-use crate::searched::Searched;
+use crate::searched::{Found, Searched};
 use crate::sql::{microseconds, readable};
 use crate::statement::statements;
 
@@ -74,8 +73,8 @@ impl TrackingQueue for Parcels {
         let searched = Arc::clone(self.searched.lock().entry(carrier).or_default());
         let (first, lease) = (searched.next(), microseconds(lease));
         let lease = LEASE_PARCELS.bind((carrier.as_str(), first, i64::from(limit), fence, lease));
-        let rows = Found::pairs(self.statements.rows(lease).await?);
-        Ok(readable(searched.leased(rows).map(|row| row.leased(fence))))
+        let leased = searched.leased(self.statements.rows(lease).await?);
+        Ok(readable(leased.map(|row| row.leased(fence))))
     }
 
     async fn schedule_parcel(

@@ -2,70 +2,54 @@
 
 use std::collections::BTreeMap;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel::dsl::sql;
+use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
-use diesel::upsert::excluded;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, SingleValue, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::StoreError;
 use usecases::Transaction;
 use uuid::Uuid;
 
+use crate::database::{SET_MARK, mark};
 use crate::layout::Layout;
-use crate::schema::{api_now, instance, mails, orders};
+use crate::schema::{
+    access_tokens, account_mails, api_usage, application_usage, authorization_codes, consents, earlier_links,
+    families, flashes, idempotency, links, mails, orders, rate_windows, refresh_tokens, sessions,
+};
 use crate::sql::{column, microseconds};
-use crate::statement::{Statement, statements};
+use crate::statement::{Only, Statement, statements};
 use crate::unit_of_work::Tx;
 
 statements! {
     "retention.sql";
-    RATE_WINDOWS: (BigInt);
     ACCESS_TOKENS: (BigInt) -> FamilyRow;
     REFRESH_TOKENS: (BigInt) -> FamilyRow;
     CODES: (BigInt) -> FamilyRow;
-    REVOKED_FAMILIES: (BigInt) -> FamilyRow;
-    ACCESS_TOKENS_OF: (Array<SqlUuid>, BigInt);
-    REFRESH_TOKENS_OF: (Array<SqlUuid>, BigInt);
-    CODES_OF: (Array<SqlUuid>, BigInt);
-    FAMILIES: (Array<SqlUuid>) -> CountRow;
-    SESSIONS: (BigInt);
-    LINKS: (BigInt);
-    EARLIER_LINKS: (BigInt);
-    CONSENTS: (BigInt);
-    FORMS: (BigInt);
+    FAMILIES: (Array<SqlUuid>) -> Count;
     SECRETS: (BigInt);
     UNSENT_ACCOUNT_MAILS: (BigInt);
-    ACCOUNT_MAILS: (BigInt);
-    USAGE: (BigInt);
-    EARLIER_USAGE: (BigInt);
-    CLAIMS: (BigInt);
-    MAILS: (BigInt);
     AUDIT_LOG: (BigInt, BigInt);
     CHANGES: (Text, BigInt, BigInt) -> WalkRow;
     DELIVERIES: (Text, Integer, BigInt) -> WalkRow;
-    CLOSED_SELLERS: (BigInt, BigInt) -> CountRow;
-    ORDERS: (BigInt, BigInt) -> OrderRow;
+    CLOSED_SELLERS: (BigInt, BigInt) -> Count;
     ERASE_BUYERS: (Array<SqlUuid>);
     ERASE_BUYERS_OF_SELLER: (SqlUuid, Array<SqlUuid>, Timestamptz);
-    MARK_ERASED: (Array<SqlUuid>);
 }
 
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
+#[derive(Queryable, Selectable, QueryableByName)]
+#[diesel(table_name = families, check_for_backend(Pg))]
 struct FamilyRow {
-    #[diesel(sql_type = SqlUuid)]
+    #[diesel(select_expression = families::id, sql_type = SqlUuid)]
     family_id: Uuid,
 }
 
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
-struct CountRow {
-    #[diesel(sql_type = BigInt)]
-    rows: i64,
-}
+type Count = Only<BigInt, i64>;
 
 /// How many rows a batch has deleted, and the position where the next one continues, if not at the beginning.
 #[derive(Default, QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
+#[diesel(check_for_backend(Pg))]
 struct WalkRow {
     #[diesel(sql_type = BigInt)]
     rows: i64,
@@ -73,18 +57,53 @@ struct WalkRow {
     next: Option<String>,
 }
 
-#[derive(QueryableByName)]
-#[diesel(table_name = orders, check_for_backend(diesel::pg::Pg))]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = orders, check_for_backend(Pg))]
 struct OrderRow {
     order_id: Uuid,
     sellers: Option<Vec<Uuid>>,
 }
 
-/// A stored position.
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = instance, check_for_backend(diesel::pg::Pg))]
-struct PositionRow {
-    value: String,
+diesel::define_sql_function! {
+    fn coalesce<T: SingleValue>(first: Nullable<T>, second: Nullable<T>) -> Nullable<T>;
+}
+
+/// Deletes the rows at the places (`ctid`) that a statement returns.
+struct DeleteAt<T, P> {
+    table: T,
+    places: P,
+}
+
+impl<T, P> QueryId for DeleteAt<T, P> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<T: QueryFragment<Pg>, P: QueryFragment<Pg>> QueryFragment<Pg> for DeleteAt<T, P> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("delete from ");
+        self.table.walk_ast(out.reborrow())?;
+        out.push_sql(" where ctid = any(array(");
+        self.places.walk_ast(out.reborrow())?;
+        out.push_sql("))");
+        Ok(())
+    }
+}
+
+/// Deletes the first rows of a table by an index: at most a batch, and none that is locked.
+macro_rules! first {
+    ($table:ident by $order:expr, $($filter:expr),+) => {
+        DeleteAt {
+            table: $table::table.from_clause(),
+            places: $table::table
+                .select(sql::<Text>("ctid"))
+                $(.filter($filter))+
+                .order($order)
+                .limit(BATCH)
+                .for_update()
+                .skip_locked(),
+        }
+    };
 }
 
 /// Rows of each kind deleted per batch.
@@ -92,14 +111,47 @@ const BATCH: i64 = 1_000;
 /// Orders per batch of buyer erasure: their rows are locked meanwhile, and sellers' requests may wait for them.
 const ORDERS_AT_ONCE: i64 = 100;
 /// Delivery queues examined per batch.
-const QUEUES: i32 = 200;
-/// The installation mark that stores the delivery queue at which the deletion continues.
-const QUEUE_POSITION: &str = "deliveries_cleared_to";
-const FIRST_QUEUE: &str = "00000000-0000-0000-0000-000000000000 00000000-0000-0000-0000-000000000000";
-/// Items of the change feed examined per batch beyond the first ones, and the mark that stores where that continues.
+const QUEUES_AT_ONCE: i32 = 200;
+/// Items of the change feed examined per batch beyond the first ones.
 const EXAMINED: i64 = 10_000;
-const FEED_POSITION: &str = "changes_examined_to";
-const FEED_START: &str = "0 0";
+const QUEUES: Walk = Walk {
+    mark: "deliveries_cleared_to",
+    start: "00000000-0000-0000-0000-000000000000 00000000-0000-0000-0000-000000000000",
+    to_its_end: true,
+};
+const FEED: Walk = Walk {
+    mark: "changes_examined_to",
+    start: "0 0",
+    to_its_end: false,
+};
+
+/// A walk in batches.
+struct Walk {
+    /// The installation mark that stores where the next batch continues.
+    mark: &'static str,
+    start: &'static str,
+    /// Whether there is more to delete until it has come to its end.
+    to_its_end: bool,
+}
+
+impl Walk {
+    async fn position(&self, tx: &Tx) -> Result<String, StoreError> {
+        let stored = tx.row(mark(self.mark)).await?;
+        Ok(stored.map_or_else(|| self.start.to_owned(), |mark| mark.value))
+    }
+
+    /// Stores where the next batch continues.
+    async fn go_on(&self, tx: &Tx, from: String, walked: Option<WalkRow>) -> Result<Cleared, StoreError> {
+        let WalkRow { rows, next } = walked.unwrap_or_default();
+        let rows = usize::try_from(rows).map_err(StoreError::unexpected)?;
+        let more = is_full(rows, BATCH) || self.to_its_end && next.is_some();
+        let next = next.unwrap_or_else(|| self.start.to_owned());
+        if next != from {
+            tx.execute(SET_MARK.bind((self.mark, next))).await?;
+        }
+        Ok(Cleared { rows, more })
+    }
+}
 
 /// What one batch has deleted or erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -189,43 +241,97 @@ impl Expired {
 
 /// Deletes one batch in the caller's transaction.
 pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreError> {
-    let statements: &[Statement<(BigInt,), ()>] = match expired {
-        Expired::RateWindows => &[RATE_WINDOWS],
+    let ago = |time| tx.now() - time;
+    let (an_hour_ago, a_month_ago) = (ago(TimeDelta::hours(1)), ago(TimeDelta::days(30)));
+    let deleted = match expired {
+        Expired::RateWindows => {
+            use rate_windows::{kind, window_start};
+            let is_over = kind.lt(10).or(window_start.lt(an_hour_ago));
+            let before = ago(TimeDelta::minutes(10));
+            tx.execute(first!(rate_windows by window_start, window_start.lt(before), is_over))
+        }
         Expired::AccessTokens => return clear_ended(tx, ACCESS_TOKENS).await,
         Expired::RefreshTokens => return clear_ended(tx, REFRESH_TOKENS).await,
         Expired::Codes => return clear_ended(tx, CODES).await,
-        Expired::RevokedFamilies => return clear_revoked_families(tx).await,
-        Expired::Sessions => &[SESSIONS],
-        Expired::Links => &[LINKS, EARLIER_LINKS],
-        Expired::Consents => &[CONSENTS],
-        Expired::Forms => &[FORMS],
-        Expired::Secrets => &[SECRETS],
-        Expired::UnsentAccountMails => &[UNSENT_ACCOUNT_MAILS],
-        Expired::AccountMails => &[ACCOUNT_MAILS],
-        Expired::Usage => &[USAGE, EARLIER_USAGE],
-        Expired::Claims => &[CLAIMS],
-        Expired::Changes => return clear_changes(tx).await,
-        Expired::Mails => &[MAILS],
-        Expired::Deliveries => return clear_deliveries(tx).await,
-        Expired::AuditLog(age) => {
-            let deleted = tx.execute(AUDIT_LOG.bind((BATCH, microseconds(age)))).await?;
-            return Ok(Cleared::of(&[deleted]));
+        Expired::RevokedFamilies => return clear_revoked_families(tx, an_hour_ago).await,
+        // A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
+        Expired::Sessions => {
+            use sessions::seen_at;
+            tx.execute(first!(sessions by seen_at, seen_at.lt(ago(TimeDelta::hours(9)))))
         }
-        Expired::Buyers(age) => return erase_buyers(tx, age).await,
+        Expired::Links => {
+            let (newest, earlier) = (links::expires_at, earlier_links::expires_at);
+            let newest = tx
+                .execute(first!(links by newest, newest.lt(an_hour_ago)))
+                .await?;
+            let earlier = tx
+                .execute(first!(earlier_links by earlier, earlier.lt(an_hour_ago)))
+                .await?;
+            return Ok(Cleared::of(&[newest, earlier]));
+        }
+        Expired::Consents => {
+            use consents::expires_at;
+            tx.execute(first!(consents by expires_at, expires_at.lt(an_hour_ago)))
+        }
+        Expired::Forms => {
+            use flashes::created_at;
+            tx.execute(first!(flashes by created_at, created_at.lt(ago(TimeDelta::days(8)))))
+        }
+        Expired::Secrets => tx.execute(SECRETS.bind((BATCH,))),
+        Expired::UnsentAccountMails => tx.execute(UNSENT_ACCOUNT_MAILS.bind((BATCH,))),
+        Expired::AccountMails => {
+            use account_mails::{dead_at, due_at, sent_at};
+            let done = || coalesce(sent_at, dead_at);
+            tx.execute(first!(account_mails by done(), due_at.is_null(), done().lt(a_month_ago)))
+        }
+        // Also what replicas of the previous version have counted.
+        Expired::Usage => {
+            let (hour, earlier, before) =
+                (application_usage::hour, api_usage::hour, ago(TimeDelta::days(35)));
+            let counted = tx
+                .execute(first!(application_usage by hour, hour.lt(before)))
+                .await?;
+            let earlier = tx
+                .execute(first!(api_usage by earlier, earlier.lt(before)))
+                .await?;
+            return Ok(Cleared::of(&[counted, earlier]));
+        }
+        // Found by their start, since their end moves. A completed claim ends 24 hours after its completion; the extra hour allows for
+        // clock differences and late requests.
+        Expired::Claims => {
+            use idempotency::{created_at, expires_at};
+            let is_old = created_at.lt(ago(TimeDelta::hours(25)));
+            tx.execute(first!(idempotency by created_at, is_old, expires_at.lt(an_hour_ago)))
+        }
+        Expired::Changes => {
+            let from = FEED.position(tx).await?;
+            let walked = tx.row(CHANGES.bind((from.as_str(), EXAMINED, BATCH))).await?;
+            return FEED.go_on(tx, from, walked).await;
+        }
+        Expired::Mails => {
+            use mails::{dead_at, due_at, sent_at};
+            let done = || coalesce(sent_at, dead_at);
+            tx.execute(first!(mails by done(), due_at.is_null(), done().lt(a_month_ago)))
+        }
+        Expired::Deliveries => {
+            let from = QUEUES.position(tx).await?;
+            let walked = tx
+                .row(DELIVERIES.bind((from.as_str(), QUEUES_AT_ONCE, BATCH)))
+                .await?;
+            return QUEUES.go_on(tx, from, walked).await;
+        }
+        Expired::AuditLog(age) => tx.execute(AUDIT_LOG.bind((BATCH, microseconds(age)))),
+        Expired::Buyers(age) => return erase_buyers(tx, ago(age)).await,
         Expired::ClosedSellers(age) => {
             let erased = tx.row(CLOSED_SELLERS.bind((BATCH, microseconds(age)))).await?;
             return Ok(Cleared::of(&[count(erased)?]));
         }
     };
-    let mut rows = Vec::new();
-    for statement in statements {
-        rows.push(tx.execute(statement.bind((BATCH,))).await?);
-    }
-    Ok(Cleared::of(&rows))
+    Ok(Cleared::of(&[deleted.await?]))
 }
 
-fn count(row: Option<CountRow>) -> Result<usize, StoreError> {
-    usize::try_from(row.map_or(0, |row| row.rows)).map_err(StoreError::unexpected)
+fn count(row: Option<Count>) -> Result<usize, StoreError> {
+    usize::try_from(row.map_or(0, |rows| rows.0)).map_err(StoreError::unexpected)
 }
 
 /// Deletes a batch of expired tokens or codes, and those of their families of which it was the last one.
@@ -235,14 +341,32 @@ async fn clear_ended(tx: &Tx, statement: Statement<(BigInt,), FamilyRow>) -> Res
 }
 
 /// Deletes a batch of the tokens and codes of families that were revoked, and then the families left without any.
-async fn clear_revoked_families(tx: &Tx) -> Result<Cleared, StoreError> {
-    let revoked = tx.rows(REVOKED_FAMILIES.bind((BATCH,))).await?;
+async fn clear_revoked_families(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreError> {
+    let revoked = families::table
+        .filter(families::revoked_at.lt(before))
+        .order(families::revoked_at)
+        .limit(BATCH)
+        .select(FamilyRow::as_select());
+    let revoked = tx.rows(revoked).await?;
     let of = column(&revoked, |row| row.family_id);
-    let mut rows = Vec::new();
-    for statement in [ACCESS_TOKENS_OF, REFRESH_TOKENS_OF, CODES_OF] {
-        rows.push(tx.execute(statement.bind((of.as_slice(), BATCH))).await?);
-    }
-    clear_families(tx, rows, revoked).await
+    let deleted = vec![
+        {
+            use access_tokens::{family_id, hash};
+            tx.execute(first!(access_tokens by (family_id, hash), family_id.eq_any(&of)))
+                .await?
+        },
+        {
+            use refresh_tokens::{family_id, hash};
+            tx.execute(first!(refresh_tokens by (family_id, hash), family_id.eq_any(&of)))
+                .await?
+        },
+        {
+            use authorization_codes::{family_id, hash};
+            tx.execute(first!(authorization_codes by (family_id, hash), family_id.eq_any(&of)))
+                .await?
+        },
+    ];
+    clear_families(tx, deleted, revoked).await
 }
 
 /// Deletes those families that have no token and no code, after these numbers of tokens and codes.
@@ -258,64 +382,18 @@ async fn clear_families(
     Ok(Cleared::of(&rows))
 }
 
-/// Deletes old items of the change feed.
-async fn clear_changes(tx: &Tx) -> Result<Cleared, StoreError> {
-    let stored = stored_position(tx, FEED_POSITION).await?;
-    let position = stored.as_deref().unwrap_or(FEED_START);
-    let walk = tx.row(CHANGES.bind((position, EXAMINED, BATCH))).await?;
-    let WalkRow { rows, next } = walk.unwrap_or_default();
-    let cleared = Cleared::of(&[usize::try_from(rows).map_err(StoreError::unexpected)?]);
-    if !cleared.more {
-        let next = next.unwrap_or_else(|| FEED_START.to_owned());
-        store_position(tx, FEED_POSITION, stored, next).await?;
-    }
-    Ok(cleared)
-}
-
-async fn stored_position(tx: &Tx, key: &'static str) -> Result<Option<String>, StoreError> {
-    let stored = instance::table.find(key).select(PositionRow::as_select());
-    Ok(tx.row(stored).await?.map(|row| row.value))
-}
-
-async fn store_position(
-    tx: &Tx,
-    key: &'static str,
-    before: Option<String>,
-    value: String,
-) -> Result<(), StoreError> {
-    if before.as_ref() == Some(&value) {
-        return Ok(());
-    }
-    let store = diesel::insert_into(instance::table)
-        .values((instance::key.eq(key), instance::value.eq(value)))
-        .on_conflict(instance::key)
-        .do_update()
-        .set((
-            instance::value.eq(excluded(instance::value)),
-            instance::set_at.eq(api_now()),
-        ));
-    tx.execute(store).await.map(drop)
-}
-
-/// Deletes old deliveries. There is more until the last queue was examined.
-async fn clear_deliveries(tx: &Tx) -> Result<Cleared, StoreError> {
-    let stored = stored_position(tx, QUEUE_POSITION).await?;
-    let position = stored.as_deref().unwrap_or(FIRST_QUEUE);
-    let walk = tx.row(DELIVERIES.bind((position, QUEUES, BATCH))).await?;
-    let WalkRow { rows, next } = walk.unwrap_or_default();
-    let rows = usize::try_from(rows).map_err(StoreError::unexpected)?;
-    let cleared = Cleared {
-        rows,
-        more: is_full(rows, BATCH) || next.is_some(),
-    };
-    let next = next.unwrap_or_else(|| FIRST_QUEUE.to_owned());
-    store_position(tx, QUEUE_POSITION, stored, next).await?;
-    Ok(cleared)
-}
-
 /// Erases the buyers of one batch of orders in the caller's transaction.
-async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<Cleared, StoreError> {
-    let locked = tx.rows(ORDERS.bind((ORDERS_AT_ONCE, microseconds(age)))).await?;
+async fn erase_buyers(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreError> {
+    // Orders that another transaction is erasing are skipped.
+    let oldest = orders::table
+        .filter(orders::buyer_erased_at.is_null())
+        .filter(orders::created_at.lt(before))
+        .order(orders::created_at)
+        .limit(ORDERS_AT_ONCE)
+        .select(OrderRow::as_select())
+        .for_no_key_update()
+        .skip_locked();
+    let locked = tx.rows(oldest).await?;
     let orders = column(&locked, |row| row.order_id);
     let orders = orders.as_slice();
     if !orders.is_empty() && tx.context().layout == Layout::Citus {
@@ -330,7 +408,9 @@ async fn erase_buyers(tx: &Tx, age: TimeDelta) -> Result<Cleared, StoreError> {
             mails::table.filter(mails::order_id.eq_any(orders)),
         ))
         .await?;
-        tx.execute(MARK_ERASED.bind((orders,))).await?;
+        let erased = orders::table.filter(orders::order_id.eq_any(orders));
+        tx.execute(diesel::update(erased).set(orders::buyer_erased_at.eq(tx.now())))
+            .await?;
     }
     Ok(Cleared {
         rows: orders.len(),

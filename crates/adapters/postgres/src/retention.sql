@@ -1,18 +1,4 @@
--- Each statement deletes or erases the oldest rows of a kind, by the timestamp with which an index begins.
-
--- name: RATE_WINDOWS
--- $1 rows at most.
--- Those of an hour, whose kinds begin with 10, an hour after their start.
-delete from rate_windows
-where (window_start, kind, subject) in (
-    select window_start, kind, subject
-    from rate_windows
-    where window_start < (select api_now()) - interval '10 minutes'
-      and (kind < 10 or window_start < (select api_now()) - interval '1 hour')
-    order by window_start, kind, subject
-    limit $1
-    for update skip locked
-)
+-- What the query builder cannot delete or erase. Oldest rows are those by the timestamp with which an index begins.
 
 -- name: ACCESS_TOKENS
 -- $1 rows at most.
@@ -53,62 +39,6 @@ where (family_id, hash) in (
 )
 returning family_id
 
--- name: REVOKED_FAMILIES
--- $1 rows at most.
-select id as family_id
-from families
-where revoked_at < (select api_now()) - interval '1 hour'
-order by revoked_at
-limit $1
-
--- name: ACCESS_TOKENS_OF
--- $1 the families; $2 rows at most.
-delete from access_tokens
-where (family_id, hash) in (
-    select t.family_id, t.hash
-    from unnest($1::uuid[]) as f (id)
-    cross join lateral (
-        select family_id, hash
-        from access_tokens
-        where family_id = f.id
-        limit 1000
-        for update skip locked
-    ) as t
-    limit $2
-)
-
--- name: REFRESH_TOKENS_OF
--- $1 the families; $2 rows at most.
-delete from refresh_tokens
-where (family_id, hash) in (
-    select t.family_id, t.hash
-    from unnest($1::uuid[]) as f (id)
-    cross join lateral (
-        select family_id, hash
-        from refresh_tokens
-        where family_id = f.id
-        limit 1000
-        for update skip locked
-    ) as t
-    limit $2
-)
-
--- name: CODES_OF
--- $1 the families; $2 rows at most.
-delete from authorization_codes
-where (family_id, hash) in (
-    select t.family_id, t.hash
-    from unnest($1::uuid[]) as f (id)
-    cross join lateral (
-        select family_id, hash
-        from authorization_codes
-        where family_id = f.id
-        limit 1000
-        for update skip locked
-    ) as t
-    limit $2
-)
-
 -- name: FAMILIES
 -- $1 the families.
 -- Those that have no token and no code, with their `personal_tokens` rows. A family without either never gets another
@@ -142,67 +72,6 @@ personal as (
 select count(*) as rows
 from deleted
 
--- name: SESSIONS
--- $1 rows at most.
--- A session is not used after its seven days, so soon afterwards it has been idle for eight hours.
-delete from sessions
-where hash in (
-    select hash
-    from sessions
-    where seen_at < (select api_now()) - interval '9 hours'
-    order by seen_at
-    limit $1
-    for update skip locked
-)
-
--- name: LINKS
--- $1 rows at most.
-delete from links
-where hash in (
-    select hash
-    from links
-    where expires_at < (select api_now()) - interval '1 hour'
-    order by expires_at
-    limit $1
-    for update skip locked
-)
-
--- name: EARLIER_LINKS
--- $1 rows at most.
-delete from earlier_links
-where hash in (
-    select hash
-    from earlier_links
-    where expires_at < (select api_now()) - interval '1 hour'
-    order by expires_at
-    limit $1
-    for update skip locked
-)
-
--- name: CONSENTS
--- $1 rows at most.
-delete from consents
-where id in (
-    select id
-    from consents
-    where expires_at < (select api_now()) - interval '1 hour'
-    order by expires_at
-    limit $1
-    for update skip locked
-)
-
--- name: FORMS
--- $1 rows at most.
-delete from flashes
-where (session_hash, form) in (
-    select session_hash, form
-    from flashes
-    where created_at < (select api_now()) - interval '8 days'
-    order by created_at
-    limit $1
-    for update skip locked
-)
-
 -- name: SECRETS
 -- $1 rows at most.
 update flashes
@@ -234,72 +103,6 @@ where id in (
     for update skip locked
 )
 
--- name: ACCOUNT_MAILS
--- $1 rows at most.
-delete from account_mails
-where id in (
-    select id
-    from account_mails
-    where due_at is null
-      and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days'
-    order by coalesce(sent_at, dead_at)
-    limit $1
-    for update skip locked
-)
-
--- name: USAGE
--- $1 rows at most.
-delete from application_usage
-where (client_id, hour, status) in (
-    select client_id, hour, status
-    from application_usage
-    where hour < (select api_now()) - interval '35 days'
-    order by hour
-    limit $1
-    for update skip locked
-)
-
--- name: EARLIER_USAGE
--- $1 rows at most.
--- What replicas of the previous version have counted.
-delete from api_usage
-where (seller_id, client_id, hour, status) in (
-    select seller_id, client_id, hour, status
-    from api_usage
-    where hour < (select api_now()) - interval '35 days'
-    order by hour
-    limit $1
-    for update skip locked
-)
-
--- name: CLAIMS
--- $1 rows at most.
--- Found by their start, since their end moves. A completed claim ends 24 hours after its completion; the extra hour
--- allows for clock differences and late requests.
-delete from idempotency
-where (seller_id, key) in (
-    select seller_id, key
-    from idempotency
-    where expires_at < (select api_now()) - interval '1 hour'
-      and created_at < (select api_now()) - interval '25 hours'
-    order by created_at
-    limit $1
-    for update skip locked
-)
-
--- name: MAILS
--- $1 rows at most.
-delete from mails
-where id in (
-    select id
-    from mails
-    where due_at is null
-      and coalesce(sent_at, dead_at) < (select api_now()) - interval '30 days'
-    order by coalesce(sent_at, dead_at)
-    limit $1
-    for update skip locked
-)
-
 -- name: AUDIT_LOG
 -- $1 rows at most; $2 microseconds.
 -- Ids rise with time: the first rows are examined, and no index by time is needed.
@@ -319,7 +122,8 @@ where id in (
 -- $1 the position after which further items are examined; $2 how many of them; $3 rows at most.
 -- The order of the change feed is that of time, apart from long transactions and clocks that ran ahead, and no index by
 -- time is needed: each batch examines the first items, and further ones from where the last batch ended, so none is
--- left out for long. Returns the position of the last of the further ones if there may be more.
+-- left out for long. Returns where the next batch continues: here if this one was full, else behind the last of the further items, and null
+-- at the end.
 with further as materialized (
     select seller_id, xid, id, at
     from changes
@@ -352,14 +156,18 @@ deleted as (
       and c.id = e.id
 )
 select
-    (select count(*) from expired) as rows,
-    (
-        select xid || ' ' || id
-        from further
-        order by further.xid, further.id
-        offset $2 - 1
-        limit 1
-    ) as next
+    size.rows,
+    case
+        when size.rows >= $3 then $1
+        else (
+            select xid || ' ' || id
+            from further
+            order by further.xid, further.id
+            offset $2 - 1
+            limit 1
+        )
+    end as next
+from (select count(*) as rows from expired) as size
 
 -- name: DELIVERIES
 -- $1 the queue at which it continues; $2 queues examined at most; $3 rows at most.
@@ -489,17 +297,6 @@ mails as (
 select count(*) as rows
 from erased
 
--- name: ORDERS
--- $1 rows at most; $2 microseconds.
--- Skips orders that another transaction is erasing.
-select order_id, sellers
-from orders
-where buyer_erased_at is null
-  and created_at < (select api_now()) - $2::bigint * interval '1 microsecond'
-order by created_at
-limit $1
-for no key update skip locked
-
 -- name: ERASE_BUYERS
 -- $1 the orders.
 -- The set-based form of `SellerOrder::erase_buyer`, which defines the rule, including `updated_at`; a test compares the
@@ -537,9 +334,3 @@ set buyer = null,
 where seller_id = $1
   and order_id = any($2)
   and (buyer is not null or shipping_address is not null)
-
--- name: MARK_ERASED
--- $1 the orders.
-update orders
-set buyer_erased_at = (select api_now())
-where order_id = any($1)

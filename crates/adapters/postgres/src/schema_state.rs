@@ -8,13 +8,13 @@ use crate::connection::error::is_permission_denied;
 use crate::connection::pool::Autocommit;
 use crate::layout::Layout;
 use crate::migrations::embedded_versions;
-use crate::statement::statements;
+use crate::statement::{Only, statements};
 
 statements! {
     "schema_state.sql";
     FACTS: () -> Facts;
     APPLIED: () -> Applied;
-    GRANTS: (Array<Text>) -> Grants;
+    GRANTS: (Array<Text>) -> Only<Nullable<Text>, Option<String>>;
 }
 
 /// Whether this program can work with the database's schema; displayed as why not, and how to fix it.
@@ -85,14 +85,6 @@ struct Applied {
     oldest_binary: Option<String>,
 }
 
-/// Statements for the tables' owner.
-#[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-pub(crate) struct Grants {
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) statements: Option<String>,
-}
-
 pub(crate) async fn read(statements: &Autocommit, layout: Layout) -> Result<SchemaState, StoreError> {
     let facts = statements.row(FACTS.bind(())).await?;
     let facts = facts.ok_or_else(|| StoreError::unexpected("the server returned no row about itself"))?;
@@ -135,7 +127,7 @@ pub(crate) async fn missing_grants(statements: &Autocommit) -> Result<Option<Str
     let tables = tables.filter_map(|table| table.split_whitespace().next());
     let tables: Vec<_> = tables.chain(["subscription_queues"]).collect();
     let grants = statements.row(GRANTS.bind((tables,))).await?;
-    Ok(grants.and_then(|grants| grants.statements))
+    Ok(grants.and_then(|statements| statements.0))
 }
 
 /// Compares the program's migrations and version with the applied migrations and the oldest program version that each supports.

@@ -6,6 +6,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use diesel::QueryableByName;
+use diesel::pg::Pg;
+use diesel::sql_types::Timestamptz;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -39,11 +42,21 @@ impl Searched {
         self.0.lock().0 = first;
     }
 
-    /// The leased rows of a look-up that returns its first place with each, and without one if there is none.
-    pub(crate) fn leased<R>(&self, rows: Vec<(DateTime<Utc>, Option<R>)>) -> impl Iterator<Item = R> {
-        if let Some((first, _)) = rows.first() {
-            self.found(*first);
+    /// The leased rows of a look-up.
+    pub(crate) fn leased<R>(&self, rows: Vec<Found<R>>) -> impl Iterator<Item = R> {
+        if let Some(found) = rows.first() {
+            self.found(found.first_due);
         }
-        rows.into_iter().filter_map(|(_, row)| row)
+        rows.into_iter().filter_map(|found| found.leased)
     }
+}
+
+/// A row of a look-up of due rows: when the first of them was due, and one of the leased rows, if there are any.
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+pub(crate) struct Found<R> {
+    #[diesel(sql_type = Timestamptz)]
+    first_due: DateTime<Utc>,
+    #[diesel(embed)]
+    leased: Option<R>,
 }

@@ -1,7 +1,15 @@
 //! What statements need beside their text.
 
+use std::io::Write as _;
+
 use chrono::TimeDelta;
+use diesel::deserialize::{FromSql, FromSqlRow};
+use diesel::expression::AsExpression;
+use diesel::pg::{Pg, PgValue};
+use diesel::serialize::{IsNull, Output, ToSql};
+use diesel::{deserialize, serialize, sql_types::Json};
 use kernel::StoreError;
+use serde::{Deserialize, Serialize};
 
 /// A time span in microseconds for SQL, saturating at about 292 000 years.
 pub(crate) fn microseconds(span: TimeDelta) -> i64 {
@@ -19,4 +27,36 @@ pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> 
 /// Collects one value per item into an array parameter.
 pub(crate) fn column<'a, A, T>(items: &'a [A], value: impl Fn(&'a A) -> T) -> Vec<T> {
     items.iter().map(value).collect()
+}
+
+/// A JSON document as in its column, not parsed yet.
+#[derive(Debug, AsExpression, FromSqlRow)]
+#[diesel(sql_type = Json)]
+pub(crate) struct Document(Vec<u8>);
+
+impl FromSql<Json, Pg> for Document {
+    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
+        Ok(Self(value.as_bytes().to_vec()))
+    }
+}
+
+impl ToSql<Json, Pg> for Document {
+    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
+        out.write_all(&self.0)?;
+        Ok(IsNull::No)
+    }
+}
+
+impl Document {
+    pub(crate) fn of(value: &impl Serialize) -> Result<Self, StoreError> {
+        serde_json::to_vec(value)
+            .map(Self)
+            .map_err(StoreError::unexpected)
+    }
+
+    /// Errors name the position, never the text, which may be a buyer's data.
+    pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self, column: &str) -> Result<T, String> {
+        serde_json::from_slice(&self.0)
+            .map_err(|error| format!("{column} cannot be read at column {}", error.column()))
+    }
 }

@@ -2,34 +2,44 @@
 //! those of `diesel::sql_query`.
 //!
 //! A file has one or more statements, each below a line `-- name: NAME`. `statements!` declares the SQL types of a statement's
-//! parameters and its row, a struct that derives `QueryableByName`; a test compares both with the migrated schema.
+//! parameters and its row, a struct that is `QueryableByName`; a test compares both with the migrated schema.
+//!
+//! Where a statement returns whole rows of a table, its file has `*` for them, and the struct of the query builder names their columns:
+//! `select n, … from (the statement) as offers` is sent, and read by position. Of `*` itself PostgreSQL would refuse the prepared statement
+//! once a migration has added a column.
 
 use std::marker::PhantomData;
 
-use diesel::dsl::AsSelect;
+use diesel::deserialize::{self, FromSql, FromSqlRow};
+use diesel::dsl::{AsSelect, SqlTypeOf};
 use diesel::pg::{Pg, PgQueryBuilder};
 use diesel::query_builder::{AstPass, Query, QueryBuilder as _, QueryFragment, QueryId};
+use diesel::row::{NamedRow, Row};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{HasSqlType, Untyped};
-use diesel::{QueryResult, Selectable};
+use diesel::{QueryResult, QueryableByName, Selectable};
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 /// Declares the statements of a file beside the module:
-/// `statements! { "orders.sql"; ORDER: (Uuid, Text) -> OrderRow; FORGET: (Uuid); }`.
+/// `statements! { "orders.sql"; ORDER: (Uuid, Text) -> OrderRow; FORGET: (Uuid); ORDERS: (Uuid) -> Placed<PartRow> = "n", PartRow; }`.
+/// After `=` are the columns of the statement's own, and the struct that names those of the table.
 macro_rules! statements {
-    ($file:literal; $($(#[$meta:meta])* $visibility:vis $name:ident: ($($parameter:ty),*) $(-> $row:ty)?;)*) => {
+    ($file:literal; $(
+        $(#[$meta:meta])* $visibility:vis $name:ident: ($($parameter:ty),*) $(-> $row:ty $(= $own:literal, $table_row:ty)?)?;
+    )*) => {
         $(
             $(#[$meta])*
             $visibility const $name: $crate::statement::Statement<($($parameter,)*), $crate::statement::statements!(@row $($row)?)> =
-                $crate::statement::Statement::named(include_str!($file), stringify!($name));
+                $crate::statement::Statement::named(include_str!($file), stringify!($name))
+                    $($(.selecting::<$table_row>($own))?)?;
             #[cfg(test)]
             inventory::submit! {
                 $crate::statement::tests::Declared {
                     place: module_path!(),
                     name: stringify!($name),
-                    text: $name.text,
+                    text: || $name.sent(),
                     parameters: &[$(stringify!($parameter)),*],
                     read: $crate::statement::statements!(@read $($row)?),
                 }
@@ -46,7 +56,29 @@ pub(crate) use statements;
 /// A statement of a file, with the SQL types of its parameters in order, and its row.
 pub(crate) struct Statement<Parameters, Row> {
     pub(crate) text: &'static str,
+    selection: Option<Selection>,
     of: PhantomData<fn(Parameters) -> Row>,
+}
+
+/// What is selected from a statement.
+#[derive(Clone, Copy)]
+struct Selection {
+    own: &'static str,
+    columns: fn(&mut PgQueryBuilder) -> QueryResult<()>,
+    table: &'static str,
+}
+
+/// A struct of the query builder with the columns of a table.
+pub(crate) trait TableRow:
+    Selectable<Pg, SelectExpression: QueryFragment<Pg>>
+    + FromSqlRow<SqlTypeOf<<Self as Selectable<Pg>>::SelectExpression>, Pg>
+{
+    const TABLE: &'static str;
+
+    /// Reads the columns from this place on.
+    fn at<'a>(place: usize, row: &impl Row<'a, Pg>) -> deserialize::Result<Self> {
+        Self::build_from_row(&row.partial_row(place..row.field_count()))
+    }
 }
 
 impl<Parameters, Row> Statement<Parameters, Row> {
@@ -80,8 +112,27 @@ impl<Parameters, Row> Statement<Parameters, Row> {
     const fn new(text: &'static str) -> Self {
         Self {
             text: text.trim_ascii(),
+            selection: None,
             of: PhantomData,
         }
+    }
+
+    /// Selects from it these columns of its own, and then those of a table.
+    pub(crate) const fn selecting<T: TableRow>(mut self, own: &'static str) -> Self {
+        self.selection = Some(Selection {
+            own,
+            columns: |out| T::construct_selection().to_sql(out, &Pg),
+            table: T::TABLE,
+        });
+        self
+    }
+
+    /// The text that is sent.
+    #[cfg(test)]
+    pub(crate) fn sent(&self) -> String {
+        let mut out = PgQueryBuilder::new();
+        write(self.text, self.selection, &mut out).unwrap();
+        out.finish()
     }
 
     /// The statement with the values of its parameters.
@@ -91,6 +142,7 @@ impl<Parameters, Row> Statement<Parameters, Row> {
     ) -> Bound<Parameters, Row, Values> {
         Bound {
             text: self.text,
+            selection: self.selection,
             values,
             of: PhantomData,
         }
@@ -116,6 +168,7 @@ const fn matches(text: &[u8], at: usize, words: &[u8]) -> bool {
 /// A statement with the values of its parameters.
 pub(crate) struct Bound<Parameters, Row, Values> {
     text: &'static str,
+    selection: Option<Selection>,
     values: Values,
     of: PhantomData<fn(Parameters) -> Row>,
 }
@@ -138,9 +191,23 @@ impl<Parameters, Row, Values: Bind<Parameters>> QueryFragment<Pg> for Bound<Para
     }
 
     fn to_sql(&self, out: &mut PgQueryBuilder, _: &Pg) -> QueryResult<()> {
-        out.push_sql(self.text);
-        Ok(())
+        write(self.text, self.selection, out)
     }
+}
+
+fn write(text: &str, selection: Option<Selection>, out: &mut PgQueryBuilder) -> QueryResult<()> {
+    let Some(Selection { own, columns, table }) = selection else {
+        out.push_sql(text);
+        return Ok(());
+    };
+    ["select ", own, ", "]
+        .into_iter()
+        .for_each(|part| out.push_sql(part));
+    columns(out)?;
+    [" from (", text, ") as ", table]
+        .into_iter()
+        .for_each(|part| out.push_sql(part));
+    Ok(())
 }
 
 /// A statement of the query builder that is prepared once, also where Diesel would prepare it at each run, as it does with updates,
@@ -167,6 +234,15 @@ impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Q> {
 
     fn is_safe_to_cache_prepared(&self, _: &Pg) -> QueryResult<bool> {
         Ok(true)
+    }
+}
+
+/// The first column of a row, where no other matters.
+pub(crate) struct Only<Type, T>(pub(crate) T, PhantomData<fn(Type)>);
+
+impl<Type, T: FromSql<Type, Pg>> QueryableByName<Pg> for Only<Type, T> {
+    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
+        Ok(Self(row.get_value::<Type, T, _>(0)?, PhantomData))
     }
 }
 

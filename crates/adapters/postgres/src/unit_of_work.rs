@@ -31,7 +31,7 @@ use crate::layout::Layout;
 use crate::observe::{PoolWaits, TransactionTimes};
 use crate::outbox::Outbox;
 use crate::sealing::Sealing;
-use crate::statement::{Prepared, Returns, statements};
+use crate::statement::{Only, Prepared, Returns, statements};
 use crate::turns::{Admission, Turns};
 use crate::{ANSWER_TIMEOUT, idempotency, observe};
 
@@ -39,6 +39,8 @@ statements! {
     "unit_of_work.sql";
     OPEN: (Text, Text, Text) -> Opened;
 }
+
+type Opened = Only<Timestamptz, DateTime<Utc>>;
 
 diesel::table! {
     /// Only on Citus, where it stays empty.
@@ -129,15 +131,8 @@ impl PgUnitOfWork {
             reading.get_result::<Opened>(&mut { connection })
         );
         begun.map_err(store_error)?;
-        Ok(read.map_err(store_error)?.now)
+        Ok(read.map_err(store_error)?.0)
     }
-}
-
-#[derive(diesel::QueryableByName)]
-#[diesel(check_for_backend(diesel::pg::Pg))]
-struct Opened {
-    #[diesel(sql_type = Timestamptz)]
-    now: DateTime<Utc>,
 }
 
 fn milliseconds(time: Duration) -> String {
@@ -162,25 +157,35 @@ pub(crate) trait Write: Send + Sync {
     async fn send(self: Box<Self>, connection: &AsyncPgConnection) -> Result<(), StoreError>;
 }
 
-/// A statement and the number of rows of a table that it must change, if known.
-struct Queued<S> {
+/// A statement, and the check of how many rows it changed.
+struct Checked<S, C> {
     statement: S,
-    changes: Option<(&'static str, usize)>,
+    check: C,
 }
 
 #[async_trait]
-impl<S: Send + Sync + 'static> Write for Queued<S>
+impl<S, C> Write for Checked<S, C>
 where
+    S: Send + Sync + 'static,
+    C: FnOnce(usize) -> Result<(), StoreError> + Send + Sync + 'static,
     for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
     async fn send(self: Box<Self>, mut connection: &AsyncPgConnection) -> Result<(), StoreError> {
-        let Queued { statement, changes } = *self;
-        let changed = Prepared(statement)
-            .execute(&mut connection)
-            .await
-            .map_err(store_error)?;
-        changes.map_or(Ok(()), |(table, expected)| expect_rows(table, changed, expected))
+        let changed = Prepared(self.statement).execute(&mut connection).await;
+        (self.check)(changed.map_err(store_error)?)
     }
+}
+
+/// A write of which the number of changed rows is checked.
+pub(crate) fn checked<S>(
+    statement: S,
+    check: impl FnOnce(usize) -> Result<(), StoreError> + Send + Sync + 'static,
+) -> Box<dyn Write>
+where
+    S: Send + Sync + 'static,
+    for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
+{
+    Box::new(Checked { statement, check })
 }
 
 /// A write that must change this many rows of the table.
@@ -189,8 +194,7 @@ where
     S: Send + Sync + 'static,
     for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
-    let changes = Some((table, rows));
-    Box::new(Queued { statement, changes })
+    checked(statement, move |changed| expect_rows(table, changed, rows))
 }
 
 /// A write that may change any number of rows.
@@ -199,8 +203,7 @@ where
     S: Send + Sync + 'static,
     for<'c> Prepared<S>: ExecuteDsl<&'c AsyncPgConnection>,
 {
-    let changes = None;
-    Box::new(Queued { statement, changes })
+    checked(statement, |_| Ok(()))
 }
 
 /// Fails if a statement changed a different number of rows than expected.

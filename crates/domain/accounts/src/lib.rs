@@ -12,16 +12,13 @@ pub use audit::{Action, Actor, AuditEntry, AuditFilter};
 pub use password::NewPassword;
 pub use personal_token::{MAX_PERSONAL_TOKENS, PersonalTokenRequest, ValidPersonalToken, token_name};
 pub use ports::{
-    Account, AccountMail, AccountStore, AuditReader, HasherBusy, HourlyUsage, NewOperatorToken,
-    OperatorTokenRecord, OperatorTokens, PanelReader, PasswordHasher, PersonalToken, SellerReader, SignedIn,
-    UsageCount, UsageKey, UsageLog,
+    Account, AccountMail, AccountReader, AccountStore, HasherBusy, HourlyUsage, NewOperatorToken,
+    OperatorTokenRecord, PasswordHasher, PersonalToken, SignedIn, UsageCount, UsageKey, UsageLog,
 };
 pub use session::{Link, LinkKind, LinkSecret, SESSION_IDLE, SESSION_LIFETIME, Session};
 
 #[cfg(any(test, feature = "mocks"))]
-pub use ports::{
-    MockAuditReader, MockOperatorTokens, MockPanelReader, MockPasswordHasher, MockSellerReader, MockUsageLog,
-};
+pub use ports::{MockAccountReader, MockPasswordHasher, MockUsageLog};
 
 /// A rule for passwords and personal tokens that a value breaks. The text is worded like [`kernel::Invalid`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,19 +10,7 @@ use oauth::{ClientId, Count, FamilyId, Limiter, ScopeSet, SecretHash, Subject};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{
-    Action, Actor, AuditEntry, AuditFilter, Link, LinkKind, NewSeller, PasswordHash, Seller, Session,
-};
-
-/// Reads accounts outside a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait SellerReader: Send + Sync {
-    async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
-
-    /// Up to `limit` accounts with a `seller_no` above `after`, in that order.
-    async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError>;
-}
+use crate::{Action, Actor, Link, LinkKind, NewSeller, PasswordHash, Seller, Session};
 
 /// An account with its password hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,10 +40,15 @@ pub struct SignedIn {
     pub now: DateTime<Utc>,
 }
 
-/// Reads data that the panel shows, outside a transaction.
+/// Reads accounts and their data, outside a transaction.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
-pub trait PanelReader: Send + Sync {
+pub trait AccountReader: Send + Sync {
+    async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
+
+    /// Up to `limit` accounts with a `seller_no` above `after`, in that order.
+    async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError>;
+
     /// The account with this e-mail address, ignoring case; includes closed ones.
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError>;
 
@@ -78,6 +71,16 @@ pub trait PanelReader: Send + Sync {
         client_id: ClientId,
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError>;
+
+    /// The live operator token with this hash; the inner error is one that was revoked or has expired. Records the use of a live one, at
+    /// most once a minute.
+    async fn operator(
+        &self,
+        hash: SecretHash,
+    ) -> Result<Result<OperatorTokenRecord, Option<OperatorTokenRecord>>, StoreError>;
+
+    /// Every operator token, oldest first.
+    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError>;
 }
 
 /// A mail about an account with its one-time link, which is stored sealed.
@@ -175,7 +178,7 @@ pub trait AccountStore: Send + Sync {
     /// of one subject wait for each other.
     async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
 
-    /// Adds an entry to the audit log in the transaction of the action; `changes` as in [`AuditEntry`].
+    /// Adds an entry to the audit log in the transaction of the action; `changes` as in [`crate::AuditEntry`].
     async fn log_action(
         &self,
         actor: Actor,
@@ -248,21 +251,6 @@ pub struct OperatorTokenRecord {
     pub read_only: bool,
 }
 
-/// Reads operator tokens outside a transaction.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait OperatorTokens: Send + Sync {
-    /// The live token with this hash; the inner error is one that was revoked or has expired. Records the use of a live one, at
-    /// most once a minute.
-    async fn operator(
-        &self,
-        hash: SecretHash,
-    ) -> Result<Result<OperatorTokenRecord, Option<OperatorTokenRecord>>, StoreError>;
-
-    /// Every token, oldest first.
-    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError>;
-}
-
 /// Hashes passwords.
 ///
 /// An adapter MUST use a slow, salted hash (argon2id) and limit concurrent hashing. If too many calls are waiting, it
@@ -281,14 +269,6 @@ pub trait PasswordHasher: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many passwords are waiting to be hashed")]
 pub struct HasherBusy;
-
-/// Reads the audit log.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
-#[async_trait]
-pub trait AuditReader: Send + Sync {
-    /// Up to `limit` of these entries, newest first.
-    async fn entries(&self, filter: AuditFilter, limit: u16) -> Result<Vec<AuditEntry>, StoreError>;
-}
 
 /// The key of a call count: seller, application and response status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -36,7 +36,6 @@ pub struct OfferFilter {
 ///
 /// An adapter MUST read committed data from the primary, and MUST never return another seller's offer, even when one
 /// statement answers several callers.
-#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OfferReader: Send + Sync {
     /// One offer of a seller.

@@ -16,8 +16,8 @@ pub use order::{
     ShipmentId, ShippingAddress,
 };
 pub use ports::{
-    BuyerSearch, CarrierLookup, GivenUpMail, MailDirectory, OrderDirectory, OrderFilter, OrderReader,
-    OrderRef, OrderStore, ShipmentMail,
+    BuyerSearch, CarrierLookup, GivenUpMail, OrderDirectory, OrderFilter, OrderReader, OrderRef, OrderStore,
+    ShipmentMail,
 };
 pub use tracking::{DueParcel, PollSchedule, TrackedParcel, TrackingQueue};
 

@@ -143,13 +143,6 @@ pub struct GivenUpMail {
     pub attempts: u32,
 }
 
-/// Looks up mails to buyers, outside a transaction.
-#[async_trait]
-pub trait MailDirectory: Send + Sync {
-    /// Up to `limit` mails that were given up, older than `before`, newest first.
-    async fn given_up(&self, before: Option<MailId>, limit: u16) -> Result<Vec<GivenUpMail>, StoreError>;
-}
-
 /// Looks up parcels at carriers.
 ///
 /// An adapter MUST respond within the deadline that it was created with (2.5 s within a seller's request), MUST NOT query

@@ -1,6 +1,6 @@
 //! Attempts to sign in, over mocks.
 
-use accounts::{Account, MockPanelReader, MockPasswordHasher};
+use accounts::{Account, MockAccountReader, MockPasswordHasher};
 use oauth::{Count, MockRateCounter};
 
 use super::*;
@@ -55,7 +55,7 @@ async fn checked(
     fits: bool,
     compared: Option<&'static str>,
 ) -> PasswordCheck {
-    let (mut panel, mut passwords) = (MockPanelReader::new(), MockPasswordHasher::new());
+    let (mut panel, mut passwords) = (MockAccountReader::new(), MockPasswordHasher::new());
     panel.expect_account().returning(move |_| {
         Ok(account.map(|(closed, password)| {
             let mut seller = seller(by().seller);

@@ -83,7 +83,7 @@ async fn screen(
     application: Application,
 ) -> Result<HttpResponse, PageError> {
     let t = &request.texts().consent;
-    let owner = request.panel.sellers.seller(application.owner).await?;
+    let owner = request.panel.panel.seller(application.owner).await?;
     let address = &ticket.request.redirect_uri;
     let url = Url::parse(address).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();

@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use accounts::{Action, Actor, AuditEntry, AuditFilter, AuditReader};
-use async_trait::async_trait;
+use accounts::{Action, Actor, AuditEntry, AuditFilter};
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
@@ -79,9 +78,12 @@ impl TryFrom<EntryRow> for AuditEntry {
     }
 }
 
-#[async_trait]
-impl AuditReader for Autocommit {
-    async fn entries(&self, filter: AuditFilter, limit: u16) -> Result<Vec<AuditEntry>, StoreError> {
+/// Reads the audit log.
+pub struct AuditLog(pub(crate) Autocommit);
+
+impl AuditLog {
+    /// Up to `limit` of these entries, newest first.
+    pub async fn entries(&self, filter: AuditFilter, limit: u16) -> Result<Vec<AuditEntry>, StoreError> {
         let from = first_id(filter.since, Uuid::nil());
         let before = first_id(filter.until, Uuid::max()).min(filter.before.unwrap_or(Uuid::max()));
         let limit = i64::from(limit);
@@ -93,12 +95,12 @@ impl AuditReader for Autocommit {
                     .order(audit_log::id.desc())
                     .limit(limit)
                     .select(EntryRow::as_select());
-                self.rows(all).await?
+                self.0.rows(all).await?
             }
             Some(subject) => {
                 let actor = subject.parse::<Uuid>().ok();
                 let about = ENTRIES_ABOUT.bind((subject, actor, from, before, limit));
-                self.rows(about).await?
+                self.0.rows(about).await?
             }
         };
         rows.into_iter().map(AuditEntry::try_from).collect()

@@ -1,27 +1,28 @@
-//! Data that the panel shows: the signed-in seller, passwords, one-time links, personal tokens.
+//! Accounts and their data, read outside a transaction: sellers, sessions, passwords, one-time links, tokens, usage.
 
 use accounts::{
-    Account, HourlyUsage, Link, LinkKind, PanelReader, PasswordHash, PersonalToken, SESSION_IDLE,
-    SESSION_LIFETIME, Seller, Session, SignedIn,
+    Account, AccountReader, HourlyUsage, Link, LinkKind, OperatorTokenRecord, PasswordHash, PersonalToken,
+    SESSION_IDLE, SESSION_LIFETIME, Seller, Session, SignedIn,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
 use oauth::{ClientId, FamilyId, ScopeSet, SecretHash};
 use uuid::Uuid;
 
 use super::{LinkRow, PasswordRow, SellerRow, usage};
 use crate::connection::pool::Autocommit;
-use crate::schema::sellers;
+use crate::schema::{operator_tokens, sellers};
 use crate::sql::microseconds;
 use crate::statement::statements;
 
 statements! {
     "panel.sql";
     ACCOUNT: (Text) -> AccountRow;
+    OPERATOR: (Binary) -> KnownOperator;
     SIGNED_IN: (Binary, BigInt, BigInt) -> SignedInRow;
     LINK: (Binary) -> SellersLink;
     /// Those that the gate would accept while account and application are open.
@@ -90,9 +91,58 @@ impl TryFrom<TokenRow> for PersonalToken {
     }
 }
 
-/// Reads the panel's data. Each call is one statement.
+#[derive(Queryable, Selectable, QueryableByName)]
+#[diesel(table_name = operator_tokens, check_for_backend(Pg))]
+struct OperatorRow {
+    id: Uuid,
+    name: String,
+    created_at: DateTime<Utc>,
+    revoked_at: Option<DateTime<Utc>>,
+    used_at: Option<DateTime<Utc>>,
+    expires_at: Option<DateTime<Utc>>,
+    read_only: bool,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(Pg))]
+struct KnownOperator {
+    #[diesel(embed)]
+    token: OperatorRow,
+    #[diesel(sql_type = Bool)]
+    live: bool,
+}
+
+impl From<OperatorRow> for OperatorTokenRecord {
+    fn from(row: OperatorRow) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            created_at: row.created_at,
+            revoked_at: row.revoked_at,
+            used_at: row.used_at,
+            expires_at: row.expires_at,
+            read_only: row.read_only,
+        }
+    }
+}
+
+/// Each call is one autocommitted statement.
 #[async_trait]
-impl PanelReader for Autocommit {
+impl AccountReader for Autocommit {
+    async fn seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError> {
+        let seller = sellers::table.find(id.uuid()).select(SellerRow::as_select());
+        self.row(seller).await?.map(Seller::try_from).transpose()
+    }
+
+    async fn sellers(&self, after: i32, limit: u16) -> Result<Vec<Seller>, StoreError> {
+        let some = sellers::table
+            .filter(sellers::seller_no.gt(after))
+            .order(sellers::seller_no)
+            .limit(limit.into())
+            .select(SellerRow::as_select());
+        self.rows(some).await?.into_iter().map(Seller::try_from).collect()
+    }
+
     async fn account(&self, email: &str) -> Result<Option<Account>, StoreError> {
         let Some(account) = self.row(ACCOUNT.bind((email,))).await? else {
             return Ok(None);
@@ -163,5 +213,23 @@ impl PanelReader for Autocommit {
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError> {
         usage::read(&self, client_id, since).await
+    }
+
+    async fn operator(
+        &self,
+        hash: SecretHash,
+    ) -> Result<Result<OperatorTokenRecord, Option<OperatorTokenRecord>>, StoreError> {
+        Ok(match self.row(OPERATOR.bind((hash.bytes(),))).await? {
+            Some(known) if known.live => Ok(known.token.into()),
+            known => Err(known.map(|known| known.token.into())),
+        })
+    }
+
+    async fn operator_tokens(&self) -> Result<Vec<OperatorTokenRecord>, StoreError> {
+        let all = operator_tokens::table
+            .order((operator_tokens::created_at, operator_tokens::id))
+            .select(OperatorRow::as_select());
+        let rows = self.rows(all).await?;
+        Ok(rows.into_iter().map(OperatorTokenRecord::from).collect())
     }
 }

@@ -6,29 +6,30 @@ use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Diese
 use diesel_async::pooled_connection::deadpool::PoolError;
 use kernel::StoreError;
 
+use Meaning::{Aborted, Deadlock, Denied, DiskFull, EndsConnection, LockTimeout, Outage};
+
 pub(crate) fn store_error(error: DieselError) -> StoreError {
     let DieselError::DatabaseError(kind, information) = &error else {
         return StoreError::unexpected(error);
     };
-    match kind {
-        _ if is_duplicate(*kind, information.as_ref()) => StoreError::Conflict {
+    if is_duplicate(*kind, information.as_ref()) {
+        return StoreError::Conflict {
             constraint: constraint(information.as_ref()).to_owned(),
-        },
-        DatabaseErrorKind::SerializationFailure => StoreError::Retryable(error.into()),
+        };
+    }
+    match (kind, meaning(information.as_ref())) {
+        (DatabaseErrorKind::SerializationFailure, _) => StoreError::Retryable(error.into()),
         // A read-only server is a standby: the primary is elsewhere, or not promoted yet.
-        DatabaseErrorKind::UnableToSendCommand
-        | DatabaseErrorKind::ClosedConnection
-        | DatabaseErrorKind::ReadOnlyTransaction => StoreError::Unavailable(error.into()),
-        _ if is_deadlock(information.as_ref()) => StoreError::Retryable(error.into()),
-        _ if means(information.message(), Meaning::DiskFull) => {
-            StoreError::Unavailable(Box::new(DiskFull(error)))
-        }
-        _ if means(information.message(), Meaning::Outage)
-            || means(information.message(), Meaning::EndsConnection) =>
-        {
-            StoreError::Unavailable(error.into())
-        }
-        _ if is_schema_outdated(information.as_ref()) => {
+        (
+            DatabaseErrorKind::UnableToSendCommand
+            | DatabaseErrorKind::ClosedConnection
+            | DatabaseErrorKind::ReadOnlyTransaction,
+            _,
+        ) => StoreError::Unavailable(error.into()),
+        (_, Some(Deadlock)) => StoreError::Retryable(error.into()),
+        (_, Some(DiskFull)) => StoreError::Unavailable(Box::new(DiskIsFull(error))),
+        (_, Some(LockTimeout | Outage | EndsConnection)) => StoreError::Unavailable(error.into()),
+        _ if is_schema_outdated(information.message()) => {
             StoreError::Unavailable(Box::new(SchemaOutdated(error)))
         }
         _ => StoreError::unexpected(error),
@@ -59,81 +60,64 @@ enum Meaning {
     Deadlock,
     DiskFull,
     Denied,
+    LockTimeout,
     /// The server cannot answer now.
     Outage,
     /// As an outage, and the connection is of no use any more: a new one may find the primary elsewhere.
     EndsConnection,
 }
 
-/// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by the words of an English
-/// server. With another language it is `Unexpected`: a 500 without the advice to retry.
-const WORDS: [(&str, &str, Meaning); 23] = [
-    ("25P02", "current transaction is aborted", Meaning::Aborted),
-    ("40P01", "deadlock detected", Meaning::Deadlock),
-    (
-        "40P01, Citus",
-        "involved in a distributed deadlock",
-        Meaning::Deadlock,
-    ),
-    ("42501", "permission denied for", Meaning::Denied),
-    ("42501", "must be owner of", Meaning::Denied),
-    ("53100", "No space left on device", Meaning::DiskFull),
-    ("53200", "out of memory", Meaning::Outage),
-    ("53200", "out of shared memory", Meaning::Outage),
-    ("53300", "too many clients", Meaning::Outage),
-    ("53300", "remaining connection slots", Meaning::Outage),
-    ("55000", "is not currently accepting connections", Meaning::Outage),
-    ("57014, 55P03", "canceling statement due to", Meaning::Outage),
-    ("08P01, PgBouncer", "query_wait_timeout", Meaning::Outage),
-    ("08P01, PgBouncer", "server_login", Meaning::Outage),
-    // Citus: a worker is away, silent or full. The coordinator's connection stays usable.
-    ("08006, Citus", OF_WORKER, Meaning::Outage),
+/// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by the first of these words of an
+/// English server that it has. With another language it is `Unexpected`: a 500 without the advice to retry.
+const WORDS: [(&str, &str, Meaning); 24] = [
+    // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection stays usable.
+    ("08006, Citus", "connection to the remote node", Outage),
     (
         "08006, Citus",
         "could not establish any connections to the node",
-        Meaning::Outage,
+        Outage,
     ),
     (
         "53300, Citus",
-        "the total number of connections on the server is more than",
-        Meaning::Outage,
+        "the total number of connections on the server is more",
+        Outage,
     ),
+    ("25P02", "current transaction is aborted", Aborted),
+    ("40P01", "deadlock detected", Deadlock),
+    ("40P01, Citus", "involved in a distributed deadlock", Deadlock),
+    ("42501", "permission denied for", Denied),
+    ("42501", "must be owner of", Denied),
+    ("53100", "No space left on device", DiskFull),
+    ("53200", "out of memory", Outage),
+    ("53200", "out of shared memory", Outage),
+    ("53300", "too many clients", Outage),
+    ("53300", "remaining connection slots", Outage),
+    ("55000", "is not currently accepting connections", Outage),
+    ("55P03", "canceling statement due to lock timeout", LockTimeout),
+    ("57014", "canceling statement due to", Outage),
+    ("08P01, PgBouncer", "query_wait_timeout", Outage),
+    ("08P01, PgBouncer", "server_login", Outage),
     // A standby refuses `begin … read write`; to a statement that writes it says 25006, which Diesel knows.
-    (
-        "0A000",
-        "read-write mode during recovery",
-        Meaning::EndsConnection,
-    ),
-    ("57P01, 57P02", "terminating connection", Meaning::EndsConnection),
-    ("57P03", "the database system is", Meaning::EndsConnection),
+    ("0A000", "read-write mode during recovery", EndsConnection),
+    ("57P01, 57P02", "terminating connection", EndsConnection),
+    ("57P03", "the database system is", EndsConnection),
     // PgBouncer closes a client's connection: its server was lost, it stops, or an administrator killed the database's connections.
-    (
-        "08P01, PgBouncer",
-        "server conn crashed?",
-        Meaning::EndsConnection,
-    ),
-    (
-        "08P01, PgBouncer",
-        "server shutting down",
-        Meaning::EndsConnection,
-    ),
-    ("08P01, PgBouncer", "database removed", Meaning::EndsConnection),
+    ("08P01, PgBouncer", "server conn crashed?", EndsConnection),
+    ("08P01, PgBouncer", "server shutting down", EndsConnection),
+    ("08P01, PgBouncer", "database removed", EndsConnection),
 ];
 
-/// How Citus's coordinator begins the messages of a worker that it cannot reach; the worker's own words follow.
-const OF_WORKER: &str = "connection to the remote node";
-
-/// Whether the message has words of this meaning.
-fn means(message: &str, meaning: Meaning) -> bool {
-    let mut words = WORDS.iter().filter(|(.., of)| *of == meaning);
-    words.any(|(_, words, _)| message.contains(words))
+fn meaning_of(message: &str) -> Option<Meaning> {
+    let known = WORDS.iter().find(|(_, words, _)| message.contains(words));
+    known.map(|(.., meaning)| *meaning)
 }
 
-/// A deadlock. Besides its words this checks what all server languages share: the detail lists the processes of the cycle, one a line,
-/// and a hint points to the log. No other error of this crate's statements has both.
-fn is_deadlock(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+/// A deadlock is also known by what all server languages share: the detail lists the processes of the cycle, one a line, and a hint points
+/// to the log. No other error of this crate's statements has both.
+fn meaning(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> Option<Meaning> {
     let lines = information.details().map_or(0, |details| details.lines().count());
-    means(information.message(), Meaning::Deadlock) || (information.hint().is_some() && lines >= 2)
+    let is_deadlock = information.hint().is_some() && lines >= 2;
+    meaning_of(information.message()).or(is_deadlock.then_some(Deadlock))
 }
 
 /// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was stored. An error
@@ -150,10 +134,7 @@ pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
     match kind {
         UniqueViolation | ForeignKeyViolation | RestrictViolation | SerializationFailure
         | NotNullViolation | CheckViolation | ExclusionViolation => true,
-        _ => {
-            let of = |meaning| means(information.message(), meaning);
-            of(Meaning::Aborted) || of(Meaning::DiskFull) || is_deadlock(information.as_ref())
-        }
+        _ => matches!(meaning(information.as_ref()), Some(Aborted | DiskFull | Deadlock)),
     }
 }
 
@@ -162,35 +143,33 @@ pub(crate) fn ends_connection(error: &DieselError) -> bool {
     let DieselError::DatabaseError(kind, information) = error else {
         return false;
     };
-    let message = information.message();
-    let is_ended = match kind {
-        DatabaseErrorKind::UnableToSendCommand
-        | DatabaseErrorKind::ClosedConnection
-        | DatabaseErrorKind::ReadOnlyTransaction => true,
-        _ => means(message, Meaning::EndsConnection),
-    };
-    is_ended && !message.starts_with(OF_WORKER)
+    match meaning(information.as_ref()) {
+        None => matches!(
+            kind,
+            DatabaseErrorKind::UnableToSendCommand
+                | DatabaseErrorKind::ClosedConnection
+                | DatabaseErrorKind::ReadOnlyTransaction
+        ),
+        known => known == Some(EndsConnection),
+    }
 }
 
-/// True if a statement exceeded the lock timeout (SQLSTATE 55P03), recognised by the English message.
+/// True if a statement exceeded the lock timeout.
 pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
-    matches!(error, DieselError::DatabaseError(_, information) if information.message().contains("lock timeout"))
+    matches!(error, DieselError::DatabaseError(_, information) if meaning(information.as_ref()) == Some(LockTimeout))
 }
 
 /// True for SQLSTATE 42P01, 42703 and 42883, recognised by the English messages: a table, column or function does not
 /// exist. All statements of this crate match its own migrations, so these are not applied yet.
-fn is_schema_outdated(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    let message = information.message();
-    let names_object = ["relation ", "column ", "function "]
-        .iter()
-        .any(|kind| message.starts_with(kind));
-    names_object && message.ends_with("does not exist")
+fn is_schema_outdated(message: &str) -> bool {
+    let kinds = ["relation ", "column ", "function "];
+    kinds.iter().any(|kind| message.starts_with(kind)) && message.ends_with("does not exist")
 }
 
 /// True if the role lacks a privilege, or the object belongs to another role.
 pub(crate) fn is_permission_denied(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| (*error).source())
-        .any(|error| means(&error.to_string(), Meaning::Denied))
+        .any(|error| meaning_of(&error.to_string()) == Some(Denied))
 }
 
 /// The schema is missing, or older than this program; the program waits for it.
@@ -201,7 +180,7 @@ pub(crate) struct SchemaOutdated(#[source] DieselError);
 /// The server answers, but has no room for the write.
 #[derive(Debug, thiserror::Error)]
 #[error("a disk of the database server is full: make room there")]
-pub(crate) struct DiskFull(#[source] DieselError);
+pub(crate) struct DiskIsFull(#[source] DieselError);
 
 /// A failure to get a connection, which always means that the database is unreachable.
 pub(crate) fn pool_error(error: PoolError) -> StoreError {

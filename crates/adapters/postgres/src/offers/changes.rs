@@ -8,8 +8,10 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use changes::ChangeItem;
 use chrono::{DateTime, Utc};
+use diesel::deserialize;
 use diesel::pg::Pg;
 use diesel::prelude::*;
+use diesel::row::{Field as _, NamedRow, Row};
 use diesel::sql_types::{
     Array, BigInt, Binary, Integer, Nullable, SmallInt, Text, Timestamptz, Uuid as SqlUuid,
 };
@@ -28,11 +30,13 @@ use crate::idempotency::ClaimRow;
 use crate::outbox::columns;
 use crate::sealing::Sealing;
 use crate::sql::column;
-use crate::statement::statements;
+use crate::statement::{Only, TableRow as _, statements};
 
 statements! {
     "changes.sql";
-    OFFERS_TO_CHANGE: (Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Text>) -> ReadRow;
+    OFFERS_TO_CHANGE: (
+        Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Text>
+    ) -> ReadRow = "at, fence, fingerprint, answer_status, body", OfferRow;
     SAVE_CHANGES: (
         Array<BigInt>, Array<SqlUuid>, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<Text>>,
         Array<Timestamptz>, Array<Nullable<BigInt>>, Array<Nullable<Text>>, Array<Nullable<Integer>>, Array<Text>,
@@ -42,24 +46,25 @@ statements! {
 }
 
 /// An offer with the row of a key, as of one moment.
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
 struct ReadRow {
-    #[diesel(sql_type = Timestamptz)]
     at: DateTime<Utc>,
-    #[diesel(embed)]
     key: Option<ClaimRow>,
-    #[diesel(embed)]
     offer: Option<OfferRow>,
 }
 
-/// A saved member's place in its batch.
-#[derive(QueryableByName)]
-#[diesel(check_for_backend(Pg))]
-struct Saved {
-    #[diesel(sql_type = BigInt)]
-    n: i64,
+impl QueryableByName<Pg> for ReadRow {
+    fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
+        let is_there = Row::get(row, 5).is_some_and(|offer| !offer.is_null());
+        Ok(Self {
+            at: row.get_value::<Timestamptz, _, _>(0)?,
+            key: <Option<ClaimRow> as QueryableByName<Pg>>::build(row)?,
+            offer: is_there.then(|| OfferRow::at(5, row)).transpose()?,
+        })
+    }
 }
+
+/// A saved member's place in its batch.
+type Saved = Only<BigInt, i64>;
 
 /// The most bytes of stored answers in one batch.
 const BATCH_BYTES: usize = 1 << 20;
@@ -196,7 +201,7 @@ impl BatchQuery for Saves {
     ) -> QueryResult<Vec<Result<bool, StoreError>>> {
         let batch = admitted(members);
         let saved: HashSet<i64> = match save(&batch, connection).await {
-            Ok(saved) => saved.into_iter().map(|member| member.n).collect(),
+            Ok(saved) => saved.into_iter().map(|n| n.0).collect(),
             Err(error) if is_rolled_back(&error) || is_lock_timeout(&error) => HashSet::new(),
             Err(error) => return Err(error),
         };

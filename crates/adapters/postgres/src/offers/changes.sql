@@ -4,9 +4,7 @@
 with clock as materialized (
     select api_now() as at
 )
-select
-    clock.at, i.fence, i.fingerprint, i.status as answer_status, i.body, o.seller_id, o.id, o.created_at, o.updated_at,
-    o.price_amount, o.stock, o.status, o.price_source, o.title, o.handle, o.ean, o.brand, o.signature, o.thumbnail, o.url
+select clock.at, i.fence, i.fingerprint, i.status as answer_status, i.body, o.*
 from clock
 cross join unnest((select $1::uuid[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::text[]))
     with ordinality as k (seller_id, id, space, key, n)

@@ -12,9 +12,7 @@
 -- literal limit keeps it there where one seller has most of the rows.
 --
 -- The rows of a page come in its order: one branch has all of them, and the loop over the pages keeps the order of its index.
-select
-    k.n, page.seller_id, page.id, page.created_at, page.updated_at, page.price_amount, page.stock, page.status,
-    page.price_source, page.title, page.handle, page.ean, page.brand, page.signature, page.thumbnail, page.url
+select k.n, page.*
 from unnest((select $1::uuid[]), (select $2::text[]), (select $3::timestamptz[]), (select $4::uuid[]), (select $5::bigint[]))
     with ordinality as k (seller_id, status, after, after_id, size, n)
 cross join lateral (
@@ -39,32 +37,6 @@ cross join lateral (
     )
     limit 201
 ) as page
-
--- name: PAGE
--- A page. $1 the seller; $2 the instant after which its rows were created, or null; $3 and $4 the time and id after which it begins; $5 how
--- many rows at most. One table and no subquery: else Citus would plan it anew at each run.
-select
-    seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle,
-    ean, brand, signature, thumbnail, url
-from offers
-where seller_id = $1
-  and created_at > coalesce($2::timestamptz, '-infinity')
-  and (created_at, id) < ($3, $4)
-order by created_at desc, id desc
-limit $5
-
--- name: PAGE_OF_STATUS
--- As PAGE, filtered by status: $6.
-select
-    seller_id, id, created_at, updated_at, price_amount, stock, status, price_source, title, handle,
-    ean, brand, signature, thumbnail, url
-from offers
-where seller_id = $1
-  and status = $6
-  and created_at > coalesce($2::timestamptz, '-infinity')
-  and (created_at, id) < ($3, $4)
-order by created_at desc, id desc
-limit $5
 
 -- name: UPDATED
 -- A page of rows that were updated after an instant. `is_end` marks the row at which the walk ended, which may not match.
@@ -165,10 +137,7 @@ page as (
     order by created_at desc, id desc
     limit 201
 )
-select
-    page.matches, page.is_end,
-    o.seller_id, o.id, o.created_at, o.updated_at, o.price_amount, o.stock, o.status, o.price_source, o.title,
-    o.handle, o.ean, o.brand, o.signature, o.thumbnail, o.url
+select page.matches, page.is_end, o.*
 from page
 join offers as o on o.seller_id = $1 and o.id = page.id
 order by o.created_at desc, o.id desc

@@ -1,45 +1,22 @@
 //! The parts of an order that are written once and read as a whole: items, buyer and address, each one JSON document.
 
-use std::{borrow::Cow, io::Write as _};
-
-use diesel::deserialize::{FromSql, FromSqlRow};
-use diesel::expression::AsExpression;
-use diesel::pg::{Pg, PgValue};
-use diesel::serialize::{IsNull, Output, ToSql};
-use diesel::{deserialize, serialize, sql_types};
 use kernel::{Money, OfferId, StoreError};
 use orders::OrderItem;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A JSON document as stored in its column, not parsed yet.
-#[derive(Debug, AsExpression, FromSqlRow)]
-#[diesel(sql_type = sql_types::Json)]
-pub(crate) struct Document(Vec<u8>);
-
-impl FromSql<sql_types::Json, Pg> for Document {
-    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
-        Ok(Self(value.as_bytes().to_vec()))
-    }
-}
-
-impl ToSql<sql_types::Json, Pg> for Document {
-    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
-        out.write_all(&self.0)?;
-        Ok(IsNull::No)
-    }
-}
+use crate::sql::Document;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ItemDocument<'a> {
+struct ItemDocument {
     offer: Uuid,
     #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<Cow<'a, str>>,
+    title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    handle: Option<Cow<'a, str>>,
+    handle: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sku: Option<Cow<'a, str>>,
+    sku: Option<String>,
     quantity: i32,
     /// Absent if all pieces were taken from stock.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,27 +26,13 @@ struct ItemDocument<'a> {
     unit_price: Option<i64>,
 }
 
-fn borrowed(text: Option<&String>) -> Option<Cow<'_, str>> {
-    text.map(|text| Cow::Borrowed(text.as_str()))
-}
-
-fn owned(text: Option<Cow<'_, str>>) -> Option<String> {
-    text.map(Cow::into_owned)
-}
-
 impl Document {
-    fn of(value: &impl Serialize) -> Result<Self, StoreError> {
-        serde_json::to_vec(value)
-            .map(Self)
-            .map_err(StoreError::unexpected)
-    }
-
     pub(super) fn of_items(items: &[OrderItem]) -> Result<Self, StoreError> {
         let documents = items.iter().map(|item| ItemDocument {
             offer: item.offer.uuid(),
-            title: borrowed(item.title.as_ref()),
-            handle: borrowed(item.handle.as_ref()),
-            sku: borrowed(item.sku.as_ref()),
+            title: item.title.clone(),
+            handle: item.handle.clone(),
+            sku: item.sku.clone(),
             quantity: item.quantity,
             taken: (item.taken != item.quantity).then_some(item.taken),
             unit_price: item.unit_price.map(Money::amount),
@@ -94,15 +57,9 @@ impl Document {
         }
         documents.into_iter().map(item).collect()
     }
-
-    /// Errors name the position, never the text, which may be a buyer's data.
-    pub(super) fn read<'a, T: Deserialize<'a>>(&'a self, column: &str) -> Result<T, String> {
-        serde_json::from_slice(&self.0)
-            .map_err(|error| format!("{column} cannot be read at column {}", error.column()))
-    }
 }
 
-fn item(document: ItemDocument<'_>) -> Result<OrderItem, String> {
+fn item(document: ItemDocument) -> Result<OrderItem, String> {
     if document.quantity < 1 {
         return Err(format!("quantity {}", document.quantity));
     }
@@ -113,9 +70,9 @@ fn item(document: ItemDocument<'_>) -> Result<OrderItem, String> {
     let price = document.unit_price.map(Money::pln).transpose();
     Ok(OrderItem {
         offer: OfferId::from(document.offer),
-        title: owned(document.title),
-        handle: owned(document.handle),
-        sku: owned(document.sku),
+        title: document.title,
+        handle: document.handle,
+        sku: document.sku,
         quantity: document.quantity,
         taken,
         unit_price: price.map_err(|invalid| format!("unit_price {invalid}"))?,

@@ -12,12 +12,7 @@
 -- literal limit keeps it there where one seller has most of the rows.
 --
 -- The rows of a page come in its order: one branch has all of them, and the loop over the pages keeps the order of its index.
-select
-    k.n, page.seller_id, page.order_id, page.placed_at, page.is_test, page.several_sellers, page.number,
-    page.payment_method, page.delivery_method, page.items, page.updated_at, page.paid_at, page.shipped_at,
-    page.delivered_at, page.cancelled_at, page.shipment_id, page.shipment_at, page.delivered_already,
-    page.buyer_notified, page.status, page.carrier, page.tracking_number, page.tracking_status, page.buyer,
-    page.shipping_address
+select k.n, page.*
 from unnest((select $1::uuid[]), (select $2::text[]), (select $3::timestamptz[]), (select $4::uuid[]), (select $5::bigint[]))
     with ordinality as k (seller_id, status, after, after_id, size, n)
 cross join lateral (
@@ -44,38 +39,6 @@ cross join lateral (
     )
     limit 201
 ) as page
-
--- name: PAGE
--- A page. $1 the seller; $2 the instant after which its rows were placed, or null; $3 and $4 the time and id after which it begins; $5 how
--- many rows at most. One table and no subquery: else Citus would plan it anew at each run.
-select
-    seller_id, order_id, placed_at, is_test, several_sellers, number, payment_method, delivery_method,
-    items, updated_at, paid_at, shipped_at, delivered_at, cancelled_at, shipment_id, shipment_at,
-    delivered_already, buyer_notified, status, carrier, tracking_number, tracking_status, buyer,
-    shipping_address
-from seller_orders
-where seller_id = $1
-  and not is_test
-  and placed_at > coalesce($2::timestamptz, '-infinity')
-  and (placed_at, order_id) < ($3, $4)
-order by placed_at desc, order_id desc
-limit $5
-
--- name: PAGE_OF_STATUS
--- As PAGE, filtered by status: $6.
-select
-    seller_id, order_id, placed_at, is_test, several_sellers, number, payment_method, delivery_method,
-    items, updated_at, paid_at, shipped_at, delivered_at, cancelled_at, shipment_id, shipment_at,
-    delivered_already, buyer_notified, status, carrier, tracking_number, tracking_status, buyer,
-    shipping_address
-from seller_orders
-where seller_id = $1
-  and status = $6
-  and not is_test
-  and placed_at > coalesce($2::timestamptz, '-infinity')
-  and (placed_at, order_id) < ($3, $4)
-order by placed_at desc, order_id desc
-limit $5
 
 -- name: UPDATED
 -- A page of rows that were updated after an instant. `is_end` marks the row at which the walk ended, which may not match.
@@ -181,12 +144,7 @@ page as (
     order by placed_at desc, order_id desc
     limit 201
 )
-select
-    page.matches, page.is_end,
-    o.seller_id, o.order_id, o.placed_at, o.is_test, o.several_sellers, o.number, o.payment_method,
-    o.delivery_method, o.items, o.updated_at, o.paid_at, o.shipped_at, o.delivered_at, o.cancelled_at,
-    o.shipment_id, o.shipment_at, o.delivered_already, o.buyer_notified, o.status, o.carrier,
-    o.tracking_number, o.tracking_status, o.buyer, o.shipping_address
+select page.matches, page.is_end, o.*
 from page
 join seller_orders as o on o.seller_id = $1 and o.order_id = page.order_id
 order by o.placed_at desc, o.order_id desc

@@ -11,14 +11,15 @@ use orders::{
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::documents::Document;
 use crate::schema::seller_orders;
+use crate::sql::Document;
+use crate::statement::TableRow;
 
-#[derive(Queryable, Selectable, QueryableByName, Insertable)]
+#[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = seller_orders, treat_none_as_default_value = false, check_for_backend(Pg))]
 pub(crate) struct PartRow {
     seller_id: Uuid,
-    pub(super) order_id: Uuid,
+    order_id: Uuid,
     placed_at: DateTime<Utc>,
     is_test: bool,
     several_sellers: bool,
@@ -30,8 +31,12 @@ pub(crate) struct PartRow {
     mutable: MutableColumns,
 }
 
+impl TableRow for PartRow {
+    const TABLE: &'static str = "seller_orders";
+}
+
 /// The columns that change after the order was placed.
-#[derive(Queryable, Selectable, QueryableByName, Insertable, AsChangeset)]
+#[derive(Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = seller_orders, treat_none_as_default_value = false, treat_none_as_null = true)]
 #[diesel(check_for_backend(Pg))]
 pub(crate) struct MutableColumns {

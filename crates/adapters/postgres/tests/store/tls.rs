@@ -211,9 +211,9 @@ async fn a_ca_certificate_as_server_certificate_is_refused_with_advice() {
     let server = Server::showing(|authority| (authority.pem.clone(), authority.key.clone())).await;
     for mode in ["verify-full", "verify-ca"] {
         let database = database(&server.trusting(NAME, mode));
-        assert_eq!(database.advice(), None, "before the first attempt");
+        assert_eq!(database.connector().advice(), None, "before the first attempt");
         let error = crate::support::servers::error_chain(&database.is_empty().await.unwrap_err());
-        let advice = database.advice().unwrap();
+        let advice = database.connector().advice().unwrap();
         for part in ["CA:TRUE", "CA:FALSE", "sslrootcert"] {
             assert!(error.contains(part) && advice.contains(part), "{error}");
         }
