@@ -66,15 +66,7 @@ async fn a_valid_request_id_is_echoed_everywhere_and_any_other_is_ignored() {
         let no_agent = ask("no-agent-1").without("user-agent").send().await;
         assert_eq!(no_agent.must("x-trace-id"), "no-agent-1", "{url}");
         let mut seen = vec![world.client.get(&url).send().await.must("x-trace-id").to_owned()];
-        for id in [
-            "",
-            "1234567",
-            &too_long,
-            "with space",
-            "semi;colon",
-            "sl/ash/es",
-            "przecię",
-        ] {
+        for id in ["", &too_long, "przecię"] {
             let made = ask(id).send().await.must("x-trace-id").to_owned();
             assert_ne!(made, id, "{url}");
             assert!((8..=64).contains(&made.len()), "{made}");

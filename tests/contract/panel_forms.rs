@@ -156,11 +156,8 @@ async fn registration_errors_are_shown_at_their_fields() {
     let private = "https://app.example/callback\r\nhttps://10.0.0.1/callback";
     for (field, value) in [
         ("name", "ab"),
-        ("name", "Żółw Sync"),
         ("documentation_url", "http://docs.example"),
-        ("redirect_uris", "https://localhost/callback"),
         ("redirect_uris", private),
-        ("redirect_uris", "https://app.example/callback#fragment"),
         ("purpose", "fun"),
         ("scopes", "offers:delete"),
     ] {

@@ -239,14 +239,7 @@ async fn a_changed_session_secret_is_no_session() {
     let member = world.member().await;
     let (name, value) = member.browser.cookies.iter().next().unwrap();
     let shorter = &value[..value.len() - 1];
-    for forged in [
-        "",
-        "x",
-        "ps_se_",
-        shorter,
-        &value.to_uppercase(),
-        &format!("{value}x"),
-    ] {
+    for forged in ["", shorter, &value.to_uppercase()] {
         let mut browser = world.visitor();
         browser.cookies.insert(name.clone(), forged.to_owned());
         assert!(!browser.is_in().await, "{forged}");

@@ -111,15 +111,7 @@ async fn a_window_ends_with_the_clock_minute_and_retry_after_is_rounded_up() {
     let (world, clock, token) = limited(1, "2040-01-01T12:00:00Z").await;
     me(&world, &token).await.expect(200);
     let end = |minute: u32| instant(&format!("2040-01-01T12:{minute:02}:00Z")).timestamp();
-    for (at, retry_after) in [
-        ("00", "60"),
-        ("00.000001", "60"),
-        ("01", "59"),
-        ("30.5", "30"),
-        ("58.999999", "2"),
-        ("59", "1"),
-        ("59.999999", "1"),
-    ] {
+    for (at, retry_after) in [("00", "60"), ("58.999999", "2"), ("59", "1")] {
         clock.freeze(instant(&format!("2040-01-01T12:00:{at}Z"))).await;
         for path in ["/v1/me", "/v1/offers", "/v1/nothing"] {
             let answer = world.get(&token, path).await;

@@ -88,44 +88,6 @@ async fn a_refresh_token_lives_90_days_from_its_own_issue() {
 }
 
 #[tokio::test]
-async fn reuse_ends_the_family_for_90_days_and_is_then_an_unknown_token() {
-    let (world, member, app) = with_partner(&["offers:read"]).await;
-    let start = "2040-01-01T12:00:00Z";
-    let clock = world.stop_clock(start).await;
-    let mut browser = world.browser_of(&member.seller).await;
-    let mut families = Vec::new();
-    for _ in 0..2 {
-        families.push(vec![world.pair(&mut browser, &app, "offers:read").await]);
-    }
-    let days = |n| instant(start) + TimeDelta::days(n);
-    // The first token of each family is used shortly before its own end.
-    for day in [80, 160] {
-        clock.freeze(days(day)).await;
-        for pairs in &mut families {
-            let next = world.refreshed(&app, &pairs.last().unwrap().refresh).await;
-            pairs.push(next);
-        }
-    }
-    let [one, other] = families.try_into().unwrap();
-    for (day, pairs, ends) in [(169, one, true), (171, other, false)] {
-        clock.freeze(days(day)).await;
-        let error = if ends {
-            "invalid_grant used"
-        } else {
-            "invalid_grant unknown"
-        };
-        world.no_refresh(&app, &pairs[0].refresh, error).await;
-        if ends {
-            world
-                .no_refresh(&app, &pairs[2].refresh, "invalid_grant revoked")
-                .await;
-        } else {
-            world.refreshed(&app, &pairs[2].refresh).await;
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_refresh_never_widens_scopes() {
     let all = ["offers:read", "orders:read"];
     let (world, mut member, app) = with_partner(&all).await;

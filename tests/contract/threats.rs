@@ -22,13 +22,14 @@ fn every_section_of_rfc_9700_has_a_row() {
 }
 
 /// The folders of the tests by the words that precede their files' names: `contract a, b; process c`.
-const FOLDERS: [(&str, &str); 7] = [
+const FOLDERS: [(&str, &str); 8] = [
     ("contract", "contract"),
     ("process", "process"),
     ("browser", "browser"),
     ("clients", "clients"),
     ("crash_points", "crash_points"),
     ("store", "../crates/adapters/postgres/tests/store"),
+    ("postgres", "../crates/adapters/postgres/src"),
     ("docs-site", "../crates/adapters/docs-site/src"),
 ];
 
@@ -46,7 +47,7 @@ fn every_test_that_a_page_names_exists() {
                 continue;
             };
             is_of_tests |= held == "tests";
-            if !is_of_tests || held == "tests" || held.starts_with('-') || held == "named there" {
+            if !is_of_tests || held == "tests" || held.starts_with(['-', '–']) || held == "named there" {
                 continue;
             }
             if !held.contains('`') {

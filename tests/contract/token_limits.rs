@@ -114,26 +114,6 @@ async fn a_client_has_60_authenticated_requests_a_minute_from_anywhere() {
     form_from(&world, "198.51.100.1", &body).await.expect(200);
 }
 
-#[tokio::test]
-async fn token_limits_are_settings_and_authentication_is_checked_before_them() {
-    let world = world_with(&[
-        ("OAUTH__TOKEN_LIMIT_PER_IP", "7"),
-        ("OAUTH__TOKEN_LIMIT_PER_CLIENT", "2"),
-    ])
-    .await;
-    frozen(&world).await;
-    let app = world.application(&world.seller().await, &["offers:read"]).await;
-    let body = proper(&app);
-    for status in [200, 200, 429, 429, 429] {
-        form(&world, &body).await.expect(status);
-    }
-    let wrong = form(&world, &format!("{body}x")).await;
-    wrong.oauth_error(401, "invalid_client");
-    let other = form(&world, &body.replace("client_credentials", "password")).await;
-    other.oauth_error(400, "unsupported_grant_type");
-    is_limited(&form(&world, ODD).await);
-}
-
 /// With one thread, all requests reach the one that warns.
 #[tokio::test]
 async fn forwarding_by_an_untrusted_proxy_is_logged_once_a_minute_and_counted() {

@@ -161,24 +161,17 @@ async fn a_token_gets_the_requested_scopes_or_all_of_the_application() {
     for answer in [world.token_answer(&app).await, ask("").await] {
         assert_eq!(scopes(&answer.expect(200)), all_sorted);
     }
-    for scope in &all {
-        let answer = ask(scope).await.expect(200);
-        assert_eq!(scopes(&answer), *scope);
-        let me = world.read(&text(&answer.json(), "access_token"), "/v1/me").await;
-        assert_eq!(me["scopes"], json!([scope]));
-    }
     let repeated = ask("messaging offers:read messaging").await.expect(200);
     assert_eq!(scopes(&repeated), "messaging offers:read");
+    let me = world
+        .read(&text(&repeated.json(), "access_token"), "/v1/me")
+        .await;
+    assert_eq!(sorted(&me["scopes"]), ["messaging", "offers:read"]);
     // Unknown scopes, and those that the application does not have, are invalid.
     world.set_scopes(&app, &["offers:read", "messaging"]).await;
-    let bad =
-        "nothing|Offers:Read|orders:read|offers:read offers:write|offers:read nothing|offers:read,messaging";
-    for scope in bad.split('|') {
+    for scope in ["nothing", "offers:read offers:write"] {
         ask(scope).await.oauth_error(400, "invalid_scope");
     }
-    world.set_scopes(&app, &["messaging"]).await;
-    ask("offers:read").await.oauth_error(400, "invalid_scope");
-    assert_eq!(scopes(&world.token_answer(&app).await), "messaging");
 }
 
 #[tokio::test]

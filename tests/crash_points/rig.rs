@@ -262,7 +262,7 @@ impl Rig {
         if fault == Fault::ProcessDies {
             self.replace_killed().await;
         }
-        self.repeat_until_final(case, run, fault, answers).await?;
+        self.repeat_until_final(case, run, fault, answers, false).await?;
         self.check_footprint(&before, expected).await?;
         Ok(true)
     }
@@ -352,7 +352,7 @@ impl Rig {
             return Ok(false);
         }
         for (run, answers) in std::iter::once(first).chain(runs).zip(answers) {
-            self.repeat_until_final(case, run, fault, answers).await?;
+            self.repeat_until_final(case, run, fault, answers, true).await?;
         }
         self.check_footprint(&before, expected).await?;
         Ok(true)
@@ -398,7 +398,7 @@ impl Rig {
         self.faulty.server.kill();
         self.replace_killed().await;
         let answers = first.await.unwrap().into_iter().collect();
-        self.repeat_until_final(case, run, Fault::ProcessDies, answers)
+        self.repeat_until_final(case, run, Fault::ProcessDies, answers, false)
             .await?;
         self.check_footprint(&before, &expected).await
     }
@@ -411,18 +411,22 @@ impl Rig {
         }
     }
 
-    /// Repeats a request until the client gets a final answer, and checks the answers.
+    /// Repeats a request until the client gets a final answer, and checks the answers. What is saved in a batch has no claim to wait for.
     async fn repeat_until_final<C: Case>(
         &self,
         case: &C,
         run: Run<C::Subject>,
         fault: Fault,
         mut answers: Vec<Answer>,
+        in_batch: bool,
     ) -> Verdict {
         let again = || run.keyed(case.request(&self.world, &run.subject));
         let mut sent = if fault == Fault::Waits { 2 } else { 1 };
         while !answers.iter().any(is_final) && sent < REPEATS {
             if answers.last().is_some_and(is_undecided) {
+                if in_batch {
+                    return Err(format!("a repeat does not run at once: {answers:?}"));
+                }
                 self.clock.advance(LEASE).await;
             }
             sent += 1;

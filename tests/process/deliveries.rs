@@ -1,4 +1,4 @@
-//! Deliveries and their worker processes: killed, stopped, several at once, and the logs of a start.
+//! Deliveries and their worker processes: killed, stopped, and the logs of a start.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -101,28 +101,6 @@ async fn a_stop_lets_what_is_under_way_arrive_and_records_it() {
     );
     assert!(delivery["delivered_at"].is_string());
     assert_eq!(receiver.count(), 1);
-}
-
-#[tokio::test]
-async fn several_workers_deliver_each_event_once() {
-    let world = World::with(PROGRAM, without_workers).await;
-    let (own, receiver) = (world.integration().await, Receiver::start().await);
-    for _ in 0..5 {
-        world.hook(&own.token, &receiver).await;
-    }
-    let _workers = [(); 3].map(|()| TestWorker::start(&world.options, &world.database));
-    for _ in 0..40 {
-        world.any_order(&own.seller).await;
-    }
-    let arrived = receiver.has(200).await;
-    let ids = arrived
-        .iter()
-        .map(|one| one.delivery().to_owned())
-        .collect::<HashSet<_>>();
-    assert_eq!(ids.len(), 200);
-    let open = "select count(*) from deliveries where delivered_at is null";
-    world.until_count("their records", open, &[], 0).await;
-    assert_eq!(receiver.count(), 200);
 }
 
 #[tokio::test]

@@ -25,7 +25,6 @@ mod hostile_receivers;
 mod import_command;
 mod import_memory;
 mod key_rotation;
-mod killed;
 mod ledger;
 mod logging;
 mod lost_commit;

@@ -1,7 +1,6 @@
 //! `serve` starts with the database in any state, and reports what it waits for.
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
 
 use blackbox::{Expect, eventually, run};
 use testkit::{Client, ServerOptions, TestDatabase, TestServer, sealing_key};
@@ -133,21 +132,6 @@ async fn a_role_without_rights_or_login_gets_the_reason() {
     let unknown = database.url().replacen("//postgres@", "//nobody_at_all@", 1);
     assert_ne!(unknown, database.url());
     refused_everywhere(&unknown, &["admin audit list"], &["the role"]).await;
-}
-
-#[tokio::test]
-async fn on_a_migrated_database_it_is_ready_within_a_second() {
-    let database = TestDatabase::create().await;
-    let mut starts = Vec::new();
-    for _ in 0..5 {
-        let began = Instant::now();
-        let server = blackbox::listen(&ServerOptions::new(PROGRAM), database.url()).await;
-        server.ready().await;
-        starts.push(began.elapsed());
-    }
-    // The quickest, as other tests share the machine.
-    let quickest = starts.iter().min().unwrap();
-    assert!(*quickest <= Duration::from_secs(1), "{starts:?}");
 }
 
 #[tokio::test]

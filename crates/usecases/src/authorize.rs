@@ -86,51 +86,18 @@ fn read(sealer: &dyn Sealer, handle: &str) -> Option<ConsentTicket> {
 
 #[cfg(test)]
 mod tests {
-    use oauth::{Application, MockApplicationReader, Purpose};
+    use oauth::MockApplicationReader;
     use uuid::Uuid;
 
     use super::*;
-    use crate::test_support::{self as support, chance, now, sealer};
-
-    #[tokio::test]
-    async fn a_valid_request_gets_a_handle_for_ten_minutes() {
-        let application = Application {
-            purpose: Purpose::ForOtherSellers,
-            redirect_uris: vec!["https://app.example/cb".to_owned()],
-            ..support::application()
-        };
-        let (client_id, challenge) = (application.client_id.to_string(), "x".repeat(43));
-        let parameters = [
-            ("response_type", "code"),
-            ("client_id", &client_id),
-            ("redirect_uri", "https://app.example/cb"),
-            ("scope", "offers:read"),
-            ("state", "12345678"),
-            ("code_challenge", &challenge),
-            ("code_challenge_method", "S256"),
-        ];
-        let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let query = AuthorizationQuery::new(parameters.into());
-        let mut applications = MockApplicationReader::new();
-        applications
-            .expect_client()
-            .returning(move |id| Ok((id == application.client_id).then(|| application.clone())));
-        let handle = authorize(&applications, &sealer(), &chance(), &query, now()).await;
-        let ticket = open_ticket(&sealer(), &handle.unwrap()).unwrap();
-        assert_eq!(ticket.expires_at, now() + TimeDelta::minutes(10));
-        assert_eq!(ticket.id, Uuid::from_u128(1).into());
-        assert_eq!(ticket.request.redirect_uri, "https://app.example/cb");
-    }
+    use crate::test_support::{chance, now, refusal, sealer};
 
     #[tokio::test]
     async fn a_client_id_that_cannot_exist_is_not_looked_up() {
         let query = AuthorizationQuery::new(vec![("client_id".to_owned(), "nobody".to_owned())]);
         let applications = MockApplicationReader::new();
         let refused = authorize(&applications, &sealer(), &chance(), &query, now()).await;
-        assert!(matches!(
-            support::refusal(refused),
-            AuthorizationRefusal::Client(_)
-        ));
+        assert!(matches!(refusal(refused), AuthorizationRefusal::Client(_)));
     }
 
     #[test]

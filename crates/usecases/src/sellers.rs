@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{OPERATOR, chance, conflict, logging, now, refusal, seller};
+    use crate::test_support::{OPERATOR, chance, logging, now, refusal, seller};
 
     fn id() -> SellerId {
         Uuid::from_u128(1).into()
@@ -150,14 +150,6 @@ mod tests {
             let seller = register(tx, password).await.unwrap();
             assert_eq!(seller.id, id());
         }
-    }
-
-    #[tokio::test]
-    async fn a_taken_address_is_refused() {
-        let mut tx = MockTransaction::new();
-        tx.expect_add_seller()
-            .returning(|_| Err(conflict("sellers_email_key")));
-        assert_eq!(refusal(register(tx, None).await), EmailTaken);
     }
 
     #[tokio::test]

@@ -28,6 +28,8 @@ pub struct Tracking<'a> {
     pub carriers: &'a dyn CarrierLookup,
     pub units: &'a dyn UnitOfWork,
     pub schedule: PollSchedule,
+    /// The shortest time that the carrier allows between two look-ups of a parcel.
+    pub shortest: TimeDelta,
 }
 
 /// Looks up a leased parcel, and records the answer and when to ask again. No database connection is held while the carrier is asked.
@@ -40,14 +42,14 @@ pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<
         Lookup::Found(tracking_report) => Some(tracking_report),
         Lookup::NotFound | Lookup::Unavailable(_) => None,
     };
-    let input = (parcel, tracking_report, tracking.schedule);
+    let input = (parcel, tracking_report, tracking);
     let locks = LockSet::of_row(Row::Order(OrderRef::Id(parcel.order)));
     let next = transact(
         tracking.units,
         &locks,
         &input,
-        |tx, (parcel, tracking_report, schedule)| {
-            Box::pin(record(tx, parcel, tracking_report.as_ref(), *schedule))
+        |tx, (parcel, tracking_report, tracking)| {
+            Box::pin(record(tx, parcel, tracking_report.as_ref(), *tracking))
         },
     );
     let next = next.await?;
@@ -60,7 +62,7 @@ async fn record(
     tx: &dyn Transaction,
     parcel: &DueParcel,
     tracking_report: Option<&TrackingReport>,
-    schedule: PollSchedule,
+    tracking: Tracking<'_>,
 ) -> Result<Option<DateTime<Utc>>, TransactionError> {
     let now = tx.now();
     let order = OrderRef::Id(parcel.order);
@@ -80,7 +82,8 @@ async fn record(
             }
         }
     }
-    Ok(schedule.next(parcel.shipped_at, status, now))
+    let next = tracking.schedule.next(parcel.shipped_at, status, now);
+    Ok(next.map(|next| next.max(now + tracking.shortest)))
 }
 
 #[cfg(test)]
@@ -96,6 +99,7 @@ mod tests {
     use crate::{MockTransaction, MockUnitOfWork};
 
     const INTERVAL: TimeDelta = TimeDelta::minutes(30);
+    const SHORTEST: TimeDelta = TimeDelta::minutes(40);
 
     fn tracking_number() -> TrackingNumber {
         TrackingNumber::new("ABCD".to_owned()).unwrap()
@@ -157,6 +161,7 @@ mod tests {
             carriers: &carriers,
             units: &units,
             schedule: PollSchedule { interval: INTERVAL },
+            shortest: SHORTEST,
         };
         track_parcel(tracking, &parcel).await.unwrap();
     }
@@ -172,7 +177,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_an_answer_the_latest_status_decides_when_to_ask_again() {
-        track(Lookup::NotFound, None, Some(INTERVAL)).await;
-        track(Lookup::Unavailable("busy".to_owned()), None, Some(INTERVAL)).await;
+        track(Lookup::NotFound, None, Some(SHORTEST)).await;
+        track(Lookup::Unavailable("busy".to_owned()), None, Some(SHORTEST)).await;
     }
 }

@@ -153,20 +153,6 @@ fn extensible_enumerations_are_marked_and_described() {
     );
 }
 
-#[test]
-fn operation_ids_are_unique() {
-    let document = json();
-    let mut ids = Vec::new();
-    walk(&document, "", &mut |path, value| {
-        if path.ends_with("/operationId") {
-            ids.push(value.as_str().unwrap().to_owned());
-        }
-    });
-    assert_eq!(ids.len(), TABLE.len() + 4 + 6);
-    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
-    insta::assert_snapshot!(ids.join("\n"));
-}
-
 /// The contract's lists of codes for each operation (Endpoints).
 #[test]
 fn every_operation_documents_its_codes() {

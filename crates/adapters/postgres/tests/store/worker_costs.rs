@@ -1,5 +1,5 @@
 //! Work of operators and workers that must stay cheap however large the tables are, measured as in `costs.rs`: decisions and what follows
-//! them, claims of queues, leases, reconciliation.
+//! them, claims of queues, leases, reconciliation. Contract `webhook_retries` shows that a queue's backlog does not delay the others.
 
 use adapter_postgres::{Database, QUEUE_LIMIT};
 use chrono::TimeDelta;
@@ -8,7 +8,7 @@ use oauth::{ApplicationStatus, FamiliesOf, SecretHash, TokenKey};
 use orders::Carrier;
 use tokio_postgres::Client;
 use usecases::{LockSet, Transaction};
-use webhooks::{Capacity, QueueKey, SubscriptionQueue, SubscriptionQueues, Undelivered, UndeliveredFilter};
+use webhooks::{QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
 
 use crate::costs::OTHERS;
 use crate::support::{CAPACITY, Fixture, all_ended, id, ids, more, queue_one, release, set_status};
@@ -41,6 +41,11 @@ async fn decisions_about_an_application_or_an_account_do_not_read_what_hangs_on_
     fixture.filled(&fill.replace("{owner}", &owner.to_string())).await;
     let sellers = fixture.rows_of("sellers").await;
     assert_eq!(sellers, 20_001);
+    let look = async |database: &Database| drop(database.queues().await.unwrap());
+    // Much more is pending than the counting limit.
+    fixture
+        .costs("the figures of the queues", QUEUE_LIMIT, look)
+        .await;
     let token = TokenKey {
         family: fixture.texts("select md5('f1')::uuid::text").await[0]
             .parse()
@@ -117,75 +122,27 @@ impl Fixture {
     }
 }
 
-/// Claims, refills, records the ends, and releases the queues.
-async fn poll(queues: &dyn SubscriptionQueues, capacity: Capacity, active: Option<QueueKey>) {
-    let claimed = queues.claim(id(), capacity).await.unwrap().queues;
-    let mine = |queue: &SubscriptionQueue| Some(queue.lease.queue) == active;
-    assert!(
-        active.is_none()
-            || claimed
-                .iter()
-                .any(|queue| mine(queue) && queue.deliveries.len() == 1)
-    );
-    let refills: Vec<_> = claimed
-        .iter()
-        .map(|queue| more(queue.lease, &ids(queue), 4, 4))
-        .collect();
-    queues.refill(&refills).await.unwrap();
-    let end = |queue: &SubscriptionQueue| all_ended(queue, if mine(queue) { 200 } else { 500 });
-    let ends: Vec<_> = claimed.iter().flat_map(end).collect();
-    let back: Vec<_> = claimed.iter().map(|queue| release(queue.lease)).collect();
-    queues.record(&ends, &back).await.unwrap();
+/// Claims, refills, records the end of the queue's delivery, and releases it.
+async fn poll(queues: &dyn SubscriptionQueues, active: QueueKey) {
+    let claimed = queues.claim(id(), CAPACITY).await.unwrap().queues;
+    let [queue] = &claimed[..] else {
+        panic!("{claimed:?}")
+    };
+    assert!(queue.lease.queue == active && queue.deliveries.len() == 1);
+    queues
+        .refill(&[more(queue.lease, &ids(queue), 4, 4)])
+        .await
+        .unwrap();
+    queues
+        .record(&all_ended(queue, 200), &[release(queue.lease)])
+        .await
+        .unwrap();
 }
 
 async fn enqueue(database: &Database, queue: QueueKey) {
     let tx = database.units().begin(&LockSet::default()).await.unwrap();
     assert!(queue_one(&*tx, queue).await.is_some());
     tx.commit().await.unwrap();
-}
-
-#[tokio::test]
-async fn claims_do_not_read_the_backlog_of_other_queues() {
-    let fixture = Fixture::new().await;
-    let (dead, failing, active) = (
-        fixture.queue().await,
-        fixture.queue().await,
-        fixture.queue().await,
-    );
-    fixture.fill(dead, 100_000, 0).await;
-    fixture.fill(failing, 100_000, 3).await;
-    fixture.set_queue(failing, "failing = true").await;
-    fixture.filled("").await;
-    // Otherwise it depends on the transactions of other tests how much of what each call leaves is read by the next ones.
-    let _old = fixture.old_snapshot().await;
-    let none = Capacity {
-        attempts: 4,
-        failing_attempts: 0,
-        per_queue: 1,
-        per_failing_queue: 1,
-        ..CAPACITY
-    };
-    let idle = async |database: &Database| {
-        for _ in 0..20 {
-            poll(&*database.subscription_queues(), none.clone(), None).await;
-        }
-    };
-    fixture
-        .costs("claims without failing queues", 20 * 80, idle)
-        .await;
-    // Each examines three queues and at most some dozens of their deliveries, several times.
-    let live = async |database: &Database| {
-        for _ in 0..20 {
-            enqueue(database, active).await;
-            poll(&*database.subscription_queues(), CAPACITY, Some(active)).await;
-        }
-    };
-    fixture.costs("claims", 20 * 250, live).await;
-    let look = async |database: &Database| drop(database.queues().await.unwrap());
-    // Much more is pending than the counting limit.
-    fixture
-        .costs("the figures of the queues", QUEUE_LIMIT, look)
-        .await;
 }
 
 #[tokio::test]
@@ -199,7 +156,7 @@ async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
         let queues = database.subscription_queues();
         for _ in 0..number {
             enqueue(&database, queue).await;
-            poll(&*queues, CAPACITY, Some(queue)).await;
+            poll(&*queues, queue).await;
         }
     };
     let entries = "select sum(idx_tup_read)::bigint from pg_stat_user_indexes \
