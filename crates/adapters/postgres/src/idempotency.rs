@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Bool, Nullable, SmallInt, Text, Uuid as SqlUuid};
-use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use kernel::{Claim, Claimed, IdempotencyClaims, KeySpace, LOST_CLAIM, StoreError, StoredResponse};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
