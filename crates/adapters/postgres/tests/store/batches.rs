@@ -172,9 +172,12 @@ async fn effects_commit_synchronously_and_counts_and_claims_asynchronously() {
     let application = applications(&fixture, 1).await.remove(0);
     let token = fixture.token(&application).await;
     let session = session(application.owner, instant());
-    fixture
-        .tx(async |tx| tx.open_session(session).await.unwrap())
-        .await;
+    let other = self::session(application.owner, instant());
+    for session in [session, other] {
+        fixture
+            .tx(async |tx| tx.open_session(session).await.unwrap())
+            .await;
+    }
     // The setting when a row is written. The default waits for the disk, which the tests' cluster turns off.
     fixture.set("synchronous_commit", "on").await;
     fixture

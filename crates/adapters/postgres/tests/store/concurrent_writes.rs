@@ -259,6 +259,15 @@ async fn concurrent_usage_counts_of_an_application_add_up_by_hour_and_status() {
     )
     .await
     .unwrap();
+    let elsewhere = id().into();
+    for seller in [one, sellers[2]] {
+        let key = UsageKey {
+            client_id: elsewhere,
+            ..count(seller, 200, 1).key
+        };
+        log.add_usage(vec![UsageCount { key, calls: 1 }]).await.unwrap();
+    }
+    assert_eq!(fixture.rows_of("last_uses where used_at = api_now()").await, 4);
     let panel = fixture.database.panel();
     for (since, expected) in [
         (0, &[(10, 200, 1000), (11, 200, 9), (11, 429, 1)][..]),

@@ -182,8 +182,20 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
         }
         let revoked = fixture.rows_of("families where revoked_at is not null").await;
         assert!(revoked >= 3, "the families of {of}: {revoked}");
-        fixture.tamper("update families set revoked_at = null").await;
+        // A family of the new generation lives, also where the follow-up comes later. The last one is not due.
+        let late = format!(
+            "update families set revoked_at = null; delete from follow_ups;
+             insert into follow_ups (seller_id, client_id, due_at)
+             values ('{seller}', null, api_now()), (null, '{client}', api_now()), ('{seller}', null, api_now() + interval '1 hour')",
+            seller = parties.seller,
+            client = parties.client_id().uuid(),
+        );
         let new = parties.pair(&fixture).await;
+        fixture.tamper(&late).await;
+        fixture.follow_up().await;
+        assert_eq!(fixture.rows_of("follow_ups").await, 1);
+        let marked = "families where revoked_at is not null";
+        assert_eq!(fixture.rows_of(marked).await, revoked);
         assert!(fixture.admits(new.access).await);
     }
 }

@@ -39,6 +39,8 @@ async fn a_claim_is_released_and_completed_by_its_own_fence_alone() {
     );
     claims.release(&first).await.unwrap();
     assert_eq!(fixture.claim_key(&second).await, Claimed::Run);
+    let lost = fixture.begin().await.complete(&first, &answer("a")).await;
+    assert_eq!(lost.unwrap_err().conflict(), Some(LOST_CLAIM));
     fixture.complete(&second, "b").await;
     claims.release(&second).await.unwrap();
     // Another process gets the same result.

@@ -192,6 +192,10 @@ async fn a_mailed_link_is_sealed_and_a_mail_whose_link_has_ended_is_not_sent() {
     fixture.close(closed).await;
     queue_link(&fixture, expired, LinkKind::PasswordReset).await;
     clock.freeze(instant() + LinkKind::PasswordReset.lifetime()).await;
+    // Its mail is not that of the used one.
+    fixture
+        .tx(async |tx| tx.add_link(self::link(used, link.kind, tx.now())).await.unwrap())
+        .await;
     let (_, newer) = queue_link(&fixture, invited_twice, LinkKind::Invitation).await;
     let (_, valid) = queue_link(&fixture, valid_seller, LinkKind::PasswordReset).await;
     // Those that are given up do not count as leased.

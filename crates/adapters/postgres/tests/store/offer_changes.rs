@@ -90,7 +90,8 @@ async fn a_member_drops_out_of_its_batch_alone() {
     let (fixture, clock) = Fixture::frozen().await;
     let changes = fixture.database.offer_changes().unwrap();
     let expired = Patch::new(&fixture).await;
-    fixture.claim_key(&again(&expired.claim)).await;
+    let earlier = claim(expired.seller, "k", "b");
+    fixture.claim_key(&earlier).await;
     clock.advance(TimeDelta::minutes(2)).await;
     let [known, claimed, moved, unmoved] = Patch::several(&fixture).await;
     let [stale, manual, locked, of_offer, of_key] = Patch::several(&fixture).await;

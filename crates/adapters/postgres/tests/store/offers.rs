@@ -1,10 +1,56 @@
 //! Offers as stored and read by id, alone and in batches.
 
+use chrono::TimeDelta;
 use futures_util::future::join_all;
-use kernel::StoreError;
-use offers::{Offer, OfferStatus};
+use kernel::{Money, StoreError};
+use offers::{Offer, OfferStatus, Price, PriceSource, Stock};
 
-use crate::support::{Fixture, changed, created, is_rolled_back, is_unexpected, offer};
+use crate::support::{Fixture, changed, created, instant, is_rolled_back, is_unexpected, offer};
+
+#[tokio::test]
+async fn an_update_alone_or_with_others_writes_every_field_of_its_own_sellers_offer() {
+    let fixture = Fixture::new().await;
+    let (seller, other) = (fixture.seller().await, fixture.seller().await);
+    let before = [(); 3].map(|()| offer(seller));
+    let others = before.clone().map(|offer| Offer {
+        seller: other,
+        ..offer
+    });
+    fixture.save_offers(before.to_vec()).await;
+    fixture.save_offers(others.to_vec()).await;
+    let after = before.clone().map(|offer| Offer {
+        seller,
+        id: offer.id,
+        title: format!("{} 2", offer.title),
+        handle: format!("{}-2", offer.handle),
+        status: OfferStatus::Draft,
+        price: Some(Price {
+            money: Money::pln(1).unwrap(),
+            source: PriceSource::Manual,
+        }),
+        stock: Stock::new(1).ok(),
+        ean: Some("4006381333931".to_owned()),
+        brand: Some("Inna".to_owned()),
+        signature: Some("2|Inna|4006381333931".to_owned()),
+        thumbnail: Some("https://img.example/2.jpg".to_owned()),
+        url: format!("{}/2", offer.url),
+        created_at: offer.created_at,
+        updated_at: instant() + TimeDelta::hours(1),
+    });
+    for some in [&after[..1], &after[1..]] {
+        let tx = fixture.begin().await;
+        let ids: Vec<_> = some.iter().map(|offer| offer.id).collect();
+        assert_eq!(tx.lock_offers(seller, &ids).await.unwrap().len(), some.len());
+        let changes = some.iter().cloned().map(changed).collect();
+        tx.save_offers(seller, changes).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    let reader = fixture.database.offer_reader();
+    for stored in after.iter().chain(&others) {
+        let read = reader.offer(stored.seller, stored.id).await.unwrap();
+        assert_eq!(read.as_ref(), Some(stored));
+    }
+}
 
 #[tokio::test]
 async fn each_caller_of_a_batch_gets_its_own_answer() {

@@ -75,6 +75,7 @@ async fn of_two_concurrent_submissions_of_a_form_one_acts_and_its_result_is_show
     let fixture = Fixture::new().await;
     for commits in [true, false] {
         let (session, form) = (hash(), id());
+        let (other_session, other_form) = ((hash(), form), (session, id()));
         let (first, second) = (fixture.begin().await, fixture.begin().await);
         assert!(first.store_flash(session, form, Some(vec![1])).await.unwrap());
         let (is_new, ()) = join!(
@@ -82,10 +83,9 @@ async fn of_two_concurrent_submissions_of_a_form_one_acts_and_its_result_is_show
             fixture.end_once_it_blocks_another(first, commits)
         );
         assert_eq!(is_new.unwrap(), !commits);
-        assert!(
-            second.store_flash(hash(), form, None).await.unwrap(),
-            "another session's"
-        );
+        for (session, form) in [other_session, other_form] {
+            assert!(second.store_flash(session, form, Some(vec![3])).await.unwrap());
+        }
         second.commit().await.unwrap();
 
         let content = Some(vec![if commits { 1 } else { 2 }]);
@@ -101,6 +101,9 @@ async fn of_two_concurrent_submissions_of_a_form_one_acts_and_its_result_is_show
             !second.store_flash(session, form, None).await.unwrap(),
             "the form stays known"
         );
+        for (session, form) in [other_session, other_form] {
+            assert_eq!(second.take_flash(session, form).await.unwrap(), Some(vec![3]));
+        }
     }
 }
 
@@ -142,12 +145,16 @@ async fn a_link_works_once_and_the_later_of_two_concurrent_ones_replaces_the_oth
 async fn a_newer_link_by_mail_leaves_the_older_ones_and_each_works_once() {
     let (fixture, clock) = Fixture::frozen().await;
     let (seller, kind) = (fixture.seller().await, LinkKind::PasswordReset);
-    let mut links = Vec::new();
+    let (other, mut others, mut links) = (fixture.seller().await, Vec::new(), Vec::new());
+    // Of another kind; no newer one replaces it.
+    links.push(stored_link(&fixture, seller, LinkKind::Invitation).await);
     for _ in 0..3 {
+        others.push(stored_link(&fixture, other, kind).await);
         links.push(stored_link(&fixture, seller, kind).await);
     }
     let panel = fixture.database.panel();
-    for link in &links {
+    let invitation = links.remove(0);
+    for link in links.iter().chain(&others).chain([&invitation]) {
         assert!(panel.link(*link).await.unwrap().is_some());
     }
     for (n, commits) in [(0, false), (0, true), (2, true)] {
@@ -171,11 +178,19 @@ async fn a_newer_link_by_mail_leaves_the_older_ones_and_each_works_once() {
         .tx(async |tx| tx.end_sessions(seller, None).await.unwrap())
         .await;
     assert!(panel.link(links[1]).await.unwrap().is_none());
+    for link in others {
+        assert!(panel.link(link).await.unwrap().is_some());
+    }
     // An expired one is not kept.
     stored_link(&fixture, seller, kind).await;
     clock.advance(kind.lifetime()).await;
     stored_link(&fixture, seller, kind).await;
-    assert_eq!(fixture.rows_of("earlier_links").await, 0);
+    assert_eq!(
+        fixture
+            .rows_of(&format!("earlier_links where seller_id = '{seller}'"))
+            .await,
+        0
+    );
 }
 
 /// The account is locked before its links, here too: with the link alone, the change would wait for the link and the reset for the account.
