@@ -133,16 +133,31 @@ async fn a_call_of_oauth_names_a_stored_token_and_its_seller_and_a_deleted_appli
         (by_other, "invalid_grant unknown member other"),
         (world.refresh(&app, &forged).await, "invalid_grant unknown - app"),
         (world.revoke(&app, &first.access).await, "- - member app"),
-        (world.refresh(&app, &first.refresh).await, "invalid_grant used member app"),
-        (world.refresh(&app, &second.refresh).await, "invalid_grant revoked member app"),
+        (
+            world.refresh(&app, &first.refresh).await,
+            "invalid_grant used member app",
+        ),
+        (
+            world.refresh(&app, &second.refresh).await,
+            "invalid_grant revoked member app",
+        ),
         (world.revoke(&app, &forged).await, "- - - app"),
-        (world.revoke(&app, &second.refresh).await, "rate_limited - member app"),
-        (world.revoke(&app, &second.access).await, "rate_limited - member app"),
+        (
+            world.revoke(&app, &second.refresh).await,
+            "rate_limited - member app",
+        ),
+        (
+            world.revoke(&app, &second.access).await,
+            "rate_limited - member app",
+        ),
         (world.revoke(&app, &forged).await, "rate_limited - - app"),
     ];
     clock.advance(TimeDelta::minutes(1)).await;
     world.delete_application(&app).await;
-    answers.push((world.refresh(&app, &second.refresh).await, "invalid_client deleted member app"));
+    answers.push((
+        world.refresh(&app, &second.refresh).await,
+        "invalid_client deleted member app",
+    ));
     answers.push((world.token_answer(&app).await, "invalid_client deleted owner app"));
     let family = line_of(&world, &answers[0].0).await["token_id"].clone();
     assert!(family.is_string());
