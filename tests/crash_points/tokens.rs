@@ -84,7 +84,10 @@ impl Case for Refresh {
         let (_, id) = application.client_id.split_once('_').unwrap();
         let token = pair.refresh.splitn(3, '_').last().unwrap();
         let token = BASE64_URL_SAFE_NO_PAD.decode(token).unwrap();
-        [Uuid::try_parse(id).unwrap().into_bytes().to_vec(), token[..16].to_vec()]
+        [
+            Uuid::try_parse(id).unwrap().into_bytes().to_vec(),
+            token[..16].to_vec(),
+        ]
     }
 
     async fn prepare(&self, world: &World) -> (Application, Pair) {

@@ -8,8 +8,8 @@ use kernel::{Change, SellerId, StoreError, TransactionError};
 
 use crate::{
     Admission, Application, ClientId, CodeChallenge, ConnectedApplication, Consent, ConsentId, Count,
-    DeadToken, Exchange, FamiliesOf, Family, FamilyId, InvalidClient, Limiter, NewClientToken, NewPair, NewToken,
-    ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
+    DeadToken, Exchange, FamiliesOf, Family, FamilyId, InvalidClient, Limiter, NewClientToken, NewPair,
+    NewToken, ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.

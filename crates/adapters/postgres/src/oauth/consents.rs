@@ -150,7 +150,8 @@ impl GrantReader for Autocommit {
             .as_ref()
             .is_some_and(|credential| credential.is_usable(&family, at));
         let access = access_tokens::table.find((key.family.uuid(), key.hash.bytes().as_slice()));
-        let is_known = credential.is_some() || self.execute(access.select(access_tokens::family_id)).await? > 0;
+        let is_known =
+            credential.is_some() || self.execute(access.select(access_tokens::family_id)).await? > 0;
         Ok(is_known.then_some(Holder {
             client_id: family.client_id,
             seller: family.seller,

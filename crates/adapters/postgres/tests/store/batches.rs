@@ -34,10 +34,7 @@ async fn applications(fixture: &Fixture, count: usize) -> Vec<Application> {
 }
 
 /// Issues all concurrently; while the first is under way, the others are batched.
-async fn at_once(
-    issuing: &Arc<dyn TokenIssuer>,
-    tokens: &[NewClientToken],
-) -> Vec<Result<bool, StoreError>> {
+async fn at_once(issuing: &Arc<dyn TokenIssuer>, tokens: &[NewClientToken]) -> Vec<Result<bool, StoreError>> {
     join_all(tokens.iter().map(|token| issuing.issue(*token))).await
 }
 

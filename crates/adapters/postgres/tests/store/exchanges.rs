@@ -179,13 +179,19 @@ async fn an_exchange_that_its_rules_refuse_drops_out_of_its_batch_alone() {
 #[tokio::test]
 async fn an_exchange_drops_out_if_a_row_that_it_depends_on_changes_after_it_was_read() {
     let fixture = Fixture::new().await;
-    let proxy = StatementProxy::to(&fixture.test_database, &[]);
+    let proxy = StatementProxy::to(&fixture.test_database);
     let exchanges = handle(settings(proxy.url(), 1)).token_issuer();
     proxy.record();
     let first = Asked::token(&fixture).await;
     assert_eq!(are_exchanged(&exchanges, [&first.exchange]).await, [true]);
-    let read = proxy.recorded().into_iter().find(|one| one.sql.contains("as versions"));
-    let read = Statement { nth: 0, ..read.unwrap() };
+    let read = proxy
+        .recorded()
+        .into_iter()
+        .find(|one| one.sql.contains("as versions"));
+    let read = Statement {
+        nth: 0,
+        ..read.unwrap()
+    };
     let of_both = [
         ("applications", "scopes = 0"),
         ("connections", "generation = generation + 1"),
@@ -193,7 +199,10 @@ async fn an_exchange_drops_out_if_a_row_that_it_depends_on_changes_after_it_was_
         ("sellers", "closed_at = api_now()"),
     ];
     let mut cases = Vec::new();
-    for (table, change) in of_both.into_iter().chain([("refresh_tokens", "used_at = api_now()")]) {
+    for (table, change) in of_both
+        .into_iter()
+        .chain([("refresh_tokens", "used_at = api_now()")])
+    {
         cases.push((Asked::token(&fixture).await, table, change));
     }
     for (table, change) in of_both
