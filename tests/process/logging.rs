@@ -1,5 +1,6 @@
 //! The log: one line for each request.
 
+use chrono::TimeDelta;
 use blackbox::{Expect as _, World, cases, events, logs_request, requests};
 use serde_json::{Value, json};
 use testkit::Answer;
