@@ -1,5 +1,5 @@
-//! The documentation in a browser: read, searched, copied from, tried. It loads nothing from other origins, and the browser's console has
-//! no errors.
+//! The documentation in a browser: read, searched, copied from, tried. It loads nothing from other origins,
+//! and the browser's console has no errors.
 
 use blackbox::Sandbox;
 use serde_json::{Value, json};
@@ -189,7 +189,8 @@ const SHARE_OF_GROUNDS: &str = "
     });
 ";
 
-/// Before its script runs and after, in both color schemes: the same head and grounds as other pages, one search, no list of clients.
+/// Before its script runs and after, in both color schemes: the same head and grounds as other pages, one
+/// search, no list of clients.
 #[tokio::test]
 async fn the_reference_looks_like_the_other_pages() {
     let Some(browser) = Browser::start(WITH_SCRIPTS).await else {

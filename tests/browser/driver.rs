@@ -1,7 +1,7 @@
 //! Controls a browser through `WebDriver` (W3C), with the commands that the tests need.
 //!
-//! It uses the tests' HTTP client directly: the crates for this protocol have licences that the product does not accept, or enable
-//! features of crates that the product shares.
+//! It uses the tests' HTTP client directly: the crates for this protocol have licences that the product does
+//! not accept, or enable features of crates that the product shares.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ impl Session {
         }
     }
 
-    /// Ends the session and closes the browser. Uses a separate connection, since the others may belong to a runtime that waits for
-    /// this call.
+    /// Ends the session and closes the browser. Uses a separate connection, since the others may belong to a
+    /// runtime that waits for this call.
     pub(crate) async fn close(&self) {
         call(Client::new().request(Method::DELETE, &self.url)).await;
     }

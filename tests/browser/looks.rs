@@ -1,4 +1,5 @@
-//! The appearance of pages in both languages: nothing overflows at 360 pixels, everything is readable, named and reachable by keyboard.
+//! The appearance of pages in both languages: nothing overflows at 360 pixels, everything is readable, named
+//! and reachable by keyboard.
 
 use blackbox::{Application, PASSWORD, Receiver, Reply, Seller, World, local_receivers, until};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Unmodified OAuth libraries of other languages against the running program.
 //!
-//! `.ci/run` or `tests/clients/install` installs them below the target folder. Without them the tests report that and are skipped,
-//! unless `CI` is set.
+//! `.ci/run` or `tests/clients/install` installs them below the target folder. Without them the tests report
+//! that and are skipped, unless `CI` is set.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! One-time links into an account, by mail or from a page of the marketplace; and a new password, which ends them.
+//! One-time links into an account, by mail or from a page of the marketplace; and a new password, which ends
+//! them.
 
 use std::path::Path;
 
@@ -114,8 +115,9 @@ async fn nobody_floods_a_seller_with_mails_or_ends_the_links_of_earlier_ones() {
         .await;
     let unknown = form.clone().with("email", "nobody@shop.example");
     let expected = visitor.submit(&unknown).await.expect(200).html;
-    // How many mails each wave of requests leads to. The work of a wave may last into the next one, and then does what that would have
-    // done; a link that it makes with the time of before the last step has expired, and its mail is not sent.
+    // How many mails each wave of requests leads to. The work of a wave may last into the next one, and then
+    // does what that would have done; a link that it makes with the time of before the last step has expired,
+    // and its mail is not sent.
     let mut all = 0;
     for (minutes, mails) in [(0, 1), (5, 1), (5, 1), (5, 1), (5, 1), (5, 0), (60, 1)] {
         clock.advance(TimeDelta::minutes(minutes)).await;
@@ -185,7 +187,8 @@ async fn a_closed_account_is_409_for_links_and_an_unknown_one_404() {
 
 const NEW: &str = "staple of another kind";
 
-/// Requests a reset as anyone who knows the address can, and reads the mail. An unknown address gets the same answer.
+/// Requests a reset as anyone who knows the address can, and reads the mail. An unknown address gets the same
+/// answer.
 async fn reset_link(world: &World, member: &Member, folder: &Path) -> String {
     let before = links(folder).len();
     let mut answers = Vec::new();

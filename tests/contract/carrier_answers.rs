@@ -1,4 +1,5 @@
-//! Carriers' reports about a parcel, and their effects on the order. The carrier is a stub on a loopback address.
+//! Carriers' reports about a parcel, and their effects on the order. The carrier is a stub on a loopback
+//! address.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +55,8 @@ async fn a_delivered_parcel_sets_the_order_delivered_without_a_mail() {
     }
 }
 
-/// A carrier's name, its account's settings, its answer about a parcel, the code of a delivered one, and a token.
+/// A carrier's name, its account's settings, its answer about a parcel, the code of a delivered one, and a
+/// token.
 type Sample = (
     &'static str,
     &'static [&'static str],

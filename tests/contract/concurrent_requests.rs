@@ -97,7 +97,8 @@ async fn shipped_once(world: &World, trader: &Trader, order: &str) {
     assert_eq!(world.order(&trader.token, order).await["status"], "shipped");
 }
 
-/// Asserts that one of the requests with the same key was executed. The others got its answer, or that it is in progress.
+/// Asserts that one of the requests with the same key was executed. The others got its answer, or that it is
+/// in progress.
 fn one_effect(answers: &[Answer], status: u16) {
     let outcomes = outcomes(answers);
     let known = |(got, code): &(u16, String)| *got == status || code == "idempotency_in_progress";

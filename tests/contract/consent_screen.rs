@@ -1,4 +1,5 @@
-//! The consent screen: who sees it, its content, that it can be decided once, and changes before the decision.
+//! The consent screen: who sees it, its content, that it can be decided once, and changes before the
+//! decision.
 
 use blackbox::{
     Application, Asking, CALLBACK, Callback, Expect, Form, Member, PASSWORD, Pair, Visitor, World, at_once,

@@ -85,7 +85,8 @@ async fn every_page_is_served_with_security_headers_and_cached() {
     }
 }
 
-/// Operators read about their service in the sandbox: the internet need not know what it runs on and what does not hold.
+/// Operators read about their service in the sandbox: the internet need not know what it runs on and what
+/// does not hold.
 #[tokio::test]
 async fn pages_for_operators_are_not_public() {
     let world = world().await;

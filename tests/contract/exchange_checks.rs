@@ -1,4 +1,5 @@
-//! `POST /oauth/token`: the order of the checks of an exchange, and which calls of a public client count against it.
+//! `POST /oauth/token`: the order of the checks of an exchange, and which calls of a public client count
+//! against it.
 
 use blackbox::{Application, Asking, Expect, World, encoded};
 

@@ -1,5 +1,5 @@
-//! The one-time numbers of the panel's forms: a number has an effect once. A repeat gets the first result, or an error that
-//! asks the seller to open the form again.
+//! The one-time numbers of the panel's forms: a number has an effect once. A repeat gets the first result, or
+//! an error that asks the seller to open the form again.
 
 use blackbox::{Application, Expect, Form, Member, World, at_once, count_of};
 use serde_json::json;
@@ -8,7 +8,8 @@ use crate::world_of_consent;
 
 const NEW: &str = "/panel/applications/new";
 
-/// Asserts the answer to a number that other content has used: nothing was done, and a link leads to a new form.
+/// Asserts the answer to a number that other content has used: nothing was done, and a link leads to a new
+/// form.
 async fn is_used(member: &mut Member, form: &Form, anew: &str) {
     let answer = member.browser.post(form).await.expect(409);
     assert_eq!(answer.header("location"), None);

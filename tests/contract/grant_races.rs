@@ -1,4 +1,5 @@
-//! Concurrent uses of codes and refresh tokens: one succeeds, a replay is detected however close it comes, and issuing waits for open transactions and sees their changes.
+//! Concurrent uses of codes and refresh tokens: one succeeds, a replay is detected however close it comes,
+//! and issuing waits for open transactions and sees their changes.
 
 use blackbox::{Application, Callback, Expect, Pair, World, at_once, refreshing, text};
 use testkit::TestServer;
@@ -27,7 +28,8 @@ async fn a_client_that_breaks_off_before_the_commit_keeps_its_code_or_refresh_to
     second_attempt(&refreshing(&pair.refresh)).await;
 }
 
-/// A client token waits briefly for an open deletion and is then refused. A refreshed one is invalid after it.
+/// A client token waits briefly for an open deletion and is then refused. A refreshed one is invalid after
+/// it.
 #[tokio::test]
 async fn a_token_issued_during_its_applications_deletion_is_invalid() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
@@ -63,7 +65,8 @@ async fn an_approval_waits_for_a_deletion_and_sees_it() {
     assert_eq!(back.get("code"), None);
 }
 
-/// Sends the same grant many times concurrently to both processes. Exactly one request gets a pair; the others get `invalid_grant`.
+/// Sends the same grant many times concurrently to both processes. Exactly one request gets a pair; the
+/// others get `invalid_grant`.
 async fn the_only_pair(
     world: &World,
     second: &TestServer,

@@ -1,4 +1,5 @@
-//! Headers: the User-Agent rule, request and trace ids, and what responses never have. Every test compares responses with the document besides.
+//! Headers: the User-Agent rule, request and trace ids, and what responses never have. Every test compares
+//! responses with the document besides.
 
 use blackbox::{Expect, Wire, World, request};
 

@@ -1,4 +1,5 @@
-//! Claims on idempotency keys: while the first request runs, after it, after its process has died; and how answers are stored.
+//! Claims on idempotency keys: while the first request runs, after it, after its process has died; and how
+//! answers are stored.
 
 use blackbox::{Expect, Trader, Wire, World, eventually, keyed, parcel, whole};
 use chrono::TimeDelta;

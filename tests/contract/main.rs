@@ -131,7 +131,8 @@ async fn world_of_trade() -> (World, Trader, String) {
     (world, trader, offer)
 }
 
-/// Asserts the headers that guard every page of the panel and the documentation; returns the content security policy.
+/// Asserts the headers that guard every page of the panel and the documentation; returns the content security
+/// policy.
 #[track_caller]
 fn is_guarded<'a>(path: &str, answer: &'a Answer) -> &'a str {
     let policy = answer.must("content-security-policy");
@@ -150,8 +151,8 @@ fn is_guarded<'a>(path: &str, answer: &'a Answer) -> &'a str {
     policy
 }
 
-/// Asserts that two tokens of one application and seller tell nothing and have nothing in common: after the prefix they are base64url of
-/// random bytes, no text and no JWT.
+/// Asserts that two tokens of one application and seller tell nothing and have nothing in common: after the
+/// prefix they are base64url of random bytes, no text and no JWT.
 #[track_caller]
 fn is_opaque(one: &str, other: &str) {
     let [one, other] = [one, other].map(|token| {

@@ -135,7 +135,8 @@ async fn pages_together_are_the_whole_list_and_the_last_page_is_not_empty() {
     let (_, other) = world.reader().await;
     let empty = world.read(&other, "/v1/offers?limit=1").await;
     assert_eq!(empty, json!({"items": [], "next": null}));
-    // `limit` and `fields` may change between pages. Offers that are new or changed meanwhile neither repeat nor hide others.
+    // `limit` and `fields` may change between pages. Offers that are new or changed meanwhile neither repeat
+    // nor hide others.
     let page = async |query: &str| world.read(&token, &format!("/v1/offers?{query}")).await;
     let first = page("limit=2&fields=title").await;
     let after = format!("limit=3&after={}", text(&first, "next"));

@@ -1,4 +1,5 @@
-//! The marketplace's transitions of orders: results, repeats, impossible ones, shipments of parts, and erasure of the buyer.
+//! The marketplace's transitions of orders: results, repeats, impossible ones, shipments of parts, and
+//! erasure of the buyer.
 
 use blackbox::{Expect, Order, assert_members, line, parcel, text, whole};
 use serde_json::{Value, json};

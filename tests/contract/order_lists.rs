@@ -122,8 +122,9 @@ async fn a_transition_moves_updated_at_and_each_field_can_be_selected() {
     }
 }
 
-/// Reads all pages and stores each order by its id. After the first page orders change, with a pause between the changes. Returns the
-/// number of orders read, and the value of `updated_after` for the next reading, as its description says.
+/// Reads all pages and stores each order by its id. After the first page orders change, with a pause between
+/// the changes. Returns the number of orders read, and the value of `updated_after` for the next reading, as
+/// its description says.
 async fn keep_copy(
     (world, trader, clock): (&World, &Trader, &TestClock),
     copy: &mut BTreeMap<String, Value>,

@@ -1,4 +1,5 @@
-//! Sign-in to the panel: every failure has the same text, attempts are slowed down, no seller is locked out; and when sessions end.
+//! Sign-in to the panel: every failure has the same text, attempts are slowed down, no seller is locked out;
+//! and when sessions end.
 
 use std::{time::Duration, time::Instant};
 

@@ -1,5 +1,5 @@
-//! Every route with every kind of credential. Routes come from the routing tables and expectations from the scopes that routes
-//! declare, so new routes are included automatically.
+//! Every route with every kind of credential. Routes come from the routing tables and expectations from the
+//! scopes that routes declare, so new routes are included automatically.
 
 mod credentials;
 
@@ -123,7 +123,8 @@ async fn oauth_endpoints(world: &World, issued: &Credentials, matrix: &mut Matri
     }
 }
 
-/// The back office accepts only an operator's token in the right place. Open routes are open with any credential.
+/// The back office accepts only an operator's token in the right place. Open routes are open with any
+/// credential.
 async fn back_office(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     let mut dead = issued.dead.clone();
     dead.extend(misplaced(&issued.operator));
@@ -154,7 +155,8 @@ async fn back_office(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     }
 }
 
-/// The panel requires a valid session cookie, and for forms the browser's form token. API tokens have no effect.
+/// The panel requires a valid session cookie, and for forms the browser's form token. API tokens have no
+/// effect.
 async fn panel(world: &World, issued: &Credentials, matrix: &mut Matrix) {
     let every = issued.token_for_everything();
     let mut strangers = issued.dead.clone();

@@ -1,6 +1,6 @@
-//! Issues, uses and misplaces every kind of secret, then searches every place that could leak one: the logs of `serve`, a worker and
-//! the command line at the finest level, exported traces, metrics, the database with its write-ahead log, and PostgreSQL's
-//! log.
+//! Issues, uses and misplaces every kind of secret, then searches every place that could leak one: the logs
+//! of `serve`, a worker and the command line at the finest level, exported traces, metrics, the database with
+//! its write-ahead log, and PostgreSQL's log.
 
 use blackbox::{Collector, World, assert_no_secret, encoded, eventually, local_receivers, run, run_fed};
 use reqwest::Method;
@@ -82,7 +82,8 @@ async fn open(world: &World, mailed: &[String], secrets: &mut Secrets) {
     }
 }
 
-/// Runs commands, which print a secret only if that is their purpose. Returns their whole output except a new token.
+/// Runs commands, which print a secret only if that is their purpose. Returns their whole output except a new
+/// token.
 async fn commanded(url: &str, keys: &str, secrets: &mut Secrets) -> String {
     let environment = [
         ("DATABASE_URL", url),

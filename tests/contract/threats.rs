@@ -1,4 +1,5 @@
-//! The tests that the pages on security and reliability name exist, and the one on security covers every section of RFC 9700.
+//! The tests that the pages on security and reliability name exist, and the one on security covers every
+//! section of RFC 9700.
 
 use std::path::Path;
 

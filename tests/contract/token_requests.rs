@@ -1,4 +1,5 @@
-//! `POST /oauth/token`: the body, its scopes, the format of the answer, and the metadata by which clients find it (RFC 8414).
+//! `POST /oauth/token`: the body, its scopes, the format of the answer, and the metadata by which clients
+//! find it (RFC 8414).
 
 use blackbox::{Application, Expect, Wire, World, request_with_body, sorted, text};
 use serde_json::{Value, json};

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::world_with;
 
-/// Hosts outside the public internet, one of each kind, and a URL that programs and people may read differently. The domain's tests have
-/// all spellings.
+/// Hosts outside the public internet, one of each kind, and a URL that programs and people may read
+/// differently. The domain's tests have all spellings.
 const REFUSED: &str = r"127.0.0.1 10.0.0.1 169.254.169.254 2130706433 0x7f.0.0.1 127%2e0%2e0%2e1 １２７.0.0.1 [::1] [::ffff:8.8.8.8]
     [64:ff9b::7f00:1] [fe80::1%25eth0] localhost a.localhost private.example mixed.example absent.example empty.example
     https://1.1.1.1\@127.0.0.1/";

@@ -1,4 +1,5 @@
-//! Creating subscriptions: the request, the answer, idempotency keys, and the secret, which is shown once (contract: POST /v1/webhooks).
+//! Creating subscriptions: the request, the answer, idempotency keys, and the secret, which is shown once
+//! (contract: POST /v1/webhooks).
 
 use blackbox::{
     EVENTS, Expect, HOOK_SCOPES, Integration, Receiver, Trader, World, all_invalid, items, keyed,

@@ -72,7 +72,8 @@ async fn an_application_may_have_twenty_subscriptions_of_a_seller() {
     }
     let made = listed(&world, &own.token).await;
     assert_eq!(made.len(), 20);
-    // The limit is per application and seller: another application of the seller, or another seller, has a separate one.
+    // The limit is per application and seller: another application of the seller, or another seller, has a
+    // separate one.
     let other = world.integration_of(own.seller.clone()).await;
     world.subscribing(&other.token, &body).send().await.expect(201);
     // A deletion frees one place, also if the same subscription is deleted several times concurrently.

@@ -142,8 +142,8 @@ async fn a_delivery_repeated_by_hand_is_a_new_delivery_of_the_same_event() {
     assert_eq!(world.history(&own.token, &hook).await.len(), 2);
 }
 
-/// Presses a button of the page until these words appear. Each form has a separate number. Returns the last form that had an effect,
-/// and their number. At most two minute windows may be involved.
+/// Presses a button of the page until these words appear. Each form has a separate number. Returns the last
+/// form that had an effect, and their number. At most two minute windows may be involved.
 async fn press_until(member: &mut Member, action: &str, words: [&str; 2], most: usize) -> (Form, usize) {
     let [done, told] = words;
     let mut last = None;

@@ -18,8 +18,8 @@ async fn a_failed_delivery_is_attempted_six_times_at_the_contracts_intervals() {
     let clock = world.database.control_clock().await;
     let (own, receiver, hook) = world.subscribed().await;
     receiver.answers(Reply::Status(500));
-    // At another receiver the sixth attempt succeeds. The reply that hangs up is first: over a reused connection, an attempt would try
-    // once more.
+    // At another receiver the sixth attempt succeeds. The reply that hangs up is first: over a reused
+    // connection, an attempt would try once more.
     let late = Receiver::start().await;
     let late_hook = world.hook(&own.token, &late).await;
     let failures = [500, 404, 429, 503].map(Reply::Status);
@@ -130,7 +130,8 @@ async fn a_failing_receiver_does_not_delay_deliveries_to_others() {
         world.any_order(&alive.seller).await;
         let arrived = receiver.has(n).await;
         let delay = arrived[n - 1].at - begun;
-        // Generous, since the machine runs other tests too. A single attempt at the dead receiver takes longer.
+        // Generous, since the machine runs other tests too. A single attempt at the dead receiver takes
+        // longer.
         assert!(delay < Duration::from_millis(2_500), "{delay:?} at event {n}");
     }
     assert!(silent.most_at_once() <= 16, "{} at once", silent.most_at_once());

@@ -1,5 +1,5 @@
-//! Suspension pauses deliveries and reinstatement resumes them; other actions end them permanently (D57, D59, D95). Also while an
-//! attempt is in flight.
+//! Suspension pauses deliveries and reinstatement resumes them; other actions end them permanently (D57, D59,
+//! D95). Also while an attempt is in flight.
 
 use std::time::Duration;
 
@@ -68,8 +68,8 @@ impl Subscribed {
         test
     }
 
-    /// Advances the clock beyond the second attempt's time. Due queues are taken in the order of their time, so everything that could
-    /// have been sent has been started once a later delivery has arrived.
+    /// Advances the clock beyond the second attempt's time. Due queues are taken in the order of their time,
+    /// so everything that could have been sent has been started once a later delivery has arrived.
     async fn its_time_passes(&self) {
         self.clock.advance(TimeDelta::minutes(10)).await;
         let (other, receiver, _) = self.world.subscribed().await;

@@ -1,15 +1,16 @@
-//! Finds what the document promises and no test has produced: every status, code and optional header of every operation, every event,
-//! and every error in a redirect to an application.
+//! Finds what the document promises and no test has produced: every status, code and optional header of every
+//! operation, every event, and every error in a redirect to an application.
 //!
-//! The other suites of this package record the answers that they get; this suite runs last and reads the records. It can check only a
-//! run of the whole package. If tests were selected by name, or a runner other than cargo does not keep their order, it reports that it
-//! has checked nothing; with `CI` set, that fails.
+//! The other suites of this package record the answers that they get; this suite runs last and reads the
+//! records. It can check only a run of the whole package. If tests were selected by name, or a runner other
+//! than cargo does not keep their order, it reports that it has checked nothing; with `CI` set, that fails.
 
 use blackbox::{Document, answered, promised};
 
 /// The reason for which this run does not include the whole package, if any.
 fn partial() -> Option<&'static str> {
-    // The first argument is the program. Options start with dashes; their values are joined to them or numbers.
+    // The first argument is the program. Options start with dashes; their values are joined to them or
+    // numbers.
     let chosen = std::env::args()
         .skip(1)
         .any(|argument| !argument.starts_with('-') && argument.parse::<u32>().is_err());

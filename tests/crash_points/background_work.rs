@@ -1,6 +1,7 @@
 //! Background work: deliveries, parcels and mails. A worker with a fault is followed by a worker without one.
 //!
-//! This module takes longest and mostly waits. Names put it first in the run, and `changes` beside it, which computes.
+//! This module takes longest and mostly waits. Names put it first in the run, and `changes` beside it, which
+//! computes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +18,8 @@ use tokio::time::timeout;
 use crate::changes::{Trade, asks, pays};
 use crate::rig::{Footprint, Rig, Verdict, at_each, difference, eventually_or, through};
 
-/// The faults of a worker. Nothing waits for its answers, so the other faults have the same effect as one of these.
+/// The faults of a worker. Nothing waits for its answers, so the other faults have the same effect as one of
+/// these.
 const FAULTS: [Fault; 4] = [
     Fault::FailsBefore,
     Fault::AnswerLost,
@@ -177,7 +179,8 @@ impl Workers {
         Err("the work is not done".to_owned())
     }
 
-    /// Resumes a waiting statement after another worker has leased the work. The first worker must leave the work to it.
+    /// Resumes a waiting statement after another worker has leased the work. The first worker must leave the
+    /// work to it.
     async fn overtaken<W: Work>(&self, proxy: &StatementProxy, before: &[String]) -> Verdict {
         let has_moved = async || {
             let now = self.rig.list(W::LEASED).await;
@@ -208,7 +211,8 @@ impl Workers {
     }
 }
 
-/// Kills a worker. What it had sent is carried out before this returns, or never: a later look-up would lease the next run's work.
+/// Kills a worker. What it had sent is carried out before this returns, or never: a later look-up would lease
+/// the next run's work.
 async fn end(worker: TestWorker, proxy: &StatementProxy) {
     drop(worker);
     proxy.block();
@@ -222,7 +226,8 @@ fn worker(rig: &Rig, proxy: &StatementProxy) -> TestWorker {
     TestWorker::start(&options, &rig.world.database)
 }
 
-/// Two deliveries of one queue. The receiver refuses the first attempt and answers each further one after a delay.
+/// Two deliveries of one queue. The receiver refuses the first attempt and answers each further one after a
+/// delay.
 struct Deliveries {
     own: Integration,
     receiver: Receiver,

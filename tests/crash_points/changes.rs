@@ -53,7 +53,8 @@ impl<F: AsyncFn(&World, &Integration) -> Call> Trade<F> {
         }
     }
 
-    /// The request without an idempotency key. A change of an offer then has a transaction of several statements.
+    /// The request without an idempotency key. A change of an offer then has a transaction of several
+    /// statements.
     pub(crate) fn unkeyed(self) -> Self {
         Self { keyed: false, ..self }
     }
@@ -117,7 +118,8 @@ pub(crate) fn asks(carrier: &CarrierStub, options: ServerOptions) -> ServerOptio
         .set("SELLER_API__TRACKING__POLL_INTERVAL", "100ms")
 }
 
-/// Two rigs at once. The cases of a rig share its servers and database, since starts of programs take most of the time.
+/// Two rigs at once. The cases of a rig share its servers and database, since starts of programs take most of
+/// the time.
 #[tokio::test]
 async fn an_order_takes_each_step_once() {
     tokio::join!(placed_paid_and_cancelled(), erased_and_shipped());
@@ -229,7 +231,8 @@ async fn an_offer_and_a_subscription_are_changed_once() {
 
 /// Reads the feed while a change waits: changes that the reader has not seen come after its cursor.
 ///
-/// The feed also waits for transactions of other tests, whose workers may be paused: `limit` is for the whole wait.
+/// The feed also waits for transactions of other tests, whose workers may be paused: `limit` is for the whole
+/// wait.
 async fn follow_the_feed(rig: &mut Rig, limit: Duration) -> Verdict {
     let case = case(rig, changes_an_offer).await.unkeyed();
     let other = rig.world.trader().await;

@@ -1,5 +1,5 @@
-//! Crash points over a real PostgreSQL. A request or a worker runs once for each of its statements and each kind of fault, and the client
-//! repeats it. The result must be the same as without a fault.
+//! Crash points over a real PostgreSQL. A request or a worker runs once for each of its statements and each
+//! kind of fault, and the client repeats it. The result must be the same as without a fault.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -82,8 +82,8 @@ pub(crate) trait Case {
     /// The number of statements of its batch before the one that saves it.
     const READS_OF_BATCH: usize = 0;
 
-    /// Bytes that are sent for this request alone, with the last statement before its batch and with the one that saves the batch: for
-    /// [`Rig::check_batch`], if it has no idempotency key.
+    /// Bytes that are sent for this request alone, with the last statement before its batch and with the one
+    /// that saves the batch: for [`Rig::check_batch`], if it has no idempotency key.
     fn marks(&self, subject: &Self::Subject) -> [Vec<u8>; 2] {
         let _ = subject;
         [Vec::new(), Vec::new()]
@@ -287,8 +287,8 @@ impl Rig {
         .await
     }
 
-    /// While the first request waits for its answer, the others gather; then the fault happens to their batch. False if they were not
-    /// all in it.
+    /// While the first request waits for its answer, the others gather; then the fault happens to their
+    /// batch. False if they were not all in it.
     async fn play_batch<C: Case>(
         &mut self,
         case: &C,
@@ -411,7 +411,8 @@ impl Rig {
         }
     }
 
-    /// Repeats a request until the client gets a final answer, and checks the answers. What is saved in a batch has no claim to wait for.
+    /// Repeats a request until the client gets a final answer, and checks the answers. What is saved in a
+    /// batch has no claim to wait for.
     async fn repeat_until_final<C: Case>(
         &self,
         case: &C,
@@ -482,7 +483,8 @@ impl Rig {
         request
     }
 
-    /// Sends a request with a waiting statement. Meanwhile advances the clock by `later` and sends another request elsewhere.
+    /// Sends a request with a waiting statement. Meanwhile advances the clock by `later` and sends another
+    /// request elsewhere.
     async fn overtaken(&self, first: Request, other: Request, later: TimeDelta) -> Vec<Answer> {
         let mut first = tokio::spawn(first.try_send());
         tokio::select! {
@@ -556,7 +558,8 @@ pub(crate) async fn at_each(
             let is_another = match fault {
                 // Outside of a transaction, an executed statement cannot fail afterwards.
                 Fault::FailsAfter => !statement.in_transaction,
-                // A transaction ends with its connection, whether or not the statement was executed: see `Fault::AnswerLost`.
+                // A transaction ends with its connection, whether or not the statement was executed: see
+                // `Fault::AnswerLost`.
                 Fault::NeverArrives => statement.in_transaction,
                 _ => false,
             };

@@ -1,4 +1,5 @@
-//! Tokens: issued, used and revoked; and the gate's count of requests. No request here has an idempotency key.
+//! Tokens: issued, used and revoked; and the gate's count of requests. No request here has an idempotency
+//! key.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use blackbox::{Application, Asking, Callback, Form, Member, Pair, World, refreshing, text};
@@ -40,8 +41,9 @@ async fn application(world: &World) -> Application {
     world.partner(&world.seller().await, &["offers:read"]).await
 }
 
-/// Whether the presented token was used already: by an earlier request of the same client whose process was killed or which was
-/// overtaken. Only then may a client lose its family although it presents nothing twice on purpose.
+/// Whether the presented token was used already: by an earlier request of the same client whose process was
+/// killed or which was overtaken. Only then may a client lose its family although it presents nothing twice
+/// on purpose.
 fn was_used<S>(played: &Played<'_, S>) -> bool {
     played.answer.status == 400 && matches!(played.fault, Some(Fault::ProcessDies | Fault::Waits))
 }

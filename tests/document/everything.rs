@@ -1,4 +1,5 @@
-//! Tests the whole document with schemathesis: valid requests are accepted, invalid ones are rejected, and every answer is documented.
+//! Tests the whole document with schemathesis: valid requests are accepted, invalid ones are rejected, and
+//! every answer is documented.
 //!
 //! `EXAMPLES` and `SEED` make a longer run:
 //! `EXAMPLES=2000 SEED=7 cargo test -p blackbox --test document -- the_running_program`.
@@ -13,7 +14,8 @@ use crate::tools::{committed, of_python, run};
 const EXAMPLES: &str = "30";
 const SEED: &str = "1";
 
-/// Lifts rate limits, which have separate tests, and runs no workers, so that nothing is sent to generated addresses.
+/// Lifts rate limits, which have separate tests, and runs no workers, so that nothing is sent to generated
+/// addresses.
 const ENVIRONMENT: [(&str, &str); 5] = [
     ("SELLER_API__RATE_LIMIT__DEFAULT", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "10000000"),

@@ -1,4 +1,5 @@
-//! Lints the committed document with two linters, and the workflows with another one, without errors or warnings.
+//! Lints the committed document with two linters, and the workflows with another one, without errors or
+//! warnings.
 
 use crate::tools::{committed, installed, of_machine, of_node, run};
 

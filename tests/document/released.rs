@@ -1,4 +1,5 @@
-//! Clients of the last released document still work with the current one, or the changelog announced why not (contract: Versioning).
+//! Clients of the last released document still work with the current one, or the changelog announced why not
+//! (contract: Versioning).
 
 mod comparison;
 
@@ -83,7 +84,8 @@ fn dates(item: &str) -> Option<([NaiveDate; 3], &str)> {
     Some((dates, rest.strip_prefix(": ")?))
 }
 
-/// Whether one of the texts has the words of this break. "It was 1 and is 20" does not announce "it was 1 and is 2".
+/// Whether one of the texts has the words of this break. "It was 1 and is 20" does not announce "it was 1 and
+/// is 2".
 fn is_announced(found: &str, announced: &[String]) -> bool {
     let says_so = |text: &String| {
         let mut behind = text.match_indices(found).map(|(at, _)| &text[at + found.len()..]);

@@ -1,4 +1,5 @@
-//! Events that an example has to handle, one after another. After each, its order is shipped, or rightly not shipped.
+//! Events that an example has to handle, one after another. After each, its order is shipped, or rightly not
+//! shipped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -178,7 +179,8 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
     assert!(form.contains(&format!("grant_type={grant}")));
 }
 
-/// A refresh gets a proxy's 502, 401 for its secret, or no answer: the example continues with the old access token, and does not send the refresh token again.
+/// A refresh gets a proxy's 502, 401 for its secret, or no answer: the example continues with the old access
+/// token, and does not send the refresh token again.
 pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
     let bad_gateway = Disturbance::Instead(502, 1, error("internal_error"));
     let refused = Disturbance::Instead(
@@ -200,7 +202,8 @@ pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
     }
 }
 
-/// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next order continues.
+/// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next
+/// order continues.
 pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
     let gate = Arc::new(Notify::new());
     let held = Disturbance::Delayed(Arc::clone(&gate));
@@ -221,7 +224,8 @@ pub(crate) async fn a_cancelled_order(shop: &Shop, example: &Example) {
     assert_eq!(shop.status(&order).await, "cancelled");
 }
 
-/// The example is killed while it waits for an answer: its next run sends the same request, and nothing is shipped twice.
+/// The example is killed while it waits for an answer: its next run sends the same request, and nothing is
+/// shipped twice.
 pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     shop.calls.disturb("POST", "/shipments", Disturbance::Silence);
     let order = shop.paid_order().await;

@@ -1,7 +1,8 @@
-//! The unmodified programs of `docs/examples` trade with a sandbox: every paid order gets shipped, whatever goes wrong on the way.
+//! The unmodified programs of `docs/examples` trade with a sandbox: every paid order gets shipped, whatever
+//! goes wrong on the way.
 //!
-//! `.ci/run` or `tests/examples/install` installs their dependencies below the target folder. Without them the tests report that and
-//! are skipped, unless `CI` is set.
+//! `.ci/run` or `tests/examples/install` installs their dependencies below the target folder. Without them
+//! the tests report that and are skipped, unless `CI` is set.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! A sandbox with the marketplace's actions, and recording proxies between it and an example in both directions.
+//! A sandbox with the marketplace's actions, and recording proxies between it and an example in both
+//! directions.
 
 use blackbox::{RecordingProxy, Sandbox, text, until};
 use reqwest::Method;

@@ -1,7 +1,8 @@
 //! Compares the output of commands with what a page shows.
 //!
-//! The output must have the same fields and values. Values that differ between runs are compared by kind only: UUIDs, times, and
-//! durations in fields named `…_ms`. `…` in a text matches anything; as the last item of a list it matches any further items.
+//! The output must have the same fields and values. Values that differ between runs are compared by kind
+//! only: UUIDs, times, and durations in fields named `…_ms`. `…` in a text matches anything; as the last item
+//! of a list it matches any further items.
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,8 @@
 //!
 //! The convention for authors of pages:
 //!
-//! - A block marked `sh` is run with `bash -eu`, after all earlier blocks of its page. Pages use the sandbox's default ports.
+//! - A block marked `sh` is run with `bash -eu`, after all earlier blocks of its page. Pages use the
+//!   sandbox's default ports.
 //! - A block that cannot be run is marked `sh no-run: <why>`.
 //! - A `json` or `text` block right after it is its expected output; `answer.rs` explains the comparison.
 //! - Requests are answered 2xx or 3xx, unless the page shows the answer.

@@ -28,8 +28,8 @@ pub(crate) struct Ran {
     pub statuses: Vec<Option<u16>>,
 }
 
-/// Runs all blocks of a page in one shell, up to the first command that fails. Returns the results of the blocks that were started,
-/// and whether the last command succeeded.
+/// Runs all blocks of a page in one shell, up to the first command that fails. Returns the results of the
+/// blocks that were started, and whether the last command succeeded.
 pub(crate) async fn run(root: &Path, page: &Page) -> (Vec<Ran>, bool) {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::open(PROGRAM, folder.path()).await;

@@ -1,4 +1,5 @@
-//! Compares the capacity table of `docs/operations/README.md` with the figures of `docs/development/performance.md`.
+//! Compares the capacity table of `docs/operations/README.md` with the figures of
+//! `docs/development/performance.md`.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Executes the commands of `docs/operations/README.md` for the first start and for each kind of deployment. The tested program replaces
-//! the installed one, and shell functions replace the commands that run it.
+//! Executes the commands of `docs/operations/README.md` for the first start and for each kind of deployment.
+//! The tested program replaces the installed one, and shell functions replace the commands that run it.
 
 use std::{os::unix::fs::PermissionsExt as _, process::Command};
 

@@ -42,8 +42,8 @@ fn names(of: &Value) -> Vec<&str> {
     }
 }
 
-/// Executes the setup commands from the file's first lines, with a umask that hides files from others. Returns the folder of
-/// secrets. The program replaces its image.
+/// Executes the setup commands from the file's first lines, with a umask that hides files from others.
+/// Returns the folder of secrets. The program replaces its image.
 fn secrets() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(

@@ -228,8 +228,9 @@ fn ports_are_the_ones_listened_on() {
     }
 }
 
-/// Executes the setup commands from the configuration's first lines, with the real program and without a cluster. Returns the files of
-/// the Secrets. Others must not be able to read them, and they must not be on a command line.
+/// Executes the setup commands from the configuration's first lines, with the real program and without a
+/// cluster. Returns the files of the Secrets. Others must not be able to read them, and they must not be on a
+/// command line.
 fn secrets() -> BTreeMap<&'static str, String> {
     let folder = tempfile::tempdir().unwrap();
     let head = text("kubernetes/config.yaml");

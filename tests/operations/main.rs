@@ -1,8 +1,8 @@
-//! The deployment files and runbooks of `docs/operations`: everything that they name exists, everything that they start does start, and
-//! the restore runbook is executed.
+//! The deployment files and runbooks of `docs/operations`: everything that they name exists, everything that
+//! they start does start, and the restore runbook is executed.
 //!
-//! `.ci/run` or `tests/operations/install` installs linters below the target folder. Without one of them its test reports that and is
-//! skipped, unless `CI` is set.
+//! `.ci/run` or `tests/operations/install` installs linters below the target folder. Without one of them its
+//! test reports that and is skipped, unless `CI` is set.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -6,7 +6,8 @@ use seller_api::config::reference;
 
 use crate::{configured::variables, operations};
 
-/// The operators' pages and the deployment files that users copy, without the reference itself and the changelog, which names former keys.
+/// The operators' pages and the deployment files that users copy, without the reference itself and the
+/// changelog, which names former keys.
 fn files() -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![operations("")]);
     while let Some(folder) = folders.pop() {

@@ -35,7 +35,8 @@ fn configuration(folder: &Path, [proxy, one, two]: [Ipv4Addr; 3]) -> String {
 }
 
 impl Proxy {
-    /// Starts it at the first address, with servers at the others, and waits until it listens. `None` without `HAProxy`.
+    /// Starts it at the first address, with servers at the others, and waits until it listens. `None` without
+    /// `HAProxy`.
     async fn start(addresses: [Ipv4Addr; 3]) -> Option<Self> {
         let mut haproxy = of_machine("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
@@ -92,7 +93,8 @@ impl Proxy {
     }
 }
 
-/// The blackbox exporter at the proxy's address, and where it probes the proxy. `None` if it is not installed.
+/// The blackbox exporter at the proxy's address, and where it probes the proxy. `None` if it is not
+/// installed.
 async fn probing(proxy: &Proxy, address: Ipv4Addr) -> Option<(tokio::process::Child, String)> {
     let exporter = installed("prometheus-blackbox-exporter")?;
     let [file, authority] = ["blackbox.yml", "proxy.pem"].map(|name| proxy.folder.path().join(name));

@@ -1,5 +1,5 @@
-//! Executes the restore runbook. The real program works, an accident happens, the cluster is restored to an instant before it, and the
-//! program continues there.
+//! Executes the restore runbook. The real program works, an accident happens, the cluster is restored to an
+//! instant before it, and the program continues there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -172,7 +172,8 @@ async fn work_before(world: &World, runbook: &Runbook) -> Before {
     let keyed = change(world, &token, &offer, "before").await;
     let first = world.paid(&[line(seller, &offer, 1)], json!({})).await;
     all_arrived(world, &hook).await;
-    // A setting that the restore brings back, with a standby that is missing then. No server reads the file before that.
+    // A setting that the restore brings back, with a standby that is missing then. No server reads the file
+    // before that.
     let waits_for = "alter system set synchronous_standby_names = 'ANY 1 (db2)'";
     let admin = world.database.connect().await;
     admin.batch_execute(waits_for).await.unwrap();
@@ -364,7 +365,8 @@ fn a_wal_file_is_archived_once_and_may_be_sent_again() {
     assert_eq!(fs::read_dir(archive.join("wal")).unwrap().count(), 1);
 }
 
-/// PostgreSQL opens for writes after a 1 and stops after a 255: an archive that cannot be read must not look like the end of the WAL.
+/// PostgreSQL opens for writes after a 1 and stops after a 255: an archive that cannot be read must not look
+/// like the end of the WAL.
 #[test]
 fn only_a_missing_file_ends_the_recovery() {
     let folder = tempfile::tempdir().unwrap();

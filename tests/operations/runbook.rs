@@ -41,7 +41,8 @@ impl Runbook {
         block.lines().map(setting).collect()
     }
 
-    /// Runs the next block and returns its output. The block must contain `word`, so that page and test stay in step.
+    /// Runs the next block and returns its output. The block must contain `word`, so that page and test stay
+    /// in step.
     #[track_caller]
     pub(crate) fn step(&self, word: &str) -> String {
         let number = self.next.replace(self.next.get() + 1);

@@ -22,8 +22,8 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Starts the program with these arguments over a separate database. Only the file's path, the ports and the secrets differ from the
-    /// deployment.
+    /// Starts the program with these arguments over a separate database. Only the file's path, the ports and
+    /// the secrets differ from the deployment.
     pub(crate) async fn with(words: &[String], file: &ConfigFile, database: &TestDatabase) -> Self {
         let mut child = command(words, file, database)
             .spawn()

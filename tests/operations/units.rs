@@ -76,7 +76,8 @@ fn the_published_configuration_is_refused_without_a_key() {
     assert!(refused.contains("`keys.sealing` cannot be used"), "{refused}");
 }
 
-/// Copies of the units that systemd's tools accept here: existing programs replace those that are not installed.
+/// Copies of the units that systemd's tools accept here: existing programs replace those that are not
+/// installed.
 fn copies(into: &Path) -> Vec<String> {
     let copy = |name: &&str| {
         let path = into.join(name);
@@ -87,7 +88,8 @@ fn copies(into: &Path) -> Vec<String> {
     UNITS.iter().map(copy).collect()
 }
 
-/// Asserts that systemd accepts these units and finds their exposure low enough. Skipped without systemd's tools.
+/// Asserts that systemd accepts these units and finds their exposure low enough. Skipped without systemd's
+/// tools.
 fn systemd_accepts(units: &[String]) {
     let Some(mut analyze) = of_machine("systemd-analyze") else {
         return;

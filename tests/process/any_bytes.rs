@@ -1,7 +1,9 @@
-//! Sends mutated requests of every kind to the running program. It answers as documented or closes the connection; nothing stalls, fails
-//! or logs an error. `World` checks every answer of `/v1` and `/oauth` against the OpenAPI document.
+//! Sends mutated requests of every kind to the running program. It answers as documented or closes the
+//! connection; nothing stalls, fails or logs an error. `World` checks every answer of `/v1` and `/oauth`
+//! against the OpenAPI document.
 //!
-//! `FUZZ_SECONDS` sets the duration (default five), `PROPTEST_RNG_SEED` the seed of the inputs (fixed by default).
+//! `FUZZ_SECONDS` sets the duration (default five), `PROPTEST_RNG_SEED` the seed of the inputs (fixed by
+//! default).
 
 use std::env;
 use std::time::{Duration, Instant};

@@ -16,8 +16,8 @@ use crate::PROGRAM;
 /// Requests of one seller, and the time within which they are sent.
 const REQUESTS: u32 = 2_000;
 const WITHIN: Duration = Duration::from_secs(8);
-/// What a neighbour's request may take beside them, or so many times what it takes while they are for a hundred offers: all of it shares
-/// two cores with the program, the proxy and the clients, in a debug build.
+/// What a neighbour's request may take beside them, or so many times what it takes while they are for a
+/// hundred offers: all of it shares two cores with the program, the proxy and the clients, in a debug build.
 const LIMIT: Duration = Duration::from_millis(500);
 const TIMES_SPREAD: u32 = 4;
 
@@ -95,8 +95,8 @@ fn request(world: &World, shop: &Shop, in_carts: &Shop, n: u32) -> Request {
     }
 }
 
-/// Sends the requests for `offers` of a seller. Returns their answers, and what requests of a neighbour take meanwhile, and those of the
-/// shop that is in orders too.
+/// Sends the requests for `offers` of a seller. Returns their answers, and what requests of a neighbour take
+/// meanwhile, and those of the shop that is in orders too.
 async fn send_all(
     world: &Arc<World>,
     offers: &[Shop],

@@ -1,5 +1,5 @@
-//! The program over a Citus cluster: how many commands its requests send to workers, and faults of nodes during keyed writes. Left out
-//! where Citus is not installed.
+//! The program over a Citus cluster: how many commands its requests send to workers, and faults of nodes
+//! during keyed writes. Left out where Citus is not installed.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -22,11 +22,13 @@ use crate::{PROGRAM, metrics};
 const FAILS_WITHIN: Duration = Duration::from_secs(2);
 /// Time until what the feed lists can be read: until the worker, too, has committed.
 const AHEAD: Duration = Duration::from_millis(500);
-/// The same after a crash: until Citus has recovered the transactions in doubt (every `citus.recover_2pc_interval`, here a second).
+/// The same after a crash: until Citus has recovered the transactions in doubt (every
+/// `citus.recover_2pc_interval`, here a second).
 const IN_DOUBT: Duration = Duration::from_secs(3);
 /// How many pages of the feed are followed.
 const PAGES: usize = 60;
-/// The most that a kill of the program comes after the requests, in microseconds: a little longer than they take.
+/// The most that a kill of the program comes after the requests, in microseconds: a little longer than they
+/// take.
 const LATEST: u64 = 40_000;
 const LOG_COMMANDS: &str = "alter database postgres set citus.log_remote_commands = on;
     alter database postgres set log_min_messages = notice;
@@ -46,7 +48,8 @@ async fn world(citus: &OwnCitus) -> World {
     .await
 }
 
-/// The commands that requests have sent to workers so far; Citus's own background process asks about prepared transactions and locks.
+/// The commands that requests have sent to workers so far; Citus's own background process asks about prepared
+/// transactions and locks.
 fn commands(citus: &OwnCitus) -> usize {
     let log = std::fs::read_to_string(citus.coordinator().log_file()).unwrap();
     log.lines()
@@ -384,7 +387,8 @@ impl Follower {
         }
     }
 
-    /// Reads the next page of the feed, and what it lists until all can be read. Returns how long something could not.
+    /// Reads the next page of the feed, and what it lists until all can be read. Returns how long something
+    /// could not.
     async fn follow(&mut self, world: &World) -> Duration {
         let page = world
             .office_read(&format!("/changes?limit=1000{}", self.after))

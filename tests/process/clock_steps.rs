@@ -1,4 +1,5 @@
-//! A process's clock is hours off the database's and steps while the process runs. All comparisons use the database's time.
+//! A process's clock is hours off the database's and steps while the process runs. All comparisons use the
+//! database's time.
 
 use std::{collections::BTreeSet, env::consts::ARCH, fs, path::Path};
 
@@ -8,14 +9,14 @@ use testkit::{OwnPostgres, ServerOptions};
 
 use crate::{PROGRAM, ledger::Ledger, served_by};
 
-/// The path of Debian's libfaketime, in the folder of the machine's architecture. This form is right for the architectures that the
-/// program is built for.
+/// The path of Debian's libfaketime, in the folder of the machine's architecture. This form is right for the
+/// architectures that the program is built for.
 fn library() -> String {
     format!("/usr/lib/{ARCH}-linux-gnu/faketime/libfaketimeMT.so.1")
 }
 
-/// Options that give a process the clock in `file`. Its monotonic clock stays unchanged, as when a machine's time is
-/// set.
+/// Options that give a process the clock in `file`. Its monotonic clock stays unchanged, as when a machine's
+/// time is set.
 pub(crate) fn with_clock(options: ServerOptions, file: &Path) -> ServerOptions {
     options
         .set("LD_PRELOAD", library())

@@ -1,4 +1,5 @@
-//! Where commands find the configuration, and how they report its errors. The values, their display and each error are tested beside the configuration.
+//! Where commands find the configuration, and how they report its errors. The values, their display and each
+//! error are tested beside the configuration.
 
 use blackbox::{events, run};
 use testkit::sealing_key;

@@ -1,5 +1,5 @@
-//! The database's clock steps by hours, forwards and back, while the service runs. Processes compare times with this clock, so timeouts
-//! end early or late; nothing is lost, duplicated or rejected because of that.
+//! The database's clock steps by hours, forwards and back, while the service runs. Processes compare times
+//! with this clock, so timeouts end early or late; nothing is lost, duplicated or rejected because of that.
 
 use std::collections::BTreeMap;
 
@@ -99,8 +99,8 @@ async fn under_use_nothing_fails_and_each_key_order_event_and_change_counts_once
         until("the claims", async || claimed_since(beginning).await == AT_ONCE).await;
         clock.advance(TimeDelta::hours(hours)).await;
         follow(&world, &mut after, &mut seen).await;
-        // A step forward expires the claims: a repeat takes the key over from a request that is still in progress. A step back prolongs
-        // them: a repeat gets the answer that the key is in progress.
+        // A step forward expires the claims: a repeat takes the key over from a request that is still in
+        // progress. A step back prolongs them: a repeat gets the answer that the key is in progress.
         let stepped = clock.now().await;
         let seconds: Vec<_> = skus.iter().map(ask).collect();
         until("the claims or refusals of those who repeat", async || {

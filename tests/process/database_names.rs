@@ -78,7 +78,8 @@ async fn a_database_whose_name_fails_is_waited_for_and_survived() {
         where datname = current_database() and pid <> pg_backend_pid()";
     admin.query(others, &[]).await.unwrap();
     holds_out(&world, &token, &seller.id).await;
-    // Each name resolution blocks a thread for ten seconds. The number of such threads is limited, however many requests come.
+    // Each name resolution blocks a thread for ten seconds. The number of such threads is limited, however
+    // many requests come.
     for _ in 0..2 {
         let crowd = (0..100).map(|_| world.at("GET", "/v1/offers").bearer(&token));
         for answer in all_in_time(&world, crowd).await {

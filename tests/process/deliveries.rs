@@ -23,8 +23,8 @@ fn worker_to_kill(world: &World) -> TestWorker {
     TestWorker::start(&options, &world.database)
 }
 
-/// Kills a worker during an attempt and lets its leases expire. Statements that it had sent by then must not run
-/// after the clock has advanced.
+/// Kills a worker during an attempt and lets its leases expire. Statements that it had sent by then must not
+/// run after the clock has advanced.
 async fn dies(world: &World, clock: &TestClock, mut worker: TestWorker) {
     let left = "select count(*) from pg_stat_activity
         where application_name = 'killed' and datname = current_database()";

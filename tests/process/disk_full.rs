@@ -1,5 +1,5 @@
-//! PostgreSQL's disk is full: failed writes are rejected cleanly, acknowledged writes stay. Once there is space again, everything
-//! continues without a restart of the program.
+//! PostgreSQL's disk is full: failed writes are rejected cleanly, acknowledged writes stay. Once there is
+//! space again, everything continues without a restart of the program.
 
 use std::os::unix::fs::{MetadataExt as _, chown};
 

@@ -29,8 +29,8 @@ async fn each_kind_of_failure_has_an_exit_code() {
     assert!(tokens[0]["revoked_at"].is_null() && tokens[0]["name"].is_string());
 }
 
-/// A command for which Ctrl-C has its default effect. Tests that run in the background ignore it, and their child processes
-/// would inherit that.
+/// A command for which Ctrl-C has its default effect. Tests that run in the background ignore it, and their
+/// child processes would inherit that.
 fn interruptible(program: &str) -> Command {
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", program]);

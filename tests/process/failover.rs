@@ -1,5 +1,5 @@
-//! The primary is killed under write load and its synchronous standby is promoted. Every process finds the new primary by itself, and
-//! all acknowledged writes are there.
+//! The primary is killed under write load and its synchronous standby is promoted. Every process finds the
+//! new primary by itself, and all acknowledged writes are there.
 
 use std::{sync::Arc, time::Instant};
 
@@ -68,7 +68,8 @@ impl Pair {
     }
 }
 
-/// Kills a server's postmaster, as in a sudden crash of the machine. Its child processes exit when they notice.
+/// Kills a server's postmaster, as in a sudden crash of the machine. Its child processes exit when they
+/// notice.
 pub(crate) fn kill_postmaster(cluster: &Cluster) {
     let process = i32::try_from(cluster.server_process().unwrap()).unwrap();
     kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();

@@ -89,7 +89,8 @@ async fn pipelined_requests_and_searches_take_no_more_from_others_than_single_re
         rounds.sort();
         rounds[rounds.len() / 2]
     });
-    // A median of the rounds, since a busy machine delays a few. Single requests leave pauses; without turns it is a thousand.
+    // A median of the rounds, since a busy machine delays a few. Single requests leave pauses; without turns
+    // it is a thousand.
     for (took, kind) in [(pipelined, Asks::Pipelined), (searches, Asks::Searches)] {
         assert!(
             took < 4 * single,
@@ -132,7 +133,8 @@ async fn clients_that_do_not_read_large_answers_take_little_memory() {
     let mut streams = Vec::new();
     for request in requests.iter().cycle().take(400) {
         let mut stream = asking(&world.server.base_url, request).await;
-        // The beginning of the answer shows that the server has buffered what it does before the client reads.
+        // The beginning of the answer shows that the server has buffered what it does before the client
+        // reads.
         let read = if streams.len() % 2 == 0 { 1 } else { 20 };
         for _ in 0..read {
             assert!(stream.read(&mut [0; 1024]).await.unwrap() > 0);

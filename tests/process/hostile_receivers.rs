@@ -1,4 +1,5 @@
-//! Hostile webhook receivers against the whole product: it survives, its memory stays small, and other receivers get their deliveries.
+//! Hostile webhook receivers against the whole product: it survives, its memory stays small, and other
+//! receivers get their deliveries.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Writes during a fault, and their outcomes: an acknowledged write exists exactly once; a repeat decides every other one.
+//! Writes during a fault, and their outcomes: an acknowledged write exists exactly once; a repeat decides
+//! every other one.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -62,7 +63,8 @@ impl Ledger {
         request.header("idempotency-key", &stock.to_string())
     }
 
-    /// Sends concurrent writes. Each succeeds or fails with an error that allows a repeat. Returns the number of successes.
+    /// Sends concurrent writes. Each succeeds or fails with an error that allows a repeat. Returns the number
+    /// of successes.
     pub(crate) async fn write(&mut self, world: &World, count: usize) -> usize {
         let sent = self.send(world, count);
         let (done, lost) = self.settle(sent).await;
@@ -80,7 +82,8 @@ impl Ledger {
         stocks.into_iter().map(send).collect()
     }
 
-    /// Waits for the answers. Returns the numbers of successes and of lost connections, whose writes are open.
+    /// Waits for the answers. Returns the numbers of successes and of lost connections, whose writes are
+    /// open.
     pub(crate) async fn settle(&mut self, sent: Vec<Sent>) -> (usize, usize) {
         let (mut done, mut lost) = (0, 0);
         for (stock, asking) in sent {
@@ -94,7 +97,8 @@ impl Ledger {
                 done += 1;
             } else {
                 if answer.status != 500 {
-                    // A crash lost the claim, which is committed asynchronously, and so the write was not made.
+                    // A crash lost the claim, which is committed asynchronously, and so the write was not
+                    // made.
                     answer.refused(409, "idempotency_in_progress");
                 }
                 may_be_repeated(&answer);
@@ -130,8 +134,8 @@ impl Ledger {
         assert_eq!(offer["stock"], *stock);
     }
 
-    /// Asserts that the offer has the stock that the change feed reported last: there is no change without its row, and no row
-    /// without its change.
+    /// Asserts that the offer has the stock that the change feed reported last: there is no change without
+    /// its row, and no row without its change.
     pub(crate) async fn agrees_with_the_feed(&self, world: &World) {
         let database = world.database.connect().await;
         let fed =
@@ -149,7 +153,8 @@ impl Ledger {
         (self.acknowledged.len(), self.open.len())
     }
 
-    /// After recovery: every acknowledged write exists once and its repeat gets the same answer; every open write can be repeated.
+    /// After recovery: every acknowledged write exists once and its repeat gets the same answer; every open
+    /// write can be repeated.
     pub(crate) async fn holds(&self, world: &World) {
         // The clock's own connection may be lost.
         let database = world.database.connect().await;

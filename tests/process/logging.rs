@@ -1,7 +1,7 @@
 //! The log: one line for each request.
 
-use chrono::TimeDelta;
 use blackbox::{Expect as _, World, cases, events, logs_request, requests};
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 use testkit::Answer;
 

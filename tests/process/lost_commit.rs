@@ -1,5 +1,5 @@
-//! The connection breaks at a COMMIT and the database is unreachable for a while: the answer states the real outcome, or the key stays
-//! taken. Crash points test the case with a reachable database.
+//! The connection breaks at a COMMIT and the database is unreachable for a while: the answer states the real
+//! outcome, or the key stays taken. Crash points test the case with a reachable database.
 
 use blackbox::{CALLBACK, Callback, Expect, Pair, Trader, World, eventually, parcel};
 use chrono::TimeDelta;

@@ -178,7 +178,8 @@ async fn a_mail_server_whose_name_fails_is_asked_later() {
     }
 }
 
-/// A relay that takes eight seconds a mail, for sixty mails: here it and the mail's time are six times as fast or more.
+/// A relay that takes eight seconds a mail, for sixty mails: here it and the mail's time are six times as
+/// fast or more.
 #[tokio::test]
 async fn a_slow_mail_server_gets_each_mail_once_and_no_attempt_is_lost() {
     const MAILS: usize = 60;

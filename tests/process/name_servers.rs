@@ -29,8 +29,8 @@ const SOUND: &str = "sound.example";
 const LOOK_UP: Duration = Duration::from_secs(3);
 /// Time for a carrier's look-up, with a margin.
 const WITH_CARRIER: Duration = Duration::from_secs(4);
-/// The same for many look-ups at once, and the time for other requests meanwhile. Waiting for the system's resolver would take ten
-/// seconds.
+/// The same for many look-ups at once, and the time for other requests meanwhile. Waiting for the system's
+/// resolver would take ten seconds.
 const MANY_WITH_CARRIER: Duration = Duration::from_secs(6);
 const OTHERS: Duration = Duration::from_secs(3);
 

@@ -1,5 +1,5 @@
-//! PostgreSQL has no free connections: open connections keep working, other requests are answered in time, and everything recovers by
-//! itself.
+//! PostgreSQL has no free connections: open connections keep working, other requests are answered in time,
+//! and everything recovers by itself.
 
 use blackbox::{World, listen, until};
 use testkit::{OwnPostgres, ServerOptions, TestServer};

@@ -25,7 +25,8 @@ pub(crate) async fn in_time(request: Request) -> Answer {
     answer
 }
 
-/// Sends requests concurrently. Each is answered in time, by the program's log: on a busy machine this process, too, waits for a core.
+/// Sends requests concurrently. Each is answered in time, by the program's log: on a busy machine this
+/// process, too, waits for a core.
 pub(crate) async fn all_in_time(world: &World, requests: impl IntoIterator<Item = Request>) -> Vec<Answer> {
     let answers = at_once(requests).await;
     let ids: BTreeSet<_> = answers.iter().map(|answer| answer.must("x-trace-id")).collect();

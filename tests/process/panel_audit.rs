@@ -108,7 +108,8 @@ async fn sellers_actions_in_the_panel_are_in_the_audit_log() {
     ]
     .map(|(action, subject)| (action.to_owned(), subject.to_owned()));
     let mut found = told;
-    // A wrong password is recorded concurrently with the answer, so that the time does not reveal whether the account exists.
+    // A wrong password is recorded concurrently with the answer, so that the time does not reveal whether the
+    // account exists.
     found.sort();
     expected.sort();
     assert_eq!(found, expected);

@@ -20,7 +20,8 @@ pub(crate) const OUTCOME_WITHIN: Duration = Duration::from_secs(18);
 /// PostgreSQL's timeout for an idle transaction.
 const LEFT_OPEN: Duration = Duration::from_secs(10);
 
-/// Maximum time until its locks are free: it may have waited for a lock for two seconds, and the machine is busy.
+/// Maximum time until its locks are free: it may have waited for a lock for two seconds, and the machine is
+/// busy.
 const FREE_WITHIN: Duration = Duration::from_secs(13);
 
 /// Pauses the database this long after writes have begun.

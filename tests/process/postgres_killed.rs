@@ -1,5 +1,6 @@
-//! All PostgreSQL processes are killed during keyed writes, and the server recovers on the same data. Claims on idempotency keys are
-//! committed asynchronously, so some may be lost; no write is executed twice because of that.
+//! All PostgreSQL processes are killed during keyed writes, and the server recovers on the same data. Claims
+//! on idempotency keys are committed asynchronously, so some may be lost; no write is executed twice because
+//! of that.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -147,7 +148,8 @@ async fn a_database_that_is_killed_and_recovers_has_lost_nothing_that_was_answer
     for kill in 0..KILLS {
         moment(&writers.answers).await;
         kill_all(postgres.cluster()).await;
-        // The first time, the test waits until the outage is noticed; later the server is back sooner than that.
+        // The first time, the test waits until the outage is noticed; later the server is back sooner than
+        // that.
         if kill == 0 {
             world.server.not_ready().await;
             assert_eq!(probe.write(&world, 1).await, 0);

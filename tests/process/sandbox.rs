@@ -189,7 +189,8 @@ impl Trade {
         Some(client)
     }
 
-    /// The process id of the sandbox's PostgreSQL; `None` while it is down. Its command line may not show its folder.
+    /// The process id of the sandbox's PostgreSQL; `None` while it is down. Its command line may not show its
+    /// folder.
     async fn postmaster(&self) -> Option<i32> {
         let read = "select pg_read_file('postmaster.pid')";
         let row = self.database().await?.query_one(read, &[]).await.ok()?;
@@ -344,7 +345,8 @@ async fn an_empty_database_becomes_a_sandbox() {
     orders_are_of_every_kind_and_history_stays_as_it_was(&trade).await;
     carriers_go_by_the_tracking_number_and_mails_lie_in_the_folder(&trade).await;
 
-    // Deliveries go to this machine too, by default; to other private addresses or nowhere but the internet if configured.
+    // Deliveries go to this machine too, by default; to other private addresses or nowhere but the internet
+    // if configured.
     let receiver = Receiver::start().await;
     assert_eq!(trade.read("/v1/webhooks").await["items"], json!([]));
     let subscribe = async |trade: &Trade, url: &str, status: u16| {

@@ -46,7 +46,8 @@ impl Stock {
         false
     }
 
-    /// Asserts that the stock is the acknowledged one or the one sent after it: a change may succeed although its answer was 500.
+    /// Asserts that the stock is the acknowledged one or the one sent after it: a change may succeed although
+    /// its answer was 500.
     async fn is_kept(&self, trade: &Trade) {
         let stock = trade.offer(Method::GET).send().await.expect(200).json()["stock"].as_i64();
         let possible = self.acknowledged..=self.tried;

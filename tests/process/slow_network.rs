@@ -1,5 +1,5 @@
-//! A slow but working network between program and database. Below the deadlines everything works, only slower; above them the
-//! effect is the same as with a database that does not answer.
+//! A slow but working network between program and database. Below the deadlines everything works, only
+//! slower; above them the effect is the same as with a database that does not answer.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Requests that two parsers could read differently, on every listener. Each gets one answer or its connection ends, and no part of a
-//! body is executed as a request.
+//! Requests that two parsers could read differently, on every listener. Each gets one answer or its
+//! connection ends, and no part of a body is executed as a request.
 
 use std::time::Duration;
 
@@ -66,7 +66,8 @@ impl Listener {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(bytes.as_bytes()).await.unwrap();
         let mut heard = Vec::new();
-        // If the server waits for the rest of a body, it answers after the body timeout. Idle connections end later.
+        // If the server waits for the rest of a body, it answers after the body timeout. Idle connections end
+        // later.
         let end = timeout(Duration::from_secs(10), stream.read_to_end(&mut heard)).await;
         let text = String::from_utf8_lossy(&heard).into_owned();
         let statuses = text.match_indices("HTTP/1.").map(|(at, _)| {

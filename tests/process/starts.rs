@@ -55,7 +55,8 @@ async fn without_a_schema_it_waits_and_goes_on_once_that_is_there() {
     server.log_with(|log| log.contains("seller-api migrate")).await;
 }
 
-/// The reason for which a running server is not ready. Until the cause is found, an open connection can make it ready once more.
+/// The reason for which a running server is not ready. Until the cause is found, an open connection can make
+/// it ready once more.
 pub(crate) async fn reason(server: &TestServer) -> String {
     let url = format!("{}/readyz", server.backoffice_url);
     let refused = eventually("it is not ready", async || {

@@ -87,8 +87,8 @@ async fn it_stops_while_the_database_is_away() {
     world.server.ready().await;
 }
 
-/// Repeats requests on one connection until an answer announces its end; waits for the others after the first. Returns the number
-/// of answers.
+/// Repeats requests on one connection until an answer announces its end; waits for the others after the
+/// first. Returns the number of answers.
 async fn ask_until_closed(base_url: String, token: String, all_begun: Arc<Barrier>) -> u32 {
     let request = me(&token);
     let mut wire = Wire::connect(&base_url).await;

@@ -1,4 +1,5 @@
-//! A process's clock is outside the validity of its database's certificate. The process reports that, and recovers with the clock.
+//! A process's clock is outside the validity of its database's certificate. The process reports that, and
+//! recovers with the clock.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};

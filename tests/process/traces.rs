@@ -1,4 +1,5 @@
-//! Traces: the spans of requests and of background work, the data that they must not contain, and collectors that fail.
+//! Traces: the spans of requests and of background work, the data that they must not contain, and collectors
+//! that fail.
 
 use std::time::{Duration, Instant};
 

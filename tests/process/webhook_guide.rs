@@ -13,7 +13,8 @@ use crate::PROGRAM;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guide/webhooks.md");
 
-/// A language of the guide: the tag of its code block, the file's name, and the commands to run and to detect it.
+/// A language of the guide: the tag of its code block, the file's name, and the commands to run and to detect
+/// it.
 struct Language {
     mark: &'static str,
     file: &'static str,

@@ -27,7 +27,8 @@ async fn a_worker_waits_for_the_schema() {
     assert_eq!(worker.exit_code().await, Some(0));
 }
 
-/// A statement that always times out while the database is well is no outage: the log names the step, and the other steps go on.
+/// A statement that always times out while the database is well is no outage: the log names the step, and the
+/// other steps go on.
 #[tokio::test]
 async fn a_step_of_cleaning_that_fails_is_in_the_log_and_stops_no_other() {
     let world = World::start(PROGRAM).await;

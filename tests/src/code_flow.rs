@@ -309,7 +309,8 @@ impl World {
         wire
     }
 
-    /// Resets a connection to a server with one thread. That thread notices it before it answers another connection.
+    /// Resets a connection to a server with one thread. That thread notices it before it answers another
+    /// connection.
     pub async fn reset(&self, wire: Wire) {
         wire.reset();
         self.visit("/openapi.json").await.expect(200);

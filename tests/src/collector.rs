@@ -1,5 +1,5 @@
-//! An OTLP collector on a loopback address. It decodes spans, and keeps every byte so that a test can search it for data that must not
-//! be exported.
+//! An OTLP collector on a loopback address. It decodes spans, and keeps every byte so that a test can search
+//! it for data that must not be exported.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

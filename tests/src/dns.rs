@@ -1,4 +1,5 @@
-//! A DNS server on a loopback address that knows a test's names only (RFC 1035 §4.1). Its answers can change or fail.
+//! A DNS server on a loopback address that knows a test's names only (RFC 1035 §4.1). Its answers can change
+//! or fail.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -41,8 +42,8 @@ impl NameServer {
         Self::over(socket, names)
     }
 
-    /// Starts a server on the port that the machine's resolver queries, at a separate address. `None` if the account may not bind it, or
-    /// the port is taken at every address.
+    /// Starts a server on the port that the machine's resolver queries, at a separate address. `None` if the
+    /// account may not bind it, or the port is taken at every address.
     pub async fn at_the_usual_port(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
         match on_own_loopback(async |address| UdpSocket::bind((address, USUAL_PORT)).await).await {
             Ok(socket) => Some(Self::over(socket?, names)),

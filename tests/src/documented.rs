@@ -1,5 +1,6 @@
-//! Checks every answer of `/v1` and `/oauth` that a test gets, and every delivery that a receiver gets, against the committed OpenAPI
-//! document. Records what was seen, so that `tests/coverage_of_spec` can find what no test has produced.
+//! Checks every answer of `/v1` and `/oauth` that a test gets, and every delivery that a receiver gets,
+//! against the committed OpenAPI document. Records what was seen, so that `tests/coverage_of_spec` can find
+//! what no test has produced.
 
 mod document;
 mod judge;
@@ -20,8 +21,8 @@ use crate::{Received, serving::lock};
 /// Origins of public listeners. Answers of other origins are not in the document.
 static PUBLIC: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// From now on, checks the answers of this public listener to any client of this process, and not those of this back office, which may
-/// have the port of a public listener that has ended.
+/// From now on, checks the answers of this public listener to any client of this process, and not those of
+/// this back office, which may have the port of a public listener that has ended.
 pub(crate) fn watch(base_url: &str, backoffice_url: &str) {
     let mut public = lock(&PUBLIC);
     public.insert(base_url.to_owned());

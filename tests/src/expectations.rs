@@ -128,14 +128,16 @@ pub trait Expect {
     #[track_caller]
     fn refused(&self, status: u16, code: &str);
 
-    /// Asserts a 400 `validation_error` with one entry for each of these paths, separated by spaces, in this order.
+    /// Asserts a 400 `validation_error` with one entry for each of these paths, separated by spaces, in this
+    /// order.
     #[track_caller]
     fn invalid(&self, paths: &str);
 
     /// Whether this is the stored answer to an earlier request with the same idempotency key.
     fn is_replayed(&self) -> bool;
 
-    /// Asserts an `/oauth` error (contract: Errors). After the code and a space there may be its `reason`, or `none` for one without.
+    /// Asserts an `/oauth` error (contract: Errors). After the code and a space there may be its `reason`, or
+    /// `none` for one without.
     #[track_caller]
     fn oauth_error(&self, status: u16, error: &str);
 

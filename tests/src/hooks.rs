@@ -90,7 +90,8 @@ impl World {
         }
     }
 
-    /// An application with all of [`HOOK_SCOPES`], a receiver, and a subscription of the receiver to every event.
+    /// An application with all of [`HOOK_SCOPES`], a receiver, and a subscription of the receiver to every
+    /// event.
     pub async fn subscribed(&self) -> (Integration, Receiver, Hook) {
         let (own, receiver) = (self.integration().await, Receiver::start().await);
         let hook = self.hook(&own.token, &receiver).await;

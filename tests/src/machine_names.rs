@@ -10,8 +10,8 @@ use testkit::{ServerOptions, may_lack_mounts, mounts_are_refused};
 
 use crate::{NameServer, report_skipped};
 
-/// Runs before the program in a separate mount namespace: mounts the folder's files over those that the C library's resolver
-/// reads.
+/// Runs before the program in a separate mount namespace: mounts the folder's files over those that the C
+/// library's resolver reads.
 const SCRIPT: &str = "set -e
 for file in resolv.conf nsswitch.conf hosts; do mount --bind \"$0/$file\" \"/etc/$file\"; done
 exec \"$@\"";
@@ -25,8 +25,9 @@ pub struct MachineNames {
 }
 
 impl MachineNames {
-    /// Starts a name server that knows these names; files define no names, not even `localhost`. Requires root, a free port and mounts.
-    /// `None` without them, after a message; if the test may not be skipped ([`may_lack_mounts`]), it fails.
+    /// Starts a name server that knows these names; files define no names, not even `localhost`. Requires
+    /// root, a free port and mounts. `None` without them, after a message; if the test may not be skipped
+    /// ([`may_lack_mounts`]), it fails.
     pub async fn start(names: &[(&str, &[Ipv4Addr])]) -> Option<Self> {
         let server = if mounts_are_refused() {
             None

@@ -47,7 +47,8 @@ impl Finished {
     }
 }
 
-/// Runs the program to its end, with these arguments and only `PATH`, `HOME` and `environment` as environment variables.
+/// Runs the program to its end, with these arguments and only `PATH`, `HOME` and `environment` as environment
+/// variables.
 pub async fn run(program: impl AsRef<Path>, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
     run_fed(program, arguments, environment, "").await
 }

@@ -1,4 +1,5 @@
-//! A webhook receiver on a loopback address. It records deliveries byte for byte and answers as a test decides.
+//! A webhook receiver on a loopback address. It records deliveries byte for byte and answers as a test
+//! decides.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,5 +1,5 @@
-//! Servers besides a world's first one, with their answers checked against the OpenAPI document too; and loopback addresses for a
-//! test's own servers.
+//! Servers besides a world's first one, with their answers checked against the OpenAPI document too; and
+//! loopback addresses for a test's own servers.
 
 use std::io;
 use std::io::ErrorKind;
@@ -12,14 +12,16 @@ use tokio::time::sleep;
 
 use crate::{World, documented};
 
-/// Starts a server without a world over the database at `url`, in any state. The server listens but may not be ready.
+/// Starts a server without a world over the database at `url`, in any state. The server listens but may not
+/// be ready.
 pub async fn listen(options: &ServerOptions, url: &str) -> TestServer {
     let server = TestServer::listen(options, url).await;
     documented::watch(&server.base_url, &server.backoffice_url);
     server
 }
 
-/// A loopback address for one test. Its ports stay the test's own while it does not listen, and ports below 1024 are free.
+/// A loopback address for one test. Its ports stay the test's own while it does not listen, and ports below
+/// 1024 are free.
 pub fn own_loopback() -> Ipv4Addr {
     // The address derives from a free port, which no other test is given at the same time.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -228,8 +228,9 @@ impl World {
         self.feed().await
     }
 
-    /// The number of changes of a kind that the feed lists for an order, an offer or an application. An older open transaction holds the feed back, even
-    /// one of another test on the same cluster, so the feed is read after it has caught up with what is committed.
+    /// The number of changes of a kind that the feed lists for an order, an offer or an application. An older
+    /// open transaction holds the feed back, even one of another test on the same cluster, so the feed is
+    /// read after it has caught up with what is committed.
     pub async fn count_in_feed(&self, kind: &str, subject: &str) -> usize {
         let topics = ["order_id", "offer_id", "client_id"];
         let of_it = |item: &&Value| item["kind"] == kind && topics.iter().any(|topic| item[topic] == subject);

@@ -1,4 +1,5 @@
-//! A browser without scripts: it keeps cookies, follows redirects on its own site and submits the forms of a page.
+//! A browser without scripts: it keeps cookies, follows redirects on its own site and submits the forms of a
+//! page.
 
 use std::collections::BTreeMap;
 

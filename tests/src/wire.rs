@@ -55,7 +55,8 @@ impl Wire {
         answer
     }
 
-    /// Sends one request on a new connection, reads its answer, and asserts that the server then closes the connection.
+    /// Sends one request on a new connection, reads its answer, and asserts that the server then closes the
+    /// connection.
     pub async fn last(base_url: &str, request: impl AsRef<[u8]>) -> Answer {
         let mut wire = Self::connect(base_url).await;
         wire.send(request.as_ref()).await;
@@ -65,8 +66,8 @@ impl Wire {
         answer
     }
 
-    /// Sends any bytes on a new connection, and closes the sending side once an answer starts or none arrives within half a second.
-    /// `None` if the connection ends without a complete answer.
+    /// Sends any bytes on a new connection, and closes the sending side once an answer starts or none arrives
+    /// within half a second. `None` if the connection ends without a complete answer.
     pub async fn tried(base_url: &str, bytes: &[u8]) -> Option<Answer> {
         let mut wire = Self::connect(base_url).await;
         wire.send(bytes).await;

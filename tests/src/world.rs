@@ -295,7 +295,8 @@ impl World {
         answer.expect(200);
     }
 
-    /// Sets the limit of a token's application. Fails if the application is over its limit, since that blocks the lookup of its id.
+    /// Sets the limit of a token's application. Fails if the application is over its limit, since that blocks
+    /// the lookup of its id.
     pub async fn set_limit(&self, token: &str, limit: i64) {
         let me = self.read(token, "/v1/me").await;
         let client_id = text(&me["app"], "client_id");

@@ -61,8 +61,9 @@ pub(crate) enum Command {
     Keys(keys::Command),
     /// Accept a database whose rows were written in another one
     ///
-    /// After a dump was restored, or the database cloned, copied or upgraded, no process is ready. Stop the service on the other database,
-    /// then run this once: processes that wait become ready. Webhooks and mails that wait in the database are sent from then on.
+    /// After a dump was restored, or the database cloned, copied or upgraded, no process is ready. Stop the
+    /// service on the other database, then run this once: processes that wait become ready. Webhooks and
+    /// mails that wait in the database are sent from then on.
     AdoptDatabase(adoption::Command),
 }
 
@@ -127,8 +128,9 @@ pub(crate) enum Connections {
 pub(crate) enum Audit {
     /// List entries, newest first
     ///
-    /// What sellers did in the panel, and operators and this command line to accounts, applications, tokens and buyers' data. Entries
-    /// hold ids, never names of people, e-mail addresses or secrets; `application.changed` has each changed field, from what to what.
+    /// What sellers did in the panel, and operators and this command line to accounts, applications, tokens
+    /// and buyers' data. Entries hold ids, never names of people, e-mail addresses or secrets;
+    /// `application.changed` has each changed field, from what to what.
     List {
         /// Only entries by or about this id, of a seller, token, application, order or sealing key
         #[arg(long, value_name = "ID", value_parser = audit_subject)]

@@ -21,8 +21,9 @@ use crate::{admin, logging, prometheus, sandbox, serve};
 
 /// The API of an online marketplace's sellers.
 ///
-/// Configuration, later sources win: defaults, the TOML file of --config (or `SELLER_API_CONFIG`), environment variables such as `SELLER_API__SERVER__BIND` or
-/// `DATABASE_URL`, flags. `seller-api config` shows the result.
+/// Configuration, later sources win: defaults, the TOML file of --config (or `SELLER_API_CONFIG`),
+/// environment variables such as `SELLER_API__SERVER__BIND` or `DATABASE_URL`, flags. `seller-api config`
+/// shows the result.
 #[derive(Debug, Parser)]
 #[command(name = "seller-api", version, max_term_width = 100)]
 struct Cli {
@@ -37,28 +38,31 @@ struct Cli {
 enum Command {
     /// Try everything out: the whole service with sample data
     ///
-    /// Starts a private PostgreSQL in the data directory, from the installed server programs, migrates it, seeds it once, and serves.
-    /// Prints calls to copy, and writes all credentials to credentials.json in the data directory. The next start continues with the
-    /// data. Mails are files in its folder mail. Carriers are simulated: the tracking number decides their answer (DELIVERED, TRANSIT,
-    /// LATER, TIMEOUT, ERROR in it). With `DATABASE_URL` set, that database is used instead, if it is empty or a sandbox's already. All
-    /// configuration except TLS, mail servers and carriers applies. Ctrl-C ends it and its PostgreSQL.
+    /// Starts a private PostgreSQL in the data directory, from the installed server programs, migrates it,
+    /// seeds it once, and serves. Prints calls to copy, and writes all credentials to credentials.json in the
+    /// data directory. The next start continues with the data. Mails are files in its folder mail. Carriers
+    /// are simulated: the tracking number decides their answer (DELIVERED, TRANSIT, LATER, TIMEOUT, ERROR in
+    /// it). With `DATABASE_URL` set, that database is used instead, if it is empty or a sandbox's already.
+    /// All configuration except TLS, mail servers and carriers applies. Ctrl-C ends it and its PostgreSQL.
     Sandbox {
         #[command(flatten)]
         options: sandbox::Options,
-        /// Which receivers webhooks may go to: those of the public internet by https, also those on this machine, or any [default: local]
+        /// Which receivers webhooks may go to: those of the public internet by https, also those on this
+        /// machine, or any [default: local]
         #[arg(long, value_parser = ["local", "public", "any"])]
         webhook_addresses: Option<String>,
     },
     /// Serve the public API and the back office
     ///
-    /// Needs a database (`DATABASE_URL` or `database.url`) and a key (`keys.sealing`). Starts in any order: while the database
-    /// is unreachable or its schema is missing or older, it listens, answers 503 at the back office's /readyz, and waits.
-    /// On SIGTERM or SIGINT it is no longer ready, drains clients (`server.drain`), then accepts no new connections, finishes
-    /// requests in flight (`server.shutdown_timeout`) and exits with 0; a second signal ends it at once. The log goes to stderr, as text
-    /// or JSON (`log.format`).
+    /// Needs a database (`DATABASE_URL` or `database.url`) and a key (`keys.sealing`). Starts in any order:
+    /// while the database is unreachable or its schema is missing or older, it listens, answers 503 at the
+    /// back office's /readyz, and waits. On SIGTERM or SIGINT it is no longer ready, drains clients
+    /// (`server.drain`), then accepts no new connections, finishes requests in flight
+    /// (`server.shutdown_timeout`) and exits with 0; a second signal ends it at once. The log goes to stderr,
+    /// as text or JSON (`log.format`).
     ///
-    /// The background workers (webhooks, mails, tracking, cleaning) run in the same process, or with --workers none in
-    /// separate ones (`seller-api worker`).
+    /// The background workers (webhooks, mails, tracking, cleaning) run in the same process, or with
+    /// --workers none in separate ones (`seller-api worker`).
     Serve {
         /// Where /v1 and /oauth listen; port 0 takes a free one [default: 127.0.0.1:8080]
         #[arg(long, value_name = "ADDRESS:PORT")]
@@ -72,9 +76,10 @@ enum Command {
     },
     /// Run the background workers alone
     ///
-    /// Delivers webhooks, sends mails, tracks parcels, and deletes expired data, as `serve` does without --workers none. Run as
-    /// many as needed on one database; work is leased, so that none is done twice. Needs the same configuration as `serve`. /healthz,
-    /// /readyz and /metrics answer at `worker.bind`. Starts in any order, and ends on SIGTERM or SIGINT as `serve` does.
+    /// Delivers webhooks, sends mails, tracks parcels, and deletes expired data, as `serve` does without
+    /// --workers none. Run as many as needed on one database; work is leased, so that none is done twice.
+    /// Needs the same configuration as `serve`. /healthz, /readyz and /metrics answer at `worker.bind`.
+    /// Starts in any order, and ends on SIGTERM or SIGINT as `serve` does.
     Worker {
         /// Where /healthz, /readyz and /metrics answer; port 0 takes a free one [default: 127.0.0.1:8082]
         #[arg(long, value_name = "ADDRESS:PORT")]
@@ -82,16 +87,18 @@ enum Command {
     },
     /// Bring the database's schema up to date
     ///
-    /// Applies the missing migrations under a lock: two at once are harmless. Refuses a schema that needs a newer program. Uses `database.direct_url` if set, to bypass a pooler, else the database's URL; needs no `keys.sealing`. A running
-    /// `serve` of the version before keeps working. Interrupted, it may be run again.
-    /// Each is reported as it begins, an index being built every two seconds.
+    /// Applies the missing migrations under a lock: two at once are harmless. Refuses a schema that needs a
+    /// newer program. Uses `database.direct_url` if set, to bypass a pooler, else the database's URL; needs
+    /// no `keys.sealing`. A running `serve` of the version before keeps working. Interrupted, it may be run
+    /// again. Each is reported as it begins, an index being built every two seconds.
     Migrate(migrate::Options),
     /// Show the effective configuration, or explain its keys
     ///
-    /// Without a command, prints every key with its effective value as TOML, and its source unless it is the default. Secrets are
-    /// hidden. Fails, as every command does, on an unknown key or an impossible value, and as `serve` does on certificates that cannot
-    /// be served and on a `mail.folder` that exists and cannot be written. Only the commands that need a key, such as `database.url`,
-    /// report that it is missing.
+    /// Without a command, prints every key with its effective value as TOML, and its source unless it is the
+    /// default. Secrets are hidden. Fails, as every command does, on an unknown key or an impossible value,
+    /// and as `serve` does on certificates that cannot be served and on a `mail.folder` that exists and
+    /// cannot be written. Only the commands that need a key, such as `database.url`, report that it is
+    /// missing.
     #[command(args_conflicts_with_subcommands = true)]
     Config {
         #[command(subcommand)]
@@ -103,8 +110,8 @@ enum Command {
     Metrics,
     /// Print the OpenAPI document of the public API
     ///
-    /// It is the OpenAPI 3.1 document that is served at `/openapi.json`. Its server is `server.public_url`, or else the address of
-    /// `server.bind`.
+    /// It is the OpenAPI 3.1 document that is served at `/openapi.json`. Its server is `server.public_url`,
+    /// or else the address of `server.bind`.
     Openapi,
     /// Print the completion script of a shell
     Completions {
@@ -116,9 +123,10 @@ enum Command {
     Import(import::Command),
     /// Manage tokens, webhooks and keys, and read the audit log
     ///
-    /// Works on the database and needs no running `serve`: `database.url` (or `DATABASE_URL`) is enough, except for `keys status` and
-    /// `keys reseal`, which need `keys.sealing` too, and `keys generate`, which needs nothing. Changes are in the audit
-    /// log, and hold for the next request to every process. The back office manages sellers and applications.
+    /// Works on the database and needs no running `serve`: `database.url` (or `DATABASE_URL`) is enough,
+    /// except for `keys status` and `keys reseal`, which need `keys.sealing` too, and `keys generate`, which
+    /// needs nothing. Changes are in the audit log, and hold for the next request to every process. The back
+    /// office manages sellers and applications.
     #[command(subcommand)]
     Admin(admin::Command),
 }
@@ -127,8 +135,8 @@ enum Command {
 enum ConfigCommand {
     /// Explain every key
     ///
-    /// Prints every key with its type, default, range, environment variable, meaning and the commands that read it, as Markdown.
-    /// Needs no configuration.
+    /// Prints every key with its type, default, range, environment variable, meaning and the commands that
+    /// read it, as Markdown. Needs no configuration.
     Reference,
 }
 
@@ -232,7 +240,8 @@ impl Cli {
     }
 }
 
-/// Loads the configuration of a long-running command, including flags that set keys, and starts logging and tracing.
+/// Loads the configuration of a long-running command, including flags that set keys, and starts logging and
+/// tracing.
 fn traced<const N: usize>(
     mut sources: Sources,
     flags: [(&str, &str, Option<String>); N],

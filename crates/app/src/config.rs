@@ -1,8 +1,10 @@
 //! The configuration: defaults, overridden by a TOML file, then by the environment, then by the command line.
 //!
-//! Each field below declares a key: its name, type, default, bounds (those of a duration are texts), the commands that read it, and its
-//! meaning. Loading, checks, messages and the reference (`docs/operations/configuration.md`) derive from it. In the environment `server.bind` is `SELLER_API__SERVER__BIND`, and lists
-//! are comma-separated. An unknown key or an invalid value stops the start with a message that names the key and its source.
+//! Each field below declares a key: its name, type, default, bounds (those of a duration are texts), the
+//! commands that read it, and its meaning. Loading, checks, messages and the reference
+//! (`docs/operations/configuration.md`) derive from it. In the environment `server.bind` is
+//! `SELLER_API__SERVER__BIND`, and lists are comma-separated. An unknown key or an invalid value stops the
+//! start with a message that names the key and its source.
 
 mod error;
 mod external;
@@ -161,8 +163,9 @@ pub struct ServerConfig {
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
     #[default(ListenAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 8081))))]
     pub backoffice_bind: ListenAddress,
-    /// The origin that clients use, without a path; also the OAuth issuer. `serve` and `worker` need it with `trusted_proxies`, and where
-    /// `bind` is not a loopback address. If unset: `http://` (`https://` with `server.tls`) and the bound address.
+    /// The origin that clients use, without a path; also the OAuth issuer. `serve` and `worker` need it with
+    /// `trusted_proxies`, and where `bind` is not a loopback address. If unset: `http://` (`https://` with
+    /// `server.tls`) and the bound address.
     #[schemars(extend("x-read-by" = "serve, worker, sandbox, openapi"))]
     pub public_url: Option<ServiceUrl>,
     /// Address of the documentation. If unset: `/docs` below `public_url`.
@@ -172,15 +175,16 @@ pub struct ServerConfig {
     #[schemars(extend("x-rule" = NAME_RULE, "x-read-by" = "serve, worker, sandbox, openapi"))]
     #[default("Seller API")]
     pub name: String,
-    /// The service's name for programs: the realm of a 401, and the product in the `User-Agent` of its own requests.
+    /// The service's name for programs: the realm of a 401, and the product in the `User-Agent` of its own
+    /// requests.
     #[schemars(extend("x-rule" = SERVICE_NAME_RULE))]
     #[default("seller-api")]
     pub service_name: String,
     /// Addresses or networks of the peers whose `X-Forwarded-For` or `Forwarded` is believed.
     #[schemars(extend("x-read-by" = "serve, sandbox"))]
     pub trusted_proxies: Vec<Network>,
-    /// After SIGTERM connections are still accepted for this time, while `/readyz` is 503 and every response closes its connection.
-    /// The sandbox skips it unless it is set.
+    /// After SIGTERM connections are still accepted for this time, while `/readyz` is 503 and every response
+    /// closes its connection. The sandbox skips it unless it is set.
     #[schemars(extend("minimum" = "0s", "maximum" = "1h"))]
     #[default(Period(Duration::from_secs(2)))]
     pub drain: Period,
@@ -188,8 +192,8 @@ pub struct ServerConfig {
     #[schemars(extend("minimum" = "1s", "maximum" = "1h"))]
     #[default(Period(Duration::from_secs(10)))]
     pub shutdown_timeout: Period,
-    /// Time limit for a request's head, a second longer after a connection's first, and for the TLS handshake. The HTTP library measures
-    /// the first in steps of half a second.
+    /// Time limit for a request's head, a second longer after a connection's first, and for the TLS
+    /// handshake. The HTTP library measures the first in steps of half a second.
     #[schemars(extend("minimum" = "1s", "maximum" = "1h"))]
     #[default(Period(Duration::from_secs(5)))]
     pub header_timeout: Period,
@@ -303,7 +307,8 @@ fn is_product(name: &str) -> bool {
 #[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsConfig {
-    /// File with the listener's certificate, then the intermediate ones (PEM). With it the listener speaks TLS (1.2 and 1.3) alone.
+    /// File with the listener's certificate, then the intermediate ones (PEM). With it the listener speaks
+    /// TLS (1.2 and 1.3) alone.
     #[schemars(extend("x-read-by" = "serve"))]
     pub certificate: Option<PathBuf>,
     /// File with the private key of that certificate (PEM, not encrypted).
@@ -345,7 +350,8 @@ fn missing_half(section: &str, [one, other]: [&str; 2], set: [bool; 2]) -> Optio
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseConfig {
-    /// The database, `postgres://user:password@host:port/name`, directly or through PgBouncer (1.21 or newer) in transaction mode.
+    /// The database, `postgres://user:password@host:port/name`, directly or through PgBouncer (1.21 or newer)
+    /// in transaction mode.
     pub url: Option<Secret>,
     /// The same database without a pooler, as the role that owns its tables, for migrations. If unset: `url`.
     #[schemars(extend("x-read-by" = "sandbox, migrate"))]
@@ -356,7 +362,10 @@ pub struct DatabaseConfig {
         extend("x-kind" = "`single`: On one PostgreSQL server. `citus`: Distributed by seller over the workers of a Citus cluster.")
     )]
     pub layout: Layout,
-    /// Connections for transactions, of which those of one seller take a quarter at most. Each server thread has nine more, for reads and for the token endpoint, a process eleven, for lists by `updated_after`, changes of offers, outcomes of lost commits and the back office, and its workers up to eight. Nothing compares the sum over all processes with the server's `max_connections`.
+    /// Connections for transactions, of which those of one seller take a quarter at most. Each server thread
+    /// has nine more, for reads and for the token endpoint, a process eleven, for lists by `updated_after`,
+    /// changes of offers, outcomes of lost commits and the back office, and its workers up to eight. Nothing
+    /// compares the sum over all processes with the server's `max_connections`.
     #[schemars(range(min = 1, max = 1000))]
     #[default(16)]
     pub pool_size: usize,
@@ -368,9 +377,9 @@ pub struct DatabaseConfig {
     #[schemars(extend("minimum" = "100ms", "maximum" = "1m"))]
     #[default(Period(Duration::from_millis(2_500)))]
     pub acquire_timeout: Period,
-    /// Time limit for one statement of a transaction; others are given up after 2.5 s. A silent server gets half a second more. With the
-    /// default every request is answered within 3 s, except while the outcome of a COMMIT is unknown: up to 17.5 s with an idempotency key,
-    /// 30 s at the token endpoint.
+    /// Time limit for one statement of a transaction; others are given up after 2.5 s. A silent server gets
+    /// half a second more. With the default every request is answered within 3 s, except while the outcome of
+    /// a COMMIT is unknown: up to 17.5 s with an idempotency key, 30 s at the token endpoint.
     #[schemars(extend("minimum" = "100ms", "maximum" = "1m"))]
     #[default(Period(Duration::from_secs(2)))]
     pub statement_timeout: Period,
@@ -454,21 +463,23 @@ pub struct RateLimitConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PanelConfig {
-    /// Attempts a minute from one address to sign in, to change a password or to reset one. Further ones are refused.
+    /// Attempts a minute from one address to sign in, to change a password or to reset one. Further ones are
+    /// refused.
     #[schemars(range(min = 1, max = 1_000_000))]
     #[default(30)]
     pub sign_in_limit_per_ip: u32,
-    /// The longest wait of an attempt. Beyond five a minute for one account each waits a second longer than the one before, so that nobody
-    /// can lock the owner out.
+    /// The longest wait of an attempt. Beyond five a minute for one account each waits a second longer than
+    /// the one before, so that nobody can lock the owner out.
     #[schemars(extend("minimum" = "0s", "maximum" = "30s"))]
     #[default(Period(Duration::from_secs(10)))]
     pub sign_in_longest_delay: Period,
-    /// Pages and forms of the panel a minute of one account, all its sessions and all processes together. Signing out is not limited.
+    /// Pages and forms of the panel a minute of one account, all its sessions and all processes together.
+    /// Signing out is not limited.
     #[schemars(range(min = 1, max = 1_000_000))]
     #[default(120)]
     pub pages_per_minute: u32,
-    /// Within this time after a mail with a link an account gets no second one of the same kind. At most five go to an account in a
-    /// clock hour. With 0s both bounds are off.
+    /// Within this time after a mail with a link an account gets no second one of the same kind. At most five
+    /// go to an account in a clock hour. With 0s both bounds are off.
     #[schemars(extend("minimum" = "0s", "maximum" = "1h"))]
     #[default(Period(Duration::from_mins(5)))]
     pub link_interval: Period,
@@ -496,7 +507,8 @@ pub struct IdempotencyConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrackingConfig {
-    /// The time between two look-ups of a parcel that is out for delivery; young parcels take twice, later ones 6 and 24 times as long.
+    /// The time between two look-ups of a parcel that is out for delivery; young parcels take twice, later
+    /// ones 6 and 24 times as long.
     #[schemars(extend("minimum" = "100ms", "maximum" = "1d"))]
     #[default(Period(Duration::from_mins(15)))]
     pub poll_interval: Period,

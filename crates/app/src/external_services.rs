@@ -65,7 +65,8 @@ impl ExternalServices {
         })
     }
 
-    /// The sandbox's services: carriers that derive a parcel's status from its number, and a folder for mails. Webhook receivers are real.
+    /// The sandbox's services: carriers that derive a parcel's status from its number, and a folder for
+    /// mails. Webhook receivers are real.
     pub(crate) fn simulated(config: &Config, public_url: &str, folder: PathBuf) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let mut config = config.clone();

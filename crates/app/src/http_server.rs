@@ -48,8 +48,8 @@ pub(crate) struct ListenerOptions {
     pub(crate) half_closed: bool,
 }
 
-/// Starts a server on a listening socket. `configure` is called in each thread. Once `draining` is set, every response closes its
-/// connection.
+/// Starts a server on a listening socket. `configure` is called in each thread. Once `draining` is set, every
+/// response closes its connection.
 pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
     listener: TcpListener,
     settings: &ServerConfig,
@@ -59,8 +59,8 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
 ) -> anyhow::Result<Server> {
     let (header_timeout, keep_alive) = (settings.header_timeout.0, settings.keep_alive.0);
     let max_connections = usize::try_from(settings.max_connections).unwrap_or(usize::MAX);
-    // actix-http has no time limit for writes. Accepted sockets inherit this one: the kernel resets a connection whose client does not read
-    // its response.
+    // actix-http has no time limit for writes. Accepted sockets inherit this one: the kernel resets a
+    // connection whose client does not read its response.
     let unacknowledged = keep_alive.saturating_add(header_timeout);
     set_tcp_user_timeout(
         &listener,
@@ -113,7 +113,8 @@ pub(crate) fn serve<C: FnOnce(&mut ServiceConfig)>(
     Ok(server.context("cannot serve")?.run())
 }
 
-/// Counts a client that speaks no TLS, which sees the connection close without an HTTP answer; the first one is logged.
+/// Counts a client that speaks no TLS, which sees the connection close without an HTTP answer; the first one
+/// is logged.
 fn count_plaintext(error: &TlsError<io::Error, Infallible>, listener: &'static str, warned: &AtomicBool) {
     let TlsError::Tls(error) = error else { return };
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
@@ -150,7 +151,8 @@ impl<S: Fn() -> F + 'static, F: Future<Output = ()> + 'static> Http<S> {
         let app = App::new()
             .wrap_fn(move |mut request, app| {
                 let (turn, payload) = Turn::of(&mut request);
-                // Without a body, actix-web reads the payload of `Upgrade: websocket` and `CONNECT` to the end of the connection.
+                // Without a body, actix-web reads the payload of `Upgrade: websocket` and `CONNECT` to the
+                // end of the connection.
                 let upgrades = request.head().upgrade()
                     || request.headers().contains_key(UPGRADE)
                     || request.method() == Method::CONNECT;
@@ -209,7 +211,8 @@ pub(crate) struct BoundSocket {
 }
 
 impl BoundSocket {
-    /// Binds an address. Must be called within a runtime. An error names `flag`, which selects another address.
+    /// Binds an address. Must be called within a runtime. An error names `flag`, which selects another
+    /// address.
     pub(crate) fn bind(address: SocketAddr, flag: &str) -> anyhow::Result<Self> {
         Self::try_bind(address).map_err(|error| explained(error, address, flag))
     }

@@ -1,4 +1,5 @@
-//! The program: configuration, wiring, servers, workers, command line. The only crate of the product that uses concrete adapters.
+//! The program: configuration, wiring, servers, workers, command line. The only crate of the product that
+//! uses concrete adapters.
 
 mod admin;
 mod cli;
@@ -21,7 +22,8 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// A page of offers makes some hundred small allocations; the C library's allocator would take a fifth of the server's time.
+/// A page of offers makes some hundred small allocations; the C library's allocator would take a fifth of the
+/// server's time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -32,7 +34,8 @@ pub fn run() -> ExitCode {
     outcome
 }
 
-/// Compares a page of `docs/operations` with what the program makes of its tables. With `RENEW` set it is written first.
+/// Compares a page of `docs/operations` with what the program makes of its tables. With `RENEW` set it is
+/// written first.
 #[cfg(test)]
 fn assert_current_page(name: &str, made: &str) {
     let path = format!("{}/../../docs/operations/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -26,14 +26,15 @@ use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 
 use crate::config::{Config, LogConfig, LogFormat};
 
-/// Events of the HTTP libraries at too high a level: a line per thread at each start, and an error per malformed request, which anybody can
-/// send in any number.
+/// Events of the HTTP libraries at too high a level: a line per thread at each start, and an error per
+/// malformed request, which anybody can send in any number.
 const QUIET_TARGETS: [(&str, &str); 2] = [
     ("actix_server", "actix_server=warn"),
     ("actix_http", "actix_http::h1::dispatcher=off"),
 ];
 
-/// The most that a pipe takes atomically (`PIPE_BUF`): larger writes could interleave with lines of other processes on the same pipe.
+/// The most that a pipe takes atomically (`PIPE_BUF`): larger writes could interleave with lines of other
+/// processes on the same pipe.
 const PIPE_BUF: usize = 4096;
 /// Capacity of the writer's queue, in lines. If it is full, logging blocks.
 const QUEUE_LINES: usize = 1024;
@@ -57,8 +58,8 @@ pub(crate) fn start(config: &LogConfig) {
     }
 }
 
-/// As [`start`], and also exports spans to the configured collector; lines then include the ids of their spans. Do not call it on a
-/// runtime's thread.
+/// As [`start`], and also exports spans to the configured collector; lines then include the ids of their
+/// spans. Do not call it on a runtime's thread.
 pub(crate) fn start_traced(config: &Config) -> anyhow::Result<()> {
     let Some(settings) = config.tracing.settings(&config.server.service_name) else {
         start(&config.log);
@@ -98,7 +99,8 @@ where
     }
 }
 
-/// The buffer holds whole lines and is flushed when no line waits, so under load one system call writes many lines.
+/// The buffer holds whole lines and is flushed when no line waits, so under load one system call writes many
+/// lines.
 fn writer() -> NonBlocking {
     let (writer, guard) = NonBlockingBuilder::default()
         .lossy(false)
@@ -126,7 +128,8 @@ impl<W: Write> Write for Counting<W> {
     }
 }
 
-/// Pauses after each flush, so that lines gather: waking the thread for each line cost 7 % of the processor time under load.
+/// Pauses after each flush, so that lines gather: waking the thread for each line cost 7 % of the processor
+/// time under load.
 struct CoalescingWriter<W>(W);
 
 impl<W: Write> Write for CoalescingWriter<W> {

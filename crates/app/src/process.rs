@@ -78,10 +78,12 @@ pub(crate) fn notify(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Open files besides connections of the public listener and to webhook receivers: database, back office, runtimes.
+/// Open files besides connections of the public listener and to webhook receivers: database, back office,
+/// runtimes.
 const OTHER_FILES: u64 = 2_048;
 
-/// Raises the soft limit of open files, which many systems set to 1024, to the hard limit. Warns if that is too low for `connections`.
+/// Raises the soft limit of open files, which many systems set to 1024, to the hard limit. Warns if that is
+/// too low for `connections`.
 pub(crate) fn raise_open_files_limit(connections: u32) {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -28,7 +28,8 @@ impl Metric {
         }
     }
 
-    /// Starts a counter at 0 for every combination of its labels: if a series begins with its first event, Prometheus sees no increase.
+    /// Starts a counter at 0 for every combination of its labels: if a series begins with its first event,
+    /// Prometheus sees no increase.
     fn start_at_zero(&self) {
         if self.kind == Kind::Counter && !self.name.starts_with("process_") {
             for labels in self.label_sets() {
@@ -144,7 +145,8 @@ pub(crate) fn set_database(before: Option<String>, id: &str) {
     metrics::gauge!("database_info", "id" => id.to_owned()).set(1.0);
 }
 
-/// Sets the number of keys that stored values need and that are not configured, or differ from the one with their id.
+/// Sets the number of keys that stored values need and that are not configured, or differ from the one with
+/// their id.
 pub(crate) fn set_missing_keys(missing: usize) {
     metrics::gauge!("sealing_keys_missing").set(number(missing));
 }
@@ -159,8 +161,8 @@ const QUEUES_INTERVAL: Duration = Duration::from_secs(10);
 /// The log warns if the clocks differ by more.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 
-/// Measures the queues of background work, once the schema fits; never ends. Every process does so, even without workers, so that missing
-/// workers show. An unreadable queue is NaN.
+/// Measures the queues of background work, once the schema fits; never ends. Every process does so, even
+/// without workers, so that missing workers show. An unreadable queue is NaN.
 pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     readiness.wait_until_ready().await;
     let mut clock_differs = false;
@@ -192,8 +194,8 @@ pub(crate) async fn measure_queues(database: Database, readiness: Readiness) {
     }
 }
 
-/// The database's clock minus this machine's. Zero while the database's time lies between the beginning and the end of the look at it,
-/// which may wait for a connection.
+/// The database's clock minus this machine's. Zero while the database's time lies between the beginning and
+/// the end of the look at it, which may wait for a connection.
 async fn clock_difference(database: &Database) -> Option<TimeDelta> {
     let beginning = SystemClock.now();
     let now = database.now().await.ok()??;

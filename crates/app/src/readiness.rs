@@ -1,4 +1,5 @@
-//! Readiness of the service: the schema fits, the database is its own, the keys are right, and the process is not stopping.
+//! Readiness of the service: the schema fits, the database is its own, the keys are right, and the process is
+//! not stopping.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,12 +38,13 @@ pub(crate) struct Readiness {
     compared: Arc<AtomicBool>,
     /// The result of the last check.
     ready: Arc<AtomicBool>,
-    /// Set while the database refuses to let the role in. Open connections may still work, until each of them ends.
+    /// Set while the database refuses to let the role in. Open connections may still work, until each of them
+    /// ends.
     locked_out: Arc<AtomicBool>,
 }
 
-/// Fails if this program cannot use the database's schema; with `migrates`, only if no migration can fix that. For commands, which do not
-/// wait as `serve` does.
+/// Fails if this program cannot use the database's schema; with `migrates`, only if no migration can fix
+/// that. For commands, which do not wait as `serve` does.
 pub(crate) async fn require_schema(database: &Database, migrates: bool) -> anyhow::Result<()> {
     match (database.schema_state().await?, migrates) {
         (SchemaState::Missing | SchemaState::Behind { .. } | SchemaState::OtherLayout { .. }, true)
@@ -93,11 +95,12 @@ impl Readiness {
         let _ = self.reached.subscribe().wait_for(|reached| *reached).await;
     }
 
-    /// Checks the schema periodically and logs changes of its state. Ends if this program is too old for the schema that it found at its
-    /// start, is configured for another layout, or would seal with a wrong key.
+    /// Checks the schema periodically and logs changes of its state. Ends if this program is too old for the
+    /// schema that it found at its start, is configured for another layout, or would seal with a wrong key.
     pub(crate) async fn watch(&self) -> Failure {
         loop {
-            // A separate task: a panic is logged and stops nothing else. It is aborted when the caller stops waiting.
+            // A separate task: a panic is logged and stops nothing else. It is aborted when the caller stops
+            // waiting.
             let watching = self.clone();
             match AbortOnDropHandle::new(tokio::spawn(async move { watching.watch_once().await })).await {
                 Ok(unfit) => return unfit,
@@ -197,8 +200,8 @@ impl Readiness {
         Ok(ready)
     }
 
-    /// Compares the keys with a sample of the stored values, for at most `limit`. Values that another process seals later with keys that this
-    /// process lacks are logged when they fail to open.
+    /// Compares the keys with a sample of the stored values, for at most `limit`. Values that another process
+    /// seals later with keys that this process lacks are logged when they fail to open.
     async fn compare_keys(&self, limit: Duration) -> Result<(), State> {
         let values = self.database.sealed_values();
         let Ok(compared) = timeout(limit, sealing_keys::compare(&values, &self.sealer)).await else {

@@ -61,7 +61,8 @@ pub(crate) async fn run(loaded: Loaded, options: Options) -> anyhow::Result<Exit
     stopped.map(|()| code)
 }
 
-/// The service, its database, the text to print once it serves, and the data directory, locked until this is dropped.
+/// The service, its database, the text to print once it serves, and the data directory, locked until this is
+/// dropped.
 async fn prepare(
     loaded: Loaded,
     options: Options,

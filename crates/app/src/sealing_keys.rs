@@ -1,8 +1,9 @@
 //! Compares the configured sealing keys with those that sealed the stored values.
 //!
-//! A key that is missing, or differs from the one with its id, makes values unreadable but does no damage: processes with the right key
-//! still open them, and so does this one once it is configured. But a wrong first key does damage with every value it seals, because the id
-//! no longer shows which of the two keys a value needs. The service then does not become ready.
+//! A key that is missing, or differs from the one with its id, makes values unreadable but does no damage:
+//! processes with the right key still open them, and so does this one once it is configured. But a wrong
+//! first key does damage with every value it seals, because the id no longer shows which of the two keys a
+//! value needs. The service then does not become ready.
 
 use adapter_postgres::SealedValues;
 use adapter_sealing::KeyRing;

@@ -1,5 +1,5 @@
-//! Runs the service from start to stop: `serve` runs both HTTP servers, with or without workers; `worker` runs only the workers and a
-//! listener for probes.
+//! Runs the service from start to stop: `serve` runs both HTTP servers, with or without workers; `worker`
+//! runs only the workers and a listener for probes.
 
 use std::{process::ExitCode, sync::atomic::Ordering, time::Duration};
 
@@ -87,8 +87,8 @@ impl Service {
         })
     }
 
-    /// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners answer. `readers` of the
-    /// documentation decide which of its pages are served.
+    /// Serves until a signal arrives and requests in flight have ended. Calls `listening` once both listeners
+    /// answer. `readers` of the documentation decide which of its pages are served.
     pub(crate) async fn run(
         self,
         readers: Audience,
@@ -131,7 +131,8 @@ impl Service {
 /// The time limit for exporting the last spans.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
-/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once all listeners answer.
+/// Serves until a signal arrives and requests in flight have ended. Calls `listening` once all listeners
+/// answer.
 async fn run_until_stopped(
     shared: &Shared,
     servers: Vec<Server>,
@@ -144,7 +145,8 @@ async fn run_until_stopped(
         running.spawn(server);
     }
     listening()?;
-    // A service that waits for its database also counts as started: otherwise systemd would stop it after `TimeoutStartSec=`.
+    // A service that waits for its database also counts as started: otherwise systemd would stop it after
+    // `TimeoutStartSec=`.
     process::notify(&[NotifyState::Ready]);
     let queues = measure_queues(shared.database.clone(), shared.readiness.clone());
     let background = (
@@ -171,8 +173,8 @@ async fn run_until_stopped(
     outcome.map(|_| ExitCode::SUCCESS)
 }
 
-/// Keeps serving for a while, so that load balancers see that this process is no longer ready. Every response closes its connection, so
-/// that clients send their next request elsewhere.
+/// Keeps serving for a while, so that load balancers see that this process is no longer ready. Every response
+/// closes its connection, so that clients send their next request elsewhere.
 async fn drain(shared: &Shared, signal: &'static str) {
     let drain = shared.config.server.drain;
     shared.draining.store(true, Ordering::Release);
@@ -180,7 +182,8 @@ async fn drain(shared: &Shared, signal: &'static str) {
     sleep(drain.0).await;
 }
 
-/// Accepts no more connections, closes idle ones, and waits for requests in flight within the configured time.
+/// Accepts no more connections, closes idle ones, and waits for requests in flight within the configured
+/// time.
 async fn finish(shared: &Shared, handles: Vec<ServerHandle>) {
     let finished = async {
         // The call itself stops the server; the future only waits for it.

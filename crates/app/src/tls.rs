@@ -1,7 +1,7 @@
 //! TLS 1.2 and 1.3 on the listeners, by rustls, with certificates that are reloaded while the program runs.
 //!
-//! The files are read once a minute and on SIGHUP. If they cannot be used, that is logged once and the previous certificate stays in use.
-//! Open connections are not affected.
+//! The files are read once a minute and on SIGHUP. If they cannot be used, that is logged once and the
+//! previous certificate stays in use. Open connections are not affected.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,8 @@ impl Tls {
         Ok([config(public)?, config(backoffice)?])
     }
 
-    /// Reloads the certificates until the handle is dropped. Without any, SIGHUP still ends the process. Needs a runtime.
+    /// Reloads the certificates until the handle is dropped. Without any, SIGHUP still ends the process.
+    /// Needs a runtime.
     pub(crate) fn keep_current(self) -> io::Result<Option<AbortOnDropHandle<()>>> {
         let mut certificates = self.0.into_iter().flatten().collect::<Vec<_>>();
         if certificates.is_empty() {

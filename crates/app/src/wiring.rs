@@ -32,7 +32,8 @@ use crate::readiness::Readiness;
 
 /// The marketplace has few connections, but an import must not block other requests.
 const BACKOFFICE_THREADS: usize = 2;
-/// Two at a time leave other requests their cores. Those who wait behind 64 get their answer after about a second.
+/// Two at a time leave other requests their cores. Those who wait behind 64 get their answer after about a
+/// second.
 const PASSWORD_HASHES: HashingBounds = HashingBounds {
     at_a_time: 2,
     waiting: 64,

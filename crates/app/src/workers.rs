@@ -1,7 +1,7 @@
 //! Background workers: deliver webhooks, send mails, track parcels, delete expired rows, refresh statistics.
 //!
-//! Any number of processes may run them at once. Work is leased in the database, so none of it is done twice; if a process dies, another
-//! one takes over its work when the lease expires.
+//! Any number of processes may run them at once. Work is leased in the database, so none of it is done twice;
+//! if a process dies, another one takes over its work when the lease expires.
 
 mod deliveries;
 mod housekeeping;

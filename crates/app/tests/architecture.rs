@@ -1,4 +1,5 @@
-//! The allowed dependencies between crates of the workspace, and crates that the domain must not use. `deny.toml` bans crates everywhere.
+//! The allowed dependencies between crates of the workspace, and crates that the domain must not use.
+//! `deny.toml` bans crates everywhere.
 
 #![expect(
     clippy::unwrap_used,
@@ -72,7 +73,8 @@ impl Workspace {
         folder.to_string().replacen("crates/", "", 1)
     }
 
-    /// `None` for a crate that every layer may use; it must not use inner parts of the product, which is also checked.
+    /// `None` for a crate that every layer may use; it must not use inner parts of the product, which is also
+    /// checked.
     fn layer(&self, name: &str) -> Option<Layer> {
         match self.folder(name).as_str() {
             "domain/kernel" => Some(Layer::Kernel),

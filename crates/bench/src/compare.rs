@@ -32,7 +32,8 @@ pub(crate) struct CompareOptions {
 
 /// Measures both builds in each round, and prints the table.
 ///
-/// Both builds share the token families and the counter of idempotency keys, so that each continues where the other stopped.
+/// Both builds share the token families and the counter of idempotency keys, so that each continues where the
+/// other stopped.
 pub(crate) async fn run(compare: CompareOptions) -> anyhow::Result<()> {
     let options = Options {
         server: Some(compare.new),

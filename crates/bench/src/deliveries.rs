@@ -22,8 +22,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// Minimum rate in deliveries a second. A slower worker counts as failed.
 const SLOWEST: u64 = 50;
 
-/// Receivers that answer 204. Each has a separate IP address, since the product limits concurrent attempts per host. Dropping
-/// the value stops them.
+/// Receivers that answer 204. Each has a separate IP address, since the product limits concurrent attempts
+/// per host. Dropping the value stops them.
 pub(crate) struct Receivers {
     received: Arc<AtomicU64>,
     addresses: Vec<SocketAddr>,
@@ -94,8 +94,8 @@ async fn answer(mut stream: TcpStream, received: Arc<AtomicU64>) -> anyhow::Resu
     Ok(())
 }
 
-/// SQL that makes `count` deliveries due at once, spread evenly over all subscriptions, and wakes the subscriptions, as one
-/// transaction's events do.
+/// SQL that makes `count` deliveries due at once, spread evenly over all subscriptions, and wakes the
+/// subscriptions, as one transaction's events do.
 pub(crate) fn backlog(count: u64) -> String {
     format!(
         "begin; \
@@ -123,8 +123,9 @@ pub(crate) async fn clear(cluster: &Cluster, database: &str) -> anyhow::Result<(
     Ok(())
 }
 
-/// Waits until a running worker has recorded the results of a backlog of `count`, and returns its rate a second: from the
-/// backlog's commit to the last recorded answer, by the database's clock. Reads the meter at both ends.
+/// Waits until a running worker has recorded the results of a backlog of `count`, and returns its rate a
+/// second: from the backlog's commit to the last recorded answer, by the database's clock. Reads the meter at
+/// both ends.
 pub(crate) async fn drain<M>(
     cluster: &Cluster,
     database: &str,

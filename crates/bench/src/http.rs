@@ -34,7 +34,8 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Replaces `into` by a whole request: request line and headers of `head`, then the headers that all requests share, then the body.
+/// Replaces `into` by a whole request: request line and headers of `head`, then the headers that all requests
+/// share, then the body.
 pub(crate) fn compose(into: &mut Vec<u8>, head: Arguments<'_>, body: &str) -> anyhow::Result<()> {
     into.clear();
     write!(

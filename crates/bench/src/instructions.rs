@@ -1,6 +1,8 @@
-//! Counts the instructions of hot paths. The counts hardly vary, so they show changes that timing noise hides, on any machine.
+//! Counts the instructions of hot paths. The counts hardly vary, so they show changes that timing noise
+//! hides, on any machine.
 //!
-//! Valgrind runs the example `paths` with a smaller and a larger number of iterations. The difference is the path's cost.
+//! Valgrind runs the example `paths` with a smaller and a larger number of iterations. The difference is the
+//! path's cost.
 
 use std::collections::BTreeMap;
 use std::fs;

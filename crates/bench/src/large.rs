@@ -1,4 +1,5 @@
-//! Fills a database as large as a big marketplace's, for plans, migrations and whatever else shows only at size.
+//! Fills a database as large as a big marketplace's, for plans, migrations and whatever else shows only at
+//! size.
 
 use anyhow::Context as _;
 use clap::Args;

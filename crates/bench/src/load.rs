@@ -1,5 +1,5 @@
-//! Load generators. In the closed loop, a connection sends its next request after the answer. In the open loop, requests arrive at
-//! random, whether or not earlier ones have been answered.
+//! Load generators. In the closed loop, a connection sends its next request after the answer. In the open
+//! loop, requests arrive at random, whether or not earlier ones have been answered.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -48,7 +48,8 @@ pub(crate) struct Counted<M> {
     pub(crate) meter: [M; 2],
 }
 
-/// Sends each next request as soon as an answer arrives. Reads the meter when counting starts and when it ends.
+/// Sends each next request as soon as an answer arrives. Reads the meter when counting starts and when it
+/// ends.
 pub(crate) async fn closed<M>(
     load: &Load,
     connections: u16,
@@ -88,8 +89,8 @@ pub(crate) async fn closed<M>(
 
 /// Sends `rate` requests a second on average, at instants of a Poisson process.
 ///
-/// A latency starts when the request is due, so it includes the wait for a stalled server, for a free connection or for a late
-/// generator. This avoids "coordinated omission".
+/// A latency starts when the request is due, so it includes the wait for a stalled server, for a free
+/// connection or for a late generator. This avoids "coordinated omission".
 pub(crate) async fn open(load: &Load, rate: f64, measured: Duration) -> anyhow::Result<Latency> {
     ensure!(rate.is_finite() && rate > 0.0, "nothing can be sent at {rate}/s");
     let mut senders = Vec::new();

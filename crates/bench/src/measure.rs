@@ -36,7 +36,8 @@ pub(crate) struct Sample {
     /// Requests, transactions or deliveries a second.
     pub(crate) rate: f64,
     latencies: Latency,
-    /// CPU time per request, transaction or delivery in microseconds: of PostgreSQL, the program, and the client or receivers.
+    /// CPU time per request, transaction or delivery in microseconds: of PostgreSQL, the program, and the
+    /// client or receivers.
     cpu: [f64; 3],
 }
 
@@ -100,7 +101,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The worker runs only during this measurement: otherwise it would take the deliveries of another build's worker.
+    /// The worker runs only during this measurement: otherwise it would take the deliveries of another
+    /// build's worker.
     async fn drain(
         &self,
         context: &BenchContext,
@@ -189,7 +191,8 @@ async fn of_requests(
     })
 }
 
-/// CPU time so far: of PostgreSQL; of the program, if given; and of this process, or of pgbench without a program.
+/// CPU time so far: of PostgreSQL; of the program, if given; and of this process, or of pgbench without a
+/// program.
 fn cpu(context: &BenchContext, program: Option<u32>) -> anyhow::Result<[Duration; 3]> {
     let postgres = usage::of_postgres(context.cluster.pid()?)?;
     Ok(match program {
@@ -249,8 +252,8 @@ impl Series {
     }
 }
 
-/// Measures every subject once per round, after a warm-up round. Every other round runs in reverse order, so that a temporary
-/// disturbance of the machine affects all subjects alike.
+/// Measures every subject once per round, after a warm-up round. Every other round runs in reverse order, so
+/// that a temporary disturbance of the machine affects all subjects alike.
 pub(crate) async fn rounds(context: &BenchContext, subjects: &[Subject<'_>]) -> anyhow::Result<Vec<Series>> {
     let rounds = context.options.rounds;
     let mut all: Vec<Series> = subjects.iter().map(|_| Series::default()).collect();
@@ -273,7 +276,8 @@ pub(crate) async fn rounds(context: &BenchContext, subjects: &[Subject<'_>]) -> 
     Ok(all)
 }
 
-/// Analyzes the tables, so that no plan from a nearly empty table remains. Autovacuum would do so within a minute.
+/// Analyzes the tables, so that no plan from a nearly empty table remains. Autovacuum would do so within a
+/// minute.
 async fn settle(context: &BenchContext, subjects: &[Subject<'_>]) -> anyhow::Result<()> {
     let databases: BTreeSet<&str> = subjects
         .iter()

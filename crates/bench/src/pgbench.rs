@@ -23,8 +23,8 @@ pub(crate) struct Run {
     pub(crate) rate: f64,
 }
 
-/// Runs a script of one transaction with `clients` clients. The script's variable `first` is 1 until the script sets it: a client
-/// keeps its variables from one transaction to the next.
+/// Runs a script of one transaction with `clients` clients. The script's variable `first` is 1 until the
+/// script sets it: a client keeps its variables from one transaction to the next.
 pub(crate) async fn run(
     cluster: &Cluster,
     database: &str,

@@ -18,7 +18,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval between checks whether the program is ready.
 const POLL: Duration = Duration::from_millis(1);
-/// Limits are raised out of reach but still counted. Webhooks may go to loopback. Connections may idle while 2 000 are opened.
+/// Limits are raised out of reach but still counted. Webhooks may go to loopback. Connections may idle while
+/// 2 000 are opened.
 const SETTINGS: [(&str, &str); 7] = [
     ("SELLER_API__RATE_LIMIT__DEFAULT", "10000000"),
     ("SELLER_API__OAUTH__TOKEN_LIMIT_PER_IP", "10000000"),

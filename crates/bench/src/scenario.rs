@@ -14,7 +14,8 @@ use crate::seed::{
     id,
 };
 
-/// A random number of 16 digits, for keys and for the input of token hashes, since pgbench has no random text.
+/// A random number of 16 digits, for keys and for the input of token hashes, since pgbench has no random
+/// text.
 const RANDOM: &str = "random(1000000000000000, 8999999999999999)";
 const ACCESS_TTL: &str = "interval '12 hours'";
 const PAGE: &str = "/v1/offers?limit=50";
@@ -227,7 +228,8 @@ fn page_script(condition: &str) -> String {
     )
 }
 
-/// Stores a fresh key with its answer, changes the price and appends to the feed of changes, in one transaction of five round trips.
+/// Stores a fresh key with its answer, changes the price and appends to the feed of changes, in one
+/// transaction of five round trips.
 fn patch_script(seed: &Seed) -> String {
     let choice = any_offer(seed);
     let (seller, offer) = (
@@ -308,8 +310,8 @@ fn refresh_script(seed: &Seed) -> String {
     )
 }
 
-/// Takes a due delivery of a random subscription and records it as delivered, one at a time: the minimal work of a queue in
-/// PostgreSQL.
+/// Takes a due delivery of a random subscription and records it as delivered, one at a time: the minimal work
+/// of a queue in PostgreSQL.
 fn delivery_script(seed: &Seed) -> String {
     let last = seed.catalogue.subscriptions();
     format!(

@@ -39,7 +39,8 @@ pub(crate) fn client_secret(application: u64) -> String {
     format!("pss_bench-secret-{application}")
 }
 
-/// Offers and sellers, both numbered from 0. The first seller has a fifth of the offers, the others equal shares of the rest.
+/// Offers and sellers, both numbered from 0. The first seller has a fifth of the offers, the others equal
+/// shares of the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Catalogue {
     pub(crate) offers: u64,
@@ -89,7 +90,8 @@ pub(crate) struct Seed {
     pub(crate) catalogue: Catalogue,
     /// An access token of each seller.
     pub(crate) tokens: Vec<String>,
-    /// The current refresh token of each connection's family. Connection n uses application n modulo their number.
+    /// The current refresh token of each connection's family. Connection n uses application n modulo their
+    /// number.
     pub(crate) refresh_tokens: Vec<Mutex<String>>,
     /// Counts requests with an idempotency key, so that no key repeats, whichever build gets it.
     pub(crate) keyed_requests: AtomicU64,
@@ -135,7 +137,8 @@ fn sql_token(prefix: &str) -> String {
     )
 }
 
-/// Inserts sellers, an application and a connection for each, and an access token for each application. Returns the tokens.
+/// Inserts sellers, an application and a connection for each, and an access token for each application.
+/// Returns the tokens.
 async fn sellers(cluster: &Cluster, database: &str, count: u64) -> anyhow::Result<Vec<String>> {
     let (seller, application, family) = (sql_id(SELLER, "n"), sql_id(APPLICATION, "n"), sql_id(FAMILY, "n"));
     let (numbers, secret) = (

@@ -76,7 +76,8 @@ impl Memory {
     }
 }
 
-/// Raises the limit of open files enough for `count` connections. Processes that are started later inherit it.
+/// Raises the limit of open files enough for `count` connections. Processes that are started later inherit
+/// it.
 pub(crate) fn allow_connections(count: u64) -> anyhow::Result<()> {
     let (limit, needed) = (getrlimit(Resource::Nofile), count + 256);
     if limit.current.is_none_or(|current| current >= needed) {

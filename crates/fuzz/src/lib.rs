@@ -1,7 +1,8 @@
 //! Fuzz inputs for parsers of untrusted bytes: mutated samples of valid input.
 //!
-//! A mutation works on pieces: runs of letters and digits, or single other characters. So most changes are where the parser splits
-//! its input. [`mutated`] is a `proptest` strategy, which also shrinks a failing input.
+//! A mutation works on pieces: runs of letters and digits, or single other characters. So most changes are
+//! where the parser splits its input. [`mutated`] is a `proptest` strategy, which also shrinks a failing
+//! input.
 
 use std::env;
 use std::ops::Range;

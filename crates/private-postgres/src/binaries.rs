@@ -21,7 +21,8 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// The binaries on `PATH`, else the newest version in the folders where operating systems install PostgreSQL.
+    /// The binaries on `PATH`, else the newest version in the folders where operating systems install
+    /// PostgreSQL.
     pub fn find() -> Result<Self, Error> {
         Self::for_data_of(None)
     }
@@ -85,7 +86,8 @@ fn candidate_folders() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The major version in the output of `postgres --version`: `postgres (PostgreSQL) 15.18 (Debian …)`, `… 18beta1`.
+/// The major version in the output of `postgres --version`: `postgres (PostgreSQL) 15.18 (Debian …)`,
+/// `… 18beta1`.
 fn parse_version(output: &str) -> Option<u32> {
     let number = output.split_once("(PostgreSQL)")?.1.trim_start();
     let digits = number

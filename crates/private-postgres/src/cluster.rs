@@ -17,7 +17,8 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest pause between two attempts to restart the server.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The server's settings. Huge pages are off because a container may see pages that it is not allowed to touch.
+/// The server's settings. Huge pages are off because a container may see pages that it is not allowed to
+/// touch.
 const SETTINGS: &[&str] = &[
     "listen_addresses=",
     "port=5432",
@@ -53,7 +54,8 @@ impl Options {
         }
     }
 
-    /// Adds a server setting (`shared_buffers`, `1GB`). The last value of a name wins, also over the crate's own settings.
+    /// Adds a server setting (`shared_buffers`, `1GB`). The last value of a name wins, also over the crate's
+    /// own settings.
     #[must_use]
     pub fn setting(mut self, name: impl fmt::Display, value: impl fmt::Display) -> Self {
         self.settings.push(format!("{name}={value}"));
@@ -74,7 +76,8 @@ impl Options {
         self
     }
 
-    /// If the folder holds no data yet: copies the running cluster `primary` and follows it as a standby until [`Cluster::promote`].
+    /// If the folder holds no data yet: copies the running cluster `primary` and follows it as a standby
+    /// until [`Cluster::promote`].
     #[must_use]
     pub fn standby_of(mut self, primary: Connection) -> Self {
         self.primary = Some(primary);
@@ -82,8 +85,8 @@ impl Options {
     }
 }
 
-/// A running PostgreSQL whose data folder only this process uses. The server stops when this value is stopped or dropped, and when
-/// the process dies.
+/// A running PostgreSQL whose data folder only this process uses. The server stops when this value is stopped
+/// or dropped, and when the process dies.
 pub struct Cluster {
     paths: ClusterPaths,
     binaries: Binaries,
@@ -94,7 +97,8 @@ pub struct Cluster {
     _lock: FolderLock,
 }
 
-/// Gives the folder up at once: a child that another thread is starting has the open file until it executes its program.
+/// Gives the folder up at once: a child that another thread is starting has the open file until it executes
+/// its program.
 struct FolderLock(File);
 
 impl Drop for FolderLock {
@@ -105,8 +109,8 @@ impl Drop for FolderLock {
 }
 
 impl Cluster {
-    /// Starts the cluster of a folder; creates it if there is none. Fails at once with [`Error::InUse`] if the folder has another
-    /// owner. A server that a dead owner left behind is stopped first.
+    /// Starts the cluster of a folder; creates it if there is none. Fails at once with [`Error::InUse`] if
+    /// the folder has another owner. A server that a dead owner left behind is stopped first.
     pub fn start(options: Options) -> Result<Self, Error> {
         let folder = paths::make_folder(&options.folder)?;
         let lock = FolderLock(paths::lock_folder(&folder)?);
@@ -134,8 +138,8 @@ impl Cluster {
         })
     }
 
-    /// Like [`Self::start`]; it also restarts a server that dies, within a fraction of a second, until the cluster is stopped.
-    /// A restart cuts connections; [`Self::connection`] stays the same.
+    /// Like [`Self::start`]; it also restarts a server that dies, within a fraction of a second, until the
+    /// cluster is stopped. A restart cuts connections; [`Self::connection`] stays the same.
     pub fn start_supervised(options: Options) -> Result<Arc<Self>, Error> {
         let cluster = Arc::new(Self::start(options)?);
         let watched = Arc::downgrade(&cluster);
@@ -186,7 +190,8 @@ impl Cluster {
         self.server.lock().as_mut().is_some_and(Server::is_running)
     }
 
-    /// Restarts a dead server with the same connection and returns whether it was dead. Does nothing once stopped.
+    /// Restarts a dead server with the same connection and returns whether it was dead. Does nothing once
+    /// stopped.
     pub fn restart_if_dead(&self) -> Result<bool, Error> {
         let mut server = self.server.lock();
         let Some(dead) = server.as_mut() else {
@@ -202,12 +207,14 @@ impl Cluster {
         Ok(true)
     }
 
-    /// Promotes a standby to primary and waits until it is one. The old primary must be dead: otherwise there are two primaries.
+    /// Promotes a standby to primary and waits until it is one. The old primary must be dead: otherwise there
+    /// are two primaries.
     pub fn promote(&self) -> Result<(), Error> {
         server::promote(&self.paths.account, &self.binaries, &self.paths.data())
     }
 
-    /// Stops the server by a fast shutdown: it disconnects clients and writes all data. A second call does nothing.
+    /// Stops the server by a fast shutdown: it disconnects clients and writes all data. A second call does
+    /// nothing.
     pub fn stop(&self) -> Result<(), Error> {
         let Some(server) = self.server.lock().take() else {
             return Ok(());

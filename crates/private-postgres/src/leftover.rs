@@ -1,7 +1,7 @@
 //! Stops processes that an earlier owner left running in a data folder.
 //!
-//! A process gets a signal only if it is a PostgreSQL process and its working folder is this data folder. A zombie has no working
-//! folder, so it counts as dead.
+//! A process gets a signal only if it is a PostgreSQL process and its working folder is this data folder. A
+//! zombie has no working folder, so it counts as dead.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -28,8 +28,8 @@ impl PidFile {
     }
 }
 
-/// Waits until the earlier owner's processes have ended, and signals them to end. Returns the lock file `life`, locked: proof that
-/// none is alive. The next server inherits it.
+/// Waits until the earlier owner's processes have ended, and signals them to end. Returns the lock file
+/// `life`, locked: proof that none is alive. The next server inherits it.
 pub(crate) fn end(paths: &ClusterPaths) -> Result<File, Error> {
     let (path, data) = (paths.life(), paths.data());
     let life = paths::open_lock(&path)?;
@@ -39,7 +39,8 @@ pub(crate) fn end(paths: &ClusterPaths) -> Result<File, Error> {
         let server = PidFile::read(&data)
             .map(|file| file.server)
             .filter(|pid| left.contains(pid));
-        // Fast shutdown, then immediate shutdown, then SIGKILL. Backends without a server get no fast shutdown.
+        // Fast shutdown, then immediate shutdown, then SIGKILL. Backends without a server get no fast
+        // shutdown.
         let (signal, to) = match (begun.elapsed().as_secs(), server) {
             (0..10, Some(server)) => (Signal::INT, vec![server]),
             (0..13, _) => (Signal::QUIT, left),

@@ -16,7 +16,8 @@ use rustix::process::{getegid, geteuid};
 
 use crate::Error;
 
-/// The longest path of a unix socket in bytes, without the final NUL (`sun_path`): 107 on Linux, 103 on macOS.
+/// The longest path of a unix socket in bytes, without the final NUL (`sun_path`): 107 on Linux, 103 on
+/// macOS.
 const LONGEST_SOCKET: usize = 103;
 
 /// The account that runs the server and owns its files.
@@ -29,7 +30,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The process's own account. For root: the owner of existing files, else the account `postgres`, else `nobody`.
+    /// The process's own account. For root: the owner of existing files, else the account `postgres`, else
+    /// `nobody`.
     fn choose(existing: Option<&PathBuf>) -> Result<Self, Error> {
         if !geteuid().is_root() {
             return Ok(Self {
@@ -54,7 +56,8 @@ impl Account {
         })
     }
 
-    /// A command under this account, in a separate process group, without the caller's `PG…` variables, with messages in English.
+    /// A command under this account, in a separate process group, without the caller's `PG…` variables, with
+    /// messages in English.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         // The account may have no access to the caller's working folder.
@@ -74,7 +77,8 @@ impl Account {
         command
     }
 
-    /// Whether the account can enter the folder and write to it. A shell tries it, since permission bits are not conclusive.
+    /// Whether the account can enter the folder and write to it. A shell tries it, since permission bits are
+    /// not conclusive.
     fn can_use(&self, folder: &Path) -> bool {
         let mut attempt = self.command(Path::new("/bin/sh"));
         attempt
@@ -84,7 +88,8 @@ impl Account {
         attempt.status().is_ok_and(|status| status.success())
     }
 
-    /// Creates the folder for this account only. Takes over an existing one of the account or the process; refuses any other owner's.
+    /// Creates the folder for this account only. Takes over an existing one of the account or the process;
+    /// refuses any other owner's.
     fn make(&self, folder: &Path) -> Result<(), Error> {
         let make = || match DirBuilder::new().mode(0o700).create(folder) {
             Ok(()) => self.give(folder),
@@ -130,7 +135,8 @@ impl Connection {
         &self.socket_folder
     }
 
-    /// The number in the socket's file name: a client's `port`. Always 5432, since no other cluster uses the folder.
+    /// The number in the socket's file name: a client's `port`. Always 5432, since no other cluster uses the
+    /// folder.
     pub fn port(&self) -> u16 {
         5432
     }
@@ -174,10 +180,12 @@ pub(crate) struct ClusterPaths {
 }
 
 impl ClusterPaths {
-    /// The paths of the cluster in `folder`, an absolute path without links. Creates the folders that are missing.
+    /// The paths of the cluster in `folder`, an absolute path without links. Creates the folders that are
+    /// missing.
     pub(crate) fn prepare(folder: &Path) -> Result<Self, Error> {
         let inside = folder.join("cluster");
-        // Only the link decides whether the files are elsewhere. Their path depends on `folder`, so a copy of the folder has other files.
+        // Only the link decides whether the files are elsewhere. Their path depends on `folder`, so a copy of
+        // the folder has other files.
         let name = format!("private-postgres-{:016x}", fnv1a(folder.as_os_str().as_bytes()));
         let elsewhere = Path::new("/var/tmp").join(&name);
         let mut root = if inside.is_symlink() { &elsewhere } else { &inside };
@@ -234,7 +242,8 @@ impl ClusterPaths {
         Ok(log)
     }
 
-    /// Recreates the socket's folder: sockets and lock files of a killed server would stop the next one from starting.
+    /// Recreates the socket's folder: sockets and lock files of a killed server would stop the next one from
+    /// starting.
     pub(crate) fn clear_socket(&self) -> Result<(), Error> {
         self.account.make(&self.socket)?;
         remove(&self.socket)?;
@@ -249,7 +258,8 @@ impl ClusterPaths {
     }
 }
 
-/// Whether a path is short enough for a socket and needs no quoting in `unix_socket_directories`, a list with commas.
+/// Whether a path is short enough for a socket and needs no quoting in `unix_socket_directories`, a list with
+/// commas.
 fn is_for_a_socket(folder: &Path) -> bool {
     let is_plain =
         |text: &str| !text.contains(|character: char| character.is_control() || ",\"'\\".contains(character));
@@ -283,7 +293,8 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Opens a file that only its owner can read. Refuses a symbolic link: root opens files in a folder that the server's account owns.
+/// Opens a file that only its owner can read. Refuses a symbolic link: root opens files in a folder that the
+/// server's account owns.
 fn open(path: &Path, options: &mut OpenOptions) -> Result<File, Error> {
     let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
     options

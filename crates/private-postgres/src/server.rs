@@ -116,7 +116,8 @@ fn is_running(guard: &mut Child) -> bool {
     matches!(guard.try_wait(), Ok(None))
 }
 
-/// Waits for a guard whose pipe is closed. After 10 s it sends the server SIGQUIT, after another 5 s the guard's group SIGKILL.
+/// Waits for a guard whose pipe is closed. After 10 s it sends the server SIGQUIT, after another 5 s the
+/// guard's group SIGKILL.
 fn end(guard: &mut Child, server: Option<Pid>) {
     let mut ends_within = |patience: Duration| {
         let begun = Instant::now();
@@ -149,8 +150,8 @@ pub(crate) fn version_of(data: &Path) -> Option<u32> {
         .ok()
 }
 
-/// Creates the data unless they exist: with `initdb`, or as a standby's copy of a running cluster. Data get their final name once
-/// complete; incomplete data of an interrupted run are created again.
+/// Creates the data unless they exist: with `initdb`, or as a standby's copy of a running cluster. Data get
+/// their final name once complete; incomplete data of an interrupted run are created again.
 pub(crate) fn ensure_data(
     paths: &ClusterPaths,
     binaries: &Binaries,
@@ -200,7 +201,8 @@ pub(crate) fn ensure_data(
         command.args(["--no-instructions", "--locale=C.UTF-8", "--lc-collate=C"]);
     }
     command.args(["--no-sync", "--pgdata"]).arg(&unfinished);
-    // The program reads nothing from it. If this process is killed, the program still holds the lock and the next start waits for it.
+    // The program reads nothing from it. If this process is killed, the program still holds the lock and the
+    // next start waits for it.
     run(command.stdin(life))?;
     fs::rename(&unfinished, &data).map_err(Error::at(&data))
 }

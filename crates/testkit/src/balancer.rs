@@ -1,5 +1,5 @@
-//! A TCP load balancer in front of several servers, as an operator runs one. New connections go round-robin to the servers that
-//! report ready; open connections stay with their server.
+//! A TCP load balancer in front of several servers, as an operator runs one. New connections go round-robin
+//! to the servers that report ready; open connections stay with their server.
 
 use std::future::ready;
 use std::net::TcpListener as StdTcpListener;
@@ -20,10 +20,12 @@ use crate::{Client, TestServer, database::blocking, wait_until};
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Timeout of a readiness check.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a connection waits for a ready server, and [`Balancer::wait_for_servers`] for the number of ready servers.
+/// How long a connection waits for a ready server, and [`Balancer::wait_for_servers`] for the number of ready
+/// servers.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running balancer. It runs in a separate thread, so a test that blocks its runtime does not stop it. Dropping it stops it.
+/// A running balancer. It runs in a separate thread, so a test that blocks its runtime does not stop it.
+/// Dropping it stops it.
 #[derive(Debug)]
 pub struct Balancer {
     /// URL of the public listener, without a trailing slash.
@@ -116,7 +118,8 @@ impl Backends {
         self.all().iter().filter(is_ready).cloned().collect()
     }
 
-    /// Connects to the next ready server. A server that refuses the connection is skipped until it reports ready again.
+    /// Connects to the next ready server. A server that refuses the connection is skipped until it reports
+    /// ready again.
     async fn connect(&self, address: Address) -> io::Result<TcpStream> {
         let connected = timeout(READY_TIMEOUT, async {
             loop {

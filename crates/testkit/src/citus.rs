@@ -17,8 +17,8 @@ pub(crate) const CITUS: [(&str, &str); 7] = [
     ("citus.shard_count", "4"),
 ];
 
-/// A cluster for one test, which the test may break. Its database `postgres` is migrated and distributed. Dropping it stops all nodes
-/// and deletes their data.
+/// A cluster for one test, which the test may break. Its database `postgres` is migrated and distributed.
+/// Dropping it stops all nodes and deletes their data.
 #[derive(Debug)]
 pub struct OwnCitus {
     /// The coordinator first.

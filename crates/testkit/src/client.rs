@@ -11,7 +11,8 @@ static HOOK: OnceLock<AnswerHook> = OnceLock::new();
 /// Inspects an answer, given the request's method and URL. Panics if the answer is not valid.
 pub type AnswerHook = fn(method: &str, url: &str, answer: &Answer);
 
-/// Calls `hook` with every answer that a [`Client`] of this process reads from now on. Only the first call has an effect.
+/// Calls `hook` with every answer that a [`Client`] of this process reads from now on. Only the first call
+/// has an effect.
 pub fn set_answer_hook(hook: AnswerHook) {
     HOOK.get_or_init(|| hook);
 }

@@ -72,7 +72,8 @@ impl TestDatabase {
         }
     }
 
-    /// A database on the test's own server. Dropping the value does not drop it, and [`Self::block_connections`] panics.
+    /// A database on the test's own server. Dropping the value does not drop it, and
+    /// [`Self::block_connections`] panics.
     pub fn at_url(url: &str) -> Self {
         Self {
             name: None,
@@ -147,8 +148,8 @@ impl TestDatabase {
         TestClock::take(self.connect().await).await
     }
 
-    /// Closes all connections to the database and admits no new ones until [`Self::allow_connections`]. Those that wait for a lock end
-    /// first: with its holder gone they would go on.
+    /// Closes all connections to the database and admits no new ones until [`Self::allow_connections`]. Those
+    /// that wait for a lock end first: with its holder gone they would go on.
     pub async fn block_connections(&self) {
         let admin = connect(&cluster().url("postgres")).await;
         let name = self.name();
@@ -199,8 +200,8 @@ fn cluster() -> &'static Cluster {
     nodes().first().expect("there is a server")
 }
 
-/// The servers of this process, which stop with it: one, or a coordinator and its workers. Each one's folder is the first that no
-/// other uses.
+/// The servers of this process, which stop with it: one, or a coordinator and its workers. Each one's folder
+/// is the first that no other uses.
 fn nodes() -> &'static [Cluster] {
     static NODES: OnceLock<Vec<Cluster>> = OnceLock::new();
     NODES.get_or_init(|| {

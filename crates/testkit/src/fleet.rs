@@ -1,4 +1,5 @@
-//! The topology of processes that the tests run against: one server, or several that look like one from outside.
+//! The topology of processes that the tests run against: one server, or several that look like one from
+//! outside.
 
 use adapter_postgres::Layout;
 
@@ -20,7 +21,8 @@ pub(crate) enum Topology {
     Single,
     /// Several servers without workers behind a balancer, and separate workers.
     Fleet,
-    /// Like `Fleet`, and all processes use the database through a `PgBouncer` with fewer connections than they open.
+    /// Like `Fleet`, and all processes use the database through a `PgBouncer` with fewer connections than
+    /// they open.
     FleetPgBouncer,
     /// Like `Single`, with offers and orders on the two workers of a Citus cluster.
     Citus,
@@ -59,7 +61,8 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts all processes over the database and waits until the servers are ready. Returns the first server apart from the fleet.
+    /// Starts all processes over the database and waits until the servers are ready. Returns the first server
+    /// apart from the fleet.
     pub(crate) async fn start(
         options: &ServerOptions,
         database: &TestDatabase,

@@ -1,4 +1,5 @@
-//! HTTP servers on loopback addresses: the requests that they receive, and answers that a test writes byte by byte.
+//! HTTP servers on loopback addresses: the requests that they receive, and answers that a test writes byte by
+//! byte.
 
 use std::net::SocketAddr;
 use std::process::Stdio;

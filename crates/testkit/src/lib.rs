@@ -1,8 +1,9 @@
-//! Test support: a private PostgreSQL per test process, a database per test, the product's processes, and an HTTP client.
+//! Test support: a private PostgreSQL per test process, a database per test, the product's processes, and an
+//! HTTP client.
 //!
-//! `SELLER_API_TEST_TOPOLOGY` selects what [`TestServer::start`] starts: `single`, one process (the default); `fleet`, three
-//! servers and two workers behind a balancer; `fleet-pgbouncer`, the same with a `PgBouncer` before the database; `citus`, one process
-//! over a Citus cluster of a coordinator and two workers.
+//! `SELLER_API_TEST_TOPOLOGY` selects what [`TestServer::start`] starts: `single`, one process (the default);
+//! `fleet`, three servers and two workers behind a balancer; `fleet-pgbouncer`, the same with a `PgBouncer`
+//! before the database; `citus`, one process over a Citus cluster of a coordinator and two workers.
 //!
 //! Everything here panics with a clear message when it fails: the test has failed then.
 #![expect(

@@ -1,4 +1,5 @@
-//! A PostgreSQL server for one test, which the test may break. It is durable (`fsync`), unlike the server that tests share.
+//! A PostgreSQL server for one test, which the test may break. It is durable (`fsync`), unlike the server
+//! that tests share.
 
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -25,8 +25,8 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Whether `tests/pgbouncer/install` has installed one below the target folder. If not, a test reports that and is skipped; under
-    /// `CI` it fails.
+    /// Whether `tests/pgbouncer/install` has installed one below the target folder. If not, a test reports
+    /// that and is skipped; under `CI` it fails.
     pub fn is_installed() -> bool {
         let found = program().is_some();
         assert!(
@@ -36,8 +36,8 @@ impl PgBouncer {
         found
     }
 
-    /// Starts a pooler with this many connections to the database, and this many prepared statements kept per connection. With 0 it
-    /// keeps none, as before version 1.21.
+    /// Starts a pooler with this many connections to the database, and this many prepared statements kept per
+    /// connection. With 0 it keeps none, as before version 1.21.
     pub async fn start(database: &TestDatabase, connections: u32, statements: u32) -> Self {
         let program = program().expect("PgBouncer is installed: run tests/pgbouncer/install");
         let socket = database.socket_folder();

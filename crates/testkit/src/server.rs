@@ -26,7 +26,8 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// The program at `path`, with a fresh sealing key, no wait for proxies at its stop, and defaults for everything else.
+    /// The program at `path`, with a fresh sealing key, no wait for proxies at its stop, and defaults for
+    /// everything else.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let sealing_key = sealing_key();
         Self {
@@ -45,7 +46,8 @@ impl ServerOptions {
         self
     }
 
-    /// Starts the program through another one, given as these words, which replaces itself with it (exec) in the same process.
+    /// Starts the program through another one, given as these words, which replaces itself with it (exec) in
+    /// the same process.
     #[must_use]
     pub fn by(mut self, words: &[&str]) -> Self {
         self.before = words.iter().map(|word| (*word).to_owned()).collect();
@@ -105,8 +107,8 @@ pub fn sealing_key() -> String {
     KeyRing::generate(&SystemRandomness::new())
 }
 
-/// A running server, or several that look like one (see the crate's description). Dropping it kills them. Signals, the process id
-/// and the exit code are those of the first.
+/// A running server, or several that look like one (see the crate's description). Dropping it kills them.
+/// Signals, the process id and the exit code are those of the first.
 #[derive(Debug)]
 pub struct TestServer {
     process: Process,
@@ -195,7 +197,8 @@ impl TestServer {
         self.process.log() + &self.fleet.as_ref().map(Fleet::log).unwrap_or_default()
     }
 
-    /// Waits until `holds` is true of the log, and returns the log. Lines arrive a little after the answers that they belong to.
+    /// Waits until `holds` is true of the log, and returns the log. Lines arrive a little after the answers
+    /// that they belong to.
     pub async fn log_with(&self, holds: impl Fn(&str) -> bool) -> String {
         let failure = || format!("the log does not have the expected lines:\n{}", self.log());
         wait_until(LOG_TIMEOUT, || ready(holds(&self.log())), failure).await;

@@ -8,7 +8,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Whether the machine denies mounts even to root. `.ci/run` finds out and sets `SELLER_API_TEST_MOUNTS=refused`.
+/// Whether the machine denies mounts even to root. `.ci/run` finds out and sets
+/// `SELLER_API_TEST_MOUNTS=refused`.
 pub fn mounts_are_refused() -> bool {
     std::env::var_os("SELLER_API_TEST_MOUNTS").is_some_and(|mounts| mounts == "refused")
 }
@@ -25,8 +26,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts a file system, which requires root. `None` if that fails and [`may_lack_mounts`]; the caller then reports that the test
-    /// is skipped.
+    /// Mounts a file system, which requires root. `None` if that fails and [`may_lack_mounts`]; the caller
+    /// then reports that the test is skipped.
     pub fn mount(megabytes: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder to mount on");
         let mut mount = Command::new("mount");

@@ -33,8 +33,8 @@ impl SmtpAction {
     }
 }
 
-/// The server's behaviour. Points are verbs, and: `CONNECT` (the greeting), `BODY` (after the content's first line), `CONTENT`
-/// (after its end).
+/// The server's behaviour. Points are verbs, and: `CONNECT` (the greeting), `BODY` (after the content's first
+/// line), `CONTENT` (after its end).
 #[derive(Debug, Default)]
 pub struct SmtpScript {
     /// The point, a text that selects the commands that contain it, the action, and whether it is taken once.

@@ -1,8 +1,8 @@
-//! A proxy between the program and PostgreSQL that parses statements. It records them, injects a fault into a chosen statement,
-//! can rewrite statements, and can be slow or unreachable.
+//! A proxy between the program and PostgreSQL that parses statements. It records them, injects a fault into a
+//! chosen statement, can rewrite statements, and can be slow or unreachable.
 //!
-//! It executes a connection's statements one after another, even if the client pipelines them. So the server has finished a statement
-//! when its fault happens.
+//! It executes a connection's statements one after another, even if the client pipelines them. So the server
+//! has finished a statement when its fault happens.
 
 use std::collections::HashMap;
 use std::io;
@@ -49,8 +49,8 @@ pub struct Rewrite {
     pub instead_of: &'static str,
 }
 
-/// A recorded statement: the `nth` with the text `sql`, from 0. The text is in lower case on one line, without comments and quotation
-/// marks of names: a test names a piece of it, however it is laid out.
+/// A recorded statement: the `nth` with the text `sql`, from 0. The text is in lower case on one line,
+/// without comments and quotation marks of names: a test names a piece of it, however it is laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     pub sql: String,
@@ -153,7 +153,8 @@ impl StatementProxy {
         self.set_armed(Target::Next { end, then_block }, fault);
     }
 
-    /// Injects the fault into the next statement of which the text ends like this, and blocks at the same moment.
+    /// Injects the fault into the next statement of which the text ends like this, and blocks at the same
+    /// moment.
     pub fn lose_and_block(&self, end: &'static str, fault: Fault) {
         let then_block = true;
         self.set_armed(Target::Next { end, then_block }, fault);
@@ -200,8 +201,8 @@ impl StatementProxy {
         self.shared.state().recorded.clone()
     }
 
-    /// What was sent since the last [`Self::record`] or [`Self::arm`] with each statement of this text: its parameters as they are on
-    /// the wire.
+    /// What was sent since the last [`Self::record`] or [`Self::arm`] with each statement of this text: its
+    /// parameters as they are on the wire.
     pub fn sent_with(&self, sql: &str) -> Vec<Vec<u8>> {
         let state = self.shared.state();
         let recorded = state.recorded.iter().zip(&state.batches);

@@ -16,7 +16,8 @@ impl TestWorker {
 
     pub(crate) fn over(options: &ServerOptions, url: &str) -> Self {
         let mut command = options.command("worker", url);
-        // No public listener has this address: at a port that one of them had before, answers would be checked as the API's.
+        // No public listener has this address: at a port that one of them had before, answers would be
+        // checked as the API's.
         Self(Process::start(
             command.env("SELLER_API__WORKER__BIND", "127.0.0.2:0"),
         ))

@@ -1,5 +1,6 @@
-//! Access to an account without its password (invitations, password resets, sign-in links of marketplaces that authenticate their sellers
-//! elsewhere), and changing the password. The marketplace can create links for its sellers, too.
+//! Access to an account without its password (invitations, password resets, sign-in links of marketplaces
+//! that authenticate their sellers elsewhere), and changing the password. The marketplace can create links
+//! for its sellers, too.
 
 use accounts::{AccountMail, AccountStore, Action, Link, LinkKind, LinkSecret, PasswordHash, Seller};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -62,8 +63,9 @@ pub struct MailedLink {
     pub is_new: bool,
 }
 
-/// Creates a link and queues its mail, unless the newest link of its kind is younger than `interval` or the account's hourly limit of mails
-/// is reached: nobody can flood a mailbox. A zero interval turns both limits off. None if no mail is sent and no earlier link is valid.
+/// Creates a link and queues its mail, unless the newest link of its kind is younger than `interval` or the
+/// account's hourly limit of mails is reached: nobody can flood a mailbox. A zero interval turns both limits
+/// off. None if no mail is sent and no earlier link is valid.
 pub async fn send_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -172,9 +174,9 @@ pub async fn sign_in_by_link(
     Ok(seller.id)
 }
 
-/// Changes the password of a signed-in seller; all other sessions of the account end. `compared` is the hash that the
-/// given current password was verified against. Verification is slow, so the account is locked and checked again: a
-/// session that ended or a password that was replaced meanwhile takes precedence.
+/// Changes the password of a signed-in seller; all other sessions of the account end. `compared` is the hash
+/// that the given current password was verified against. Verification is slow, so the account is locked and
+/// checked again: a session that ended or a password that was replaced meanwhile takes precedence.
 pub async fn change_password(
     accounts: &dyn AccountStore,
     by: ActingSeller,
@@ -195,7 +197,8 @@ pub async fn change_password(
     Ok(())
 }
 
-/// Creates a link to which the marketplace redirects its seller, who is then signed in; invalidates the previous one.
+/// Creates a link to which the marketplace redirects its seller, who is then signed in; invalidates the
+/// previous one.
 pub async fn create_sign_in_link(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
@@ -222,7 +225,8 @@ pub enum NotInvited {
     TooManyMails,
 }
 
-/// Sends an invitation again to a seller without a password, as [`send_link`] does. Refused if no invitation is valid afterwards.
+/// Sends an invitation again to a seller without a password, as [`send_link`] does. Refused if no invitation
+/// is valid afterwards.
 pub async fn invite(
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,

@@ -1,5 +1,6 @@
-//! The announcement of a change: an item of the marketplace's change feed, an event for webhook subscribers, both or
-//! neither. A store writes it in the transaction of the change: it takes changes with their announcements, as one value.
+//! The announcement of a change: an item of the marketplace's change feed, an event for webhook subscribers,
+//! both or neither. A store writes it in the transaction of the change: it takes changes with their
+//! announcements, as one value.
 
 use changes::ChangeItem;
 use chrono::{DateTime, Utc};

@@ -1,7 +1,8 @@
-//! An application redirects a seller's browser here to ask for consent: the request is validated and becomes a handle.
+//! An application redirects a seller's browser here to ask for consent: the request is validated and becomes
+//! a handle.
 //!
-//! The handle travels through the browser to the consent screen. It is sealed, so that it can be neither forged nor
-//! changed, and it is opaque to everyone who sees it.
+//! The handle travels through the browser to the consent screen. It is sealed, so that it can be neither
+//! forged nor changed, and it is opaque to everyone who sees it.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -41,7 +42,8 @@ struct Sealed {
     client_id: Uuid,
     redirect_uri: String,
     scopes: i32,
-    /// In base64url: JSON would escape each control character as six bytes, and the handle has to fit into a URL.
+    /// In base64url: JSON would escape each control character as six bytes, and the handle has to fit into a
+    /// URL.
     state: String,
     challenge: String,
     /// Microseconds since 1970.

@@ -1,4 +1,5 @@
-//! Changes to one offer: by its seller, by moderation, and by the pricing engine. Feeds replace whole offers: see `feed_offers`.
+//! Changes to one offer: by its seller, by moderation, and by the pricing engine. Feeds replace whole offers:
+//! see `feed_offers`.
 
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money, OfferId, SellerId};

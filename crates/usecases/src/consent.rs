@@ -1,5 +1,5 @@
-//! The consent screen: shown to a seller, bound to its first viewer, and decided once; and the end of the connection
-//! that a consent creates.
+//! The consent screen: shown to a seller, bound to its first viewer, and decided once; and the end of the
+//! connection that a consent creates.
 
 use std::net::IpAddr;
 
@@ -17,16 +17,17 @@ use crate::{ActingSeller, Announcement, Failure, failure::refuse};
 /// The response to a request for the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScreenResponse {
-    /// Show it. The ticket requests only the scopes that the application still holds: those are shown, and a decision about this ticket
-    /// grants no other, whatever the application holds by then.
+    /// Show it. The ticket requests only the scopes that the application still holds: those are shown, and a
+    /// decision about this ticket grants no other, whatever the application holds by then.
     Screen(ConsentTicket),
     /// No decision is needed: redirect to the application with this error.
     Answered(Denial),
 }
 
-/// Shows the screen to a viewer and binds it to the first one. A request that cannot be granted to this seller is answered at once (D81) and
-/// the screen is consumed. The same viewer gets that answer again as long as it applies: it contains no secret, and the first response may
-/// have been lost. `application` is the requesting one, if it still exists.
+/// Shows the screen to a viewer and binds it to the first one. A request that cannot be granted to this
+/// seller is answered at once (D81) and the screen is consumed. The same viewer gets that answer again as
+/// long as it applies: it contains no secret, and the first response may have been lost. `application` is the
+/// requesting one, if it still exists.
 pub async fn show(
     grants: &dyn GrantStore,
     application: Option<&Application>,
@@ -66,7 +67,8 @@ pub enum ConsentResponse {
 }
 
 impl ConsentResponse {
-    /// The redirect target: the redirect URI with `code` or `error` and `error_description`, `state`, and `iss` (RFC 9207).
+    /// The redirect target: the redirect URI with `code` or `error` and `error_description`, `state`, and
+    /// `iss` (RFC 9207).
     pub fn redirect(&self, ticket: &ConsentTicket, issuer: &str) -> String {
         let (state, iss) = (("state", ticket.request.state.as_str()), ("iss", issuer));
         let address = &ticket.request.redirect_uri;
@@ -141,8 +143,8 @@ pub async fn decide(
     Ok(Decided { response, at: now })
 }
 
-/// Whether a decision was committed, when the response to its COMMIT was lost. Locks the screen, and so waits for a
-/// transaction that may still decide it.
+/// Whether a decision was committed, when the response to its COMMIT was lost. Locks the screen, and so waits
+/// for a transaction that may still decide it.
 pub async fn was_committed(
     grants: &dyn GrantStore,
     ticket: &ConsentTicket,
@@ -157,7 +159,8 @@ pub async fn was_committed(
     }
 }
 
-/// The requesting application, locked, if its owner's account is open. Refused if the redirect URI was removed.
+/// The requesting application, locked, if its owner's account is open. Refused if the redirect URI was
+/// removed.
 async fn usable_application(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
@@ -227,8 +230,8 @@ async fn locked(
 #[error("no such connection")]
 pub struct NoSuchConnection;
 
-/// Disconnects: everything that the application holds by this seller's consent is invalid from the commit on, including
-/// grants in progress.
+/// Disconnects: everything that the application holds by this seller's consent is invalid from the commit on,
+/// including grants in progress.
 pub async fn disconnect(
     grants: &dyn GrantStore,
     accounts: &dyn AccountStore,

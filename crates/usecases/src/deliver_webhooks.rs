@@ -1,11 +1,13 @@
-//! The webhook worker: it claims queues (one queue of deliveries per subscription), sends due deliveries, and records the outcomes.
+//! The webhook worker: it claims queues (one queue of deliveries per subscription), sends due deliveries, and
+//! records the outcomes.
 //!
-//! - It claims only deliveries that it can start now. The number of slots bounds its memory, and other workers can take the rest.
-//! - At most one claim, one recording and one refill run at a time. Attempts that end meanwhile go into the next recording: the busier
-//!   the worker, the fewer statements per delivery.
+//! - It claims only deliveries that it can start now. The number of slots bounds its memory, and other
+//!   workers can take the rest.
+//! - At most one claim, one recording and one refill run at a time. Attempts that end meanwhile go into the
+//!   next recording: the busier the worker, the fewer statements per delivery.
 //! - It holds no database connection while it waits for a receiver.
-//! - A slot only ever waits for a receiver. A delivery that the sender cannot begin now does not count as an attempt: its queue is paused
-//!   for a moment before it is due again.
+//! - A slot only ever waits for a receiver. A delivery that the sender cannot begin now does not count as an
+//!   attempt: its queue is paused for a moment before it is due again.
 
 mod in_flight;
 mod leased_queue;
@@ -28,10 +30,11 @@ pub struct Slots {
     pub per_queue: u16,
     /// Attempts of one queue that fails, at least 1.
     pub per_failing_queue: u16,
-    /// Attempts of all queues of one application, at least 1. All its receivers may stop answering at the same time,
-    /// and no queue counts as failing until its first attempts have timed out.
+    /// Attempts of all queues of one application, at least 1. All its receivers may stop answering at the
+    /// same time, and no queue counts as failing until its first attempts have timed out.
     pub per_application: u16,
-    /// Attempts of all failing queues of one application, at least 1, so that its other queues do not wait for them.
+    /// Attempts of all failing queues of one application, at least 1, so that its other queues do not wait
+    /// for them.
     pub failing_per_application: u16,
 }
 
@@ -81,8 +84,8 @@ pub struct Dispatch<'a> {
     pub slots: Slots,
 }
 
-/// Delivers until `stop` resolves. Then it claims nothing more and returns once all attempts, those of a claim under way included, have
-/// ended and are recorded.
+/// Delivers until `stop` resolves. Then it claims nothing more and returns once all attempts, those of a
+/// claim under way included, have ended and are recorded.
 pub async fn deliver_webhooks<'a>(dispatch: Dispatch<'a>, stop: impl Future<Output = ()> + Send + 'a) {
     Worker::new(dispatch, stop).run().await;
 }

@@ -11,8 +11,8 @@ use crate::{ActingOperator, Announcement, Failure, failure::refuse};
 #[error("no such order")]
 pub struct NoSuchOrder;
 
-/// Erases the buyer of an order from every seller's part and from all mails about it, sent or not, and returns the new
-/// parts. Stored idempotent responses contain no buyer data. Idempotent.
+/// Erases the buyer of an order from every seller's part and from all mails about it, sent or not, and
+/// returns the new parts. Stored idempotent responses contain no buyer data. Idempotent.
 pub async fn erase_buyer(
     orders: &dyn OrderStore<Announcement>,
     accounts: &dyn AccountStore,

@@ -24,7 +24,8 @@ pub async fn feed_offer(
     Ok((effect, offer))
 }
 
-/// A row that another transaction inserted between our read and our insert is a transaction conflict: the work can be repeated.
+/// A row that another transaction inserted between our read and our insert is a transaction conflict: the
+/// work can be repeated.
 async fn save(
     offers: &dyn OfferStore<Announcement>,
     seller: SellerId,
@@ -49,9 +50,9 @@ pub struct Counts {
     pub unchanged: u64,
 }
 
-/// Feeds a chunk of an existing seller's offers. Of two lines with the same id the later one wins: only it is compared
-/// with the stored offer, so that a repeated feed changes nothing. Each line is counted by its effect on the offer as
-/// left by the lines before it.
+/// Feeds a chunk of an existing seller's offers. Of two lines with the same id the later one wins: only it is
+/// compared with the stored offer, so that a repeated feed changes nothing. Each line is counted by its
+/// effect on the offer as left by the lines before it.
 pub async fn import_offers(
     offers: &dyn OfferStore<Announcement>,
     seller: SellerId,

@@ -6,8 +6,9 @@ use oauth::{BearerToken, FamilyId, Grant, InvalidClient, NewClientToken, TokenIs
 
 use crate::{Failure, failure::refuse, repeat};
 
-/// Issues an access token that expires `lifetime` after it is stored. If the application or the account has ended since the client was
-/// authenticated, the client gets the refusal of authentication. After a failure the token is not returned.
+/// Issues an access token that expires `lifetime` after it is stored. If the application or the account has
+/// ended since the client was authenticated, the client gets the refusal of authentication. After a failure
+/// the token is not returned.
 pub async fn issue_client_token(
     tokens: &dyn TokenIssuer,
     randomness: &dyn Randomness,
@@ -38,7 +39,8 @@ mod tests {
     use super::*;
     use crate::test_support::{chance, deadlock};
 
-    /// Issues a token over a store that fails this many times before it responds, and expects the same token in each call.
+    /// Issues a token over a store that fails this many times before it responds, and expects the same token
+    /// in each call.
     async fn issue(
         times: usize,
         failure: fn() -> StoreError,

@@ -1,6 +1,8 @@
-//! A seller's applications: registered in the panel or through the marketplace; edited, deleted, and given new secrets in the panel.
+//! A seller's applications: registered in the panel or through the marketplace; edited, deleted, and given
+//! new secrets in the panel.
 //!
-//! Another seller's application counts as nonexistent, and so does the built-in one that carries personal tokens.
+//! Another seller's application counts as nonexistent, and so does the built-in one that carries personal
+//! tokens.
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
@@ -47,7 +49,8 @@ pub struct ApplicationLimits {
     pub registered_per_hour: u32,
 }
 
-/// Registers an application of `owner`, who has fewer than `most`, on behalf of the owner or of the marketplace.
+/// Registers an application of `owner`, who has fewer than `most`, on behalf of the owner or of the
+/// marketplace.
 #[expect(clippy::too_many_arguments, reason = "two stores")]
 pub async fn register_application(
     applications: &dyn ApplicationStore<Announcement>,
@@ -145,7 +148,8 @@ pub async fn register(
     Ok(())
 }
 
-/// Saves the editable fields, if one differs. With `shown`, only if the application still is what the form showed.
+/// Saves the editable fields, if one differs. With `shown`, only if the application still is what the form
+/// showed.
 pub async fn edit(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,
@@ -169,8 +173,8 @@ pub async fn edit(
     Ok(())
 }
 
-/// Replaces the secret of a confidential application: the old one stops working at once, tokens stay valid. The new one
-/// is stored to be shown once.
+/// Replaces the secret of a confidential application: the old one stops working at once, tokens stay valid.
+/// The new one is stored to be shown once.
 pub async fn rotate_secret(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,

@@ -22,7 +22,8 @@ pub enum Refusal {
     NoSuchToken,
 }
 
-/// Creates a personal token. Locks the account's row, so that the limit of live tokens holds under concurrency.
+/// Creates a personal token. Locks the account's row, so that the limit of live tokens holds under
+/// concurrency.
 pub async fn issue_personal_token(
     grants: &dyn GrantStore,
     applications: &dyn ApplicationStore<Announcement>,

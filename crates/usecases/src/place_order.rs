@@ -73,7 +73,8 @@ pub enum Refusal {
 
 type Offers = BTreeMap<(SellerId, OfferId), Offer>;
 
-/// Places the order. Offers are locked in the order of sellers and ids, so that concurrent orders cannot deadlock.
+/// Places the order. Offers are locked in the order of sellers and ids, so that concurrent orders cannot
+/// deadlock.
 pub async fn place_order(
     orders: &dyn OrderStore<Announcement>,
     offers: &dyn OfferStore<Announcement>,
@@ -247,8 +248,8 @@ mod tests {
         }
     }
 
-    /// Places an order of these lines. Every offer below 100 exists, with five pieces, or with none counted; the transaction
-    /// expects this many saves of offers.
+    /// Places an order of these lines. Every offer below 100 exists, with five pieces, or with none counted;
+    /// the transaction expects this many saves of offers.
     async fn place(
         mut tx: MockTransaction,
         items: &[(u128, u128, i32)],

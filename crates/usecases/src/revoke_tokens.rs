@@ -1,5 +1,5 @@
-//! Token revocation: a client revokes its own token, an operator revokes a leaked one, or all tokens of an application
-//! or a seller.
+//! Token revocation: a client revokes its own token, an operator revokes a leaked one, or all tokens of an
+//! application or a seller.
 
 use accounts::{AccountStore, Action};
 use kernel::StoreError;
@@ -49,8 +49,9 @@ impl PresentedToken {
 #[error("no such token")]
 pub struct NoSuchToken;
 
-/// A client revokes its own token (RFC 7009, D85); returns its family. A personal token, another client's token and an unknown
-/// one are left unchanged, which is no error: the token is already useless to this client.
+/// A client revokes its own token (RFC 7009, D85); returns its family. A personal token, another client's
+/// token and an unknown one are left unchanged, which is no error: the token is already useless to this
+/// client.
 pub async fn revoke_own(
     grants: &dyn GrantStore,
     token: PresentedToken,
@@ -73,7 +74,8 @@ pub async fn revoke_own(
     }
 }
 
-/// Revokes a token, effective from the commit on, and returns its family's id. Revoking it again is harmless and adds no audit entry.
+/// Revokes a token, effective from the commit on, and returns its family's id. Revoking it again is harmless
+/// and adds no audit entry.
 pub async fn revoke_presented(
     grants: &dyn GrantStore,
     accounts: &dyn AccountStore,

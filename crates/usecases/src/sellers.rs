@@ -12,8 +12,8 @@ use crate::{ActingOperator, Announcement, Failure, account_links::send_link, fai
 #[error("another seller has this e-mail address")]
 pub struct EmailTaken;
 
-/// Creates the account and its built-in application, which carries its personal tokens. A seller without a password
-/// gets an invitation with a link under `public_url` to set one.
+/// Creates the account and its built-in application, which carries its personal tokens. A seller without a
+/// password gets an invitation with a link under `public_url` to set one.
 pub async fn register_seller(
     applications: &dyn ApplicationStore<Announcement>,
     accounts: &dyn AccountStore,

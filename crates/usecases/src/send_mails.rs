@@ -7,8 +7,8 @@ use orders::OrderStore;
 
 use crate::{ActingOperator, Announcement};
 
-/// How long a lease lasts: longer than one mail can take, with the longest timeouts for the connection and for the server's acceptance, and
-/// five minutes for recording.
+/// How long a lease lasts: longer than one mail can take, with the longest timeouts for the connection and
+/// for the server's acceptance, and five minutes for recording.
 const LEASE: TimeDelta = TimeDelta::minutes(25);
 
 /// Leases the mail that has waited longest, to be sent at once: its attempt has begun.
@@ -19,8 +19,8 @@ pub async fn lease_mail<M: Mail>(
     Ok(queue.lease_mails(randomness.uuid(), 1, LEASE).await?.pop())
 }
 
-/// Sends a leased mail and records its step. Recording is retried as long as `pause` returns true: a mail that the server has accepted must
-/// not be sent again because the database was unavailable.
+/// Sends a leased mail and records its step. Recording is retried as long as `pause` returns true: a mail
+/// that the server has accepted must not be sent again because the database was unavailable.
 pub async fn send_mail<M: Mail, P: Future<Output = bool>>(
     queue: &dyn MailQueue<M>,
     mailer: &dyn Mailer<M>,

@@ -1,7 +1,7 @@
 //! Shipments: a seller reports one, or the marketplace does for an order of several sellers.
 //!
-//! Three steps, because no carrier may be called while a transaction is open: check, ask the carrier, record. The
-//! checks are repeated with the rows locked.
+//! Three steps, because no carrier may be called while a transaction is open: check, ask the carrier, record.
+//! The checks are repeated with the rows locked.
 
 use std::slice;
 
@@ -50,8 +50,8 @@ pub async fn check_report(
     Ok(part)
 }
 
-/// Second step: asks the carrier. Test orders and the carrier `Other` are not looked up. Any failure means that the
-/// parcel is not known to be delivered.
+/// Second step: asks the carrier. Test orders and the carrier `Other` are not looked up. Any failure means
+/// that the parcel is not known to be delivered.
 pub async fn ask_carrier(
     carriers: &dyn CarrierLookup,
     is_test: bool,
@@ -67,7 +67,8 @@ pub async fn ask_carrier(
     }
 }
 
-/// Third step, in a transaction: the part changes its state, its parcel's tracking begins, and the buyer's mail is queued.
+/// Third step, in a transaction: the part changes its state, its parcel's tracking begins, and the buyer's
+/// mail is queued.
 pub async fn record_report(
     orders: &dyn OrderStore<Announcement>,
     randomness: &dyn Randomness,
@@ -134,8 +135,8 @@ pub struct MarketplaceShipment {
     pub tracking_number: TrackingNumber,
 }
 
-/// First step of the marketplace's shipment: refuses all that can be refused before a carrier is asked. Returns the
-/// parts to ship.
+/// First step of the marketplace's shipment: refuses all that can be refused before a carrier is asked.
+/// Returns the parts to ship.
 pub async fn check_marketplace_shipment(
     orders: &dyn OrderDirectory,
     shipment: &MarketplaceShipment,
@@ -143,8 +144,8 @@ pub async fn check_marketplace_shipment(
     to_ship(orders.parts(&shipment.order).await?, shipment)
 }
 
-/// Records the marketplace's shipment of one part or all, with one mail to the buyer. An order of several sellers can
-/// only be shipped this way.
+/// Records the marketplace's shipment of one part or all, with one mail to the buyer. An order of several
+/// sellers can only be shipped this way.
 pub async fn record_marketplace_shipment(
     orders: &dyn OrderStore<Announcement>,
     randomness: &dyn Randomness,

@@ -1,10 +1,11 @@
 //! Panel forms that take effect once, and their results that are shown once.
 //!
-//! Each form carries a one-time number, which is claimed before anything else happens. Submitting the same form again, by a double click or
-//! a reload, has no further effect. A form with different content under a used number, as the browser's back button can produce, must not
-//! get the first form's result.
+//! Each form carries a one-time number, which is claimed before anything else happens. Submitting the same
+//! form again, by a double click or a reload, has no further effect. A form with different content under a
+//! used number, as the browser's back button can produce, must not get the first form's result.
 //!
-//! A new secret is sealed, stored under the session and the number, and taken by the page that the browser is redirected to.
+//! A new secret is sealed, stored under the session and the number, and taken by the page that the browser is
+//! redirected to.
 
 use accounts::AccountStore;
 use kernel::{Randomness, SealPurpose, Sealer, StoreError};
@@ -40,8 +41,9 @@ pub enum NumberUsed {
 impl SentForm {
     /// Claims the number, and stores the content to be shown once with it.
     ///
-    /// One row records that the number was used, a second row by which form. A concurrent request with the same number
-    /// waits at the first row for the other transaction's end, and then finds both rows or neither.
+    /// One row records that the number was used, a second row by which form. A concurrent request with the
+    /// same number waits at the first row for the other transaction's end, and then finds both rows or
+    /// neither.
     pub(crate) async fn claim<R: From<NumberUsed>>(
         self,
         accounts: &dyn AccountStore,
@@ -76,7 +78,8 @@ impl std::fmt::Debug for ShownSecret {
 }
 
 impl SentForm {
-    /// Claims the form's number and stores the content to be shown, sealed. After a refusal, nothing else may be done.
+    /// Claims the form's number and stores the content to be shown, sealed. After a refusal, nothing else may
+    /// be done.
     pub(crate) async fn store<R: From<NumberUsed>>(
         self,
         accounts: &dyn AccountStore,
@@ -89,8 +92,8 @@ impl SentForm {
     }
 }
 
-/// Takes the content stored for a form of this session. None if there is none, if it was already taken, or if its
-/// sealing key is gone.
+/// Takes the content stored for a form of this session. None if there is none, if it was already taken, or if
+/// its sealing key is gone.
 pub async fn take(
     accounts: &dyn AccountStore,
     sealer: &dyn Sealer,
@@ -110,7 +113,8 @@ fn binding(session: SecretHash, number: Uuid) -> Vec<u8> {
     [session.bytes().as_slice(), number.as_bytes()].concat()
 }
 
-/// Random bytes drawn in advance, so that the content to be shown can be stored before the action that creates it.
+/// Random bytes drawn in advance, so that the content to be shown can be stored before the action that
+/// creates it.
 #[derive(Clone, Copy)]
 pub(crate) struct PredrawnRandomness {
     pub(crate) id: Uuid,

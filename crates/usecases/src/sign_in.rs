@@ -1,8 +1,8 @@
 //! A seller signs in to the panel with a password, and signs out.
 //!
-//! Unknown, closed and passwordless accounts and wrong passwords are indistinguishable, both by message and by response
-//! time. Attempts are counted per address, where those beyond the limit are refused, and per account, where they are
-//! only delayed, so that no attacker can lock an owner out.
+//! Unknown, closed and passwordless accounts and wrong passwords are indistinguishable, both by message and
+//! by response time. Attempts are counted per address, where those beyond the limit are refused, and per
+//! account, where they are only delayed, so that no attacker can lock an owner out.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use oauth::{Limiter, Quota, RateCounter, SecretHash, Subject};
 
 use crate::ActingSeller;
 
-/// Attempts a minute for one account without a delay. Each further one waits one second longer than the one before.
+/// Attempts a minute for one account without a delay. Each further one waits one second longer than the one
+/// before.
 const UNDELAYED_PER_ACCOUNT: u64 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,8 @@ pub enum AttemptDelay {
     Refused(Quota),
 }
 
-/// Counts an attempt to sign in to the account with this e-mail address, or to request or make a change of its password.
+/// Counts an attempt to sign in to the account with this e-mail address, or to request or make a change of
+/// its password.
 pub async fn count_attempt(
     rates: &dyn RateCounter,
     address: IpAddr,
@@ -90,8 +92,8 @@ pub struct NewSession {
     pub earlier: Option<SecretHash>,
 }
 
-/// Opens a session after the password was `compared` with this hash. False if the account was closed or its password changed since: its
-/// row is locked, so that this runs entirely before or after such a change.
+/// Opens a session after the password was `compared` with this hash. False if the account was closed or its
+/// password changed since: its row is locked, so that this runs entirely before or after such a change.
 pub async fn open_session(
     accounts: &dyn AccountStore,
     new: NewSession,

@@ -1,8 +1,8 @@
 //! A client exchanges an authorization code or a refresh token for a token pair: an access token and a new
 //! refresh token.
 //!
-//! The pair's secrets are generated before it is stored. If the store's answer is lost, the same pair can be looked up, and
-//! returned if it was stored.
+//! The pair's secrets are generated before it is stored. If the store's answer is lost, the same pair can be
+//! looked up, and returned if it was stored.
 
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, StoreError};
@@ -39,8 +39,8 @@ impl TokenPair {
         }
     }
 
-    /// The scopes with which the pair was stored, if it was. Waits for any transaction that holds the family's lock, including one whose
-    /// COMMIT is in progress.
+    /// The scopes with which the pair was stored, if it was. Waits for any transaction that holds the
+    /// family's lock, including one whose COMMIT is in progress.
     pub async fn stored_scopes(&self, grants: &dyn GrantStore) -> Result<Option<ScopeSet>, StoreError> {
         let key = self.access.key();
         match grants.lock_family(key.family).await? {
@@ -50,8 +50,8 @@ impl TokenPair {
     }
 }
 
-/// Exchanges a credential for an authenticated client. A replay revokes the family and returns `Ok`, so that it is committed; a
-/// refusal changes nothing.
+/// Exchanges a credential for an authenticated client. A replay revokes the family and returns `Ok`, so that
+/// it is committed; a refusal changes nothing.
 pub async fn exchange(
     grants: &dyn GrantStore,
     exchange: &Exchange,

@@ -1,5 +1,5 @@
-//! A worker asks carriers for the status of parcels in transit. Unlike other use cases it commits: each parcel is recorded in a transaction
-//! that begins after its carrier has answered.
+//! A worker asks carriers for the status of parcels in transit. Unlike other use cases it commits: each
+//! parcel is recorded in a transaction that begins after its carrier has answered.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, StoreError, TransactionError};
@@ -32,7 +32,8 @@ pub struct Tracking<'a> {
     pub shortest: TimeDelta,
 }
 
-/// Looks up a leased parcel, and records the answer and when to ask again. No database connection is held while the carrier is asked.
+/// Looks up a leased parcel, and records the answer and when to ask again. No database connection is held
+/// while the carrier is asked.
 pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<(), TransactionError> {
     let tracking_report = match tracking
         .carriers
@@ -57,7 +58,8 @@ pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<
     Ok(())
 }
 
-/// Records the carrier's answer, and returns when to ask again: without an answer, by the latest status known.
+/// Records the carrier's answer, and returns when to ask again: without an answer, by the latest status
+/// known.
 async fn record(
     tx: &dyn Transaction,
     parcel: &DueParcel,

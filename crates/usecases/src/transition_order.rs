@@ -82,7 +82,8 @@ pub async fn transition_order(
 
 type Taken = BTreeMap<SellerId, BTreeMap<OfferId, i32>>;
 
-/// The stock that the cancelled parts had taken. An offer of which nothing was taken is skipped, and not even locked.
+/// The stock that the cancelled parts had taken. An offer of which nothing was taken is skipped, and not even
+/// locked.
 fn taken_stock(cancelled: &[SellerOrder]) -> Taken {
     let mut taken = Taken::new();
     // Test orders placed before `taken` was recorded show a `taken`, but took no stock.

@@ -22,18 +22,22 @@ pub const MAX_RETRIES: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Row {
     Offer(SellerId, OfferId),
-    /// By id or by number, whichever the work has. So an order has two queues, and at most one transaction waits for another in the database.
+    /// By id or by number, whichever the work has. So an order has two queues, and at most one transaction
+    /// waits for another in the database.
     Order(OrderRef),
-    /// One seller's part of an order, whether or not it exists: a seller never waits for rows that another one names.
+    /// One seller's part of an order, whether or not it exists: a seller never waits for rows that another
+    /// one names.
     Part(SellerId, OrderRef),
     Family(FamilyId),
 }
 
-/// The rows that work will lock, declared before its transaction begins, so that it waits without a connection.
+/// The rows that work will lock, declared before its transaction begins, so that it waits without a
+/// connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockSet {
     pub rows: HashSet<Row>,
-    /// The sellers whose share of the connections the transaction uses; empty for the marketplace and operators.
+    /// The sellers whose share of the connections the transaction uses; empty for the marketplace and
+    /// operators.
     pub sellers: HashSet<SellerId>,
 }
 
@@ -78,21 +82,22 @@ impl Turn {
 
 /// Opens transactions.
 ///
-/// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most). Work that waits for its turn MUST NOT
-/// hold a connection, and one seller's transactions MUST NOT use up the connections of the others.
+/// An adapter MUST open them READ COMMITTED on the primary and bound their length (10 s at most). Work that
+/// waits for its turn MUST NOT hold a connection, and one seller's transactions MUST NOT use up the
+/// connections of the others.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnitOfWork: Send + Sync {
-    /// Waits for a turn at everything that the work will lock, then begins a transaction. The turn ends with the transaction. Fails at once if
-    /// too many wait for one of the rows.
+    /// Waits for a turn at everything that the work will lock, then begins a transaction. The turn ends with
+    /// the transaction. Fails at once if too many wait for one of the rows.
     async fn begin(&self, locks: &LockSet) -> Result<Box<dyn Transaction>, StoreError>;
 
     /// Waits for a turn at rows that change without a transaction.
     async fn turn(&self, locks: &LockSet) -> Result<Turn, StoreError>;
 }
 
-/// An open transaction: one store port per kind of state. A use case takes the stores that it needs, never this trait.
-/// Dropping it without a commit changes nothing.
+/// An open transaction: one store port per kind of state. A use case takes the stores that it needs, never
+/// this trait. Dropping it without a commit changes nothing.
 #[async_trait]
 pub trait Transaction:
     OfferStore<Announcement>
@@ -105,12 +110,13 @@ pub trait Transaction:
     /// The database's clock at the start of the transaction: the `now` of everything in it.
     fn now(&self) -> DateTime<Utc>;
 
-    /// Stores the response under the claimed idempotency key, as the last statement before the commit. If the claim has been lost, an
-    /// adapter MUST fail with a conflict on [`kernel::LOST_CLAIM`], so that the transaction is rolled back.
+    /// Stores the response under the claimed idempotency key, as the last statement before the commit. If the
+    /// claim has been lost, an adapter MUST fail with a conflict on [`kernel::LOST_CLAIM`], so that the
+    /// transaction is rolled back.
     async fn complete(&self, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError>;
 
-    /// Makes the changes durable. An adapter MUST distinguish a transaction that certainly changed nothing from one
-    /// whose outcome is unknown, and MUST treat a COMMIT answered with ROLLBACK as a failure.
+    /// Makes the changes durable. An adapter MUST distinguish a transaction that certainly changed nothing
+    /// from one whose outcome is unknown, and MUST treat a COMMIT answered with ROLLBACK as a failure.
     async fn commit(self: Box<Self>) -> Result<(), TransactionError>;
 }
 
@@ -120,11 +126,12 @@ pub trait Repeatable: From<TransactionError> {
     fn is_repeatable(&self) -> bool;
 }
 
-/// Runs `work` in a transaction that takes these locks, and commits it. After a conflict before the commit, it is repeated from its start,
-/// at most three times, so it must not have effects outside of the transaction.
+/// Runs `work` in a transaction that takes these locks, and commits it. After a conflict before the commit,
+/// it is repeated from its start, at most three times, so it must not have effects outside of the
+/// transaction.
 ///
-/// The future is boxed, and borrows its input through an argument: the compiler cannot prove that the future of an async
-/// closure over `&dyn Transaction` is `Send`, and a spawned task requires `Send`.
+/// The future is boxed, and borrows its input through an argument: the compiler cannot prove that the future
+/// of an async closure over `&dyn Transaction` is `Send`, and a spawned task requires `Send`.
 pub async fn transact<I: ?Sized, T, E: Repeatable>(
     units: &dyn UnitOfWork,
     locks: &LockSet,

@@ -65,8 +65,8 @@ pub struct LoggedRefusal {
     pub reason: Option<&'static str>,
 }
 
-/// The contents of a line. Paths, query strings and headers can carry secrets and personal data: only the ids in the path and
-/// the `User-Agent` are logged.
+/// The contents of a line. Paths, query strings and headers can carry secrets and personal data: only the ids
+/// in the path and the `User-Agent` are logged.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessLine<'a> {
     /// The listener, such as `api` or `backoffice`.

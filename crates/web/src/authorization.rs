@@ -1,5 +1,5 @@
-//! Credentials in the `Authorization` header: a bearer token (RFC 6750 §2.1), or client id and secret as HTTP Basic (RFC 7617 §2, RFC 6749
-//! §2.3.1).
+//! Credentials in the `Authorization` header: a bearer token (RFC 6750 §2.1), or client id and secret as HTTP
+//! Basic (RFC 7617 §2, RFC 6749 §2.3.1).
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use base64::Engine as _;
@@ -16,8 +16,9 @@ pub struct ClientCredentials {
     pub secret: String,
 }
 
-/// Parses the value of an `Authorization` header; `None` if it is not HTTP Basic. Id and secret are form-encoded in it. Our ids and secrets
-/// contain neither `%` nor `+`, so clients that skip the encoding work as well.
+/// Parses the value of an `Authorization` header; `None` if it is not HTTP Basic. Id and secret are
+/// form-encoded in it. Our ids and secrets contain neither `%` nor `+`, so clients that skip the encoding
+/// work as well.
 pub fn basic(value: &str) -> Option<ClientCredentials> {
     let (scheme, encoded) = value.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -32,8 +33,8 @@ pub fn basic(value: &str) -> Option<ClientCredentials> {
     })
 }
 
-/// The unverified bearer token, if there is a single `Authorization` header with the scheme `Bearer`. The scheme is case-insensitive; a
-/// repeated header counts as absent (D12).
+/// The unverified bearer token, if there is a single `Authorization` header with the scheme `Bearer`. The
+/// scheme is case-insensitive; a repeated header counts as absent (D12).
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut given = headers.get_all(AUTHORIZATION);
     let (Some(only), None) = (given.next(), given.next()) else {

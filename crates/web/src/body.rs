@@ -16,8 +16,8 @@ pub struct BodyLimits {
     pub within: Duration,
 }
 
-/// Why a body cannot be read; the message is for the client (D111). The client may still be sending, so the caller closes the connection with
-/// [`crate::response::closing`].
+/// Why a body cannot be read; the message is for the client (D111). The client may still be sending, so the
+/// caller closes the connection with [`crate::response::closing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
     /// Larger than the cap, as announced in `Content-Length` or as sent.
@@ -30,7 +30,8 @@ pub enum BodyError {
     Broken,
 }
 
-/// Reads the body; empty if the request has none. If `Content-Length` is larger than the cap, it is refused before any byte is read.
+/// Reads the body; empty if the request has none. If `Content-Length` is larger than the cap, it is refused
+/// before any byte is read.
 ///
 /// The caller keeps the payload, because it needs it to close the connection.
 pub async fn read<S, E>(headers: &HeaderMap, payload: &mut S, limits: BodyLimits) -> Result<Bytes, BodyError>

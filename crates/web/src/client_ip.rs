@@ -16,8 +16,8 @@ pub struct TrustedProxies(Vec<IpNet>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress {
     pub address: IpAddr,
-    /// An untrusted peer sent `X-Forwarded-For` or `Forwarded`, which was ignored. That is right if a client forged it and wrong if a proxy
-    /// is missing from the configuration, so it is worth a warning.
+    /// An untrusted peer sent `X-Forwarded-For` or `Forwarded`, which was ignored. That is right if a client
+    /// forged it and wrong if a proxy is missing from the configuration, so it is worth a warning.
     pub untrusted_forwarding: bool,
 }
 
@@ -34,9 +34,10 @@ impl TrustedProxies {
 
     /// The client behind `peer`.
     ///
-    /// Hops are checked from the nearest one. The first untrusted hop is the client, because its own claims cannot be trusted. An
-    /// unreadable hop ends the search at the one before it. `Forwarded` (RFC 7239) counts only without `X-Forwarded-For`: a proxy that
-    /// knows only the latter would pass on whatever a client wrote into the former.
+    /// Hops are checked from the nearest one. The first untrusted hop is the client, because its own claims
+    /// cannot be trusted. An unreadable hop ends the search at the one before it. `Forwarded` (RFC 7239)
+    /// counts only without `X-Forwarded-For`: a proxy that knows only the latter would pass on whatever a
+    /// client wrote into the former.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
@@ -108,8 +109,8 @@ fn x_forwarded_for(value: &str) -> Vec<Option<IpAddr>> {
     value.split(',').map(|hop| address(hop.trim())).collect()
 }
 
-/// RFC 7239 §4. A value with unbalanced quotes, or with an escape outside quotes, is unreadable as a whole: guessing where its elements end
-/// would let a client insert one.
+/// RFC 7239 §4. A value with unbalanced quotes, or with an escape outside quotes, is unreadable as a whole:
+/// guessing where its elements end would let a client insert one.
 fn forwarded(value: &str) -> Vec<Option<IpAddr>> {
     let Some(elements) = split(value, ',') else {
         return vec![None];
@@ -159,7 +160,8 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     (!broken && !quoted).then_some(parts)
 }
 
-/// An address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+/// An address with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`,
+/// `[2001:db8::1]:80`.
 fn address(node: &str) -> Option<IpAddr> {
     let bare = node
         .strip_prefix('[')

@@ -29,7 +29,8 @@ macro_rules! codes {
                 }
             }
 
-            /// The `userMessage` of an entry, in Polish; only if a seller can do something about the error (D15).
+            /// The `userMessage` of an entry, in Polish; only if a seller can do something about the error
+            /// (D15).
             pub const fn user_message(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => $user_message,)+
@@ -44,7 +45,8 @@ codes! {
     MissingUserAgent, "missing_user_agent", BAD_REQUEST, None;
     /// A header, query parameter or body field has a wrong type, format or value.
     ValidationError, "validation_error", BAD_REQUEST, None;
-    /// There is no valid token: it is absent, unknown, expired or revoked, or its application is not in good standing.
+    /// There is no valid token: it is absent, unknown, expired or revoked, or its application is not in good
+    /// standing.
     Unauthorized, "unauthorized", UNAUTHORIZED, None;
     /// The token lacks the operation's scope.
     InsufficientScope, "insufficient_scope", FORBIDDEN, None;

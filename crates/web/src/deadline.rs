@@ -16,8 +16,8 @@ pub struct Deadline(Instant);
 pub struct Overdue;
 
 impl Deadline {
-    /// Counted from the head of a request, without the time that the client takes to send its body. A little less than the promised 3 s, so
-    /// that there is time to write the answer.
+    /// Counted from the head of a request, without the time that the client takes to send its body. A little
+    /// less than the promised 3 s, so that there is time to write the answer.
     pub const REQUEST_TIMEOUT: Duration = Duration::from_millis(2_800);
 
     pub fn new(from: Instant, within: Duration) -> Self {
@@ -49,7 +49,8 @@ impl Deadline {
         timeout_at(self.0, work).await.map_err(|_| Overdue)
     }
 
-    /// Waits for anything but the store; its time must be limited elsewhere. Moves the deadline by the time that it takes.
+    /// Waits for anything but the store; its time must be limited elsewhere. Moves the deadline by the time
+    /// that it takes.
     pub async fn pause<T>(&mut self, work: impl Future<Output = T>) -> T {
         let began = Instant::now();
         let done = work.await;

@@ -1,7 +1,7 @@
 //! Decodes a JSON object by the contract's fields, and collects all violations.
 //!
-//! A handler declares the fields once. The result is a typed value, or all violations with their paths, in the order of the fields, unknown
-//! ones last (D11, D14, D112).
+//! A handler declares the fields once. The result is a typed value, or all violations with their paths, in
+//! the order of the fields, unknown ones last (D11, D14, D112).
 //!
 //! ```
 //! use web::decode::{body, boolean, integer, list, object, one_of, text};
@@ -55,8 +55,8 @@ use crate::json::{Json, Object};
 use crate::problem::Entry;
 use crate::violations::{Message, Violations};
 
-/// Decodes a body that must be a JSON object of this shape. Invalid strict JSON, or a value that is no object, is one violation without a
-/// path.
+/// Decodes a body that must be a JSON object of this shape. Invalid strict JSON, or a value that is no
+/// object, is one violation without a path.
 pub fn body<S: Shape>(bytes: &[u8], shape: &S) -> Result<S::Value, Violations> {
     let object = Object::parse(bytes)?;
     let mut violations = Violations::new();

@@ -208,7 +208,8 @@ pub struct Panicked;
 
 /// Runs a handler to its end. A panic is logged once, under the trace id, and becomes [`Panicked`].
 ///
-/// The handler's own state is dropped. State that it shares with other requests must stay consistent after a panic.
+/// The handler's own state is dropped. State that it shares with other requests must stay consistent after a
+/// panic.
 pub async fn catch_panic<F: Future>(trace_id: &TraceId, handler: F) -> Result<F::Output, Panicked> {
     AssertUnwindSafe(handler).catch_unwind().await.map_err(|panic| {
         let trace_id = trace_id.as_str();

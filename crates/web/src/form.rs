@@ -1,6 +1,7 @@
 //! Percent-encoding (RFC 3986 §2.1) and `application/x-www-form-urlencoded`, parsed strictly.
 //!
-//! Unlike in a query string, `+` is a space in a form (WHATWG URL §5.1), because browsers and OAuth libraries encode forms that way.
+//! Unlike in a query string, `+` is a space in a form (WHATWG URL §5.1), because browsers and OAuth libraries
+//! encode forms that way.
 
 use std::borrow::Cow;
 
@@ -67,8 +68,8 @@ pub fn form_decode(text: &str) -> Option<String> {
     percent_decode(&spaced).map(Cow::into_owned)
 }
 
-/// The decoded text; `None` if a `%` is not followed by two hexadecimal digits, or the result is invalid UTF-8 or contains NUL. Borrows if
-/// there is nothing to decode.
+/// The decoded text; `None` if a `%` is not followed by two hexadecimal digits, or the result is invalid
+/// UTF-8 or contains NUL. Borrows if there is nothing to decode.
 pub fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     let mut rest = text.split('%');
     let _before_the_first = rest.next();

@@ -1,5 +1,5 @@
-//! The entry point of every request of a listener: assigns trace id, span and client address, routes the request, writes the
-//! access log and counts the request.
+//! The entry point of every request of a listener: assigns trace id, span and client address, routes the
+//! request, writes the access log and counts the request.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -136,7 +136,8 @@ impl Front {
         address
     }
 
-    /// Warns at most once a minute: behind a proxy that is missing from the configuration all clients share one address and its limits.
+    /// Warns at most once a minute: behind a proxy that is missing from the configuration all clients share
+    /// one address and its limits.
     fn warn_of_untrusted(&self, peer: IpAddr, now: Instant) {
         let lately = |at: Instant| now.duration_since(at) < WARN_INTERVAL;
         if self.warned.get().is_some_and(lately) {
@@ -151,8 +152,9 @@ impl Front {
     }
 }
 
-/// Makes trace ids of 16 bytes from a counter, with a keyed hash (`SipHash`; the operating system provides the secret key). Seeing some ids
-/// reveals neither other ids nor their number. It asks the system for randomness once, not at each request.
+/// Makes trace ids of 16 bytes from a counter, with a keyed hash (`SipHash`; the operating system provides
+/// the secret key). Seeing some ids reveals neither other ids nor their number. It asks the system for
+/// randomness once, not at each request.
 #[derive(Default)]
 struct TraceIds {
     key: RandomState,

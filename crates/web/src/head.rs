@@ -1,7 +1,7 @@
 //! Checks of a request's head: the limits on URL and headers (D7, D111), and a valid host.
 //!
-//! The HTTP library limits how much of a head it buffers. These are the product's tighter limits, applied to a parsed head. Beyond them the
-//! listener answers 400 in its own error shape and closes the connection.
+//! The HTTP library limits how much of a head it buffers. These are the product's tighter limits, applied to
+//! a parsed head. Beyond them the listener answers 400 in its own error shape and closes the connection.
 
 use actix_web::dev::RequestHead;
 use actix_web::http::header::HOST;
@@ -54,7 +54,8 @@ pub fn check(head: &RequestHead) -> Result<(), BadHead> {
     Ok(())
 }
 
-/// Whether a value is a host with or without a port. An empty value names no host and is allowed (RFC 9112 §3.2).
+/// Whether a value is a host with or without a port. An empty value names no host and is allowed (RFC 9112
+/// §3.2).
 fn is_host(value: &[u8]) -> bool {
     if value.is_empty() {
         return true;

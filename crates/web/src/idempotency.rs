@@ -30,7 +30,8 @@ pub(crate) fn claim<L: Listener>(
     }))
 }
 
-/// The key in the header. A repeated header is refused, whatever its values; a comma is a character of the key (D48, D116).
+/// The key in the header. A repeated header is refused, whatever its values; a comma is a character of the
+/// key (D48, D116).
 pub fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Violations> {
     let mut given = headers.get_all(IDEMPOTENCY_KEY);
     match (given.next(), given.next()) {
@@ -55,8 +56,8 @@ fn fingerprint(incoming: &Incoming<'_>, binding: Option<&str>) -> Fingerprint {
     Fingerprint::of(&parts)
 }
 
-/// Counts the outcome of a claim: `run`, `in_progress`, `reused` or `replayed`; after a failed run also `released`, `recovered`,
-/// `unanswered` or `lost`.
+/// Counts the outcome of a claim: `run`, `in_progress`, `reused` or `replayed`; after a failed run also
+/// `released`, `recovered`, `unanswered` or `lost`.
 pub(crate) fn count(listener: &'static str, outcome: &'static str) {
     metrics::counter!("idempotency_claims_total", "listener" => listener, "outcome" => outcome).increment(1);
 }

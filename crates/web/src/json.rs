@@ -1,9 +1,10 @@
-//! Strict JSON: the grammar of `serde_json`, without duplicate keys (compared unescaped), NUL in any string or key, a byte order mark,
-//! and more than [`MAX_DEPTH`] levels. Integers stay distinct from other numbers (D10).
+//! Strict JSON: the grammar of `serde_json`, without duplicate keys (compared unescaped), NUL in any string
+//! or key, a byte order mark, and more than [`MAX_DEPTH`] levels. Integers stay distinct from other numbers
+//! (D10).
 //!
-//! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So each value is first read as a slice
-//! of text (`RawValue`), and numbers are classified by their text. A level of nesting is read once for each level above it; the limit on
-//! depth keeps that cheap.
+//! `serde_json` gives a visitor the same `f64` for `1e3`, for `-0` and for integers beyond 64 bits. So each
+//! value is first read as a slice of text (`RawValue`), and numbers are classified by their text. A level of
+//! nesting is read once for each level above it; the limit on depth keeps that cheap.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,8 @@ pub enum Json {
     Integer(i64),
     /// An integer that does not fit into 64 bits.
     HugeInteger,
-    /// Any other number, such as `1999.0` or `1e3`. The product uses no such numbers, so the value is dropped.
+    /// Any other number, such as `1999.0` or `1e3`. The product uses no such numbers, so the value is
+    /// dropped.
     Fraction,
     /// A string, without NUL.
     String(String),
@@ -198,8 +200,8 @@ fn without_nul(text: String) -> Result<String, JsonError> {
     }
 }
 
-/// Reads a part of the text. The grammar of the whole is already checked, except for lone surrogates, which are found only when a string is
-/// unescaped.
+/// Reads a part of the text. The grammar of the whole is already checked, except for lone surrogates, which
+/// are found only when a string is unescaped.
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, JsonError> {
     serde_json::from_str(text).map_err(|_| JsonError::LoneSurrogate)
 }

@@ -1,8 +1,9 @@
-//! The kernel of every HTTP listener: declared operations, their routes, one pipeline of ordered checks, idempotency, and their parts:
-//! error shape and codes, strict JSON, query strings, limits, trace ids. Resources that both listeners show are declared here too.
+//! The kernel of every HTTP listener: declared operations, their routes, one pipeline of ordered checks,
+//! idempotency, and their parts: error shape and codes, strict JSON, query strings, limits, trace ids.
+//! Resources that both listeners show are declared here too.
 //!
-//! [`listener::Listener`] defines what one listener adds: its callers, its checks of a caller, its operations. A request enters through
-//! [`front::Front`] and is answered by [`pipeline::answer`].
+//! [`listener::Listener`] defines what one listener adds: its callers, its checks of a caller, its
+//! operations. A request enters through [`front::Front`] and is answered by [`pipeline::answer`].
 
 pub mod access_log;
 pub mod authorization;

@@ -23,7 +23,8 @@ pub trait Listener: Sized + Send + Sync + 'static {
     const BODY_CAP: usize;
     /// The methods of write operations that accept an `Idempotency-Key`.
     const KEYED: &'static [Method];
-    /// The time limit of a write, counted from its head; carrier calls and the time to receive the body do not count.
+    /// The time limit of a write, counted from its head; carrier calls and the time to receive the body do
+    /// not count.
     const WRITE_TIMEOUT: Duration;
 
     /// The authenticated caller.
@@ -73,8 +74,8 @@ pub struct Ports {
 
 /// The settings that the public listener, the panel, the documentation and the back office share.
 pub struct ServiceSettings {
-    /// The public origin and OAuth issuer, without a trailing slash. If it is https, cookies are `Secure` and browsers use only
-    /// https (HSTS).
+    /// The public origin and OAuth issuer, without a trailing slash. If it is https, cookies are `Secure` and
+    /// browsers use only https (HSTS).
     pub public_url: String,
     /// The product's name, on every page.
     pub name: String,
@@ -88,8 +89,9 @@ pub struct ServiceSettings {
     pub trusted_proxies: TrustedProxies,
     /// The time limit for a body to arrive; in an import, for its next piece.
     pub body_timeout: Duration,
-    /// The lease of a claim on an idempotency key: a claim that is not released expires after this time (contract's decision: 60 s). It
-    /// must be longer than the longest request with a key, about 30 s; otherwise a request may lose its claim and then changes nothing.
+    /// The lease of a claim on an idempotency key: a claim that is not released expires after this time
+    /// (contract's decision: 60 s). It must be longer than the longest request with a key, about 30 s;
+    /// otherwise a request may lose its claim and then changes nothing.
     pub idempotency_lease: Duration,
 }
 

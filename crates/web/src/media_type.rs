@@ -14,13 +14,14 @@ pub enum MediaType {
     Json,
     /// `application/x-www-form-urlencoded`
     Form,
-    /// One JSON object on each line: `application/x-ndjson`, or its common aliases `application/ndjson` and `application/jsonl`.
+    /// One JSON object on each line: `application/x-ndjson`, or its common aliases `application/ndjson` and
+    /// `application/jsonl`.
     NdJson,
 }
 
 impl MediaType {
-    /// The type in the single `Content-Type`, if it is accepted and its charset is absent or UTF-8; both are case-insensitive (D8, D112).
-    /// Other parameters are ignored.
+    /// The type in the single `Content-Type`, if it is accepted and its charset is absent or UTF-8; both are
+    /// case-insensitive (D8, D112). Other parameters are ignored.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(CONTENT_TYPE);
         let (Some(only), None) = (values.next(), values.next()) else {
@@ -49,7 +50,8 @@ fn is_utf8_compatible(parameter: &str) -> bool {
     !name.eq_ignore_ascii_case("charset") || bare.eq_ignore_ascii_case("utf-8")
 }
 
-/// Requires uncompressed JSON. Otherwise there is one violation with the path `Content-Type` or `Content-Encoding` (D8).
+/// Requires uncompressed JSON. Otherwise there is one violation with the path `Content-Type` or
+/// `Content-Encoding` (D8).
 pub fn require_json(headers: &HeaderMap) -> Result<(), Violations> {
     let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if !headers.get_all(CONTENT_ENCODING).all(plain) {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use actix_web::http::{Method, StatusCode};
 use metrics::{Counter, Histogram};
 
-/// The meters of one listener in one server thread. Looking a meter up by its labels at each request would cost more than reading a row, so
-/// each is looked up once.
+/// The meters of one listener in one server thread. Looking a meter up by its labels at each request would
+/// cost more than reading a row, so each is looked up once.
 pub struct RequestMeters {
     listener: &'static str,
     known: RefCell<HashMap<(&'static str, &'static str, u16), Meter>>,
@@ -28,8 +28,8 @@ impl RequestMeters {
         }
     }
 
-    /// Counts a request and its duration, from its head to its whole response. `route` is a template or `-`, so the number of meters is
-    /// bounded.
+    /// Counts a request and its duration, from its head to its whole response. `route` is a template or `-`,
+    /// so the number of meters is bounded.
     pub fn count(&self, route: &'static str, method: &Method, status: StatusCode, took: Duration) {
         let method = label(method);
         let mut known = self.known.borrow_mut();

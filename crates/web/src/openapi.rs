@@ -1,5 +1,6 @@
-//! The OpenAPI parts of an operation that the pipeline does not use. Prose is in one Markdown file per operation: the summary as title,
-//! then the description, then a section for each parameter and for the response.
+//! The OpenAPI parts of an operation that the pipeline does not use. Prose is in one Markdown file per
+//! operation: the summary as title, then the description, then a section for each parameter and for the
+//! response.
 
 use std::sync::Arc;
 

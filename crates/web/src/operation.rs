@@ -23,8 +23,8 @@ use crate::reply::Reply;
 use crate::trace_id::TraceId;
 use crate::violations::{Violations, both};
 
-/// One operation of a listener; a value of the type is one decoded request. The router and the pipeline act on the consts, so an operation
-/// cannot skip a check. It also implements [`Read`], [`Write`] or [`Stream`].
+/// One operation of a listener; a value of the type is one decoded request. The router and the pipeline act
+/// on the consts, so an operation cannot skip a check. It also implements [`Read`], [`Write`] or [`Stream`].
 pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
     /// GET includes HEAD.
     const METHOD: Method;
@@ -39,24 +39,25 @@ pub trait Operation<L: Listener>: Sized + Send + Sync + 'static {
     /// Its part of the OpenAPI document, if the listener has one.
     const DOCS: Option<&'static Docs> = None;
 
-    /// Reads headers, query and body, and reports all violations together. `None` means that no resource can have the id in the path:
-    /// the pipeline answers 404 after all checks.
+    /// Reads headers, query and body, and reports all violations together. `None` means that no resource can
+    /// have the id in the path: the pipeline answers 404 after all checks.
     fn decode(incoming: &Incoming<'_>, call: &Call<L>) -> Result<Option<Self>, Violations>;
 }
 
 /// An operation that only reads. It is dropped when the client disconnects.
 pub trait Read<L: Listener>: Operation<L> {
-    /// True if it waits for an event and limits its time itself. All others are dropped at the request's deadline.
+    /// True if it waits for an event and limits its time itself. All others are dropped at the request's
+    /// deadline.
     const WAITS: bool = false;
 
     fn execute(self, call: Call<L>) -> impl Future<Output = Result<Reply, Error>> + Send;
 }
 
-/// An operation that changes something. It runs to its end even if the client disconnects. [`crate::write`] handles its transaction,
-/// idempotency key, deadline and panics.
+/// An operation that changes something. It runs to its end even if the client disconnects. [`crate::write`]
+/// handles its transaction, idempotency key, deadline and panics.
 pub trait Write<L: Listener>: Operation<L> {
-    /// Runs before the transaction: cheap checks, calls to other services. It changes nothing and keeps the call's deadline; it pauses the
-    /// deadline while it waits for anything but the store.
+    /// Runs before the transaction: cheap checks, calls to other services. It changes nothing and keeps the
+    /// call's deadline; it pauses the deadline while it waits for anything but the store.
     fn prepare(&mut self, call: &mut Call<L>) -> impl Future<Output = Result<(), Error>> + Send {
         let _ = call;
         async { Ok(()) }
@@ -68,8 +69,9 @@ pub trait Write<L: Listener>: Operation<L> {
         LockSet::default()
     }
 
-    /// Tries to execute a request without a claim on its key and without a lock: key, change and answer are stored in one statement, which may
-    /// be shared with other requests. Changes nothing if it fails, unless the outcome is unknown.
+    /// Tries to execute a request without a claim on its key and without a lock: key, change and answer are
+    /// stored in one statement, which may be shared with other requests. Changes nothing if it fails, unless
+    /// the outcome is unknown.
     fn try_unclaimed(
         &self,
         call: &Call<L>,
@@ -79,8 +81,8 @@ pub trait Write<L: Listener>: Operation<L> {
         async { Ok(Unclaimed::NeedsClaim(None)) }
     }
 
-    /// Makes the change and returns the answer, which is stored in the same transaction. It may be retried from its start, and must change
-    /// nothing outside the transaction.
+    /// Makes the change and returns the answer, which is stored in the same transaction. It may be retried
+    /// from its start, and must change nothing outside the transaction.
     fn apply(
         &self,
         call: &Call<L>,
@@ -93,12 +95,13 @@ pub enum Unclaimed {
     Saved(Reply),
     /// The key was used before.
     KeyUsed(Claimed),
-    /// Nothing was changed, and the request must be executed under a claim: after a conflict, or because the operation always takes one.
-    /// Carries the turn at [`Write::locks`], if it already has it.
+    /// Nothing was changed, and the request must be executed under a claim: after a conflict, or because the
+    /// operation always takes one. Carries the turn at [`Write::locks`], if it already has it.
     NeedsClaim(Option<Turn>),
 }
 
-/// An operation that reads its body itself, in chunks. It takes no idempotency key, because a key could not be bound to the body.
+/// An operation that reads its body itself, in chunks. It takes no idempotency key, because a key could not
+/// be bound to the body.
 pub trait Stream<L: Listener>: Operation<L> {
     fn execute(self, call: Call<L>, body: &mut Payload) -> impl Future<Output = Result<Reply, Error>>;
 }
@@ -135,8 +138,8 @@ impl<'a> Incoming<'a> {
         &self.head.headers
     }
 
-    /// The id at this position of the path; `None` if no resource can have it. Broken percent-encoding and NUL are not separate errors
-    /// (D6).
+    /// The id at this position of the path; `None` if no resource can have it. Broken percent-encoding and
+    /// NUL are not separate errors (D6).
     pub fn id<T: FromStr>(&self, index: usize) -> Option<T> {
         percent_decode(self.ids.get(index)?)?.parse().ok()
     }
@@ -155,8 +158,8 @@ impl<'a> Incoming<'a> {
         self.query(&[], |_| ())
     }
 
-    /// The query's values and a JSON body of this shape, or all violations of headers, query and body. A body whose `Content-Type` is not
-    /// JSON is not decoded.
+    /// The query's values and a JSON body of this shape, or all violations of headers, query and body. A body
+    /// whose `Content-Type` is not JSON is not decoded.
     pub fn json<Q, S: Shape>(
         &self,
         query: Result<Q, Violations>,

@@ -45,8 +45,9 @@ impl Problem {
         Self::from(Entry::new(code, message))
     }
 
-    /// A refusal with these violations: the entries of status 400 if there are any, otherwise those of status 422, otherwise those with the
-    /// first one's status; in order, and of status 400 at most [`MAX_ENTRIES`] (D14).
+    /// A refusal with these violations: the entries of status 400 if there are any, otherwise those of status
+    /// 422, otherwise those with the first one's status; in order, and of status 400 at most [`MAX_ENTRIES`]
+    /// (D14).
     ///
     /// Without entries, which is a bug, [`Problem::internal`].
     pub fn of(entries: impl IntoIterator<Item = Entry>) -> Self {
@@ -233,8 +234,8 @@ fn quotable(text: &str) -> String {
         .collect()
 }
 
-/// `{code, message, userMessage?, path?, …}` (contract: Errors). `path` is a field, such as `price.amount` or `item_ids[2]`, or the name of
-/// a header or query parameter (D14).
+/// `{code, message, userMessage?, path?, …}` (contract: Errors). `path` is a field, such as `price.amount` or
+/// `item_ids[2]`, or the name of a header or query parameter (D14).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     code: Code,
@@ -273,8 +274,8 @@ impl Entry {
         }
     }
 
-    /// The same with one more member, such as the `item_ids` of `multi_seller_order` (D39). Members follow the four common ones, in the
-    /// order added.
+    /// The same with one more member, such as the `item_ids` of `multi_seller_order` (D39). Members follow
+    /// the four common ones, in the order added.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.more.push((name, value.into()));

@@ -1,7 +1,8 @@
-//! Parses query strings: strict about names and encoding, reports all violations together (D11, D17, D21, D22, D118).
+//! Parses query strings: strict about names and encoding, reports all violations together (D11, D17, D21,
+//! D22, D118).
 //!
-//! A `+` is a plus sign, as in RFC 3986, not a space: no parameter of ours needs a space, but clients often send an offset
-//! as in `updated_after=2026-01-01T00:00:00+02:00` unencoded. `%2B` is a plus sign too.
+//! A `+` is a plus sign, as in RFC 3986, not a space: no parameter of ours needs a space, but clients often
+//! send an offset as in `updated_after=2026-01-01T00:00:00+02:00` unencoded. `%2B` is a plus sign too.
 //!
 //! ```
 //! use web::openapi::Parameter;
@@ -46,8 +47,9 @@ pub struct Query<'a> {
     violations: Violations,
 }
 
-/// Parses a raw query string (without its `?`). `known` are the operation's parameters in the contract's order; violations are reported in
-/// that order, however `values` reads them. An unknown or repeated name is a violation.
+/// Parses a raw query string (without its `?`). `known` are the operation's parameters in the contract's
+/// order; violations are reported in that order, however `values` reads them. An unknown or repeated name is
+/// a violation.
 pub fn read<'a, T>(
     raw: &'a str,
     known: &'a [Parameter],
@@ -194,7 +196,8 @@ fn clamped(text: &str, range: &RangeInclusive<u16>) -> Option<u16> {
     Some(signed.clamp(*range.start(), *range.end()))
 }
 
-/// A selection of fields from a table of at most 64 names, one bit each. `id` is always selected if the table has it.
+/// A selection of fields from a table of at most 64 names, one bit each. `id` is always selected if the table
+/// has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection(u64);
 

@@ -45,7 +45,8 @@ impl Reply {
         Self::new(StatusCode::NO_CONTENT, Bytes::new())
     }
 
-    /// A JSON body, serialised straight into bytes. `usual_length` is the initial capacity, so that the buffer rarely grows.
+    /// A JSON body, serialised straight into bytes. `usual_length` is the initial capacity, so that the
+    /// buffer rarely grows.
     pub fn json(status: StatusCode, body: &impl Serialize, usual_length: usize) -> Result<Self, Error> {
         let mut bytes = Vec::with_capacity(usual_length);
         serde_json::to_writer(&mut bytes, body)?;

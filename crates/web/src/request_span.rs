@@ -21,8 +21,9 @@ use crate::traceparent::{self, UntrustedParent};
 pub struct RequestSpan(Span);
 
 impl RequestSpan {
-    /// Starts the span of a request to a listener such as `api`, in the caller's trace if its `traceparent` is valid. `vouched` says
-    /// whether the peer may decide if the trace is recorded; it is called only if needed.
+    /// Starts the span of a request to a listener such as `api`, in the caller's trace if its `traceparent`
+    /// is valid. `vouched` says whether the peer may decide if the trace is recorded; it is called only if
+    /// needed.
     pub fn begin(
         listener: &'static str,
         headers: &HeaderMap,

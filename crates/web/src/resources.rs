@@ -1,4 +1,5 @@
-//! Resources as JSON for both listeners: what a response shows of money, offers and orders, and how the marketplace feeds an offer.
+//! Resources as JSON for both listeners: what a response shows of money, offers and orders, and how the
+//! marketplace feeds an offer.
 
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
 use offers::{Offer, OfferInput, OfferStatus, Stock};
@@ -51,8 +52,8 @@ crate::view! {
     }
 }
 
-/// An offer as the marketplace feeds it: a nullable field may be absent, which means null (D99). The id is known from the path of a PUT; a
-/// line of an import has it (D100).
+/// An offer as the marketplace feeds it: a nullable field may be absent, which means null (D99). The id is
+/// known from the path of a PUT; a line of an import has it (D100).
 pub fn offer_input(id: Option<OfferId>) -> impl Shape<Value = OfferInput> {
     object!(OfferInput {
         id: unless_known(parsed(), id),

@@ -20,7 +20,8 @@ const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// The length of a rate-limit window, in seconds (contract: Limits).
 pub const WINDOW_SECONDS: u32 = 60;
 
-/// A response with this JSON body: `Content-Type: application/json` without a charset (D8), `no-store`, trace id.
+/// A response with this JSON body: `Content-Type: application/json` without a charset (D8), `no-store`, trace
+/// id.
 pub fn json(status: StatusCode, body: impl Into<Bytes>, trace_id: &TraceId) -> HttpResponse {
     let mut response = HttpResponse::with_body(status, BoxBody::new(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -35,25 +36,28 @@ pub fn empty(status: StatusCode, trace_id: &TraceId) -> HttpResponse {
     response
 }
 
-/// Sets the headers of every response: `Cache-Control: no-store`, `X-Content-Type-Options: nosniff` and `X-Trace-Id`.
+/// Sets the headers of every response: `Cache-Control: no-store`, `X-Content-Type-Options: nosniff` and
+/// `X-Trace-Id`.
 pub fn set_common_headers(headers: &mut HeaderMap, trace_id: &TraceId) {
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
     headers.insert(X_TRACE_ID, trace_id.to_header_value());
 }
 
-/// A response after which the connection is closed, because the rest of the request's body is not worth reading.
+/// A response after which the connection is closed, because the rest of the request's body is not worth
+/// reading.
 ///
-/// It holds the payload until the response is sent. If the payload were dropped earlier, actix-http would first read a chunked body to its
-/// end, however long that takes and whatever the response says about the connection.
+/// It holds the payload until the response is sent. If the payload were dropped earlier, actix-http would
+/// first read a chunked body to its end, however long that takes and whatever the response says about the
+/// connection.
 pub fn closing<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
     let mut response = keep_payload(response, payload);
     response.head_mut().set_connection_type(ConnectionType::Close);
     response
 }
 
-/// A response to a request whose body was not read, such as a 401. The connection stays open if there was no body or all of it has arrived;
-/// otherwise it is closed, as in [`closing`].
+/// A response to a request whose body was not read, such as a 401. The connection stays open if there was no
+/// body or all of it has arrived; otherwise it is closed, as in [`closing`].
 pub fn keep_payload<P: 'static>(response: HttpResponse, payload: P) -> HttpResponse {
     response.map_body(|_, body| {
         BoxBody::new(WithPayload {
@@ -90,8 +94,9 @@ const SLICE: usize = 32 * 1024;
 
 /// Bounds how much of a response is buffered for a client that does not read.
 ///
-/// actix-http copies each chunk of a body into the connection's buffer, and checks for room only before a chunk. So a large body yields
-/// slices. An empty body is polled too: otherwise redirects, pipelined by a client that does not read, would fill memory.
+/// actix-http copies each chunk of a body into the connection's buffer, and checks for room only before a
+/// chunk. So a large body yields slices. An empty body is polled too: otherwise redirects, pipelined by a
+/// client that does not read, would fill memory.
 pub(crate) fn in_slices(response: HttpResponse) -> HttpResponse {
     let size = response.body().size();
     if matches!(size, BodySize::Sized(1..=LARGE)) {

@@ -117,8 +117,8 @@ pub(crate) enum RouteMatch<'a, L: Listener> {
     NoPath,
 }
 
-/// Finds the operation of a request. HEAD counts as GET (D5) but is not listed among the allowed methods (D118). Paths are compared as
-/// sent, including a trailing slash (D6).
+/// Finds the operation of a request. HEAD counts as GET (D5) but is not listed among the allowed methods
+/// (D118). Paths are compared as sent, including a trailing slash (D6).
 pub(crate) fn find<'a, L: Listener>(
     table: &'static [Route<L>],
     method: &Method,

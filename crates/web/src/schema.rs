@@ -1,6 +1,7 @@
 //! JSON Schema (2020-12) and the other parts of an OpenAPI document, as trees that keep the order of members.
 //!
-//! A named schema is built where it is used; [`Components`] collects the named schemas and replaces them by references.
+//! A named schema is built where it is used; [`Components`] collects the named schemas and replaces them by
+//! references.
 //!
 //! ```
 //! use web::schema::{Components, Node, integer, object, string};
@@ -100,15 +101,15 @@ impl Node {
         self.with("enum", Self::List(values.collect()))
     }
 
-    /// The same, marked as an enumeration that may grow, as its description says (contract: Versioning, 2). Tools that compare documents
-    /// read the mark.
+    /// The same, marked as an enumeration that may grow, as its description says (contract: Versioning, 2).
+    /// Tools that compare documents read the mark.
     #[must_use]
     pub fn extensible(self) -> Self {
         self.with("x-extensible", true)
     }
 
-    /// The same schema that also accepts `null`, in the array of types. A named schema accepts it wherever it is used; `title` keeps its
-    /// name in clients whose generators would number the types of the array.
+    /// The same schema that also accepts `null`, in the array of types. A named schema accepts it wherever it
+    /// is used; `title` keeps its name in clients whose generators would number the types of the array.
     #[must_use]
     pub fn or_null(self) -> Self {
         match self {
@@ -268,7 +269,8 @@ pub fn open_object<'a>(members: impl IntoIterator<Item = (&'a str, Node)>, requi
     object.with("properties", members.into_iter().collect::<Node>())
 }
 
-/// Collects named schemas. A name identifies one schema: if two differ, the clash is recorded for a test to find.
+/// Collects named schemas. A name identifies one schema: if two differ, the clash is recorded for a test to
+/// find.
 #[derive(Debug, Default)]
 pub struct Components {
     schemas: BTreeMap<String, Node>,

@@ -1,7 +1,7 @@
 //! Work that outlives its request.
 //!
-//! The HTTP library drops a handler when its client disconnects. A write must not stop half-way, so it runs as a separate task. The process
-//! waits for these tasks before it ends.
+//! The HTTP library drops a handler when its client disconnects. A write must not stop half-way, so it runs
+//! as a separate task. The process waits for these tasks before it ends.
 
 use std::any::Any;
 
@@ -36,7 +36,8 @@ impl Tasks {
         }
     }
 
-    /// Runs `work` to its end, starting now, even if the returned future is dropped. Its spans are children of the span of its request.
+    /// Runs `work` to its end, starting now, even if the returned future is dropped. Its spans are children
+    /// of the span of its request.
     pub fn run<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
         &self,
         work: W,
@@ -53,7 +54,8 @@ impl Tasks {
         }
     }
 
-    /// Ends every wait on [`Self::stopping`]. Call it when the process is asked to stop, before the servers are stopped.
+    /// Ends every wait on [`Self::stopping`]. Call it when the process is asked to stop, before the servers
+    /// are stopped.
     pub fn stop(&self) {
         self.stopping.cancel();
     }

@@ -14,7 +14,8 @@ pub const X_TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 const MIN_LENGTH: usize = 8;
 const MAX_LENGTH: usize = 64;
 
-/// 8 to 64 characters of `[A-Za-z0-9._:-]` (contract: Limits). Stored inline, so copying it allocates nothing.
+/// 8 to 64 characters of `[A-Za-z0-9._:-]` (contract: Limits). Stored inline, so copying it allocates
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TraceId {
     bytes: [u8; MAX_LENGTH],
@@ -22,8 +23,8 @@ pub struct TraceId {
 }
 
 impl TraceId {
-    /// The trace id of a request with these headers: its single `X-Request-Id` if valid, otherwise an id made of `random`, which is called
-    /// only then. An invalid or repeated header is ignored (D13).
+    /// The trace id of a request with these headers: its single `X-Request-Id` if valid, otherwise an id made
+    /// of `random`, which is called only then. An invalid or repeated header is ignored (D13).
     pub fn of(headers: &HeaderMap, random: impl FnOnce() -> [u8; 16]) -> Self {
         let mut given = headers.get_all(X_REQUEST_ID);
         match (given.next(), given.next()) {

@@ -9,12 +9,13 @@ pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// `00-<32 digits>-<16 digits>-<2 digits>`.
 const LENGTH: usize = 55;
 
-/// Marks the context of a trace whose caller is not trusted: its ids are continued, but this process decides whether to record it.
+/// Marks the context of a trace whose caller is not trusted: its ids are continued, but this process decides
+/// whether to record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UntrustedParent;
 
-/// The caller's span, from its single `traceparent`. `None` if the header is absent, repeated or invalid: the request then starts a new
-/// trace (W3C Trace Context §4.3).
+/// The caller's span, from its single `traceparent`. `None` if the header is absent, repeated or invalid: the
+/// request then starts a new trace (W3C Trace Context §4.3).
 pub fn of(headers: &HeaderMap) -> Option<SpanContext> {
     let mut given = headers.get_all(TRACEPARENT);
     match (given.next(), given.next()) {

@@ -1,4 +1,5 @@
-//! Views of records. A field is declared once, for the `fields` parameter, the OpenAPI document and the response bytes.
+//! Views of records. A field is declared once, for the `fields` parameter, the OpenAPI document and the
+//! response bytes.
 
 use serde::Serialize;
 
@@ -24,9 +25,10 @@ pub trait View: Serialize + Sized {
     }
 }
 
-/// Declares the [`View`] of a record: `"name": schema => value` for each field, in the contract's order, or `"name" => value` where no
-/// document describes the view. Values serialise directly. `fields` may leave out any field except `id` and those after `never without`; the
-/// schema requires them all, as the parameter's description says.
+/// Declares the [`View`] of a record: `"name": schema => value` for each field, in the contract's order, or
+/// `"name" => value` where no document describes the view. Values serialise directly. `fields` may leave out
+/// any field except `id` and those after `never without`; the schema requires them all, as the parameter's
+/// description says.
 #[macro_export]
 macro_rules! view {
     ($(#[$doc:meta])* $vis:vis $view:ident $(<$life:lifetime>)? of $record:tt: $type:ty,

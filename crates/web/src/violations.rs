@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::problem::{Entry, MAX_ENTRIES, Problem};
 
-/// Entries in the order in which they are reported. Each part of a request (headers, query, body) has its own; [`both`] joins them. No more
-/// are kept than a response can carry.
+/// Entries in the order in which they are reported. Each part of a request (headers, query, body) has its
+/// own; [`both`] joins them. No more are kept than a response can carry.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Violations {
     found: Vec<Entry>,
@@ -23,8 +23,8 @@ impl Violations {
         }
     }
 
-    /// Adds an entry about an unknown name; these come after all others of the same part (D112). `describe` is called only if there is room
-    /// left.
+    /// Adds an entry about an unknown name; these come after all others of the same part (D112). `describe`
+    /// is called only if there is room left.
     pub(crate) fn push_unknown(&mut self, describe: impl FnOnce() -> Entry) {
         if self.unknown.len() < MAX_ENTRIES {
             self.unknown.push(describe());

@@ -1,5 +1,5 @@
-//! Executes write requests, the same way for every operation. A write runs as a separate task, so a client that disconnects does not
-//! interrupt it.
+//! Executes write requests, the same way for every operation. A write runs as a separate task, so a client
+//! that disconnects does not interrupt it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,12 @@ pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after the first failed lookup; it doubles after each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// The minimum time that a failed write waits for the release of its key. A slower release continues in the background.
+/// The minimum time that a failed write waits for the release of its key. A slower release continues in the
+/// background.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Claims the key, if there is one, executes the operation, and settles the claim. Failures are logged here, because no request handler is
-/// left to log them once the client has disconnected.
+/// Claims the key, if there is one, executes the operation, and settles the claim. Failures are logged here,
+/// because no request handler is left to log them once the client has disconnected.
 pub(crate) async fn write<L: Listener, W: Write<L>>(
     operation: Option<W>,
     call: Call<L>,
@@ -87,7 +88,8 @@ async fn run_claimed<L: Listener, W: Write<L>>(
             }
         }
         Err(error) => {
-            // The claim may have been stored although the answer was lost. Nothing will run under it, so release it.
+            // The claim may have been stored although the answer was lost. Nothing will run under it, so
+            // release it.
             release(&state, claim, deadline).await;
             return Err(error.into());
         }
@@ -121,8 +123,8 @@ fn answer_by_key<L: Listener>(state: Claimed) -> Result<Option<Reply>, Error> {
     Ok(reply.map(Reply::replayed))
 }
 
-/// Answers by the true outcome of a change whose answer was lost. It may exceed the deadline, because the true answer is worth it (D132).
-/// If the row cannot be read, a claim stays until its lease expires.
+/// Answers by the true outcome of a change whose answer was lost. It may exceed the deadline, because the
+/// true answer is worth it (D132). If the row cannot be read, a claim stays until its lease expires.
 async fn recover<L: Listener>(
     state: &Arc<L>,
     claim: &Claim,
@@ -141,8 +143,9 @@ async fn recover<L: Listener>(
     Err(error)
 }
 
-/// Prepares, then applies the operation and stores the answer in one transaction; retries after a transaction conflict. Work that already
-/// has its turn keeps it. A panic becomes an error, and the claim is settled as after any other error.
+/// Prepares, then applies the operation and stores the answer in one transaction; retries after a transaction
+/// conflict. Work that already has its turn keeps it. A panic becomes an error, and the claim is settled as
+/// after any other error.
 async fn execute<L: Listener, W: Write<L>>(
     operation: Option<W>,
     mut call: Call<L>,
@@ -187,8 +190,8 @@ pub trait Recoverable: Sync {
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 }
 
-/// Commits. Work that was certainly rolled back is prepared and committed again if a retry can help. If the response to the COMMIT is
-/// lost, the rows show whether it was committed.
+/// Commits. Work that was certainly rolled back is prepared and committed again if a retry can help. If the
+/// response to the COMMIT is lost, the rows show whether it was committed.
 pub async fn commit_or_resolve<W: Recoverable>(
     units: &dyn UnitOfWork,
     work: &W,
@@ -237,7 +240,8 @@ pub async fn resolve<T, F: Future<Output = Result<T, StoreError>>>(
     timeout_at(until, looking).await.ok()
 }
 
-/// One transaction. Before the COMMIT it is dropped at the deadline, with no effect; the COMMIT itself is always awaited.
+/// One transaction. Before the COMMIT it is dropped at the deadline, with no effect; the COMMIT itself is
+/// always awaited.
 async fn attempt<L: Listener, W: Write<L>>(
     operation: &W,
     call: &Call<L>,

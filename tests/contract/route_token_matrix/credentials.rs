@@ -1,4 +1,5 @@
-//! A credential of every kind: valid, invalid, or a secret that is not a token; and the right and wrong ways to send it.
+//! A credential of every kind: valid, invalid, or a secret that is not a token; and the right and wrong ways
+//! to send it.
 
 use blackbox::{Application, Member, Seller, World, run};
 use chrono::TimeDelta;

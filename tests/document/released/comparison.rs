@@ -1,8 +1,8 @@
 //! Finds the differences between a released OpenAPI document and the current one that break existing clients.
 //!
-//! Valid requests stay valid, and responses keep their promises: removing an operation, parameter, status, code or field is a break, and
-//! so is a changed type, a stricter rule for requests or a looser one for responses. Additions and texts (summaries, descriptions,
-//! examples) are not.
+//! Valid requests stay valid, and responses keep their promises: removing an operation, parameter, status,
+//! code or field is a break, and so is a changed type, a stricter rule for requests or a looser one for
+//! responses. Additions and texts (summaries, descriptions, examples) are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -130,7 +130,8 @@ impl<'a> Comparison<'a> {
             self.fields(&format!("{place} "), &before, &after, Side::Response);
             self.content(&place, was, is, Side::Response);
         }
-        // Clients treat an unknown status from 400 on as its class (RFC 9110 §15). A new 2xx or 3xx status is a different result.
+        // Clients treat an unknown status from 400 on as its class (RFC 9110 §15). A new 2xx or 3xx status is
+        // a different result.
         for (status, _) in members(is) {
             if was.get(status).is_none() && status.starts_with(['2', '3']) {
                 self.found(&format!("{name} {status}"), "it is a new good answer");

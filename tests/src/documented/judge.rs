@@ -120,7 +120,8 @@ struct Judging<'a> {
 }
 
 impl Judging<'_> {
-    /// Each header is documented and valid. Each documented one occurs exactly once; an optional one may be missing.
+    /// Each header is documented and valid. Each documented one occurs exactly once; an optional one may be
+    /// missing.
     fn headers(&self, response: &Value, headers: &HeaderMap, more: &[&str]) -> Judgement {
         let documented = || response["headers"].as_object().into_iter().flatten();
         for (header, stated) in documented() {

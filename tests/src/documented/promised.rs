@@ -1,5 +1,5 @@
-//! Lists what the document promises, one line per item: each code of each status of each operation, each optional header, and each
-//! event. Also lists which of these lines an answer or a delivery fulfils.
+//! Lists what the document promises, one line per item: each code of each status of each operation, each
+//! optional header, and each event. Also lists which of these lines an answer or a delivery fulfils.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,8 @@ pub(super) fn of_answer(document: &Document, operation: &Operation, answer: &Ans
     lines
 }
 
-/// The `/oauth` errors among the examples of a response. Their descriptions are written by hand, so an answer has to show each of them.
+/// The `/oauth` errors among the examples of a response. Their descriptions are written by hand, so an answer
+/// has to show each of them.
 fn shown_oauth_errors(response: &Value) -> impl Iterator<Item = &Value> {
     let examples = response["content"]["application/json"]["examples"].as_object();
     let bodies = examples

@@ -1,5 +1,5 @@
-//! The document's schemas, made stricter: a published schema allows unknown members. A test must get exactly the documented members, or
-//! those that `fields` selects.
+//! The document's schemas, made stricter: a published schema allows unknown members. A test must get exactly
+//! the documented members, or those that `fields` selects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

@@ -33,8 +33,9 @@ pub fn answered() -> BTreeSet<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// A file beside the test binaries. Cargo starts all of them, so its process id identifies the run: other runs have other files.
-/// Process ids repeat, as in containers, so the name also has the time at which cargo started.
+/// A file beside the test binaries. Cargo starts all of them, so its process id identifies the run: other
+/// runs have other files. Process ids repeat, as in containers, so the name also has the time at which cargo
+/// started.
 fn file() -> PathBuf {
     let cargo = parent_id().to_string();
     let began = began(&cargo).expect("the process that started this one runs");
@@ -48,8 +49,8 @@ fn folder() -> PathBuf {
     program.parent().expect("it is in a folder").to_owned()
 }
 
-/// When a process started, in ticks since boot: field 22 of its `stat` (proc(5)). Field 2, a name in parentheses, may contain spaces.
-/// `None` if there is no such process.
+/// When a process started, in ticks since boot: field 22 of its `stat` (proc(5)). Field 2, a name in
+/// parentheses, may contain spaces. `None` if there is no such process.
 fn began(process: &str) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(')')?;

@@ -32,8 +32,8 @@ use crate::{Access, BackOffice};
 const MAX_RATE_LIMIT: u32 = 10_000_000;
 
 web::view! {
-    /// An application as an operator sees it. `requested_scopes` are beyond what was granted and without effect until accepted; `rate_limit` is
-    /// the effective one: its own, or the service's default.
+    /// An application as an operator sees it. `requested_scopes` are beyond what was granted and without
+    /// effect until accepted; `rate_limit` is the effective one: its own, or the service's default.
     ApplicationView<'a> of (application, service): (&'a Application, &'a ServiceSettings) {
         "client_id" => application.client_id.to_string(),
         "seller_id" => application.owner.uuid(),

@@ -58,8 +58,8 @@ impl Operation<BackOffice> for ListChanges {
 impl Read<BackOffice> for ListChanges {
     const WAITS: bool = true;
 
-    /// The first page with a change, or an empty one when the time is over or the process is asked to stop. Dropped when the reader
-    /// disconnects.
+    /// The first page with a change, or an empty one when the time is over or the process is asked to stop.
+    /// Dropped when the reader disconnects.
     async fn execute(self, call: Call<BackOffice>) -> Result<Reply, Error> {
         let Self {
             mut after,

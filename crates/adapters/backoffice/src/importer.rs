@@ -1,6 +1,7 @@
 //! The streaming import of offers: NDJSON of any size in bounded memory, in chunks of one transaction each.
 //!
-//! The next chunk is read while one is being written. At most these two are in memory, and each is limited in lines and in bytes.
+//! The next chunk is read while one is being written. At most these two are in memory, and each is limited in
+//! lines and in bytes.
 
 mod lines;
 mod report;
@@ -27,9 +28,9 @@ const MAX_CHUNK_SIZE: usize = 8 * 1024 * 1024;
 
 /// Imports the offers of one existing seller, line by line (D100).
 ///
-/// [`Importer::feed`] takes bytes, split anywhere; [`Importer::finish`] returns the report. If the importer is dropped earlier, complete
-/// chunks are written, including one in progress, and the rest is discarded. After an error it cannot be used any more; the same input may
-/// be sent again from its start.
+/// [`Importer::feed`] takes bytes, split anywhere; [`Importer::finish`] returns the report. If the importer
+/// is dropped earlier, complete chunks are written, including one in progress, and the rest is discarded.
+/// After an error it cannot be used any more; the same input may be sent again from its start.
 pub struct Importer {
     units: Arc<dyn UnitOfWork>,
     tasks: Tasks,
@@ -92,7 +93,8 @@ impl Importer {
         self.lines.ended()
     }
 
-    /// Starts to write the collected chunk once the previous one is written, so that of two lines with the same id the later one wins.
+    /// Starts to write the collected chunk once the previous one is written, so that of two lines with the
+    /// same id the later one wins.
     async fn write_chunk(&mut self) -> Result<(), ImportError> {
         self.written().await?;
         let chunk = std::mem::take(&mut self.chunk);

@@ -1,8 +1,8 @@
-//! The marketplace's API on its own listener: sellers, their offers, applications and personal tokens, the bulk import, orders, the change
-//! feed, and monitoring of the process.
+//! The marketplace's API on its own listener: sellers, their offers, applications and personal tokens, the
+//! bulk import, orders, the change feed, and monitoring of the process.
 //!
-//! `routes.rs` has one line for each operation; `policy.rs` defines who may call it. [`Importer`] works without HTTP and also serves the
-//! command line.
+//! `routes.rs` has one line for each operation; `policy.rs` defines who may call it. [`Importer`] works
+//! without HTTP and also serves the command line.
 
 mod applications;
 mod changes;
@@ -62,8 +62,8 @@ pub struct BackOffice {
     pub tracking: PollSchedule,
     /// Hashes the passwords of new accounts.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// The check behind `/readyz`, with a time limit of 1.2 s: the database's identity, or, for an operator and without secrets, why this
-    /// process cannot do its work.
+    /// The check behind `/readyz`, with a time limit of 1.2 s: the database's identity, or, for an operator
+    /// and without secrets, why this process cannot do its work.
     pub ready: Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>,
     /// Renders `/metrics` in the Prometheus text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,

@@ -254,7 +254,8 @@ async fn transition(tx: &dyn Transaction, order: &OrderRef, transition: Transiti
     Reply::ok(&view::order_without_buyer(&parts))
 }
 
-/// Ships for the marketplace: one seller's part, or all parts. An order of several sellers can only be shipped this way.
+/// Ships for the marketplace: one seller's part, or all parts. An order of several sellers can only be
+/// shipped this way.
 pub(crate) struct ShipOrder {
     shipment: MarketplaceShipment,
     /// The carrier's answer about the parcel, once it was asked.

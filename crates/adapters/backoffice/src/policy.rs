@@ -40,7 +40,8 @@ impl Listener for BackOffice {
     const BODY_CAP: usize = 1024 * 1024;
     /// D46, D130
     const KEYED: &'static [Method] = &[Method::POST];
-    /// Longer than the store's limit for a transaction and its retries, so that the marketplace gets the outcome.
+    /// Longer than the store's limit for a transaction and its retries, so that the marketplace gets the
+    /// outcome.
     const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 
     /// `None` for an open operation.
@@ -54,8 +55,8 @@ impl Listener for BackOffice {
 
     fn response_context(&self) {}
 
-    /// Reads the token's row at each request, so that a revoked token is refused immediately. Without a valid token all paths get the same
-    /// answer.
+    /// Reads the token's row at each request, so that a revoked token is refused immediately. Without a valid
+    /// token all paths get the same answer.
     async fn admit(
         &self,
         request: &Request,

@@ -172,7 +172,8 @@ impl Read<BackOffice> for ListSellers {
     }
 }
 
-/// A cursor of [`ListSellers`]: the number of the last seller on a page. Operators may see every seller, so it is not sealed.
+/// A cursor of [`ListSellers`]: the number of the last seller on a page. Operators may see every seller, so
+/// it is not sealed.
 fn position(text: &str) -> Option<i32> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)

@@ -1,7 +1,7 @@
 //! Bodies that are checked by the domain's rules, and bodies that must be empty.
 //!
-//! The decoder finds wrong types. The domain, which checks a whole record, finds broken rules. Both are reported together, in field order,
-//! once per field (D14).
+//! The decoder finds wrong types. The domain, which checks a whole record, finds broken rules. Both are
+//! reported together, in field order, once per field (D14).
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! The trait of a carrier's client, and its seven implementations, one file each: the request, the parser of the answer, and the
-//! code table as data.
+//! The trait of a carrier's client, and its seven implementations, one file each: the request, the parser of
+//! the answer, and the code table as data.
 
 pub(crate) mod dhl;
 pub(crate) mod dpd;
@@ -21,10 +21,12 @@ pub(crate) trait Api: Send + Sync {
     /// The request for a parcel's state, without the authentication header.
     fn request(&self, base_url: &Url, number: &TrackingNumber) -> Request;
 
-    /// Parses an answer. Statuses with the same meaning everywhere (401, 429, 502 to 504, redirects) never arrive here.
+    /// Parses an answer. Statuses with the same meaning everywhere (401, 429, 502 to 504, redirects) never
+    /// arrive here.
     fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure>;
 
-    /// The pause after a 429 without `Retry-After`. `is_repeated`: the probe after such a pause got a 429 again.
+    /// The pause after a 429 without `Retry-After`. `is_repeated`: the probe after such a pause got a 429
+    /// again.
     fn throttle_pause(&self, is_repeated: bool, now: DateTime<Utc>) -> TimeDelta {
         let _ = (is_repeated, now);
         TimeDelta::seconds(60)

@@ -1,4 +1,5 @@
-//! A circuit breaker per carrier. It blocks look-ups for a while if the carrier fails, throttles or rejects the credentials.
+//! A circuit breaker per carrier. It blocks look-ups for a while if the carrier fails, throttles or rejects
+//! the credentials.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -18,8 +19,8 @@ const WINDOW: usize = 10;
 const FIRST_PAUSE: TimeDelta = TimeDelta::seconds(30);
 const LONGEST_PAUSE: TimeDelta = TimeDelta::minutes(5);
 
-/// Closed, it admits every look-up. Open, it admits none until the pause is over, then a single probe, whose outcome closes
-/// or reopens it.
+/// Closed, it admits every look-up. Open, it admits none until the pause is over, then a single probe, whose
+/// outcome closes or reopens it.
 pub(crate) struct CircuitBreaker {
     carrier: Carrier,
     clock: Arc<dyn Clock>,

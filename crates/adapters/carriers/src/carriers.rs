@@ -38,7 +38,8 @@ pub enum SetupError {
 }
 
 impl Carriers {
-    /// Creates clients for the carriers that have an account. `clock` is used for pauses and the age of tokens.
+    /// Creates clients for the carriers that have an account. `clock` is used for pauses and the age of
+    /// tokens.
     pub fn new(settings: &CarrierSettings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
         let mut clients = BTreeMap::new();
         if settings.accounts.is_empty() {
@@ -88,8 +89,8 @@ impl Carriers {
         self.clients.keys().copied()
     }
 
-    /// Parses an answer without sending a request, for tests of hostile input. None if the carrier is not configured or the status
-    /// is invalid.
+    /// Parses an answer without sending a request, for tests of hostile input. None if the carrier is not
+    /// configured or the status is invalid.
     pub fn parse_answer(
         &self,
         carrier: Carrier,

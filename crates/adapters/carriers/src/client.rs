@@ -89,7 +89,8 @@ impl CarrierClient {
         if let Some(reason) = self.breaker.refusal() {
             return Lookup::Unavailable(reason.to_owned());
         }
-        // At most half of the deadline is spent in the queue, so that the carrier has the other half to answer.
+        // At most half of the deadline is spent in the queue, so that the carrier has the other half to
+        // answer.
         let Ok(_slot) = timeout_at(began + self.http.deadline / 2, self.in_flight.acquire()).await else {
             return Lookup::Unavailable("not asked: too many look-ups in flight".to_owned());
         };

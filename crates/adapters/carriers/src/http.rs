@@ -1,4 +1,5 @@
-//! The HTTP client of all carriers: no redirects, no proxies from the environment, limited answers, a span per exchange.
+//! The HTTP client of all carriers: no redirects, no proxies from the environment, limited answers, a span
+//! per exchange.
 
 use std::{sync::Arc, time::Duration};
 
@@ -57,7 +58,8 @@ impl Http {
         })
     }
 
-    /// Sends a request and reads the whole answer. Statuses with the same meaning for every carrier become failures.
+    /// Sends a request and reads the whole answer. Statuses with the same meaning for every carrier become
+    /// failures.
     pub(crate) async fn exchange(&self, mut request: Request) -> Result<Response, Failure> {
         let span = tracing::info_span!(
             target: SPANS,

@@ -59,8 +59,8 @@ impl TokenSource for ClientCredentials {
     }
 }
 
-/// `expires_in` seconds after `issued_at` (milliseconds since the epoch; UPS), else from now. `issued_at` is ignored if it is in
-/// the future or implies that the token has expired: the carrier's clock is wrong.
+/// `expires_in` seconds after `issued_at` (milliseconds since the epoch; UPS), else from now. `issued_at` is
+/// ignored if it is in the future or implies that the token has expired: the carrier's clock is wrong.
 fn expiry(body: &Value, now: DateTime<Utc>) -> Option<Expiry> {
     let lasts = TimeDelta::try_seconds(parse::integer(body, "/expires_in")?)?;
     let from_now = now.checked_add_signed(lasts)?;

@@ -1,4 +1,5 @@
-//! Lenient parsers of answers: JSON of which only the needed fields must be valid, and instants in the formats that carriers use.
+//! Lenient parsers of answers: JSON of which only the needed fields must be valid, and instants in the
+//! formats that carriers use.
 
 use chrono::{DateTime, Duration, LocalResult, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Europe::Warsaw;
@@ -6,8 +7,8 @@ use serde_json::Value;
 
 use crate::{apis::Failure, http::Response};
 
-/// The JSON of an answer with status 200. Other statuses are failures: "no such parcel" if `is_not_found` holds, a rejected request
-/// for 400 and 422 with JSON, else an error of the carrier.
+/// The JSON of an answer with status 200. Other statuses are failures: "no such parcel" if `is_not_found`
+/// holds, a rejected request for 400 and 422 with JSON, else an error of the carrier.
 pub(crate) fn answer(answer: &Response, is_not_found: impl Fn(&Value) -> bool) -> Result<Value, Failure> {
     match (answer.status.as_u16(), object(&answer.body)) {
         (200, body) => body,
@@ -84,8 +85,8 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Converts Polish local time. An ambiguous time is the first of the two; a time in the skipped hour is read with the offset before
-/// the change.
+/// Converts Polish local time. An ambiguous time is the first of the two; a time in the skipped hour is read
+/// with the offset before the change.
 pub(crate) fn in_poland(wall: NaiveDateTime) -> Option<DateTime<Utc>> {
     let hour = Duration::hours(1);
     match Warsaw.from_local_datetime(&wall) {

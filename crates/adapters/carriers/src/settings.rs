@@ -30,8 +30,8 @@ pub struct Account {
     pub login: SecretString,
     /// The password, client secret or key. Empty for `InPost` without authentication.
     pub secret: SecretString,
-    /// The DHL service to search (`parcel-pl`, `express`): without one, DHL may find another shipment with the same number. For DPD, the
-    /// channel. May be empty.
+    /// The DHL service to search (`parcel-pl`, `express`): without one, DHL may find another shipment with
+    /// the same number. For DPD, the channel. May be empty.
     pub qualifier: String,
 }
 

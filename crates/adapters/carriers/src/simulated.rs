@@ -12,10 +12,11 @@ use crate::DEADLINE;
 /// How many numbers with `LATER` are remembered; at this number all are forgotten.
 const REMEMBERED: usize = 10_000;
 
-/// Carriers whose answers depend on the tracking number. A number that contains `DELIVERED` is delivered, `TRANSIT` is in transit,
-/// `LATER` is in transit at its first look-up and delivered from the second on, `TIMEOUT` gets no answer, `ERROR` an error of
-/// the carrier, and any other number is unknown. If a number contains several of these words, the first in this order decides.
-/// There is no breaker and no quota, and look-ups do not delay each other (D122).
+/// Carriers whose answers depend on the tracking number. A number that contains `DELIVERED` is delivered,
+/// `TRANSIT` is in transit, `LATER` is in transit at its first look-up and delivered from the second on,
+/// `TIMEOUT` gets no answer, `ERROR` an error of the carrier, and any other number is unknown. If a number
+/// contains several of these words, the first in this order decides. There is no breaker and no quota, and
+/// look-ups do not delay each other (D122).
 pub struct SimulatedCarriers {
     clock: Arc<dyn Clock>,
     seen: Mutex<HashSet<(Carrier, TrackingNumber)>>,

@@ -6,8 +6,9 @@ use orders::TrackingStatus::{
 
 use crate::apis::Reading;
 
-/// A carrier's codes by status. Matching is exact and case-sensitive. `*` at the end of an entry matches any suffix, at its start
-/// any prefix. An exact entry takes precedence over one with `*`; otherwise the first entry wins.
+/// A carrier's codes by status. Matching is exact and case-sensitive. `*` at the end of an entry matches any
+/// suffix, at its start any prefix. An exact entry takes precedence over one with `*`; otherwise the first
+/// entry wins.
 pub(crate) type CodeTable = &'static [(TrackingStatus, &'static [&'static str])];
 
 /// The status of a code; none if the table does not contain it.
@@ -29,8 +30,8 @@ fn matches_wildcard(entry: &str, code: &str) -> bool {
     }
 }
 
-/// Derives a parcel's state from its events, oldest first, for carriers that report no state. A delivery to the buyer is
-/// final. After the parcel has turned back, a delivery event means a delivery to the sender.
+/// Derives a parcel's state from its events, oldest first, for carriers that report no state. A delivery to
+/// the buyer is final. After the parcel has turned back, a delivery event means a delivery to the sender.
 pub(crate) fn of_history(mut events: Vec<Reading>) -> Option<Reading> {
     if events.iter().all(|event| event.at.is_some()) {
         events.sort_by_key(|event| event.at);

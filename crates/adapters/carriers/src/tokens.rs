@@ -13,7 +13,8 @@ use tracing::Instrument as _;
 
 use crate::{apis::Failure, http::Http};
 
-/// How long before its expiry a token is renewed. A token that lives less than twice as long is renewed at half its life.
+/// How long before its expiry a token is renewed. A token that lives less than twice as long is renewed at
+/// half its life.
 const RENEWAL_MARGIN: TimeDelta = TimeDelta::minutes(5);
 
 /// Pause after a failed renewal, while the old token still works.
@@ -79,8 +80,8 @@ impl TokenCache {
         })
     }
 
-    /// Returns an unexpired token. While the old token works, a renewal runs in the background. Concurrent callers without a token
-    /// share one fetch and its failure.
+    /// Returns an unexpired token. While the old token works, a renewal runs in the background. Concurrent
+    /// callers without a token share one fetch and its failure.
     pub(crate) async fn get(self: &Arc<Self>) -> Result<Arc<Token>, Failure> {
         if let Some(token) = self.unexpired() {
             self.renew_if_due(&token);
@@ -127,7 +128,8 @@ impl TokenCache {
         }
     }
 
-    /// Fetches a token in a task of its own, so that a caller that gives up does not end a fetch that others wait for.
+    /// Fetches a token in a task of its own, so that a caller that gives up does not end a fetch that others
+    /// wait for.
     fn fetch(
         self: &Arc<Self>,
         mut last_failure: OwnedMutexGuard<Option<LastFailure>>,

@@ -1,4 +1,5 @@
-//! The embedded files that pages load. Their names contain a hash of the content, so browsers may cache them forever.
+//! The embedded files that pages load. Their names contain a hash of the content, so browsers may cache them
+//! forever.
 
 use std::sync::LazyLock;
 

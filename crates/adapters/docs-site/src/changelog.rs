@@ -1,7 +1,7 @@
 //! The Atom feed of the changelog: an entry for each released version, and one for each announcement.
 //!
-//! An announcement is an item marked **Incompatible** or listed under "Deprecated" that has a date after `announced` or `since`. Other
-//! unreleased items have no date and no entry.
+//! An announcement is an item marked **Incompatible** or listed under "Deprecated" that has a date after
+//! `announced` or `since`. Other unreleased items have no date and no entry.
 
 use std::cmp::Reverse;
 
@@ -58,7 +58,8 @@ pub(crate) fn feed(public_url: &str, service_name: &str, changelog: &str) -> Res
     feed.write_with_config(Vec::new(), WriteConfig::default())
 }
 
-/// Adds the announcements in a release's section. The id of an announcement has no version, so it stays when its release gets one.
+/// Adds the announcements in a release's section. The id of an announcement has no version, so it stays when
+/// its release gets one.
 fn announcements(section: &str, page: &str, anchor: &str, entries: &mut Vec<Entry>) {
     let (mut is_deprecated, mut depth) = (false, 0_usize);
     for (event, range) in Parser::new(section).into_offset_iter() {

@@ -32,8 +32,8 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// Searches that run or wait at a time. Each takes up to a few milliseconds.
 const MOST_SEARCHES: usize = 16;
 
-/// Pages load files of their own origin only, and `assets/docs.js` fetches suggestions there. Scripts create markup only through its policy
-/// `highlight`.
+/// Pages load files of their own origin only, and `assets/docs.js` fetches suggestions there. Scripts create
+/// markup only through its policy `highlight`.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                            connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; \
                            require-trusted-types-for 'script'; trusted-types highlight";
@@ -88,8 +88,8 @@ impl Docs {
     }
 }
 
-/// Serves `/docs` and everything below it, and leads there from `/`. Call it once per server thread, before the listener that takes all
-/// other requests.
+/// Serves `/docs` and everything below it, and leads there from `/`. Call it once per server thread, before
+/// the listener that takes all other requests.
 pub fn configure(docs: Docs) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let pages = || {
@@ -125,7 +125,8 @@ impl Docs {
         request.end(response, route, is_too_large)
     }
 
-    /// The page of search results. The search runs outside the server threads, after those that came before it.
+    /// The page of search results. The search runs outside the server threads, after those that came before
+    /// it.
     async fn search(&self, site: Arc<Site>, request: &Request) -> Routed {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             let mut answer = page(StatusCode::SERVICE_UNAVAILABLE, site.busy.clone(), SEARCH_PAGE);

@@ -1,5 +1,5 @@
-//! Renders Markdown for the site: headings with anchors, links between files as links between pages, code and tables in boxes that scroll.
-//! Also extracts the text under each heading, for the search.
+//! Renders Markdown for the site: headings with anchors, links between files as links between pages, code and
+//! tables in boxes that scroll. Also extracts the text under each heading, for the search.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,8 @@ pub(crate) struct Section {
     pub(crate) text: String,
 }
 
-/// Renders a file. `follow` resolves the address of a link or picture; if it returns `None`, the link is shown as text.
+/// Renders a file. `follow` resolves the address of a link or picture; if it returns `None`, the link is
+/// shown as text.
 pub(crate) fn render(text: &str, follow: impl Fn(&str) -> Option<String>) -> Rendered {
     let mut rendered = Rendered::default();
     rendered.begin(HeadingLevel::H1, String::new(), String::new());
@@ -107,8 +108,8 @@ fn boxed(html: &str) -> String {
         .replace(" style=\"text-align: right\"", " class=\"number\"")
 }
 
-/// The id of a heading as code hosts generate it, so that links work in both places. The name of a release, in brackets in the changelog,
-/// is its own id: `1.2.0`.
+/// The id of a heading as code hosts generate it, so that links work in both places. The name of a release,
+/// in brackets in the changelog, is its own id: `1.2.0`.
 fn unique_id(ids: &mut HashMap<String, u32>, heading: &str) -> String {
     let heading = heading.to_lowercase();
     let release = heading.strip_prefix('[').and_then(|rest| rest.split_once(']'));

@@ -47,12 +47,14 @@ pub(crate) struct Index {
     stems: OnceLock<Stems>,
 }
 
-/// For each stem, the positions of the passages that have it, and its share in their scores without the factor of its rarity.
+/// For each stem, the positions of the passages that have it, and its share in their scores without the
+/// factor of its rarity.
 type Stems = HashMap<String, Vec<(usize, f32)>>;
 
 /// The passages that match a query.
 pub(crate) struct SearchResults<'a> {
-    /// First the pages for integrators, in a group without a name, then a group per section in `ASIDE`. The best result of a group is first.
+    /// First the pages for integrators, in a group without a name, then a group per section in `ASIDE`. The
+    /// best result of a group is first.
     pub(crate) groups: Vec<(&'static str, Vec<SearchResult<'a>>)>,
     /// Whether they have all words of the query, or only some because no passage has all.
     pub(crate) has_all_words: bool,

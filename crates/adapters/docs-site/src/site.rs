@@ -161,7 +161,8 @@ impl Site {
         let suggestions = Document::new(serde_json::to_vec(&suggestions)?, JSON);
         documents.insert(SUGGESTIONS.to_owned(), suggestions);
         for (address, media_type, text) in sources::plain_files(audience) {
-            // A released document gets this server's origin, so that it differs from `/openapi.json` only by real changes.
+            // A released document gets this server's origin, so that it differs from `/openapi.json` only by
+            // real changes.
             let text = match media_type {
                 JSON => text.replace(RELEASED_ORIGIN, public_url),
                 _ => text,
@@ -209,7 +210,8 @@ impl Site {
     }
 }
 
-/// Redirects of `/` and `/docs/`, which people type, and of the former pages of operations, errors and the explorer.
+/// Redirects of `/` and `/docs/`, which people type, and of the former pages of operations, errors and the
+/// explorer.
 fn moved(pages: &[SitePage], operations: &[(String, Passage)]) -> BTreeMap<String, String> {
     let mut moved = BTreeMap::from([
         ("/".to_owned(), HOME.to_owned()),

@@ -17,7 +17,8 @@ pub(crate) const ASIDE: [&str; 3] = [OPERATIONS, BACKGROUND, CHANGELOG];
 /// Who reads the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Developers of programs that use the API, and everybody else on the internet: guides, reference, errors and changelog.
+    /// Developers of programs that use the API, and everybody else on the internet: guides, reference, errors
+    /// and changelog.
     Integrators,
     /// Also operators and developers of the service: all pages.
     Operators,
@@ -35,8 +36,8 @@ pub(crate) const ERRORS_PAGE: &str = "/docs/errors";
 pub(crate) const CHANGELOG_PAGE: &str = "/docs/changelog";
 pub(crate) const CHANGELOG_FILE: &str = "docs/CHANGELOG.md";
 
-/// Pages with an explicit address: section, file, name below `/docs`, and label (empty: the first heading). If a file moves, change its
-/// line here; if a folder moves, change its constant below.
+/// Pages with an explicit address: section, file, name below `/docs`, and label (empty: the first heading).
+/// If a file moves, change its line here; if a folder moves, change its constant below.
 const PAGES: [(&str, &str, &str, &str); 19] = [
     (ERRORS, "docs/guide/errors.md", "errors", "All codes"),
     (CHANGELOG, CHANGELOG_FILE, "changelog", "What changed"),

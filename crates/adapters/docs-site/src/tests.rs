@@ -434,7 +434,8 @@ fn the_feed_has_releases_and_announcements() {
     );
 }
 
-/// An announcement without a date would be missing from the feed, and so would a released document without a section.
+/// An announcement without a date would be missing from the feed, and so would a released document without a
+/// section.
 #[test]
 fn the_changelog_is_read_whole() {
     let text = sources::text_of(sources::CHANGELOG_FILE);

@@ -1,7 +1,8 @@
 //! The public listener: `/v1`, `/oauth`, the authorization server metadata, and the OpenAPI document.
 //!
-//! Every request enters through one service ([`configure`]). The `/v1` pipeline with `policy.rs`, the authorization server under `/oauth`,
-//! or one of the two documents answers it; any other path gets a plain 404.
+//! Every request enters through one service ([`configure`]). The `/v1` pipeline with `policy.rs`, the
+//! authorization server under `/oauth`, or one of the two documents answers it; any other path gets a plain
+//! 404.
 
 mod authorization_server;
 mod documents;
@@ -90,8 +91,8 @@ pub struct HttpSettings {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Serves the whole listener; call it once per server thread. Register other services, such as the panel, first: this one takes every
-/// remaining request.
+/// Serves the whole listener; call it once per server thread. Register other services, such as the panel,
+/// first: this one takes every remaining request.
 pub fn configure(state: Public) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let front = Front::public(Public::NAME, state.ports.service.trusted_proxies.clone());

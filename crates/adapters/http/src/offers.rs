@@ -141,7 +141,8 @@ impl Operation<Public> for PatchOffer {
     }
 }
 
-/// How often a change with a key looks, while it waits for its turn, whether the key's first request is still running.
+/// How often a change with a key looks, while it waits for its turn, whether the key's first request is still
+/// running.
 const KEY_LOOKUP_INTERVAL: Duration = Duration::from_millis(300);
 
 impl Write<Public> for PatchOffer {

@@ -1,8 +1,9 @@
 //! The OpenAPI document (3.1) of the public listener.
 //!
-//! The part for `/v1` is generated from the declarations that route and decode: each served field declares its schema, the shape that
-//! decodes a body describes it, and the example of an error is the real response. The fixed parts are in `openapi/*.json`, checked against
-//! the code by tests: authorization server, webhooks, headers, security.
+//! The part for `/v1` is generated from the declarations that route and decode: each served field declares
+//! its schema, the shape that decodes a body describes it, and the example of an error is the real response.
+//! The fixed parts are in `openapi/*.json`, checked against the code by tests: authorization server,
+//! webhooks, headers, security.
 
 mod errors;
 #[cfg(test)]
@@ -45,8 +46,8 @@ const HEADERS: [&str; 10] = [
     "Link",
 ];
 
-/// The document for this product name, public origin (without a trailing slash) and address of the documentation. `{}` writes it as JSON on one
-/// line, `{:#}` indented.
+/// The document for this product name, public origin (without a trailing slash) and address of the
+/// documentation. `{}` writes it as JSON on one line, `{:#}` indented.
 pub fn openapi(name: &str, public_url: &str, docs_url: &str) -> impl Display + use<> {
     document(TABLE, name, public_url, docs_url).0
 }
@@ -218,7 +219,8 @@ fn success(route: &Route<Public>, docs: &Docs) -> Node {
     }
 }
 
-/// The headers of every response of `/v1` plus `more`, each as its name on the wire and the name of its component.
+/// The headers of every response of `/v1` plus `more`, each as its name on the wire and the name of its
+/// component.
 fn headers(more: &[(&str, &str)]) -> Node {
     let every = HEADERS.into_iter().map(|name| (name, name));
     every

@@ -1,4 +1,5 @@
-//! Pages of a list and their cursors (contract: Pagination). A cursor is a sealed position that opens only for its own list (D18).
+//! Pages of a list and their cursors (contract: Pagination). A cursor is a sealed position that opens only
+//! for its own list (D18).
 
 use actix_web::http::StatusCode;
 use base64::Engine;
@@ -70,7 +71,8 @@ impl PageRequest {
         }
     }
 
-    /// 200 with the page, its items shown by `show`, and the cursor of the next page. `usual_length` is the length of one item in bytes.
+    /// 200 with the page, its items shown by `show`, and the cursor of the next page. `usual_length` is the
+    /// length of one item in bytes.
     pub(crate) fn reply<'a, T, V: Serialize>(
         &self,
         call: &Call<Public>,
@@ -92,13 +94,14 @@ struct Body<V> {
     next: Option<String>,
 }
 
-/// Identifies the list of a cursor: resource, seller and filters, as bytes. `limit` and `fields` are not part of it, so both may change
-/// between pages.
+/// Identifies the list of a cursor: resource, seller and filters, as bytes. `limit` and `fields` are not part
+/// of it, so both may change between pages.
 pub(crate) struct List(Vec<u8>);
 
 impl List {
-    /// Callers destructure their filter without `..`, so that no filter is left out here. Different lists have different bytes: the first byte
-    /// of an instant determines its length; words, which contain no NUL and are not empty, are separated by NUL and come last.
+    /// Callers destructure their filter without `..`, so that no filter is left out here. Different lists
+    /// have different bytes: the first byte of an instant determines its length; words, which contain no NUL
+    /// and are not empty, are separated by NUL and come last.
     pub(crate) fn new(
         resource: &str,
         seller: SellerId,

@@ -1,4 +1,5 @@
-//! The checks of a `/v1` request before its route: `User-Agent`, token and rate limit. Counts the calls of applications.
+//! The checks of a `/v1` request before its route: `User-Agent`, token and rate limit. Counts the calls of
+//! applications.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ use web::{Code, Error, Problem};
 
 use crate::Public;
 
-/// Paths whose responses contain a secret: a key of one application never replays a response to another (D47).
+/// Paths whose responses contain a secret: a key of one application never replays a response to another
+/// (D47).
 const KEYED_BY_APPLICATION: &str = "/v1/webhooks";
 
 const MAX_APP_NAME_LENGTH: usize = 64;
@@ -57,7 +59,8 @@ impl Listener for Public {
         &self.ports
     }
 
-    /// A request that is not counted shows the limit of a new application, so that it reveals nothing about existing ones (D2).
+    /// A request that is not counted shows the limit of a new application, so that it reveals nothing about
+    /// existing ones (D2).
     fn response_context(&self) -> ResponseContext {
         let now = self.settings.clock.now();
         let window = i64::from(WINDOW_SECONDS);
@@ -147,7 +150,8 @@ impl Listener for Public {
     }
 }
 
-/// Requires exactly one valid `User-Agent`: `<AppName>/<Version>` (contract: Common rules). A repeated header counts as missing (D110).
+/// Requires exactly one valid `User-Agent`: `<AppName>/<Version>` (contract: Common rules). A repeated header
+/// counts as missing (D110).
 pub(crate) fn check_user_agent(headers: &HeaderMap) -> Result<(), Problem> {
     let mut given = headers.get_all(USER_AGENT);
     match (given.next(), given.next()) {
@@ -159,7 +163,8 @@ pub(crate) fn check_user_agent(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,31}`: no end anchor, so one valid character of a version is enough (D110).
+/// `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/[A-Za-z0-9][A-Za-z0-9._-]{0,31}`: no end anchor, so one valid character
+/// of a version is enough (D110).
 fn starts_with_name_and_version(text: &[u8]) -> bool {
     let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
     let first = text.first().is_some_and(u8::is_ascii_alphanumeric);
@@ -172,8 +177,8 @@ fn starts_with_name_and_version(text: &[u8]) -> bool {
 }
 
 /// Writes the rate-limit headers of every `/v1` response: the contract's three (Common rules), and the two of
-/// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values for the policy `default`. The time until the reset
-/// equals `Retry-After` if that is sent, as §6 of the draft requires.
+/// draft-ietf-httpapi-ratelimit-headers-11 that client libraries know, with the same values for the policy
+/// `default`. The time until the reset equals `Retry-After` if that is sent, as §6 of the draft requires.
 fn write_quota(quota: &Quota, headers: &mut HeaderMap) {
     let (limit, remaining, resets_in) = (quota.limit, quota.remaining(), retry_after(quota));
     headers.insert(LIMIT, HeaderValue::from(limit));

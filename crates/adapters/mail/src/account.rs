@@ -1,4 +1,5 @@
-//! The mail with a one-time link to a seller's account, in Polish and English: the seller's language is not known yet.
+//! The mail with a one-time link to a seller's account, in Polish and English: the seller's language is not
+//! known yet.
 
 use accounts::{AccountMail, LinkKind};
 use askama::Template;

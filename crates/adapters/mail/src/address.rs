@@ -21,8 +21,8 @@ pub(crate) enum InvalidAddress {
     Malformed(#[source] address::AddressError),
 }
 
-/// Parses a single address. Converts a non-ASCII domain to A-labels (RFC 5890), which every server accepts. A non-ASCII local
-/// part stays unchanged and needs SMTPUTF8.
+/// Parses a single address. Converts a non-ASCII domain to A-labels (RFC 5890), which every server accepts. A
+/// non-ASCII local part stays unchanged and needs SMTPUTF8.
 pub(crate) fn parse(text: &str) -> Result<Address, InvalidAddress> {
     if text.len() > MAX_ADDRESS {
         return Err(InvalidAddress::TooLong);
@@ -40,7 +40,8 @@ pub(crate) fn parse(text: &str) -> Result<Address, InvalidAddress> {
     address.map_err(InvalidAddress::Malformed)
 }
 
-/// Replaces line breaks, control characters and direction marks by spaces, collapses spaces, and truncates to 100 characters.
+/// Replaces line breaks, control characters and direction marks by spaces, collapses spaces, and truncates to
+/// 100 characters.
 pub(crate) fn one_line(text: &str) -> String {
     let visible = text.replace(is_control_or_direction, " ");
     let words = visible.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -16,8 +16,9 @@ use crate::{SenderSettings, SettingsError};
 
 /// Writes each mail to `<mail id>.eml` in a folder, readable only by the file's owner.
 ///
-/// The file is written under a temporary name (`.*.tmp`) and renamed, so it is never incomplete. Sending again replaces it (D108,
-/// D120). Files are not synced: a crash of the machine may lose the last ones, a crash of the process does not.
+/// The file is written under a temporary name (`.*.tmp`) and renamed, so it is never incomplete. Sending
+/// again replaces it (D108, D120). Files are not synced: a crash of the machine may lose the last ones, a
+/// crash of the process does not.
 pub struct FolderMailer {
     renderer: Renderer,
     folder: PathBuf,

@@ -1,12 +1,13 @@
 //! Sends mails to buyers and sellers: over SMTP ([`SmtpMailer`]) or into a folder ([`FolderMailer`]).
 //!
-//! Both implement [`kernel::Mailer`] for each kind of mail. A mail has plain text and HTML in one `multipart/alternative`.
+//! Both implement [`kernel::Mailer`] for each kind of mail. A mail has plain text and HTML in one
+//! `multipart/alternative`.
 //!
 //! # Repeated mails
 //!
-//! The queue sends each mail at least once: if the process ends after the server has accepted the mail and before that is recorded,
-//! the mail is sent again. All copies have the same `Message-ID`, and the same bytes except `Date`, so that receivers can
-//! recognise a copy.
+//! The queue sends each mail at least once: if the process ends after the server has accepted the mail and
+//! before that is recorded, the mail is sent again. All copies have the same `Message-ID`, and the same bytes
+//! except `Date`, so that receivers can recognise a copy.
 //!
 //! # Failures
 //!
@@ -20,12 +21,13 @@
 //! | connection failed or broken, certificate missing or invalid, answer unreadable or too late | `Transient` |
 //! | the folder cannot be written | `Transient` |
 //!
-//! Failures caused by the settings are transient, so that a wrong password does not turn a day's mails into dead letters.
+//! Failures caused by the settings are transient, so that a wrong password does not turn a day's mails into
+//! dead letters.
 //!
 //! # Personal data
 //!
-//! Errors contain the stage, the reply code and the enhanced status code (RFC 3463). They never contain the server's text, which may
-//! include the recipient's address, nor a link: an erasure cannot reach the logs.
+//! Errors contain the stage, the reply code and the enhanced status code (RFC 3463). They never contain the
+//! server's text, which may include the recipient's address, nor a link: an erasure cannot reach the logs.
 
 mod account;
 mod address;

@@ -106,7 +106,8 @@ impl Renderer {
     }
 }
 
-/// The boundary cannot occur in quoted-printable text, where hexadecimal digits or a line break follow `=` (RFC 2045 §6.7).
+/// The boundary cannot occur in quoted-printable text, where hexadecimal digits or a line break follow `=`
+/// (RFC 2045 §6.7).
 fn boundary(mail: MailId) -> String {
     format!("=_{}", mail.uuid().simple())
 }

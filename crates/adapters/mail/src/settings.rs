@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct SenderSettings {
     /// The name of the shop or service, in `From` and below the text; truncated to 100 characters.
     pub name: String,
-    /// `From` and the envelope's sender, which receives undeliverable mail. `Message-ID` uses its domain. The part before the `@` must
-    /// be ASCII.
+    /// `From` and the envelope's sender, which receives undeliverable mail. `Message-ID` uses its domain. The
+    /// part before the `@` must be ASCII.
     pub address: String,
     /// The product's name, in mails to sellers.
     pub product: String,
@@ -34,8 +34,8 @@ pub struct SmtpSettings {
     pub idle_timeout: Duration,
     /// Per address of the server.
     pub connect_timeout: Duration,
-    /// For opening a connection that is ready for a mail, and for each mail up to its content. A worker's lease on a mail must be longer than
-    /// both and `acceptance_timeout`.
+    /// For opening a connection that is ready for a mail, and for each mail up to its content. A worker's
+    /// lease on a mail must be longer than both and `acceptance_timeout`.
     pub timeout: Duration,
     /// For the server's reply to the content.
     pub acceptance_timeout: Duration,

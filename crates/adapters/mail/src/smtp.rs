@@ -27,9 +27,10 @@ const QUIT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Sends mails over a few pooled connections.
 ///
-/// A mail first waits for a free connection, without a limit. From then on it ends within [`SmtpSettings::timeout`] plus
-/// [`SmtpSettings::acceptance_timeout`], whatever the server does. A connection is not reused after a failed or cancelled mail, so that a
-/// late reply is never taken for the reply to another mail.
+/// A mail first waits for a free connection, without a limit. From then on it ends within
+/// [`SmtpSettings::timeout`] plus [`SmtpSettings::acceptance_timeout`], whatever the server does. A
+/// connection is not reused after a failed or cancelled mail, so that a late reply is never taken for the
+/// reply to another mail.
 pub struct SmtpMailer {
     renderer: Renderer,
     pool: Pool<Dialer>,
@@ -80,8 +81,8 @@ impl SmtpMailer {
         outcome
     }
 
-    /// One mail transaction; `Ok` once the server has accepted the mail. The reply to the content has a longer timeout: a client that gives up
-    /// before it sends an accepted mail twice (RFC 5321 §4.5.3.2.6).
+    /// One mail transaction; `Ok` once the server has accepted the mail. The reply to the content has a
+    /// longer timeout: a client that gives up before it sends an accepted mail twice (RFC 5321 §4.5.3.2.6).
     async fn hand_over(
         &self,
         connection: &mut AsyncSmtpConnection,

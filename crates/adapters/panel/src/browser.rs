@@ -1,8 +1,8 @@
-//! Cookies with the browser's secret and the chosen language, and the response headers that restrict a page: it may only display itself and
-//! send its own forms.
+//! Cookies with the browser's secret and the chosen language, and the response headers that restrict a page:
+//! it may only display itself and send its own forms.
 //!
-//! One cookie holds the browser's secret, before and after signing in. CSRF tokens are derived from it, and the browser is signed in while
-//! the store has a session under its hash. Signing in replaces the secret.
+//! One cookie holds the browser's secret, before and after signing in. CSRF tokens are derived from it, and
+//! the browser is signed in while the store has a session under its hash. Signing in replaces the secret.
 
 use accounts::SESSION_LIFETIME;
 use actix_web::HttpResponse;
@@ -57,13 +57,15 @@ impl<'a> Cookies<'a> {
     }
 }
 
-/// The `__Host-` prefix makes browsers refuse the cookie unless it is `Secure`, for this exact host, and for path `/`.
+/// The `__Host-` prefix makes browsers refuse the cookie unless it is `Secure`, for this exact host, and for
+/// path `/`.
 fn full_name(name: &str, https: bool) -> String {
     let prefix = if https { "__Host-" } else { "" };
     format!("{prefix}{name}")
 }
 
-/// Sets the browser's secret: before signing in as a session cookie, afterwards for the maximum lifetime of a session.
+/// Sets the browser's secret: before signing in as a session cookie, afterwards for the maximum lifetime of a
+/// session.
 pub(crate) fn set_browser(headers: &mut HeaderMap, secret: &BrowserSecret, signed_in: bool, https: bool) {
     let age = signed_in.then(|| SESSION_LIFETIME.num_seconds());
     set(headers, (BROWSER, secret.reveal()), age, https);
@@ -114,8 +116,8 @@ pub(crate) fn set_security_headers(headers: &mut HeaderMap, trace_id: &TraceId, 
     }
 }
 
-/// Lets the forms of a page lead to the origin of this address by a redirect. Browsers apply `form-action` to every redirect of a form, not
-/// only to its first target.
+/// Lets the forms of a page lead to the origin of this address by a redirect. Browsers apply `form-action` to
+/// every redirect of a form, not only to its first target.
 pub(crate) fn allow_form_redirect_to(response: &mut HttpResponse, address: &str) {
     response
         .headers_mut()
@@ -131,7 +133,8 @@ fn policy(form_target: Option<&str>) -> HeaderValue {
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
-/// The origin as a policy can name it. A policy cannot contain an IPv6 address (CSP 3 §2.3.1); for one, only the scheme is named.
+/// The origin as a policy can name it. A policy cannot contain an IPv6 address (CSP 3 §2.3.1); for one, only
+/// the scheme is named.
 fn origin(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
     match url.host()? {

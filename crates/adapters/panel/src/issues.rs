@@ -50,7 +50,8 @@ impl Issues {
         issues
     }
 
-    /// Adds the domain's violations. Elements of the list of scopes are not distinguished: nobody fills them in by hand.
+    /// Adds the domain's violations. Elements of the list of scopes are not distinguished: nobody fills them
+    /// in by hand.
     pub(crate) fn append<R: Rule>(&mut self, violations: &BrokenRules<R>, t: &Texts) {
         for (path, rule) in violations.iter() {
             let (field, index) = path.split_once('[').unwrap_or((path, ""));

@@ -1,7 +1,8 @@
-//! The sellers' panel and the consent screen: plain pages and forms that work without JavaScript, under `/panel` of the public listener.
+//! The sellers' panel and the consent screen: plain pages and forms that work without JavaScript, under
+//! `/panel` of the public listener.
 //!
-//! Every request enters through one service ([`configure`]). One table (`routes`) defines every page and who may see it, and every form
-//! needs a CSRF token, so no page can skip a check.
+//! Every request enters through one service ([`configure`]). One table (`routes`) defines every page and who
+//! may see it, and every form needs a CSRF token, so no page can skip a check.
 
 mod assets;
 mod browser;
@@ -69,7 +70,8 @@ pub struct PanelSettings {
     pub terms_url: Option<String>,
 }
 
-/// Serves `/panel` and everything below it; call it once per server thread, before the listener that takes every remaining request.
+/// Serves `/panel` and everything below it; call it once per server thread, before the listener that takes
+/// every remaining request.
 pub fn configure(panel: Panel) -> impl FnOnce(&mut ServiceConfig) {
     move |config| {
         let proxies = panel.ports.service.trusted_proxies.clone();

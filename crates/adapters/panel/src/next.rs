@@ -1,5 +1,5 @@
-//! The target after signing in: a page by its name, or a consent request by its handle. It is never an address, so nobody can be redirected
-//! to another site.
+//! The target after signing in: a page by its name, or a consent request by its handle. It is never an
+//! address, so nobody can be redirected to another site.
 
 use web::form::Form;
 use web::path::is_under;

@@ -1,5 +1,5 @@
-//! The request that a page answers, and how a page changes anything: each change is one transaction in a task that runs to its end even if
-//! the browser disconnects.
+//! The request that a page answers, and how a page changes anything: each change is one transaction in a task
+//! that runs to its end even if the browser disconnects.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -77,7 +77,8 @@ impl PageRequest {
             .map_err(|_| PageError::NotFound)
     }
 
-    /// Runs a use case in a transaction. The outer error is a failure of the store, the inner one the refusal of the use case.
+    /// Runs a use case in a transaction. The outer error is a failure of the store, the inner one the refusal
+    /// of the use case.
     ///
     /// The work starts at once, even if the returned future is dropped.
     pub(crate) fn change<I, T, R, F>(

@@ -74,7 +74,8 @@ fn done(word: &str, path: &str) -> Result<HttpResponse, PageError> {
 /// Rows on a page of a list.
 const ROWS: u16 = 50;
 
-/// Leaves the rows of one page, and returns the address of the next one, which begins after the last row; empty for none.
+/// Leaves the rows of one page, and returns the address of the next one, which begins after the last row;
+/// empty for none.
 fn next_page<T>(
     path: &str,
     query: &[(&str, &str)],

@@ -1,4 +1,5 @@
-//! The path of a request through the panel, in order: head, page, body and CSRF token, session, the account's limit, then the page itself.
+//! The path of a request through the panel, in order: head, page, body and CSRF token, session, the account's
+//! limit, then the page itself.
 
 use std::sync::Arc;
 
@@ -24,7 +25,8 @@ use crate::page_request::{PageRequest, SignedInRequest};
 use crate::routes::{self, Handler, Route};
 use crate::{Panel, assets};
 
-/// The largest form, in bytes: twenty redirect addresses and a description of maximum length, with every byte percent-encoded to three.
+/// The largest form, in bytes: twenty redirect addresses and a description of maximum length, with every byte
+/// percent-encoded to three.
 const BODY_CAP: usize = 192 * 1024;
 
 pub(crate) async fn answer(panel: Arc<Panel>, mut request: Request) -> Answer {

@@ -34,8 +34,8 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Whether it counts against the account's limit of pages. Signing out does not, so that the owner can always end a session that uses the
-    /// limit up.
+    /// Whether it counts against the account's limit of pages. Signing out does not, so that the owner can
+    /// always end a session that uses the limit up.
     pub(crate) fn is_limited(&self) -> bool {
         !self.template.starts_with("/panel/sign-out")
     }
@@ -159,7 +159,8 @@ pub fn pages() -> impl Iterator<Item = (&'static str, &'static str, Access)> {
     })
 }
 
-/// The template of a path and, if the path has the method, its route and the value of its variable part. HEAD counts as GET.
+/// The template of a path and, if the path has the method, its route and the value of its variable part. HEAD
+/// counts as GET.
 pub(crate) fn find(method: &Method, path: &str) -> (Option<&'static str>, Option<(&'static Route, String)>) {
     let method = if *method == Method::HEAD {
         &Method::GET

@@ -33,7 +33,7 @@ mod rules;
 mod table;
 
 use oauth::{ApplicationStatus, ClientType, Purpose, Scope};
-use webhooks::{Failure, WebhookEvent};
+use webhooks::{AttemptFailure, WebhookEvent};
 
 use crate::language::Language;
 pub(crate) use rules::Rule;
@@ -143,32 +143,32 @@ impl Texts {
     }
 
     /// Why a webhook's receiver did not answer. An English reason follows it.
-    pub(crate) const fn failure(&self, failure: &Failure) -> &'static str {
+    pub(crate) const fn failure(&self, failure: &AttemptFailure) -> &'static str {
         self.pick(match failure {
-            Failure::Dns => (
+            AttemptFailure::Dns => (
                 "The host's name does not resolve (DNS).",
                 "Nie można ustalić adresu hosta (DNS).",
             ),
-            Failure::AddressRefused => (
+            AttemptFailure::AddressRefused => (
                 "The host has an address that deliveries do not go to, such as a private one.",
                 "Host ma adres, na który nie wysyłamy, na przykład prywatny.",
             ),
-            Failure::Connect => ("The host cannot be reached.", "Host jest nieosiągalny."),
-            Failure::Refused => ("The host refused the connection.", "Host odrzucił połączenie."),
-            Failure::TimedOut => ("There was no answer in time.", "Nie było odpowiedzi na czas."),
-            Failure::Tls(_) => (
+            AttemptFailure::Connect => ("The host cannot be reached.", "Host jest nieosiągalny."),
+            AttemptFailure::Refused => ("The host refused the connection.", "Host odrzucił połączenie."),
+            AttemptFailure::TimedOut => ("There was no answer in time.", "Nie było odpowiedzi na czas."),
+            AttemptFailure::Tls(_) => (
                 "No secure connection could be made (TLS):",
                 "Nie udało się nawiązać bezpiecznego połączenia (TLS):",
             ),
-            Failure::Protocol(_) => (
+            AttemptFailure::Protocol(_) => (
                 "The answer was not valid HTTP:",
                 "Odpowiedź nie jest poprawnym HTTP:",
             ),
-            Failure::Closed => (
+            AttemptFailure::Closed => (
                 "The connection was closed before the answer.",
                 "Połączenie zostało zamknięte przed odpowiedzią.",
             ),
-            Failure::WorkerLost => (
+            AttemptFailure::WorkerLost => (
                 "The delivery was lost together with its sender, on our side.",
                 "Dostawa przepadła razem z procesem, który ją wysyłał, po naszej stronie.",
             ),

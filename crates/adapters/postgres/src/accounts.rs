@@ -191,7 +191,8 @@ impl AccountStore for Tx {
         Ok(())
     }
 
-    /// False if the form was sent before. A concurrent request with the same form waits for the first one's end.
+    /// False if the form was sent before. A concurrent request with the same form waits for the first one's
+    /// end.
     async fn store_flash(
         &self,
         session: SecretHash,

@@ -22,8 +22,8 @@ use crate::observe::BatchSizes;
 use crate::turns::{Admission, Turns};
 use crate::{ANSWER_TIMEOUT, observe};
 
-/// The usual largest number of questions per batch: enough for all that a server thread has in flight, and few enough
-/// that no caller waits long for the rows of others.
+/// The usual largest number of questions per batch: enough for all that a server thread has in flight, and
+/// few enough that no caller waits long for the rows of others.
 const BATCH: usize = 128;
 
 /// One statement that answers many questions, or a few that are sent together.
@@ -82,7 +82,8 @@ impl Drop for Withdrawal {
 }
 
 impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
-    /// Asks for a change, which is sent once at most. Withdraws it after `time_left`; if it was sent, its outcome is awaited.
+    /// Asks for a change, which is sent once at most. Withdraws it after `time_left`; if it was sent, its
+    /// outcome is awaited.
     pub(crate) async fn send_once(
         &self,
         change: C,
@@ -112,8 +113,9 @@ impl<C, G: BatchQuery<Question = Withdrawable<C>>> Batcher<G> {
     }
 }
 
-/// Batches the questions of its callers: of one server thread, or for changes of offers of the whole process. Its task lives on
-/// the runtime of the first caller, and so does its connection. If that runtime has ended, the next caller starts them again.
+/// Batches the questions of its callers: of one server thread, or for changes of offers of the whole process.
+/// Its task lives on the runtime of the first caller, and so does its connection. If that runtime has ended,
+/// the next caller starts them again.
 pub(crate) struct Batcher<G: BatchQuery> {
     query: Arc<G>,
     connection: Arc<SharedConnection>,
@@ -131,7 +133,8 @@ impl<G: BatchQuery> Batcher<G> {
         }
     }
 
-    /// Waits until fewer questions of this seller than fill two batches are under way, so that they hold up no other seller's.
+    /// Waits until fewer questions of this seller than fill two batches are under way, so that they hold up
+    /// no other seller's.
     pub(crate) async fn turn(&self, seller: SellerId, limit: Duration) -> Result<Admission, StoreError> {
         self.turns.take(&LockSet::of_seller(seller), limit).await
     }
@@ -141,8 +144,8 @@ impl<G: BatchQuery> Batcher<G> {
         &self.connection
     }
 
-    /// Sends a question in a batch with all other waiting ones. The span belongs to the caller and includes the wait
-    /// for the statement under way.
+    /// Sends a question in a batch with all other waiting ones. The span belongs to the caller and includes
+    /// the wait for the statement under way.
     pub(crate) async fn ask(&self, question: G::Question) -> Result<G::Answer, StoreError> {
         let (span, (reply, answer)) = (observe::span(G::NAME), oneshot::channel());
         self.enqueue(Waiter {
@@ -185,8 +188,8 @@ async fn serve<G: BatchQuery>(
     let sizes = BatchSizes::of(G::NAME);
     while let Some(first) = queue.recv().await {
         waiting.push(first);
-        // Let other ready requests enqueue first. One batch wakes many callers; without the yield, half of them would
-        // always miss the next batch, and batches would be half as large.
+        // Let other ready requests enqueue first. One batch wakes many callers; without the yield, half of
+        // them would always miss the next batch, and batches would be half as large.
         tokio::task::yield_now().await;
         while waiting.len() < G::MAX_MEMBERS
             && let Ok(next) = queue.try_recv()

@@ -1,4 +1,5 @@
-//! Connections to the database, opened on the first of its hosts that accepts one; the search begins with the host used last.
+//! Connections to the database, opened on the first of its hosts that accepts one; the search begins with the
+//! host used last.
 
 pub(crate) mod error;
 pub(crate) mod pool;
@@ -59,14 +60,15 @@ impl Host {
 pub struct Connector {
     hosts: Vec<Host>,
     timeout: Duration,
-    /// The index of the host that accepted the last connection. The next attempt starts there, so that a dead host
-    /// costs its timeout only once.
+    /// The index of the host that accepted the last connection. The next attempt starts there, so that a dead
+    /// host costs its timeout only once.
     last: AtomicUsize,
     /// Advice about the last failure, if there is any; cleared once a connection was opened.
     advice: Mutex<Option<&'static str>>,
     /// Set once the program needs its connections no longer.
     is_done: Arc<AtomicBool>,
-    /// Connections lost since the database was last seen to answer: behind a pooler, an outage costs some each second.
+    /// Connections lost since the database was last seen to answer: behind a pooler, an outage costs some
+    /// each second.
     lost: Arc<AtomicU64>,
     /// Set while the database's rows are known to be another database's.
     is_foreign: AtomicBool,
@@ -128,7 +130,8 @@ fn list(failures: &[HostFailure]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// The code of a rejection. PgBouncer sends 08P01 for every rejection, its own and the server's, so the message decides.
+/// The code of a rejection. PgBouncer sends 08P01 for every rejection, its own and the server's, so the
+/// message decides.
 fn cause(code: &SqlState, message: &str) -> SqlState {
     let of_pooler = [
         ("authentication failed", SqlState::INVALID_PASSWORD),
@@ -191,7 +194,8 @@ impl OpenConnection {
 }
 
 impl Drop for OpenConnection {
-    /// Without the abort, a server that does not respond would keep the driver waiting for its last statement.
+    /// Without the abort, a server that does not respond would keep the driver waiting for its last
+    /// statement.
     fn drop(&mut self) {
         self.driver.abort();
     }
@@ -210,7 +214,8 @@ impl Connector {
         }
     }
 
-    /// While set, nothing is read or written for callers: the rows are another database's, and not adopted yet. See [`crate::Identity::is_own`].
+    /// While set, nothing is read or written for callers: the rows are another database's, and not adopted
+    /// yet. See [`crate::Identity::is_own`].
     pub fn set_foreign(&self, is_foreign: bool) {
         self.is_foreign.store(is_foreign, Ordering::Relaxed);
     }
@@ -234,7 +239,8 @@ impl Connector {
         self.is_done.store(true, Ordering::Relaxed);
     }
 
-    /// Call it when the database answers: logs how many connections were lost since it last did. A single one is in the log already.
+    /// Call it when the database answers: logs how many connections were lost since it last did. A single one
+    /// is in the log already.
     pub fn answers(&self) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 1 {
@@ -245,8 +251,8 @@ impl Connector {
         }
     }
 
-    /// Advice for the operator if the last attempt to open a connection failed for a fixable reason, such as a certificate. Never names the
-    /// server.
+    /// Advice for the operator if the last attempt to open a connection failed for a fixable reason, such as
+    /// a certificate. Never names the server.
     pub fn advice(&self) -> Option<&'static str> {
         *self.advice.lock()
     }
@@ -255,8 +261,8 @@ impl Connector {
         *self.advice.lock() = advice;
     }
 
-    /// Ends the statement under way on a connection that its callers have given up: the server would go on with it. The connection is kept
-    /// until then, since a pooler forgets a statement with it.
+    /// Ends the statement under way on a connection that its callers have given up: the server would go on
+    /// with it. The connection is kept until then, since a pooler forgets a statement with it.
     pub(crate) fn cancel<C: Send + Sync + 'static>(
         &self,
         given_up: C,
@@ -322,7 +328,8 @@ impl Connector {
         Ok(client)
     }
 
-    /// Whether a new connection is refused because of the role's name or password; None if no server has answered.
+    /// Whether a new connection is refused because of the role's name or password; None if no server has
+    /// answered.
     pub async fn refuses_role(&self) -> Option<bool> {
         match self.open_bare().await {
             Ok(_) => Some(false),
@@ -371,7 +378,8 @@ impl Connector {
                 Err(error) if is_done.load(Ordering::Relaxed) => {
                     tracing::debug!(error = error_chain(&error), "an unused connection was lost");
                 }
-                // The server announces its shutdown. The database's own monitoring reports what that means for the service.
+                // The server announces its shutdown. The database's own monitoring reports what that means
+                // for the service.
                 Err(error) if error.code() == Some(&SqlState::ADMIN_SHUTDOWN) => {
                     tracing::info!("the database server is being stopped and closed a connection");
                 }

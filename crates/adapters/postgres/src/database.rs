@@ -80,13 +80,15 @@ pub(crate) fn mark(key: &str) -> Select<Find<instance::table, &str>, AsSelect<Ma
 /// The database's URL and its timeouts.
 #[derive(Clone)]
 pub struct DatabaseSettings {
-    /// `postgres://user:password@host:port/database`. The host may be the percent-encoded directory of a Unix socket,
-    /// or a comma-separated list of hosts, of which the one that accepts writes is used. Supports libpq's `sslmode`,
-    /// `sslrootcert`, `sslcert` and `sslkey`, and the parameters of `tokio_postgres::Config`.
+    /// `postgres://user:password@host:port/database`. The host may be the percent-encoded directory of a Unix
+    /// socket, or a comma-separated list of hosts, of which the one that accepts writes is used. Supports
+    /// libpq's `sslmode`, `sslrootcert`, `sslcert` and `sslkey`, and the parameters of
+    /// `tokio_postgres::Config`.
     pub url: String,
-    /// Connections for transactions and rare reads, at least 1; one seller's requests use a quarter at most. In addition, each gate
-    /// opens one, each reader of offers or orders up to two, each server thread that issues tokens four, changes of offers two, the outcomes
-    /// of lost commits one, and [`Database::for_workers`] up to [`WORKER_CONNECTIONS`].
+    /// Connections for transactions and rare reads, at least 1; one seller's requests use a quarter at most.
+    /// In addition, each gate opens one, each reader of offers or orders up to two, each server thread that
+    /// issues tokens four, changes of offers two, the outcomes of lost commits one, and
+    /// [`Database::for_workers`] up to [`WORKER_CONNECTIONS`].
     pub pool_size: usize,
     /// Timeout for opening a connection.
     pub connect_timeout: Duration,
@@ -99,8 +101,8 @@ pub struct DatabaseSettings {
     pub default_rate_limit: NonZeroU32,
 }
 
-/// A PostgreSQL database. Cheap to clone. Creating one does not connect: connections are opened on demand, and reopened
-/// after they have died.
+/// A PostgreSQL database. Cheap to clone. Creating one does not connect: connections are opened on demand,
+/// and reopened after they have died.
 #[derive(Clone)]
 pub struct Database {
     connector: Arc<Connector>,
@@ -130,8 +132,8 @@ impl Database {
         let pool = |size| {
             let opener = Arc::clone(&connector);
             let mut manager = ManagerConfig::<AsyncPgConnection>::default();
-            // The other methods query the server at each checkout. This one only checks locally whether the connection is
-            // closed or in a transaction.
+            // The other methods query the server at each checkout. This one only checks locally whether the
+            // connection is closed or in a transaction.
             manager.recycling_method = RecyclingMethod::Fast;
             manager.custom_setup = Box::new(move |_| {
                 let opener = Arc::clone(&opener);
@@ -178,7 +180,8 @@ impl Database {
         })
     }
 
-    /// Sets the sealer of stored values: idempotent responses, webhook secrets, links in mails. Without it, none can be stored or opened.
+    /// Sets the sealer of stored values: idempotent responses, webhook secrets, links in mails. Without it,
+    /// none can be stored or opened.
     #[must_use]
     pub fn with_sealer(mut self, sealer: Arc<dyn Sealer>) -> Self {
         self.context.sealing = Sealing::with(sealer);
@@ -192,14 +195,14 @@ impl Database {
         self
     }
 
-    /// Notified after each commit of this handle or its clones that has woken a delivery queue. It wakes one waiter; if
-    /// there is none, the next one to wait.
+    /// Notified after each commit of this handle or its clones that has woken a delivery queue. It wakes one
+    /// waiter; if there is none, the next one to wait.
     pub fn queued(&self) -> Arc<Notify> {
         Arc::clone(&self.context.queued)
     }
 
-    /// A handle for the workers of this process, whose pool has [`WORKER_CONNECTIONS`] of its own: neither they nor requests wait for each
-    /// other's connections.
+    /// A handle for the workers of this process, whose pool has [`WORKER_CONNECTIONS`] of its own: neither
+    /// they nor requests wait for each other's connections.
     #[must_use]
     pub fn for_workers(&self) -> Self {
         Self {
@@ -226,8 +229,8 @@ impl Database {
         List::new(&self.connector, &self.slow, self.context.layout)
     }
 
-    /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement changes offers of several
-    /// sellers and plain tables.
+    /// Changes offers without a lock; create one per process. `None` on Citus, where no single statement
+    /// changes offers of several sellers and plain tables.
     pub fn offer_changes(&self) -> Option<Arc<dyn OfferChanges<Announcement>>> {
         (self.context.layout == Layout::Single).then(|| -> Arc<dyn OfferChanges<Announcement>> {
             let sealing = self.context.sealing.clone();
@@ -363,13 +366,15 @@ impl Database {
         Arc::new(self.autocommit("operator_tokens"))
     }
 
-    /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with [`Self::gate`].
+    /// Counts calls of the OAuth endpoints and attempts to sign in; one per server thread, as with
+    /// [`Self::gate`].
     pub fn rate_counter(&self) -> Arc<dyn RateCounter> {
         Arc::new(Rates::new(&self.connector))
     }
 
-    /// Whether this program can work with the schema. Fails while the database is unreachable, so it also serves as a
-    /// probe. The first call also checks whether a pooler in between supports prepared statements.
+    /// Whether this program can work with the schema. Fails while the database is unreachable, so it also
+    /// serves as a probe. The first call also checks whether a pooler in between supports prepared
+    /// statements.
     pub async fn schema_state(&self) -> Result<SchemaState, StoreError> {
         if !self.pooler.supports_prepared_statements(&self.connector).await? {
             return Ok(SchemaState::PreparedStatementsLost);
@@ -416,8 +421,8 @@ impl Database {
         finish(tx, true).await
     }
 
-    /// Refreshes the statistics of small tables that have grown, and with them every plan that was made for a few rows. If the role may
-    /// not do that, returns the statement by which the tables' owner allows it.
+    /// Refreshes the statistics of small tables that have grown, and with them every plan that was made for a
+    /// few rows. If the role may not do that, returns the statement by which the tables' owner allows it.
     pub async fn analyze_grown_tables(&self) -> Result<Option<String>, StoreError> {
         let statements = self.autocommit("statistics");
         match statements.execute(ANALYZE.bind(())).await {
@@ -434,7 +439,8 @@ impl Database {
         Ok(self.autocommit("marks").execute(ANY_TABLE.bind(())).await? == 0)
     }
 
-    /// The value of an installation mark, such as "this is a sandbox"; None if it is unset or the table is missing.
+    /// The value of an installation mark, such as "this is a sandbox"; None if it is unset or the table is
+    /// missing.
     pub async fn mark(&self, key: &str) -> Result<Option<String>, StoreError> {
         match self.autocommit("marks").row(mark(key)).await {
             Err(StoreError::Unavailable(cause)) if cause.is::<SchemaOutdated>() => Ok(None),
@@ -459,7 +465,8 @@ impl Database {
         Ok(clock.map(|now| now.0))
     }
 
-    /// How old the oldest snapshot in the server is: what was deleted or changed since then stays in tables and indexes.
+    /// How old the oldest snapshot in the server is: what was deleted or changed since then stays in tables
+    /// and indexes.
     pub async fn oldest_snapshot(&self) -> Result<Duration, StoreError> {
         backlog::read_oldest_snapshot(&self.autocommit("queues")).await
     }

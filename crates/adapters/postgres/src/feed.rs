@@ -1,5 +1,5 @@
-//! Reading the change feed. Writers take no lock and no counter for its order, which is that of transaction ids: a long transaction
-//! delays all readers, and a restored database begins a new feed.
+//! Reading the change feed. Writers take no lock and no counter for its order, which is that of transaction
+//! ids: a long transaction delays all readers, and a restored database begins a new feed.
 
 use async_trait::async_trait;
 use changes::{
@@ -95,7 +95,8 @@ fn detail(amount: Option<i64>, stock: Option<i32>, status: Option<&str>) -> Resu
 /// A position in a feed: that of a row, or all zeros for the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
-    /// The feed: the identifier of the cluster in which it began, also after an upgrade that took it along; a random number after a restore.
+    /// The feed: the identifier of the cluster in which it began, also after an upgrade that took it along; a
+    /// random number after a restore.
     feed: i64,
     xid: i64,
     id: i64,

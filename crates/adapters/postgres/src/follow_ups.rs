@@ -1,7 +1,9 @@
-//! What is left to do after a decision about an application, an account or a connection that holds at once: many rows may hang on it.
+//! What is left to do after a decision about an application, an account or a connection that holds at once:
+//! many rows may hang on it.
 //!
-//! The decision is a row that all readers check, and its transaction queues the follow-up, so that it takes the same short time for the
-//! largest. Workers do the rest in batches. What there is to do is read from the rows, so repeating a batch is harmless.
+//! The decision is a row that all readers check, and its transaction queues the follow-up, so that it takes
+//! the same short time for the largest. Workers do the rest in batches. What there is to do is read from the
+//! rows, so repeating a batch is harmless.
 
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -50,8 +52,8 @@ impl FollowUp {
     }
 }
 
-/// Queues the follow-up of a reinstatement if the application is suspended: the application with its owner. Call it before its status
-/// changes.
+/// Queues the follow-up of a reinstatement if the application is suspended: the application with its owner.
+/// Call it before its status changes.
 pub(crate) fn queue_reinstatement(tx: &Tx, client_id: ClientId) {
     let insert = applications::table
         .filter(applications::client_id.eq(client_id.uuid()))
@@ -65,7 +67,8 @@ pub(crate) fn queue_reinstatement(tx: &Tx, client_id: ClientId) {
     tx.write_later(changing_any(insert));
 }
 
-/// A follow-up that a worker has taken; another one takes it over after 30 seconds. One that fails so goes behind all others.
+/// A follow-up that a worker has taken; another one takes it over after 30 seconds. One that fails so goes
+/// behind all others.
 #[derive(QueryableByName)]
 #[diesel(table_name = follow_ups, check_for_backend(diesel::pg::Pg))]
 pub(crate) struct Taken {

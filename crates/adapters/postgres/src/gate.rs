@@ -1,4 +1,5 @@
-//! The gate: looks up the tokens of all requests in flight and counts the requests per application, in one statement. Nothing is cached.
+//! The gate: looks up the tokens of all requests in flight and counts the requests per application, in one
+//! statement. Nothing is cached.
 
 use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
 
@@ -226,7 +227,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// An application's count in the window before this batch, incremented as the batch's requests take their places.
+/// An application's count in the window before this batch, incremented as the batch's requests take their
+/// places.
 struct Window {
     place: i64,
     start: DateTime<Utc>,

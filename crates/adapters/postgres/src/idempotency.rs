@@ -29,7 +29,8 @@ statements! {
     COMPLETE: (SqlUuid, Text, SqlUuid, SmallInt, Binary);
 }
 
-/// How long the outcome of a transaction is looked up: longer than the server keeps a transaction whose client has gone.
+/// How long the outcome of a transaction is looked up: longer than the server keeps a transaction whose
+/// client has gone.
 const OUTCOME_TIMEOUT: Duration = TRANSACTION_TIMEOUT.saturating_add(Duration::from_secs(5));
 /// Delay between attempts to reach the database during that look-up.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
@@ -81,7 +82,8 @@ impl ClaimRow {
     }
 }
 
-/// The process's connection for outcomes, which are looked up one after another: a lost batch has many members.
+/// The process's connection for outcomes, which are looked up one after another: a lost batch has many
+/// members.
 pub(crate) struct Outcomes {
     connection: SharedConnection,
     turn: Mutex<()>,
@@ -159,7 +161,8 @@ impl IdempotencyClaims for StoredClaims {
 }
 
 impl StoredClaims {
-    /// In the seller's share of the pool, as the request's transaction: claims of one key wait for each other. A release waits for none.
+    /// In the seller's share of the pool, as the request's transaction: claims of one key wait for each
+    /// other. A release waits for none.
     fn of_seller(&self, claim: &Claim) -> Autocommit {
         match claim.space {
             KeySpace::Seller(seller) => self.statements.of_seller(seller),
@@ -177,8 +180,8 @@ impl StoredClaims {
         row.map_or(Ok(Claimed::InProgress), |row| row.claimed(claim, &self.sealing))
     }
 
-    /// Waits for the transaction that holds or inserts the key's row, and then reads the row. One that stays locked fails soon, so that others
-    /// have their turn.
+    /// Waits for the transaction that holds or inserts the key's row, and then reads the row. One that stays
+    /// locked fails soon, so that others have their turn.
     async fn lock_and_read(&self, claim: &Claim) -> Result<ClaimRow, StoreError> {
         let (space, key) = (claim.space.uuid(), claim.key.as_str());
         let read = LOCK_KEY.bind((space, key, claim.fence, claim.fingerprint.bytes().as_slice()));
@@ -194,7 +197,8 @@ impl StoredClaims {
     }
 }
 
-/// Completes a claim, as the last statement of the request's transaction: if the row were locked earlier, a repeated request would wait for it.
+/// Completes a claim, as the last statement of the request's transaction: if the row were locked earlier, a
+/// repeated request would wait for it.
 pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &StoredResponse) -> Result<(), StoreError> {
     let status = i16::try_from(answer.status).map_err(StoreError::unexpected)?;
     let body = tx.context().sealing.seal(claim, &answer.body)?;

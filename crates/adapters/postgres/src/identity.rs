@@ -1,7 +1,8 @@
 //! Which database this is, and in which one its rows were written.
 //!
-//! They differ where a dump was restored, a database cloned, or a cluster upgraded: then the transaction ids of the change feed may mean
-//! nothing, and two services may work on the same orders. Standbys and physical backups are the same database.
+//! They differ where a dump was restored, a database cloned, or a cluster upgraded: then the transaction ids
+//! of the change feed may mean nothing, and two services may work on the same orders. Standbys and physical
+//! backups are the same database.
 
 use accounts::{Action, Actor};
 use diesel::pg::Pg;
@@ -50,7 +51,8 @@ pub(crate) async fn read(statements: &Autocommit) -> Result<Identity, StoreError
 /// How rows of another database came into this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// From a dump. The feed is emptied, and all cursors from before are refused: it is another one from then on.
+    /// From a dump. The feed is emptied, and all cursors from before are refused: it is another one from then
+    /// on.
     Restored,
     /// All of them, by `pg_upgrade` or a copy. The feed stays, and cursors continue.
     Upgraded,

@@ -1,8 +1,8 @@
-//! Where offers and orders are: on the one server, or distributed by seller over the workers of a Citus cluster. All
-//! other tables are plain tables of the coordinator.
+//! Where offers and orders are: on the one server, or distributed by seller over the workers of a Citus
+//! cluster. All other tables are plain tables of the coordinator.
 //!
-//! On Citus, a statement must name its seller (`seller_id = $1`): others go to every shard, or are refused. The
-//! statements with a form of their own for it are found by [`Layout::Citus`].
+//! On Citus, a statement must name its seller (`seller_id = $1`): others go to every shard, or are refused.
+//! The statements with a form of their own for it are found by [`Layout::Citus`].
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,8 @@ pub enum Layout {
 /// Up to this many rows of a table are distributed without `--with-data`.
 pub(crate) const MAX_ROWS_WITHOUT_CONFIRMATION: u32 = 10_000;
 
-/// Distributes a migrated database; false if it was distributed already. Unless `with_data`, refuses to move many rows.
+/// Distributes a migrated database; false if it was distributed already. Unless `with_data`, refuses to move
+/// many rows.
 pub async fn distribute(url: &str, with_data: bool) -> Result<bool, MigrateError> {
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
     let client = connector.open_bare().await?;

@@ -1,19 +1,21 @@
 //! A seller's rows of a table, by their ids, and in pages, newest first.
 //!
-//! A page is an index scan that starts at its first row and stops at its last. Pages without a filter by time, the most
-//! frequent ones, are read in batches, except on Citus.
+//! A page is an index scan that starts at its first row and stops at its last. Pages without a filter by
+//! time, the most frequent ones, are read in batches, except on Citus.
 //!
 //! # `updated_after`
 //!
-//! A list is sorted by creation and filtered by `updated_at`, which no single index serves. Nothing is updated before
-//! it is created, so the list has two consecutive parts:
-//! 1. rows *created* after the instant: all of them match, and the list's own index yields them without a miss;
-//! 2. older rows *updated* since. While at most 5000 rows of the seller were updated after the instant, they are found by the
-//!    index on `updated_at` and sorted; clients that poll for changes are in this case. With more updates, the list's own index is
-//!    walked, past at most as many rows. A page that ends there may be short or empty, and the next one begins where it ended.
+//! A list is sorted by creation and filtered by `updated_at`, which no single index serves. Nothing is
+//! updated before it is created, so the list has two consecutive parts:
+//! 1. rows *created* after the instant: all of them match, and the list's own index yields them without a
+//!    miss;
+//! 2. older rows *updated* since. While at most 5000 rows of the seller were updated after the instant, they
+//!    are found by the index on `updated_at` and sorted; clients that poll for changes are in this case. With
+//!    more updates, the list's own index is walked, past at most as many rows. A page that ends there may be
+//!    short or empty, and the next one begins where it ended.
 //!
-//! One statement reads both parts, so that no commit comes between counting the updates and reading the page. Its cost is bounded
-//! whatever was updated, but not small: see [`SlowReads`].
+//! One statement reads both parts, so that no commit comes between counting the updates and reading the page.
+//! Its cost is bounded whatever was updated, but not small: see [`SlowReads`].
 
 use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
 
@@ -57,8 +59,8 @@ pub(crate) type UpdatedParameters = (
     BigInt,
 );
 
-/// A listed table: one row per seller and item. It has an index by seller, timestamp and id, one by seller, status,
-/// timestamp and id, and one by seller and `updated_at`, each over the listed rows.
+/// A listed table: one row per seller and item. It has an index by seller, timestamp and id, one by seller,
+/// status, timestamp and id, and one by seller and `updated_at`, each over the listed rows.
 #[async_trait]
 pub(crate) trait Listed: Send + Sync + 'static {
     /// The names of its statements in the metrics: by id, and of pages.
@@ -78,7 +80,8 @@ pub(crate) trait Listed: Send + Sync + 'static {
         ids: Vec<Uuid>,
     ) -> QueryResult<Vec<(Uuid, Self::Row)>>;
 
-    /// A page that is read alone, without a filter by `updated_at`: of one table, since Citus plans anything else anew at each run.
+    /// A page that is read alone, without a filter by `updated_at`: of one table, since Citus plans anything
+    /// else anew at each run.
     async fn page(
         connection: &SharedConnection,
         seller: Uuid,
@@ -227,7 +230,8 @@ const NEWEST: Keyset = Keyset {
     id: Uuid::max(),
 };
 
-/// A page: whose, where it starts, and its largest number of rows, with the one that shows whether more follow.
+/// A page: whose, where it starts, and its largest number of rows, with the one that shows whether more
+/// follow.
 struct PageQuestion {
     seller: SellerId,
     status: Option<&'static str>,
@@ -256,8 +260,8 @@ impl<L: Listed> BatchQuery for ById<L> {
     }
 }
 
-/// Answers all questions by one statement. A row whose seller or id differs from its question's is rejected: this is the last safeguard
-/// between two sellers in one batch.
+/// Answers all questions by one statement. A row whose seller or id differs from its question's is rejected:
+/// this is the last safeguard between two sellers in one batch.
 async fn answers_by_place<L: Listed>(
     connection: &AsyncPgConnection,
     questions: &[(SellerId, Uuid)],
@@ -281,8 +285,8 @@ async fn answers_by_place<L: Listed>(
     Ok(answers)
 }
 
-/// Answers each seller's questions by a statement of its own, all sent together: on Citus, a statement over several sellers would go to
-/// every shard. If a worker is away, the questions about its sellers fail alone.
+/// Answers each seller's questions by a statement of its own, all sent together: on Citus, a statement over
+/// several sellers would go to every shard. If a worker is away, the questions about its sellers fail alone.
 async fn answers_by_seller<L: Listed>(
     connection: &AsyncPgConnection,
     questions: &[(SellerId, Uuid)],

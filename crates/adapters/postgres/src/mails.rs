@@ -196,8 +196,8 @@ pub(crate) struct AccountMails {
 
 #[async_trait]
 impl MailQueue<AccountMail> for AccountMails {
-    /// The longest waiting first. Mails whose link is no longer valid are given up: it expired, was used, or ended with the use of
-    /// another one.
+    /// The longest waiting first. Mails whose link is no longer valid are given up: it expired, was used, or
+    /// ended with the use of another one.
     async fn lease_mails(
         &self,
         fence: Uuid,

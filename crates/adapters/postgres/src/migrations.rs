@@ -39,7 +39,8 @@ const README: &str = include_str!("../../../../migrations/README.md");
 #[include = "*/up.sql"]
 struct Texts;
 
-/// Sends each statement of a migration alone: several in one message would be a transaction, in which no index is built concurrently.
+/// Sends each statement of a migration alone: several in one message would be a transaction, in which no
+/// index is built concurrently.
 struct StatementByStatement<'m>(&'m dyn Migration<Pg>);
 
 impl Migration<Pg> for StatementByStatement<'_> {
@@ -127,12 +128,12 @@ impl MigrateError {
     }
 }
 
-/// Applies the missing migrations, each in its own transaction or statement by statement, and blocks until done. Waits while another process
-/// migrates, so that concurrent runs are safe. `progress` is called with a line for people before each migration, and every two seconds of an
-/// index's build.
+/// Applies the missing migrations, each in its own transaction or statement by statement, and blocks until
+/// done. Waits while another process migrates, so that concurrent runs are safe. `progress` is called with a
+/// line for people before each migration, and every two seconds of an index's build.
 ///
-/// Runs on its own thread and runtime, so it can be called from anywhere. The URL may lead to the server or to a
-/// PgBouncer: the lock belongs to a transaction held open on its own connection, not to a session.
+/// Runs on its own thread and runtime, so it can be called from anywhere. The URL may lead to the server or
+/// to a PgBouncer: the lock belongs to a transaction held open on its own connection, not to a session.
 pub fn migrate(url: &str, progress: impl FnMut(String)) -> Result<Vec<String>, MigrateError> {
     let connector = Connector::new(url::parse(url)?, CONNECT_TIMEOUT);
     let (steps, heard) = mpsc::channel();
@@ -161,8 +162,9 @@ impl From<ConnectError> for MigrateError {
 
 /// Begins a transaction that holds the lock and has no time limits.
 ///
-/// It asks again and again: a statement that waits for the lock has a snapshot, for whose end an index that is built concurrently waits.
-/// So has a prepared statement until its portal is closed, hence the simple protocol.
+/// It asks again and again: a statement that waits for the lock has a snapshot, for whose end an index that
+/// is built concurrently waits. So has a prepared statement until its portal is closed, hence the simple
+/// protocol.
 pub(crate) async fn take_lock(client: &Client) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(BEGIN_UNLIMITED).await?;
     loop {
@@ -194,8 +196,8 @@ async fn under_lock(
     applied
 }
 
-/// Sends how far the index is that is being built. The connection is its own: the build waits for the end of older snapshots, and in the
-/// lock's transaction one could last as long as that.
+/// Sends how far the index is that is being built. The connection is its own: the build waits for the end of
+/// older snapshots, and in the lock's transaction one could last as long as that.
 async fn watch(client: Client, steps: mpsc::Sender<String>) {
     loop {
         sleep(WATCH_PAUSE).await;
@@ -268,7 +270,8 @@ pub async fn missing_migrations(url: &str) -> Result<Vec<MissingMigration>, Migr
     Ok(missing)
 }
 
-/// The cells of the table in `migrations/README.md`; a row that begins with an ellipsis continues the one above.
+/// The cells of the table in `migrations/README.md`; a row that begins with an ellipsis continues the one
+/// above.
 fn stated_locks(name: &str) -> Vec<&'static str> {
     let (mut locks, mut is_its) = (Vec::new(), false);
     for row in README.lines() {

@@ -1,4 +1,5 @@
-//! Applications, grants and tokens. This file issues, locks, consumes and revokes token families within a transaction.
+//! Applications, grants and tokens. This file issues, locks, consumes and revokes token families within a
+//! transaction.
 
 pub(crate) mod applications;
 pub(crate) mod consents;
@@ -148,9 +149,9 @@ fn credentials(
 
 /// Locks a family and the connection that it depends on, and reads it; with a hash, its credential too.
 ///
-/// It is read after the lock, together with the application and the account, so that the statement sees everything committed
-/// during the wait, and a pair never has scopes that were removed before (D83). Neither is locked: the gate checks both at
-/// each request, and so rejects a token issued while one of them ends.
+/// It is read after the lock, together with the application and the account, so that the statement sees
+/// everything committed during the wait, and a pair never has scopes that were removed before (D83). Neither
+/// is locked: the gate checks both at each request, and so rejects a token issued while one of them ends.
 async fn lock(
     tx: &Tx,
     id: FamilyId,
@@ -227,7 +228,8 @@ impl GrantStore for Tx {
         expect_rows("families", self.execute(revoke).await?, 1)
     }
 
-    /// Raises the generation that all of them were made under. Families in the making die too: they store what they read.
+    /// Raises the generation that all of them were made under. Families in the making die too: they store
+    /// what they read.
     async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError> {
         match of {
             FamiliesOf::Application(id) => {

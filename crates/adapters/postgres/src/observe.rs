@@ -1,7 +1,7 @@
 //! Metrics and traces of the database. Metric handles are created with connections, never per statement.
 //!
-//! Spans carry a statement's name, never its text or values. A span is made only within a traced operation: the
-//! workers' repeated polls are of no use in a trace.
+//! Spans carry a statement's name, never its text or values. A span is made only within a traced operation:
+//! the workers' repeated polls are of no use in a trace.
 
 use std::panic::Location;
 
@@ -26,7 +26,8 @@ impl StatementTimes {
         }
     }
 
-    /// Awaits a statement's response in a new span and records its duration. A dropped statement is not recorded.
+    /// Awaits a statement's response in a new span and records its duration. A dropped statement is not
+    /// recorded.
     pub(crate) async fn measure<T, E>(&self, answer: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         self.measure_in(span(self.statement), answer).await
     }

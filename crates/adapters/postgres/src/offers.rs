@@ -211,7 +211,8 @@ impl OfferReader for List<SellerOffers> {
 #[async_trait]
 impl OfferStore<Announcement> for Tx {
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError> {
-        // A statement for one row takes no arrays: PostgreSQL then keeps its generic plan, and would replan for each array.
+        // A statement for one row takes no arrays: PostgreSQL then keeps its generic plan, and would replan
+        // for each array.
         let rows = if let [id] = ids {
             let offer = offers::table.find((seller.uuid(), id.uuid()));
             self.rows(offer.select(OfferRow::as_select()).for_no_key_update())
@@ -242,7 +243,8 @@ impl OfferStore<Announcement> for Tx {
             self.outbox().extend(change.events.drain(..));
         }
         self.mark_distributed_write();
-        // Sorted, so that two transactions that create the same offers conflict at the first one and cannot deadlock.
+        // Sorted, so that two transactions that create the same offers conflict at the first one and cannot
+        // deadlock.
         changes.sort_unstable_by_key(|change| change.after.id);
         let (new, known): (Vec<_>, Vec<_>) = changes
             .into_iter()

@@ -171,8 +171,8 @@ fn of_order(
     }
 }
 
-/// The parts of an order on Citus, read seller by seller. Fails if one cannot be seen. After a crash during a commit this lasts until
-/// Citus has recovered it: half an order must not pass for a whole one.
+/// The parts of an order on Citus, read seller by seller. Fails if one cannot be seen. After a crash during a
+/// commit this lasts until Citus has recovered it: half an order must not pass for a whole one.
 async fn seller_by_seller<F>(
     order: Option<DirectoryRow>,
     part: impl Fn((Uuid, Uuid)) -> F,
@@ -227,8 +227,8 @@ impl OrderDirectory for WholeOrders {
         rows.into_iter().map(SellerOrder::try_from).collect()
     }
 
-    /// No index leads to a buyer: it would make each change of an order dearer, for a search that is made a few times a month. On Citus
-    /// this goes to every shard.
+    /// No index leads to a buyer: it would make each change of an order dearer, for a search that is made a
+    /// few times a month. On Citus this goes to every shard.
     async fn find_by_buyer(
         &self,
         email: &str,

@@ -1,5 +1,5 @@
-//! The announcements of a transaction: to the marketplace by the change feed, to subscribers by deliveries. Both are
-//! rows of the same transaction, so that they are announced exactly if the change is committed.
+//! The announcements of a transaction: to the marketplace by the change feed, to subscribers by deliveries.
+//! Both are rows of the same transaction, so that they are announced exactly if the change is committed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The queue of parcels to look up at carriers. `orders.rs` adds a row with the shipment, and deletes it on delivery.
+//! The queue of parcels to look up at carriers. `orders.rs` adds a row with the shipment, and deletes it on
+//! delivery.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -71,7 +71,8 @@ pub(crate) async fn count_in(tx: &Tx, limiter: Limiter, subject: Subject) -> Res
         .count(window)
 }
 
-/// Counts calls of the OAuth endpoints and attempts to sign in: all in flight on one server thread in one statement.
+/// Counts calls of the OAuth endpoints and attempts to sign in: all in flight on one server thread in one
+/// statement.
 pub(crate) struct Rates(Batcher<Calls>);
 
 impl Rates {

@@ -108,7 +108,8 @@ macro_rules! first {
 
 /// Rows of each kind deleted per batch.
 const BATCH: i64 = 1_000;
-/// Orders per batch of buyer erasure: their rows are locked meanwhile, and sellers' requests may wait for them.
+/// Orders per batch of buyer erasure: their rows are locked meanwhile, and sellers' requests may wait for
+/// them.
 const ORDERS_AT_ONCE: i64 = 100;
 /// Delivery queues examined per batch.
 const QUEUES_AT_ONCE: i32 = 200;
@@ -205,14 +206,15 @@ pub enum Expired {
     Changes,
     /// 30 days after they were sent or given up.
     Mails,
-    /// Deliveries after 30 days, also those that wait and have been due for an hour, unless they are among the last 100 of their
-    /// subscription; and those of deleted subscriptions.
+    /// Deliveries after 30 days, also those that wait and have been due for an hour, unless they are among
+    /// the last 100 of their subscription; and those of deleted subscriptions.
     Deliveries,
     /// The audit log's entries of this age.
     AuditLog(TimeDelta),
     /// Buyers of orders that were placed this long ago: erased, with the mails about the orders.
     Buyers(TimeDelta),
-    /// Names and addresses of accounts that were closed this long ago: replaced, and the mails to them deleted.
+    /// Names and addresses of accounts that were closed this long ago: replaced, and the mails to them
+    /// deleted.
     ClosedSellers(TimeDelta),
 }
 
@@ -296,8 +298,8 @@ pub(crate) async fn clear(tx: &Tx, expired: Expired) -> Result<Cleared, StoreErr
                 .await?;
             return Ok(Cleared::of(&[counted, earlier]));
         }
-        // Found by their start, since their end moves. A completed claim ends 24 hours after its completion; the extra hour allows for
-        // clock differences and late requests.
+        // Found by their start, since their end moves. A completed claim ends 24 hours after its completion;
+        // the extra hour allows for clock differences and late requests.
         Expired::Claims => {
             use idempotency::{created_at, expires_at};
             let is_old = created_at.lt(ago(TimeDelta::hours(25)));
@@ -340,7 +342,8 @@ async fn clear_ended(tx: &Tx, statement: Statement<(BigInt,), FamilyRow>) -> Res
     clear_families(tx, vec![ended.len()], ended).await
 }
 
-/// Deletes a batch of the tokens and codes of families that were revoked, and then the families left without any.
+/// Deletes a batch of the tokens and codes of families that were revoked, and then the families left without
+/// any.
 async fn clear_revoked_families(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreError> {
     let revoked = families::table
         .filter(families::revoked_at.lt(before))
@@ -402,8 +405,8 @@ async fn erase_buyers(tx: &Tx, before: DateTime<Utc>) -> Result<Cleared, StoreEr
         tx.execute(ERASE_BUYERS.bind((orders,))).await?;
     }
     if !orders.is_empty() {
-        // A transaction that held a part until just now may have queued a mail. This statement sees everything
-        // committed while the previous one waited; later transactions find no buyer to write to.
+        // A transaction that held a part until just now may have queued a mail. This statement sees
+        // everything committed while the previous one waited; later transactions find no buyer to write to.
         tx.execute(diesel::delete(
             mails::table.filter(mails::order_id.eq_any(orders)),
         ))

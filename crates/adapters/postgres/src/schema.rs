@@ -1,5 +1,5 @@
-//! The tables as the query builder sees them, made from the migrated database: `RENEW=1 cargo test -p adapter-postgres schema` renews
-//! them, and without `RENEW` compares.
+//! The tables as the query builder sees them, made from the migrated database:
+//! `RENEW=1 cargo test -p adapter-postgres schema` renews them, and without `RENEW` compares.
 
 diesel::define_sql_function! {
     /// The current time, which all processes share.

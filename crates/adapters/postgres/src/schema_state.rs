@@ -130,7 +130,8 @@ pub(crate) async fn missing_grants(statements: &Autocommit) -> Result<Option<Str
     Ok(grants.and_then(|statements| statements.0))
 }
 
-/// Compares the program's migrations and version with the applied migrations and the oldest program version that each supports.
+/// Compares the program's migrations and version with the applied migrations and the oldest program version
+/// that each supports.
 fn compare_versions(embedded: &[String], applied: &[Applied], own: &str) -> SchemaState {
     let oldest = applied
         .iter()
@@ -152,13 +153,15 @@ fn compare_versions(embedded: &[String], applied: &[Applied], own: &str) -> Sche
     }
 }
 
-/// Whether a locale's messages are in English. An empty locale means that of the server's environment, which is unknown here.
+/// Whether a locale's messages are in English. An empty locale means that of the server's environment, which
+/// is unknown here.
 fn is_english(locale: &str) -> bool {
     let language = locale.split(['.', '_', '@', '-']).next().unwrap_or_default();
     ["", "c", "posix", "en", "english"].contains(&language.to_ascii_lowercase().as_str())
 }
 
-/// The three numbers of a version. A part that is not a number counts as the highest, so that an old program is rejected in doubt.
+/// The three numbers of a version. A part that is not a number counts as the highest, so that an old program
+/// is rejected in doubt.
 fn version(text: &str) -> Vec<u64> {
     text.split('.')
         .map(|number| number.parse().unwrap_or(u64::MAX))

@@ -1,5 +1,5 @@
-//! Which keys seal the stored values, and resealing webhook secrets under another key. Only these secrets outlive a
-//! key: all other sealed values expire within days.
+//! Which keys seal the stored values, and resealing webhook secrets under another key. Only these secrets
+//! outlive a key: all other sealed values expire within days.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -114,8 +114,8 @@ impl SealedValues {
         COLUMNS.iter().map(|(column, _)| *column)
     }
 
-    /// Opens a few values of each key and returns, by key id, whether any opened. Cheap; a key that seals few values may be
-    /// missed.
+    /// Opens a few values of each key and returns, by key id, whether any opened. Cheap; a key that seals few
+    /// values may be missed.
     pub async fn sample(&self) -> Result<BTreeMap<String, bool>, StoreError> {
         let sealer = self.sealing.sealer()?;
         let mut found = BTreeMap::<String, bool>::new();
@@ -128,11 +128,11 @@ impl SealedValues {
         Ok(found)
     }
 
-    /// Reseals webhook secrets, except those sealed with the key `current`, which is the one that the sealer seals
-    /// with. A `dry` run opens them and writes nothing.
+    /// Reseals webhook secrets, except those sealed with the key `current`, which is the one that the sealer
+    /// seals with. A `dry` run opens them and writes nothing.
     ///
-    /// A secret is replaced only if it is unchanged, one row per statement, so that this can run beside processes that
-    /// lock many of these rows. It stores no progress: a repeated run skips what is done.
+    /// A secret is replaced only if it is unchanged, one row per statement, so that this can run beside
+    /// processes that lock many of these rows. It stores no progress: a repeated run skips what is done.
     pub async fn reseal(&self, current: &str, dry: bool) -> Result<Resealed, StoreError> {
         let sealer = self.sealing.sealer()?;
         let open = self.connector.open().await?;

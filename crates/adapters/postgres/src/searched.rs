@@ -1,7 +1,7 @@
 //! Where the look-ups of due rows begin in an index.
 //!
-//! Each lease moves a row to a later place and leaves a dead entry at the former one. Dead entries stay, and are read, as long as any
-//! snapshot in the database is older.
+//! Each lease moves a row to a later place and leaves a dead entry at the former one. Dead entries stay, and
+//! are read, as long as any snapshot in the database is older.
 
 use std::time::Duration;
 
@@ -15,9 +15,10 @@ use tokio::time::Instant;
 /// The interval between look-ups that search the whole index.
 const WHOLE_EVERY: Duration = Duration::from_secs(5);
 
-/// When the first row was due that the last look-up saw, or the time of that look-up if it is earlier. The next one begins there, less a
-/// second for transactions that were under way. Every five seconds one searches the whole index, for a row that a slower transaction or a
-/// clock that stepped back has put before that place.
+/// When the first row was due that the last look-up saw, or the time of that look-up if it is earlier. The
+/// next one begins there, less a second for transactions that were under way. Every five seconds one searches
+/// the whole index, for a row that a slower transaction or a clock that stepped back has put before that
+/// place.
 pub(crate) struct Searched(Mutex<(DateTime<Utc>, Option<Instant>)>);
 
 impl Default for Searched {
@@ -51,7 +52,8 @@ impl Searched {
     }
 }
 
-/// A row of a look-up of due rows: when the first of them was due, and one of the leased rows, if there are any.
+/// A row of a look-up of due rows: when the first of them was due, and one of the leased rows, if there are
+/// any.
 #[derive(QueryableByName)]
 #[diesel(check_for_backend(Pg))]
 pub(crate) struct Found<R> {

@@ -23,13 +23,14 @@ pub(crate) struct SlowReads {
 }
 
 impl SlowReads {
-    /// The units MUST have turns of their own, with a share of one, so that no seller takes the connections from the others.
+    /// The units MUST have turns of their own, with a share of one, so that no seller takes the connections
+    /// from the others.
     pub(crate) const fn new(units: PgUnitOfWork) -> Self {
         Self { units }
     }
 
-    /// All rows of a statement. It has a transaction, so that PostgreSQL ends it at the statement timeout even if its caller has gone;
-    /// until then the seller's turn lasts.
+    /// All rows of a statement. It has a transaction, so that PostgreSQL ends it at the statement timeout
+    /// even if its caller has gone; until then the seller's turn lasts.
     pub(crate) async fn rows<S>(
         self: &Arc<Self>,
         seller: SellerId,

@@ -16,8 +16,8 @@ pub(crate) fn microseconds(span: TimeDelta) -> i64 {
     span.num_microseconds().unwrap_or(i64::MAX)
 }
 
-/// The leased rows that can be read. An unreadable row is logged and skipped: returned as an error, it would block all
-/// rows leased with it, again and again.
+/// The leased rows that can be read. An unreadable row is logged and skipped: returned as an error, it would
+/// block all rows leased with it, again and again.
 pub(crate) fn readable<T>(rows: impl Iterator<Item = Result<T, StoreError>>) -> Vec<T> {
     let log =
         |error: &StoreError| tracing::error!(error = %error, "an unreadable row of a queue was skipped");

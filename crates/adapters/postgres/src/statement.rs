@@ -1,12 +1,13 @@
-//! The statements in the `.sql` files. Each is prepared once per connection, as those of Diesel's query builder are, and unlike
-//! those of `diesel::sql_query`.
+//! The statements in the `.sql` files. Each is prepared once per connection, as those of Diesel's query
+//! builder are, and unlike those of `diesel::sql_query`.
 //!
-//! A file has one or more statements, each below a line `-- name: NAME`. `statements!` declares the SQL types of a statement's
-//! parameters and its row, a struct that is `QueryableByName`; a test compares both with the migrated schema.
+//! A file has one or more statements, each below a line `-- name: NAME`. `statements!` declares the SQL types
+//! of a statement's parameters and its row, a struct that is `QueryableByName`; a test compares both with the
+//! migrated schema.
 //!
-//! Where a statement returns whole rows of a table, its file has `*` for them, and the struct of the query builder names their columns:
-//! `select n, … from (the statement) as offers` is sent, and read by position. Of `*` itself PostgreSQL would refuse the prepared statement
-//! once a migration has added a column.
+//! Where a statement returns whole rows of a table, its file has `*` for them, and the struct of the query
+//! builder names their columns: `select n, … from (the statement) as offers` is sent, and read by position.
+//! Of `*` itself PostgreSQL would refuse the prepared statement once a migration has added a column.
 
 use std::marker::PhantomData;
 
@@ -22,9 +23,9 @@ use diesel::{QueryResult, QueryableByName, Selectable};
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Declares the statements of a file beside the module:
-/// `statements! { "orders.sql"; ORDER: (Uuid, Text) -> OrderRow; FORGET: (Uuid); ORDERS: (Uuid) -> Placed<PartRow> = "n", PartRow; }`.
-/// After `=` are the columns of the statement's own, and the struct that names those of the table.
+/// Declares the statements of a file beside the module: `statements! { "orders.sql"; ORDER: (Uuid, Text) ->
+/// OrderRow; FORGET: (Uuid); ORDERS: (Uuid) -> Placed<PartRow> = "n", PartRow; }`. After `=` are the columns
+/// of the statement's own, and the struct that names those of the table.
 macro_rules! statements {
     ($file:literal; $(
         $(#[$meta:meta])* $visibility:vis $name:ident: ($($parameter:ty),*) $(-> $row:ty $(= $own:literal, $table_row:ty)?)?;
@@ -82,7 +83,8 @@ pub(crate) trait TableRow:
 }
 
 impl<Parameters, Row> Statement<Parameters, Row> {
-    /// The statement below the line `-- name: NAME` of a file, up to the next such line. Evaluated by the compiler.
+    /// The statement below the line `-- name: NAME` of a file, up to the next such line. Evaluated by the
+    /// compiler.
     #[expect(
         clippy::panic,
         reason = "evaluated by the compiler alone, as an error of the build"
@@ -184,8 +186,8 @@ impl<Parameters, Row, Values> Query for Bound<Parameters, Row, Values> {
 }
 
 impl<Parameters, Row, Values: Bind<Parameters>> QueryFragment<Pg> for Bound<Parameters, Row, Values> {
-    /// Only the values: the text has the placeholders already, which Diesel would write with them. Diesel asks a reference to a statement for
-    /// nothing but this, so that a statement is always sent by value.
+    /// Only the values: the text has the placeholders already, which Diesel would write with them. Diesel
+    /// asks a reference to a statement for nothing but this, so that a statement is always sent by value.
     fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         self.values.push(out)
     }
@@ -210,8 +212,8 @@ fn write(text: &str, selection: Option<Selection>, out: &mut PgQueryBuilder) -> 
     Ok(())
 }
 
-/// A statement of the query builder that is prepared once, also where Diesel would prepare it at each run, as it does with updates,
-/// since their text could vary. Those of this crate have one text, or a few.
+/// A statement of the query builder that is prepared once, also where Diesel would prepare it at each run, as
+/// it does with updates, since their text could vary. Those of this crate have one text, or a few.
 pub(crate) struct Prepared<Q>(pub(crate) Q);
 
 impl<Q: QueryId> QueryId for Prepared<Q> {
@@ -283,7 +285,8 @@ bind! {
     W TW, X TX, Y TY, Z TZ
 }
 
-/// A statement whose rows have a type: one of a file, or of the query builder with `as_select` or `as_returning`.
+/// A statement whose rows have a type: one of a file, or of the query builder with `as_select` or
+/// `as_returning`.
 pub(crate) trait Returns {
     type Row: Send;
 }

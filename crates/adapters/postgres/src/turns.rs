@@ -1,5 +1,5 @@
-//! Turns: work waits in this process for the rows that it will lock and for a place in its sellers' shares of the pool, and only then takes
-//! a connection.
+//! Turns: work waits in this process for the rows that it will lock and for a place in its sellers' shares of
+//! the pool, and only then takes a connection.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,11 +16,12 @@ const SHARE_QUEUE: usize = 1024;
 /// How often later work may pass the longest waiting at a row. Then its rows are kept free for it.
 const PASSES: u32 = 64;
 
-/// The queues of one process. Work begins when all its places are free, and holds none while it waits: an order for two offers does not
-/// block the one while it waits for the other.
+/// The queues of one process. Work begins when all its places are free, and holds none while it waits: an
+/// order for two offers does not block the one while it waits for the other.
 ///
-/// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows of a seller would never find both
-/// free: it is passed only so often. Rows of several sellers are not kept free, nor are shares: what is busy at one seller would stop another.
+/// The order is that of arrival, but work passes others that it does not delay now. Work for two busy rows of
+/// a seller would never find both free: it is passed only so often. Rows of several sellers are not kept
+/// free, nor are shares: what is busy at one seller would stop another.
 pub(crate) struct Turns {
     /// The most transactions of one seller.
     share: usize,
@@ -231,7 +232,8 @@ impl Drop for Admission {
                 queue.taken -= usize::from(waited.is_none());
             }
         }
-        // Who waited gives up nothing but rows that were kept for it, so that a crowd that gives up costs no look at all who still wait.
+        // Who waited gives up nothing but rows that were kept for it, so that a crowd that gives up costs no
+        // look at all who still wait.
         if waited.is_none_or(|waiter| waiter.passed >= PASSES) {
             self.turns.admit_waiting(&mut state, &self.places);
         }

@@ -1,8 +1,8 @@
 //! Transactions: how they begin, which statements they send, and how they end.
 //!
-//! A round trip costs more than a small statement. So writes whose result is not needed are queued and sent, pipelined,
-//! with the next read or at the end. The outbox goes last: delivery queues are locked after everything else, in the
-//! same order by all transactions, and for the shortest time.
+//! A round trip costs more than a small statement. So writes whose result is not needed are queued and sent,
+//! pipelined, with the next read or at the end. The outbox goes last: delivery queues are locked after
+//! everything else, in the same order by all transactions, and for the shortest time.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -108,14 +108,16 @@ impl PgUnitOfWork {
         })
     }
 
-    /// Sends BEGIN together with the statement that reads the clock and sets the timeouts, in one round trip. The timeouts apply to this
-    /// transaction alone: session settings would stay on a connection that PgBouncer then gives to another client.
+    /// Sends BEGIN together with the statement that reads the clock and sets the timeouts, in one round trip.
+    /// The timeouts apply to this transaction alone: session settings would stay on a connection that
+    /// PgBouncer then gives to another client.
     async fn open(&self, connection: &AsyncPgConnection) -> Result<DateTime<Utc>, StoreError> {
         let statement = milliseconds(self.statement_timeout);
         let lock = milliseconds(LOCK_TIMEOUT.min(self.statement_timeout));
         let mut opening = vec![BEGIN.to_owned()];
         if self.context.layout == Layout::Citus {
-            // Citus forwards SET LOCAL to the workers, but not set_config. It forwards the whole text of the message, so each SET is sent alone.
+            // Citus forwards SET LOCAL to the workers, but not set_config. It forwards the whole text of the
+            // message, so each SET is sent alone.
             opening.extend([
                 "set local citus.propagate_set_commands = 'local'".to_owned(),
                 format!("set local statement_timeout = {statement}"),
@@ -290,7 +292,8 @@ impl Tx {
     }
 
     /// Sends the queued writes and then a statement. Every statement goes through here or through
-    /// [`Self::finish_with`], so that a transaction with a failed or dropped statement is never considered committed.
+    /// [`Self::finish_with`], so that a transaction with a failed or dropped statement is never considered
+    /// committed.
     #[track_caller]
     pub(crate) fn run<T: Send>(
         &self,
@@ -388,8 +391,9 @@ impl Transaction for Tx {
             return rolled_back("the transaction had ended");
         };
         let mut connection = leased.connection();
-        // In a failed transaction the server answers COMMIT with the tag ROLLBACK, which Diesel does not report. In
-        // that case the statement sent before COMMIT fails, so COMMIT is not executed and the failure is detected.
+        // In a failed transaction the server answers COMMIT with the tag ROLLBACK, which Diesel does not
+        // report. In that case the statement sent before COMMIT fails, so COMMIT is not executed and the
+        // failure is detected.
         let limit = self.statement_max;
         let committed = self
             .times

@@ -1,4 +1,5 @@
-//! Subscriptions, their delivery queues, and the history of their deliveries. This file reads and changes subscriptions.
+//! Subscriptions, their delivery queues, and the history of their deliveries. This file reads and changes
+//! subscriptions.
 
 mod claiming;
 mod ending;
@@ -16,10 +17,10 @@ use oauth::ClientId;
 use orders::OrderId;
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId, DeliveryRecord,
-    DeliveryState, DeliveryWithSeller, Failure, MAX_SUBSCRIPTIONS, NewDelivery, NewSubscription, Outcome,
-    SellerDelivery, SellerSubscription, Subscription, SubscriptionId, SubscriptionReader, SubscriptionStore,
-    Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
+    AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId,
+    DeliveryRecord, DeliveryState, DeliveryWithSeller, MAX_SUBSCRIPTIONS, NewDelivery, NewSubscription,
+    Outcome, SellerDelivery, SellerSubscription, Subscription, SubscriptionId, SubscriptionReader,
+    SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;
@@ -232,7 +233,7 @@ impl DeliveryRow {
                 Outcome::Answered(u16::try_from(status).map_err(|_| format!("response_status {status}"))?)
             }
             (None, Some(failure)) => {
-                Outcome::Failed(Failure::parse(failure).map_err(|_| format!("failure {failure:?}"))?)
+                Outcome::Failed(AttemptFailure::parse(failure).map_err(|_| format!("failure {failure:?}"))?)
             }
             (Some(_), Some(_)) => return Err("an answer and a failure".to_owned()),
         };
@@ -305,8 +306,8 @@ impl SubscriptionReader for Autocommit {
         rows.into_iter().filter_map(seller_subscription).collect()
     }
 
-    /// An event or an order is looked for in the rows of each subscription of the seller; for an order, in those since its id was made, ten
-    /// minutes less for clocks that differ.
+    /// An event or an order is looked for in the rows of each subscription of the seller; for an order, in
+    /// those since its id was made, ten minutes less for clocks that differ.
     async fn deliveries_of_seller(
         &self,
         seller: SellerId,

@@ -1,8 +1,9 @@
 //! Seals with the first key of a ring and opens with any: AES-256-GCM (NIST SP 800-38D).
 //!
-//! A sealed value is `length of the key's id (1) ‖ id ‖ salt (16) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`. Salt and nonce are
-//! random. Each value has a separate key, derived from the ring's key, the purpose, the binding and the salt: GCM with random
-//! nonces allows only 2^32 values per key, and a busy service would reach that number.
+//! A sealed value is `length of the key's id (1) ‖ id ‖ salt (16) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`. Salt
+//! and nonce are random. Each value has a separate key, derived from the ring's key, the purpose, the binding
+//! and the salt: GCM with random nonces allows only 2^32 values per key, and a busy service would reach that
+//! number.
 
 use std::fmt;
 
@@ -20,8 +21,8 @@ const SALT_LEN: usize = 16;
 const MAX_ID: usize = 16;
 const HKDF_SALT: &[u8] = b"seller-api sealing";
 
-/// Seals with the first key, opens with any. To rotate, put a new key first, and remove the old key when no value sealed with
-/// it is needed any more.
+/// Seals with the first key, opens with any. To rotate, put a new key first, and remove the old key when no
+/// value sealed with it is needed any more.
 pub struct KeyRing {
     first: Key,
     others: Vec<Key>,

@@ -10,9 +10,11 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HashingBounds {
-    /// Maximum number of concurrent hashes, at least 1. Each takes 19 MiB and one core for tens of milliseconds.
+    /// Maximum number of concurrent hashes, at least 1. Each takes 19 MiB and one core for tens of
+    /// milliseconds.
     pub at_a_time: usize,
-    /// Length of the queue. If it is full, a hash fails at once: its result would come too late for the caller.
+    /// Length of the queue. If it is full, a hash fails at once: its result would come too late for the
+    /// caller.
     pub waiting: usize,
 }
 
@@ -72,7 +74,8 @@ impl PasswordHasher for Argon2Hasher {
 
     async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError> {
         let Some(hash) = hash else {
-            // Does the same work as a comparison, so that the time does not reveal whether the account exists.
+            // Does the same work as a comparison, so that the time does not reveal whether the account
+            // exists.
             self.hash(password).await?;
             return Ok(false);
         };

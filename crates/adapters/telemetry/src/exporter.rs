@@ -1,4 +1,5 @@
-//! The exporter: OTLP over HTTP, with a metric of exported spans and a log line when exports start or stop failing.
+//! The exporter: OTLP over HTTP, with a metric of exported spans and a log line when exports start or stop
+//! failing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Exports spans to a collector, over OTLP (HTTP, protobuf).
 //!
-//! Spans wait in a bounded queue; a separate thread sends a batch each second. A slow or missing collector costs spans, never
-//! requests: when the queue is full, new spans are dropped.
+//! Spans wait in a bounded queue; a separate thread sends a batch each second. A slow or missing collector
+//! costs spans, never requests: when the queue is full, new spans are dropped.
 
 mod exporter;
 
@@ -115,8 +115,8 @@ pub fn current() -> Option<SpanContext> {
 
 /// Follows a trusted caller's decision, and samples a share of all other traces.
 ///
-/// An untrusted caller must not influence the decision, neither by the sampled flag nor by the choice of the trace id. So the SDK's
-/// ratio sampler gets a hash of the id with a random key.
+/// An untrusted caller must not influence the decision, neither by the sampled flag nor by the choice of the
+/// trace id. So the SDK's ratio sampler gets a hash of the id with a random key.
 #[derive(Clone, Debug)]
 struct TrustSampler {
     sampler: Sampler,

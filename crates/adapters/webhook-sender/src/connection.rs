@@ -12,7 +12,7 @@ use hyper::ext::on_informational;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
-use webhooks::{Failure, Host};
+use webhooks::{AttemptFailure, Host};
 
 use crate::failure;
 use crate::read_limit::{LimitedReader, MAX_HEAD_SIZE, ReadLimit};
@@ -44,13 +44,17 @@ pub(crate) struct Connection {
 
 /// A request without an answer.
 pub(crate) struct Unanswered {
-    pub(crate) failure: Failure,
+    pub(crate) failure: AttemptFailure,
     /// Whether any byte of an answer arrived.
     pub(crate) has_read: bool,
 }
 
 impl Connection {
-    pub(crate) async fn open(peer: Peer, address: IpAddr, stream: Box<dyn Stream>) -> Result<Self, Failure> {
+    pub(crate) async fn open(
+        peer: Peer,
+        address: IpAddr,
+        stream: Box<dyn Stream>,
+    ) -> Result<Self, AttemptFailure> {
         let limit = Arc::new(ReadLimit::default());
         // hyper reads before the first request to detect that the connection closes.
         limit.allow_head();
@@ -62,7 +66,8 @@ impl Connection {
         let opened = http1::Builder::new()
             .max_buf_size(2 * MAX_HEAD_SIZE)
             .max_headers(MAX_HEADER_FIELDS)
-            // Names have no case (RFC 9110 §5.1), but some receivers compare them with the documented spelling.
+            // Names have no case (RFC 9110 §5.1), but some receivers compare them with the documented
+            // spelling.
             .title_case_headers(true)
             .handshake(TokioIo::new(tokio::io::join(reader, writer)))
             .await;
@@ -78,7 +83,8 @@ impl Connection {
         })
     }
 
-    /// Whether another request can be sent: false if the receiver closed the connection or sent unexpected bytes.
+    /// Whether another request can be sent: false if the receiver closed the connection or sent unexpected
+    /// bytes.
     pub(crate) fn is_ready(&self) -> bool {
         self.requests.is_ready()
     }
@@ -93,7 +99,9 @@ impl Connection {
         on_informational(&mut request, move |_| limit.count_interim());
         let answer = self.requests.send_request(request).await;
         let failure = match answer {
-            _ if self.limit.has_too_many_interim() => Failure::protocol("more than 10 interim answers"),
+            _ if self.limit.has_too_many_interim() => {
+                AttemptFailure::protocol("more than 10 interim answers")
+            }
             Ok(answer) => return Ok((answer.status().as_u16(), answer.into_body())),
             Err(error) => failure::of_exchange(&error),
         };

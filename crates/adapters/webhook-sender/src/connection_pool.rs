@@ -1,7 +1,7 @@
 //! A pool of idle connections for later deliveries.
 //!
-//! The pool of hyper-util's client does not fit: its key cannot include the checked address, and it limits neither the total
-//! number of connections nor their age.
+//! The pool of hyper-util's client does not fit: its key cannot include the checked address, and it limits
+//! neither the total number of connections nor their age.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -16,7 +16,8 @@ use crate::connection::{Connection, Peer};
 /// Interval at which closed and expired connections are dropped.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Reuses a connection only for the same peer, and only if the peer's name still resolves to the connection's address.
+/// Reuses a connection only for the same peer, and only if the peer's name still resolves to the connection's
+/// address.
 pub(crate) struct ConnectionPool {
     max_idle: usize,
     max_age: Duration,
@@ -39,7 +40,8 @@ impl ConnectionPool {
         })
     }
 
-    /// Takes an open connection to the peer at one of the addresses; the most recently used if there are several.
+    /// Takes an open connection to the peer at one of the addresses; the most recently used if there are
+    /// several.
     pub(crate) fn take(&self, peer: &Peer, addresses: &[IpAddr]) -> Option<Connection> {
         let fits = |idle: &Connection| idle.peer == *peer && addresses.contains(&idle.address);
         let mut idle = self.idle.lock();
@@ -69,8 +71,8 @@ impl ConnectionPool {
         }
     }
 
-    /// Whether a connection is open and not too old. Only a sweep checks all of them: that at each delivery took a third of the
-    /// program's time.
+    /// Whether a connection is open and not too old. Only a sweep checks all of them: that at each delivery
+    /// took a third of the program's time.
     fn is_usable(&self, idle: &Connection) -> bool {
         idle.is_ready() && idle.opened_at.elapsed() < self.max_age
     }

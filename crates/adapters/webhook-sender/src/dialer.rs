@@ -12,7 +12,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
-use webhooks::{Failure, Host};
+use webhooks::{AttemptFailure, Host};
 
 use crate::connection::{Connection, Peer, Stream};
 use crate::{SenderSettings, SettingsError, failure};
@@ -34,10 +34,10 @@ impl Dialer {
     }
 
     /// Connects to the first address that accepts.
-    pub(crate) async fn open(&self, peer: Peer, addresses: &[IpAddr]) -> Result<Connection, Failure> {
+    pub(crate) async fn open(&self, peer: Peer, addresses: &[IpAddr]) -> Result<Connection, AttemptFailure> {
         let (address, stream) = self.connect(peer.port, addresses).await?;
         // Messages are small, and the sender waits for the answer.
-        stream.set_nodelay(true).map_err(|_| Failure::Connect)?;
+        stream.set_nodelay(true).map_err(|_| AttemptFailure::Connect)?;
         let stream: Box<dyn Stream> = if peer.is_tls {
             let connected = self.tls.connect(server_name(&peer.host)?, stream).await;
             Box::new(connected.map_err(|error| failure::of_stream(&error))?)
@@ -47,18 +47,20 @@ impl Dialer {
         Connection::open(peer, address, stream).await
     }
 
-    async fn connect(&self, port: u16, addresses: &[IpAddr]) -> Result<(IpAddr, TcpStream), Failure> {
+    async fn connect(&self, port: u16, addresses: &[IpAddr]) -> Result<(IpAddr, TcpStream), AttemptFailure> {
         let end = Instant::now() + self.timeout;
-        let mut last = Failure::Connect;
+        let mut last = AttemptFailure::Connect;
         let tried = addresses.len().min(MAX_ADDRESSES);
         for (address, untried) in addresses.iter().copied().zip((1..=tried).rev()) {
             let now = Instant::now();
             let share = end.saturating_duration_since(now) / u32::try_from(untried).unwrap_or(1);
             match timeout_at(now + share, TcpStream::connect(SocketAddr::new(address, port))).await {
                 Ok(Ok(stream)) => return Ok((address, stream)),
-                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => last = Failure::Refused,
-                Ok(Err(_)) => last = Failure::Connect,
-                Err(_) => last = Failure::TimedOut,
+                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    last = AttemptFailure::Refused
+                }
+                Ok(Err(_)) => last = AttemptFailure::Connect,
+                Err(_) => last = AttemptFailure::TimedOut,
             }
         }
         Err(last)
@@ -66,16 +68,16 @@ impl Dialer {
 }
 
 /// The certificate must be valid for the host in the webhook's URL, also if that is an IP address.
-fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
+fn server_name(host: &Host) -> Result<ServerName<'static>, AttemptFailure> {
     match host {
         Host::Address(address) => Ok(ServerName::from(*address)),
         Host::Name(name) => ServerName::try_from(name.clone())
-            .map_err(|_| Failure::tls("no certificate can be valid for the host's name")),
+            .map_err(|_| AttemptFailure::tls("no certificate can be valid for the host's name")),
     }
 }
 
-/// TLS 1.2 and 1.3 over `ring`, HTTP/1.1 only. Trusts the machine's certificates, which its owner can update without a new
-/// release.
+/// TLS 1.2 and 1.3 over `ring`, HTTP/1.1 only. Trusts the machine's certificates, which its owner can update
+/// without a new release.
 fn tls(extra_roots: Option<&str>) -> Result<ClientConfig, SettingsError> {
     let refused = |why: rustls::Error| SettingsError::Tls(why.into());
     let mut roots = RootCertStore::empty();

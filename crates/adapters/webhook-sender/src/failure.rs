@@ -3,34 +3,36 @@
 use std::{error::Error, io};
 
 use rustls::{CertificateError, InvalidMessage};
-use webhooks::Failure;
+use webhooks::AttemptFailure;
 
 use crate::read_limit::TooLong;
 
 const TOO_LONG: &str = "the answer's head is longer than 16 KiB";
 
-pub(crate) fn of_stream(error: &io::Error) -> Failure {
+pub(crate) fn of_stream(error: &io::Error) -> AttemptFailure {
     let inner = error.get_ref();
     if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Failure::tls(&of_tls(error))
+        AttemptFailure::tls(&of_tls(error))
     } else if inner.and_then(|inner| inner.downcast_ref::<TooLong>()).is_some() {
-        Failure::protocol(TOO_LONG)
+        AttemptFailure::protocol(TOO_LONG)
     } else {
-        Failure::Closed
+        AttemptFailure::Closed
     }
 }
 
-pub(crate) fn of_exchange(error: &hyper::Error) -> Failure {
+pub(crate) fn of_exchange(error: &hyper::Error) -> AttemptFailure {
     if error.is_parse() {
-        return Failure::protocol(&of_parsing(error));
+        return AttemptFailure::protocol(&of_parsing(error));
     }
     match error
         .source()
         .and_then(|source| source.downcast_ref::<io::Error>())
     {
         Some(error) => of_stream(error),
-        None if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => Failure::Closed,
-        None => Failure::protocol("it is not HTTP/1.1"),
+        None if error.is_incomplete_message() || error.is_canceled() || error.is_closed() => {
+            AttemptFailure::Closed
+        }
+        None => AttemptFailure::protocol("it is not HTTP/1.1"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Limits the concurrent attempts to one host, and one application's share of them.
 //!
-//! Applications may share a host: many integrators use the same few providers. One application's slow receiver must not delay
-//! another's attempts. So no application gets more than its share, and an application with few attempts is admitted even if
-//! the host is at its limit.
+//! Applications may share a host: many integrators use the same few providers. One application's slow
+//! receiver must not delay another's attempts. So no application gets more than its share, and an application
+//! with few attempts is admitted even if the host is at its limit.
 
 use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
 

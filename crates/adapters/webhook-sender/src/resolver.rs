@@ -1,4 +1,5 @@
-//! Resolves a host to the addresses that a delivery may connect to. Nothing else resolves names or checks addresses.
+//! Resolves a host to the addresses that a delivery may connect to. Nothing else resolves names or checks
+//! addresses.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::Name;
 use hickory_resolver::system_conf::read_system_conf;
 use tokio::time::timeout;
-use webhooks::{AddressRules, Failure, Host, WebhookUrl};
+use webhooks::{AddressRules, AttemptFailure, Host, WebhookUrl};
 
 use crate::{SenderSettings, SettingsError};
 
@@ -56,21 +57,21 @@ impl Resolver {
         })
     }
 
-    /// The addresses of a URL's host, at least one. A single forbidden address makes the whole answer forbidden (D55): otherwise a
-    /// name with a public and a private address would get around the rules. The rules may have changed since the URL was
-    /// registered.
-    pub(crate) async fn addresses(&self, url: &WebhookUrl) -> Result<Vec<IpAddr>, Failure> {
+    /// The addresses of a URL's host, at least one. A single forbidden address makes the whole answer
+    /// forbidden (D55): otherwise a name with a public and a private address would get around the rules. The
+    /// rules may have changed since the URL was registered.
+    pub(crate) async fn addresses(&self, url: &WebhookUrl) -> Result<Vec<IpAddr>, AttemptFailure> {
         if !self.rules.allows_url(url) {
-            return Err(Failure::AddressRefused);
+            return Err(AttemptFailure::AddressRefused);
         }
         let addresses = match url.host() {
             Host::Address(address) => vec![*address],
-            Host::Name(name) => self.look_up(name).await.ok_or(Failure::Dns)?,
+            Host::Name(name) => self.look_up(name).await.ok_or(AttemptFailure::Dns)?,
         };
         if addresses.iter().all(|address| self.rules.allows(*address)) {
             Ok(addresses)
         } else {
-            Err(Failure::AddressRefused)
+            Err(AttemptFailure::AddressRefused)
         }
     }
 
@@ -83,8 +84,8 @@ impl Resolver {
         (!addresses.is_empty()).then_some(addresses)
     }
 
-    /// Queries all servers and takes the first answer with addresses, or NXDOMAIN. A server that fails, refuses or does not
-    /// respond says nothing about the name (RFC 1035 §7.2).
+    /// Queries all servers and takes the first answer with addresses, or NXDOMAIN. A server that fails,
+    /// refuses or does not respond says nothing about the name (RFC 1035 §7.2).
     async fn first_answer(&self, name: Name) -> Option<LookupIp> {
         let queries = self.servers.iter().map(|server| server.lookup_ip(name.clone()));
         let mut answers = queries.collect::<FuturesUnordered<_>>();
@@ -119,8 +120,8 @@ fn server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, connections)
 }
 
-/// One query and one retry fit into the time. So a name resolves in one family even if its server ignores queries for the
-/// other.
+/// One query and one retry fit into the time. So a name resolves in one family even if its server ignores
+/// queries for the other.
 fn options(time: Duration) -> ResolverOpts {
     let mut options = ResolverOpts::default();
     options.timeout = time * 9 / 20;

@@ -10,7 +10,8 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request};
 use tokio::time::{Instant, timeout_at};
 use webhooks::{
-    Attempted, Failure, HostCheck, HostRefused, Message, Outcome, Scheme, Sent, WebhookSender, WebhookUrl,
+    AttemptFailure, Attempted, HostCheck, HostRefused, Message, Outcome, Scheme, Sent, WebhookSender,
+    WebhookUrl,
 };
 
 use crate::connection::{Connection, Peer};
@@ -20,12 +21,13 @@ use crate::host_limiter::{HostLimiter, Limits};
 use crate::resolver::Resolver;
 use crate::{SenderSettings, SettingsError};
 
-/// How long to wait for the rest of an answer, so that its connection can be reused. The outcome is already final.
+/// How long to wait for the rest of an answer, so that its connection can be reused. The outcome is already
+/// final.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A reused connection that closes within this time before any response byte: the request is retried once on a new
-/// connection. If the receiver had closed the connection before, that shows within a round trip; later, the receiver has got the
-/// request.
+/// A reused connection that closes within this time before any response byte: the request is retried once on
+/// a new connection. If the receiver had closed the connection before, that shows within a round trip; later,
+/// the receiver has got the request.
 const RETRY_WITHIN: Duration = Duration::from_secs(1);
 
 /// Sends deliveries over HTTP/1.1 and TLS.
@@ -39,7 +41,8 @@ pub struct HttpSender {
 }
 
 impl HttpSender {
-    /// Loads the machine's trusted certificates and, unless the settings name some, its name servers. Opens no connection.
+    /// Loads the machine's trusted certificates and, unless the settings name some, its name servers. Opens
+    /// no connection.
     pub fn new(settings: &SenderSettings) -> Result<Self, SettingsError> {
         let (service, docs) = (&settings.service_name, &settings.docs_url);
         let user_agent = HeaderValue::try_from(format!("{service}-webhooks/1.0 (+{docs})"));
@@ -56,9 +59,10 @@ impl HttpSender {
         })
     }
 
-    /// Returns the status, the unread body and the connection. Retries once if a reused connection turns out to be closed. If the
-    /// first request did arrive, the receiver recognises the second by its `X-Delivery-Id`.
-    async fn attempt(&self, message: &Message) -> Result<(u16, Incoming, Connection), Failure> {
+    /// Returns the status, the unread body and the connection. Retries once if a reused connection turns out
+    /// to be closed. If the first request did arrive, the receiver recognises the second by its
+    /// `X-Delivery-Id`.
+    async fn attempt(&self, message: &Message) -> Result<(u16, Incoming, Connection), AttemptFailure> {
         let url = &message.url;
         let addresses = self.resolver.addresses(url).await?;
         let peer = Peer {
@@ -81,7 +85,7 @@ impl HttpSender {
     }
 
     /// hyper adds `Content-Length`.
-    fn request(&self, message: &Message) -> Result<Request<Full<Bytes>>, Failure> {
+    fn request(&self, message: &Message) -> Result<Request<Full<Bytes>>, AttemptFailure> {
         let body = Bytes::from_owner(Arc::clone(&message.body));
         let request = Request::builder()
             .method(Method::POST)
@@ -93,7 +97,7 @@ impl HttpSender {
             .header("x-event", message.event.as_str())
             .header("x-delivery-id", message.delivery.to_string())
             .body(Full::new(body));
-        request.map_err(|_| Failure::protocol("the webhook's URL does not fit into a request"))
+        request.map_err(|_| AttemptFailure::protocol("the webhook's URL does not fit into a request"))
     }
 
     async fn finish(&self, body: Incoming, mut connection: Connection) {
@@ -120,7 +124,7 @@ impl WebhookSender for HttpSender {
         let deadline = started + self.timeout;
         let answer = timeout_at(deadline, self.attempt(message)).await;
         let duration = started.elapsed();
-        let outcome = match answer.unwrap_or(Err(Failure::TimedOut)) {
+        let outcome = match answer.unwrap_or(Err(AttemptFailure::TimedOut)) {
             Ok((status, body, connection)) => {
                 let end = deadline.min(Instant::now() + FINISH_TIMEOUT);
                 // A connection that is not finished in time is dropped.

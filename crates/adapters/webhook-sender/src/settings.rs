@@ -22,8 +22,8 @@ pub struct SenderSettings {
     pub resolve_timeout: Duration,
     /// Timeout of the TCP connections to all addresses of a host; excludes the TLS handshake.
     pub connect_timeout: Duration,
-    /// Maximum number of concurrent attempts to one host, on any port. Further ones are postponed at once. An application with less than
-    /// an eighth of its share is still admitted, up to twice this number.
+    /// Maximum number of concurrent attempts to one host, on any port. Further ones are postponed at once. An
+    /// application with less than an eighth of its share is still admitted, up to twice this number.
     pub attempts_per_host: NonZeroUsize,
     /// One application's share of these: several applications may have receivers at the same host.
     pub attempts_per_application: NonZeroUsize,
@@ -34,7 +34,8 @@ pub struct SenderSettings {
 }
 
 impl SenderSettings {
-    /// The deadlines of D52; 256 attempts per host, 64 of them per application; 256 idle connections, for a minute.
+    /// The deadlines of D52; 256 attempts per host, 64 of them per application; 256 idle connections, for a
+    /// minute.
     pub fn new(service_name: impl Into<String>, docs_url: impl Into<String>, rules: AddressRules) -> Self {
         const PER_HOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
         const PER_APPLICATION: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);

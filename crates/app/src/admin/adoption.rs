@@ -25,7 +25,8 @@ struct ArrivalArgs {
     /// Its rows are a dump's: empty the change feed, whose readers start over
     #[arg(long)]
     restored: bool,
-    /// `pg_upgrade` or a copy has brought every row: keep the change feed, unless it is ahead of this cluster's transactions
+    /// `pg_upgrade` or a copy has brought every row: keep the change feed, unless it is ahead of this
+    /// cluster's transactions
     #[arg(long)]
     upgraded: bool,
 }

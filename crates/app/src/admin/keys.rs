@@ -22,11 +22,12 @@ use crate::wiring::sealer;
 pub(crate) enum Command {
     /// Generate a key for `keys.sealing`
     ///
-    /// The key is printed and stored nowhere: save it, readable by the service alone, and apart from the database and its backups.
-    /// Without it, sealed values stay unreadable.
+    /// The key is printed and stored nowhere: save it, readable by the service alone, and apart from the
+    /// database and its backups. Without it, sealed values stay unreadable.
     ///
-    /// To replace a key: put the new one behind the old one and restart every process, so that all can open its values; put
-    /// it in front and restart them again; then `reseal`. Once `status` shows nothing under the old one, take it out.
+    /// To replace a key: put the new one behind the old one and restart every process, so that all can open
+    /// its values; put it in front and restart them again; then `reseal`. Once `status` shows nothing under
+    /// the old one, take it out.
     Generate {
         #[command(flatten)]
         format: Format,
@@ -35,19 +36,22 @@ pub(crate) enum Command {
     ///
     /// A key that seals none may be taken out. Cursors that it sealed are refused from then on.
     ///
-    /// The state of a key: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is not in
-    /// it, and `wrong` opens none of the sampled values under its id. Needs the database and `keys.sealing`.
+    /// The state of a key: `seals` is the first of `keys.sealing`, `opens` another one of it, `missing` is
+    /// not in it, and `wrong` opens none of the sampled values under its id. Needs the database and
+    /// `keys.sealing`.
     Status {
         #[command(flatten)]
         format: Format,
     },
     /// Seal webhook secrets again, under the first key
     ///
-    /// All other sealed values (remembered responses, links in mails, secrets that the panel shows once) expire.
+    /// All other sealed values (remembered responses, links in mails, secrets that the panel shows once)
+    /// expire.
     ///
-    /// Runs beside serving processes: it replaces only unchanged values. Before, restart all of them with the new key in front, or
-    /// they continue to seal with the old one. Interrupted, it may be run again. Fails if values are left that do not open or that
-    /// were locked, and does nothing if another key sealed the values with the id of the first key. Needs the database and `keys.sealing`.
+    /// Runs beside serving processes: it replaces only unchanged values. Before, restart all of them with the
+    /// new key in front, or they continue to seal with the old one. Interrupted, it may be run again. Fails
+    /// if values are left that do not open or that were locked, and does nothing if another key sealed the
+    /// values with the id of the first key. Needs the database and `keys.sealing`.
     Reseal {
         /// Open every value and report what would be done, but change nothing
         #[arg(long)]

@@ -141,9 +141,9 @@ fn visible(text: &str) -> String {
         .collect()
 }
 
-/// False for control and format characters (including those that change the writing direction), line separators and unassigned characters.
-/// The standard library escapes these, and also quotes and `\`, so that they can be read back. A combining accent is visible after its
-/// letter.
+/// False for control and format characters (including those that change the writing direction), line
+/// separators and unassigned characters. The standard library escapes these, and also quotes and `\`, so that
+/// they can be read back. A combining accent is visible after its letter.
 fn is_visible(c: char) -> bool {
     let after_a_letter = ['x', c].iter().collect::<String>();
     matches!(c, '"' | '\'' | '\\') || after_a_letter.escape_debug().count() == 2

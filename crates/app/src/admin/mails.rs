@@ -16,7 +16,8 @@ use super::{id, in_transaction, not_found};
 pub(crate) enum Command {
     /// List mails to buyers that were given up, newest first
     ///
-    /// The log says why, under the mail's id. Mails to sellers are not here: their links are gone, and sellers ask for new ones.
+    /// The log says why, under the mail's id. Mails to sellers are not here: their links are gone, and
+    /// sellers ask for new ones.
     List {
         #[command(flatten)]
         page: PageArgs,

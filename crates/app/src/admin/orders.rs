@@ -19,8 +19,8 @@ const REPORTED: u32 = 20;
 pub(crate) enum Command {
     /// Find the orders of a buyer, newest first, for a request for access or erasure
     ///
-    /// Shows their numbers and dates alone. No index leads to a buyer: this looks through all orders, in small steps beside everything else.
-    /// Orders whose buyer was erased are not found.
+    /// Shows their numbers and dates alone. No index leads to a buyer: this looks through all orders, in
+    /// small steps beside everything else. Orders whose buyer was erased are not found.
     Find {
         /// The buyer's e-mail address, in upper or lower case
         #[arg(long, value_name = "ADDRESS", value_parser = |text: &str| Email::new(text.to_owned()))]

@@ -18,12 +18,14 @@ use crate::command::{self, Exit, PrintError, note};
 pub(crate) enum Command {
     /// Revoke leaked tokens, or all of an application or a seller
     ///
-    /// Takes effect with the next request. Leaked tokens are read from stdin, one a line, so that they are in no process list and no
-    /// shell history; a refresh token ends its whole family. Lines are reported by number, never by content. A line without a token, or
-    /// with an unknown one, does not stop the others; the exit code is then 2 for a line without a token, else 3.
+    /// Takes effect with the next request. Leaked tokens are read from stdin, one a line, so that they are in
+    /// no process list and no shell history; a refresh token ends its whole family. Lines are reported by
+    /// number, never by content. A line without a token, or with an unknown one, does not stop the others;
+    /// the exit code is then 2 for a line without a token, else 3.
     ///
-    /// An application's tokens are those of all sellers; a seller's tokens are those of all applications, and personal ones.
-    /// New tokens can be issued afterwards: to stop that, suspend the application or close the account.
+    /// An application's tokens are those of all sellers; a seller's tokens are those of all applications, and
+    /// personal ones. New tokens can be issued afterwards: to stop that, suspend the application or close the
+    /// account.
     Revoke {
         #[command(flatten)]
         which: Which,
@@ -196,7 +198,8 @@ impl Report {
     }
 }
 
-/// The next line, trimmed; `None` at the end. A line that is longer than any token is truncated, and invalid UTF-8 never parses as a token.
+/// The next line, trimmed; `None` at the end. A line that is longer than any token is truncated, and invalid
+/// UTF-8 never parses as a token.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {

@@ -34,7 +34,8 @@ pub(crate) enum Command {
     },
     /// List deliveries with their attempts and why the last one failed, newest first
     ///
-    /// Those of an order, a subscription or a seller. An event that was delivered again has a delivery for each time.
+    /// Those of an order, a subscription or a seller. An event that was delivered again has a delivery for
+    /// each time.
     Deliveries(Deliveries),
     /// List waiting deliveries, newest first
     Pending(List),
@@ -42,10 +43,11 @@ pub(crate) enum Command {
     Exhausted(List),
     /// Deliver the event of an earlier delivery again, or all events since an instant that were given up
     ///
-    /// Each is a new delivery, with its own id and attempts; prints the ids. `pending` and `exhausted` list the ids of earlier ones.
-    /// With --since, the oldest come first; those that were delivered again before and subscriptions that get nothing at present are left
-    /// out, and --seller and --subscription narrow the choice. The instant is the event's, and its delivery is given up 14 hours later:
-    /// for all that an outage cost, begin 15 hours before it.
+    /// Each is a new delivery, with its own id and attempts; prints the ids. `pending` and `exhausted` list
+    /// the ids of earlier ones. With --since, the oldest come first; those that were delivered again before
+    /// and subscriptions that get nothing at present are left out, and --seller and --subscription narrow the
+    /// choice. The instant is the event's, and its delivery is given up 14 hours later: for all that an
+    /// outage cost, begin 15 hours before it.
     DeliverAgain {
         /// The earlier delivery's id
         #[arg(value_parser = id, required_unless_present = "since", requires = "seller", requires = "subscription")]
@@ -197,7 +199,8 @@ impl List {
         self.print(&rows)
     }
 
-    /// The seller whose deliveries are meant, if one is named or a subscription, which has to be that seller's.
+    /// The seller whose deliveries are meant, if one is named or a subscription, which has to be that
+    /// seller's.
     async fn owner(&self, database: &Database) -> anyhow::Result<Option<SellerId>> {
         let seller = find(database, self.seller.as_ref()).await?;
         let Some(id) = self.subscription else {
@@ -232,8 +235,8 @@ async fn find(database: &Database, seller: Option<&SellerName>) -> anyhow::Resul
     }
 }
 
-/// Delivers the given-up events since an instant again, the oldest first. A delivery that was repeated is left out: its repetition, which
-/// may have been given up too, takes its place.
+/// Delivers the given-up events since an instant again, the oldest first. A delivery that was repeated is
+/// left out: its repetition, which may have been given up too, takes its place.
 async fn deliver_all_again(
     database: &Database,
     filter: UndeliveredFilter,

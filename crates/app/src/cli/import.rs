@@ -22,9 +22,10 @@ use crate::config::Loaded;
 pub(super) enum Command {
     /// Import offers from a file
     ///
-    /// Reads one JSON object a line, as `POST /sellers/{seller}/offers:import` of the back office does, at any size. Refused lines are
-    /// reported on stderr with their number; the others are imported, and counted on stdout. Fails if a line was refused. Interrupted,
-    /// it may be repeated from the start: imported offers are unchanged then.
+    /// Reads one JSON object a line, as `POST /sellers/{seller}/offers:import` of the back office does, at
+    /// any size. Refused lines are reported on stderr with their number; the others are imported, and counted
+    /// on stdout. Fails if a line was refused. Interrupted, it may be repeated from the start: imported
+    /// offers are unchanged then.
     Offers {
         /// The file; - reads stdin
         file: PathBuf,

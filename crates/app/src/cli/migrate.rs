@@ -12,10 +12,12 @@ use crate::readiness::require_schema;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
-    /// Show the missing migrations, which locks they take and about how many rows those tables have, and change nothing
+    /// Show the missing migrations, which locks they take and about how many rows those tables have, and
+    /// change nothing
     #[arg(long, conflicts_with = "distribute")]
     dry_run: bool,
-    /// Also distribute offers and orders by seller over the workers of a Citus cluster; the database is its coordinator's
+    /// Also distribute offers and orders by seller over the workers of a Citus cluster; the database is its
+    /// coordinator's
     #[arg(long)]
     distribute: bool,
     /// Distribute also if this locks the tables for long, since they hold many rows

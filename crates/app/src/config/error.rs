@@ -79,7 +79,8 @@ fn key_at(name: &str) -> Option<&'static Key> {
 const MAX_QUOTED: usize = 80;
 
 impl Fault {
-    /// Adds the value to a rule. Never adds a secret, or a value that may contain one, such as a URL with credentials before the `@`.
+    /// Adds the value to a rule. Never adds a secret, or a value that may contain one, such as a URL with
+    /// credentials before the `@`.
     pub(super) fn add_value(&mut self, layers: &Figment) {
         if !self.is_rule || key_at(&self.key).is_none_or(|key| key.is_secret) {
             return;
@@ -111,7 +112,8 @@ fn unknown(key: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known key most similar to an unknown one: a name in the same section, or the same name in another section.
+/// The known key most similar to an unknown one: a name in the same section, or the same name in another
+/// section.
 fn suggestion(key: &str, known: &[&str]) -> Option<String> {
     let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
     let similarity = |known: &str| strsim::normalized_damerau_levenshtein(name, known);

@@ -1,5 +1,5 @@
-//! The sections for external services (mail server, carriers, webhook receivers, trace collector), and their conversion into the settings
-//! of the adapters.
+//! The sections for external services (mail server, carriers, webhook receivers, trace collector), and their
+//! conversion into the settings of the adapters.
 
 use std::{fs, num::NonZeroU16, path::PathBuf, sync::Arc, time::Duration};
 
@@ -61,7 +61,8 @@ pub struct MailConfig {
     #[schemars(extend("minimum" = "100ms", "maximum" = "4m"))]
     #[default(Period(SmtpSettings::new("").connect_timeout))]
     pub connect_timeout: Period,
-    /// Time limit for opening a connection, and for each mail up to its content, which the server then has ten minutes to accept.
+    /// Time limit for opening a connection, and for each mail up to its content, which the server then has
+    /// ten minutes to accept.
     #[schemars(extend("minimum" = "1s", "maximum" = "4m"))]
     #[default(Period(SmtpSettings::new("").timeout))]
     pub timeout: Period,
@@ -76,7 +77,8 @@ impl MailConfig {
         half.or_else(|| self.mailer(product).err()).into_iter().collect()
     }
 
-    /// The configured mailer, for the product of this name; `None` if neither a server nor a folder is configured.
+    /// The configured mailer, for the product of this name; `None` if neither a server nor a folder is
+    /// configured.
     pub fn mailer(&self, product: &str) -> Result<Option<Arc<dyn Mailers>>, Fault> {
         let clock = Arc::new(SystemClock);
         Ok(match (&self.host, &self.folder) {
@@ -192,7 +194,8 @@ pub struct InpostConfig {
 pub struct DhlConfig {
     /// The application's key.
     pub api_key: Option<Secret>,
-    /// DHL's service to search, such as `parcel-pl` or `express`; empty for all, which may find another shipment with the same number.
+    /// DHL's service to search, such as `parcel-pl` or `express`; empty for all, which may find another
+    /// shipment with the same number.
     #[default("parcel-pl")]
     pub service: String,
     /// Address of the API. If unset: the production service.
@@ -250,7 +253,8 @@ pub struct ClientConfig {
 /// One carrier's section, in a form common to all carriers.
 struct CarrierSection<'a> {
     carrier: Carrier,
-    /// The keys of login and secret, which must be set together. If a carrier has only one key, both names are that key.
+    /// The keys of login and secret, which must be set together. If a carrier has only one key, both names
+    /// are that key.
     names: [&'static str; 2],
     credentials: [Option<&'a Secret>; 2],
     /// Whether the carrier also answers without credentials.
@@ -370,8 +374,8 @@ impl CarriersConfig {
         faults
     }
 
-    /// Look-ups per day that a carrier allows; the default is the limit of an account without a special agreement. `None` if no limit is
-    /// known.
+    /// Look-ups per day that a carrier allows; the default is the limit of an account without a special
+    /// agreement. `None` if no limit is known.
     pub fn daily_limit(&self, carrier: Carrier) -> Option<u32> {
         let sections = self.sections();
         let section = sections.iter().find(|section| section.carrier == carrier);
@@ -413,7 +417,8 @@ pub struct WebhooksConfig {
     #[schemars(range(min = 1, max = 4096))]
     #[default(NonZeroU16::MIN.saturating_add(Slots::DEFAULT_ATTEMPTS - 1))]
     pub concurrency: NonZeroU16,
-    /// Name servers for receivers' names, all asked at once; the first answer counts. If empty: the machine's own.
+    /// Name servers for receivers' names, all asked at once; the first answer counts. If empty: the machine's
+    /// own.
     pub name_servers: Vec<NameServer>,
     /// File of trusted root certificates (PEM) beside the machine's own.
     pub root_certificates: Option<PathBuf>,
@@ -453,8 +458,8 @@ impl WebhooksConfig {
 #[derive(Debug, Clone, SmartDefault, JsonSchema, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TracingConfig {
-    /// Address of the collector (OTLP over HTTP, protobuf), such as `http://collector:4318`; the default path is `/v1/traces`. If unset,
-    /// tracing is off.
+    /// Address of the collector (OTLP over HTTP, protobuf), such as `http://collector:4318`; the default path
+    /// is `/v1/traces`. If unset, tracing is off.
     pub otlp_endpoint: Option<ServiceUrl>,
     /// Headers of each request to the collector, such as `authorization=Bearer …`.
     pub headers: Vec<Secret>,
@@ -479,7 +484,8 @@ impl TracingConfig {
         faults
     }
 
-    /// Refuses OpenTelemetry's own variables if an endpoint is configured: the program ignores them, which would surprise.
+    /// Refuses OpenTelemetry's own variables if an endpoint is configured: the program ignores them, which
+    /// would surprise.
     pub(super) fn foreign_variables<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Fault> {
         self.otlp_endpoint.as_ref()?;
         let foreign = names.filter(|name| name.starts_with("OTEL_")).collect::<Vec<_>>();

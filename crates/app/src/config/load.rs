@@ -41,7 +41,8 @@ impl Layer {
         })
     }
 
-    /// The value of an environment variable, if it sets a key. The items of a list are separated by commas; an empty text is an empty list.
+    /// The value of an environment variable, if it sets a key. The items of a list are separated by commas;
+    /// an empty text is an empty list.
     pub fn variable(name: &str, value: &str) -> Option<Self> {
         let key = match name.strip_prefix(PREFIX) {
             Some(key) => key.to_lowercase().replace("__", "."),
@@ -176,8 +177,8 @@ impl Sources {
     }
 }
 
-/// Finds a variable that was meant for a key, but has too few underscores or is in lower case. Variables that an orchestrator sets for a
-/// service of this name are ignored.
+/// Finds a variable that was meant for a key, but has too few underscores or is in lower case. Variables that
+/// an orchestrator sets for a service of this name are ignored.
 fn misspelled((name, value): &(String, String)) -> Option<Fault> {
     let bare = |name: &str| {
         let upper = name.to_uppercase();
@@ -271,7 +272,8 @@ impl Loaded {
 }
 
 impl fmt::Display for Loaded {
-    /// Valid TOML: each key with its effective value and, if it is not the default, its source. Secrets are hidden.
+    /// Valid TOML: each key with its effective value and, if it is not the default, its source. Secrets are
+    /// hidden.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = Value::serialize(&self.config).map_err(|_| fmt::Error)?;
         for (section, values) in whole.into_dict().ok_or(fmt::Error)? {

@@ -1,4 +1,5 @@
-//! The reference of all keys, from the fields of [`Config`]: their comments and defaults, their ranges, and the commands that read them.
+//! The reference of all keys, from the fields of [`Config`]: their comments and defaults, their ranges, and
+//! the commands that read them.
 
 use std::fmt::{self, Display, Write as _};
 use std::ops::RangeInclusive;

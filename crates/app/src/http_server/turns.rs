@@ -1,7 +1,8 @@
 //! Connections of which a server reads one request at a time.
 //!
-//! actix-http decodes every request that has arrived, up to 128 KiB, before it answers the first. Each takes 7 KB then, and their decoding
-//! keeps the thread for milliseconds. So what a client pipelines stays in the socket until the answer before it is sent.
+//! actix-http decodes every request that has arrived, up to 128 KiB, before it answers the first. Each takes
+//! 7 KB then, and their decoding keeps the thread for milliseconds. So what a client pipelines stays in the
+//! socket until the answer before it is sent.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -29,7 +30,8 @@ const AHEAD: usize = 4096;
 /// A connection ends with a longer head. The pipeline refuses shorter ones too, with an answer.
 const HEAD: usize = 64 * 1024;
 
-/// A body of up to so many bytes is read though nobody asks for it, so that a refusal does not end the connection.
+/// A body of up to so many bytes is read though nobody asks for it, so that a refusal does not end the
+/// connection.
 const SMALL: usize = 4096;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -69,8 +71,9 @@ impl Gate {
     }
 }
 
-/// Wakes a server when the thread has run the tasks of other connections that are ready, and has looked for what arrived there: otherwise
-/// one whose answers need no wait would keep the thread as long as requests are there.
+/// Wakes a server when the thread has run the tasks of other connections that are ready, and has looked for
+/// what arrived there: otherwise one whose answers need no wait would keep the thread as long as requests are
+/// there.
 fn wake_after_others(server: &Waker) {
     let turn = pin!(yield_now());
     let _pending = turn.poll(&mut Context::from_waker(server));

@@ -1,4 +1,5 @@
-//! The table of metrics. Descriptions, the counters' first values and the page `docs/operations/metrics.md` are made of it.
+//! The table of metrics. Descriptions, the counters' first values and the page `docs/operations/metrics.md`
+//! are made of it.
 
 use std::fmt::{self, Display, Write as _};
 

@@ -88,8 +88,8 @@ impl SandboxDatabase {
     }
 }
 
-/// Fails unless a configured database is empty or a sandbox's. The claim records that it was empty, in case a start is killed between the
-/// migrations and the mark.
+/// Fails unless a configured database is empty or a sandbox's. The claim records that it was empty, in case a
+/// start is killed between the migrations and the mark.
 async fn claim(url: &str, source: &str, database: &Database, data_dir: &DataDir) -> anyhow::Result<()> {
     if database
         .is_empty()

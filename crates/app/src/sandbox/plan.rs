@@ -1,4 +1,5 @@
-//! The seed data in `seed.toml`: sellers with their applications, offers in every status, orders at every stage.
+//! The seed data in `seed.toml`: sellers with their applications, offers in every status, orders at every
+//! stage.
 
 use anyhow::Context as _;
 use figment::providers::{Format as _, Toml};

@@ -1,7 +1,7 @@
 //! Seeds the database once, in one transaction, through the use cases.
 //!
-//! Secrets are readable only when they are created, so the credentials are written to a file before the COMMIT. At the next start the
-//! database shows whether it was committed.
+//! Secrets are readable only when they are created, so the credentials are written to a file before the
+//! COMMIT. At the next start the database shows whether it was committed.
 
 use accounts::{
     Email, NewOperatorToken, NewSeller, PasswordHash, PasswordHasher as _, PersonalTokenRequest, SellerName,
@@ -271,7 +271,8 @@ impl Seeding<'_> {
         Ok(ids)
     }
 
-    /// Takes a seller's nth order through its steps, spread over its age. The newest order of a kind becomes the example of that kind.
+    /// Takes a seller's nth order through its steps, spread over its age. The newest order of a kind becomes
+    /// the example of that kind.
     async fn order(
         &self,
         tx: &dyn Transaction,

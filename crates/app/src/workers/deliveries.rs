@@ -11,7 +11,9 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks};
-use webhooks::{AttemptRecord, Attempted, DeliveryId, Failure, Message, Outcome, Phase, Sent, WebhookSender};
+use webhooks::{
+    AttemptFailure, AttemptRecord, Attempted, DeliveryId, Message, Outcome, Phase, Sent, WebhookSender,
+};
 
 use super::routine::{FailureStreak, Routine};
 use crate::wiring::Shared;
@@ -21,7 +23,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often to look for missed queues.
 const RECONCILE_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The worker. Its batch lasts until the process stops, and ends when the attempts that are in progress then have ended and are recorded.
+/// The worker. Its batch lasts until the process stops, and ends when the attempts that are in progress then
+/// have ended and are recorded.
 pub(super) struct Deliveries(pub(super) Shared);
 
 #[async_trait]
@@ -86,10 +89,10 @@ struct DeliveryObserver<'a> {
 }
 
 impl DeliveryObserver<'_> {
-    /// Records the delay of the first real attempt: one that was postponed or lost with its worker does not count. The start of an attempt
-    /// is its end minus its duration.
+    /// Records the delay of the first real attempt: one that was postponed or lost with its worker does not
+    /// count. The start of an attempt is its end minus its duration.
     fn first_attempt(&self, record: &AttemptRecord) {
-        let was_made = record.outcome != Outcome::Failed(Failure::WorkerLost);
+        let was_made = record.outcome != Outcome::Failed(AttemptFailure::WorkerLost);
         if record.from.attempt == 0 && was_made {
             let took = TimeDelta::milliseconds(record.duration_ms.into());
             let begun = self.clock.now() - took;
@@ -170,7 +173,7 @@ impl WebhookSender for SpawningSender {
         let sending = tokio::spawn(sending.instrument(span));
         let lost = |_| {
             Sent::Attempted(Attempted {
-                outcome: Outcome::Failed(Failure::WorkerLost),
+                outcome: Outcome::Failed(AttemptFailure::WorkerLost),
                 duration: begun.elapsed(),
             })
         };
@@ -182,7 +185,8 @@ impl WebhookSender for SpawningSender {
     }
 }
 
-/// The span of a delivery attempt. It contains only the host of the URL: the rest may be a secret of the receiver.
+/// The span of a delivery attempt. It contains only the host of the URL: the rest may be a secret of the
+/// receiver.
 fn attempt_span(message: &Message) -> Span {
     tracing::info_span!(
         target: SPANS,
@@ -242,7 +246,7 @@ mod tests {
             signature: String::new(),
         };
         let sent = SpawningSender(Arc::new(Panicking)).send(&message).await;
-        let lost = Outcome::Failed(Failure::WorkerLost);
+        let lost = Outcome::Failed(AttemptFailure::WorkerLost);
         assert!(matches!(sent, Sent::Attempted(Attempted { outcome, .. }) if outcome == lost));
     }
 

@@ -19,7 +19,8 @@ const PAUSE: Duration = Duration::from_mins(1);
 /// The pause between two batches, to give way to other work.
 const BATCH_PAUSE: Duration = Duration::from_millis(50);
 
-/// Cleans in small batches. Each kind of data has a routine of its own, so that one that fails delays no other; `turn` has them take turns.
+/// Cleans in small batches. Each kind of data has a routine of its own, so that one that fails delays no
+/// other; `turn` has them take turns.
 pub(super) struct Cleaning {
     pub(super) shared: Shared,
     pub(super) expired: Expired,
@@ -56,7 +57,8 @@ impl Routine for Cleaning {
 /// How soon a decision is followed up.
 const FOLLOW_UP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Does what is left to do after the end of an application, an account or a connection, a revocation or a reinstatement.
+/// Does what is left to do after the end of an application, an account or a connection, a revocation or a
+/// reinstatement.
 pub(super) struct FollowUps(pub(super) Shared);
 
 #[async_trait]
@@ -107,8 +109,8 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Stores the current counts. If the database is unavailable, they are put back; after any other failure they are dropped, so that one
-    /// bad count does not block all later ones.
+    /// Stores the current counts. If the database is unavailable, they are put back; after any other failure
+    /// they are dropped, so that one bad count does not block all later ones.
     pub(super) async fn store(&self) -> Result<(), StoreError> {
         let counts = self.meter.take();
         if counts.is_empty() {

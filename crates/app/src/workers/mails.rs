@@ -1,4 +1,5 @@
-//! Sends mails that are due. Each kind has its own worker, so that an account link does not wait behind a day's shipment mails.
+//! Sends mails that are due. Each kind has its own worker, so that an account link does not wait behind a
+//! day's shipment mails.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -149,7 +150,8 @@ impl<M: Kind> Mailer<M> for LoggedMailer<M> {
     }
 }
 
-/// The span of sending a mail. It starts a trace, because a queued mail does not know the request that caused it.
+/// The span of sending a mail. It starts a trace, because a queued mail does not know the request that caused
+/// it.
 fn mail_span(about: &'static str, id: MailId) -> Span {
     tracing::info_span!(
         target: SPANS,

@@ -1,5 +1,5 @@
-//! Asks carriers about parcels that are due, within each carrier's daily limit. Each carrier has its own worker. Sellers' requests also ask
-//! the carriers and have priority.
+//! Asks carriers about parcels that are due, within each carrier's daily limit. Each carrier has its own
+//! worker. Sellers' requests also ask the carriers and have priority.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,7 +72,8 @@ impl Routine for Parcels {
     }
 }
 
-/// DHL allows ten look-ups per parcel and day. One is left for the seller's request that reports the shipment.
+/// DHL allows ten look-ups per parcel and day. One is left for the seller's request that reports the
+/// shipment.
 pub(super) const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 
 /// Asks carriers within their daily limits, counted in this process alone.
@@ -115,8 +116,8 @@ impl CarrierLookup for QuotaLimitedCarriers {
     }
 }
 
-/// Four fifths of a carrier's daily limit, spread evenly over the day (GCRA), with bursts of up to a tenth. The rest is for
-/// sellers' requests.
+/// Four fifths of a carrier's daily limit, spread evenly over the day (GCRA), with bursts of up to a tenth.
+/// The rest is for sellers' requests.
 struct EvenShare {
     spacing: TimeDelta,
     /// How far look-ups may run ahead of the even spacing.

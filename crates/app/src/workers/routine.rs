@@ -31,8 +31,8 @@ pub(super) trait Routine: Send + Sync + 'static {
     async fn batch(&self) -> Result<Duration, TransactionError>;
 }
 
-/// Runs batches until the process stops; a batch in progress is finished first. Each batch is a separate task: if one panics, that is
-/// logged, and the next one follows. `ready`: whether the process is ready.
+/// Runs batches until the process stops; a batch in progress is finished first. Each batch is a separate
+/// task: if one panics, that is logged, and the next one follows. `ready`: whether the process is ready.
 pub(super) async fn run_routine<R: Routine>(
     routine: Arc<R>,
     tasks: Tasks,
@@ -67,8 +67,8 @@ fn with_jitter(pause: Duration, randomness: &dyn Randomness) -> Duration {
     pause / 2 + pause * u32::from(chance) / 255
 }
 
-/// The slots of a routine whose batch begins a single item. Each item has a task of its own, so that a slow one delays no other, and none is
-/// leased before a slot is free for it.
+/// The slots of a routine whose batch begins a single item. Each item has a task of its own, so that a slow
+/// one delays no other, and none is leased before a slot is free for it.
 pub(super) struct TaskSlots {
     free: Arc<Semaphore>,
     tasks: Tasks,
@@ -149,8 +149,9 @@ impl FailureStreak {
         self.next_pause()
     }
 
-    /// Failures during an outage do not count: the readiness check logs it, and `/readyz` and its alert report it. A worker's first one may
-    /// precede that check. A statement that always times out counts: the process is ready.
+    /// Failures during an outage do not count: the readiness check logs it, and `/readyz` and its alert
+    /// report it. A worker's first one may precede that check. A statement that always times out counts: the
+    /// process is ready.
     fn counts(&self, error: &TransactionError) -> bool {
         let is_outage = matches!(error, TransactionError::Store(StoreError::Unavailable(_)));
         !is_outage || self.failures > 0 && self.ready.load(Ordering::Relaxed)

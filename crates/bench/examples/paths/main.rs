@@ -1,5 +1,5 @@
-//! Runs a hot path in one process, without sockets or a database, to count its instructions: `paths <path> <times>`.
-//! `bench instructions` runs it under valgrind (`docs/development/performance.md`).
+//! Runs a hot path in one process, without sockets or a database, to count its instructions:
+//! `paths <path> <times>`. `bench instructions` runs it under valgrind (`docs/development/performance.md`).
 
 mod ports;
 

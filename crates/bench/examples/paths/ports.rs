@@ -1,5 +1,5 @@
-//! Ports that answer at once. Those on the counted paths are hand-written, since mocks cost more than the counted code; the others
-//! are never called.
+//! Ports that answer at once. Those on the counted paths are hand-written, since mocks cost more than the
+//! counted code; the others are never called.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -37,8 +37,8 @@ impl SellerName {
     }
 }
 
-/// A plausible e-mail address: one `@` with text on both sides, at most 254 characters. Unique among sellers, ignoring
-/// case.
+/// A plausible e-mail address: one `@` with text on both sides, at most 254 characters. Unique among sellers,
+/// ignoring case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Email(String);
 
@@ -60,9 +60,9 @@ impl Email {
     }
 }
 
-/// Whether two spellings given at sign-in mean the same account. Only the case of ASCII letters is ignored: programs
-/// fold other letters differently, and every address that the database matches must also be counted as the same one by
-/// the limiters ([`oauth::Subject::account`]).
+/// Whether two spellings given at sign-in mean the same account. Only the case of ASCII letters is ignored:
+/// programs fold other letters differently, and every address that the database matches must also be counted
+/// as the same one by the limiters ([`oauth::Subject::account`]).
 pub fn is_same_address(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }

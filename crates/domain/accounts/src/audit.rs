@@ -112,7 +112,8 @@ kernel::words! {
         OperatorTokenRevoked = "operator_token.revoked",
         /// An operator began resealing stored values; the subject is the new key's id.
         ResealingBegun = "keys.resealing_begun",
-        /// An operator adopted a database whose rows were written in another one; the subject is `restored` or `upgraded`.
+        /// An operator adopted a database whose rows were written in another one; the subject is `restored`
+        /// or `upgraded`.
         DatabaseAdopted = "database.adopted",
     }
 }

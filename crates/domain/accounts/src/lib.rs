@@ -1,4 +1,5 @@
-//! Accounts: sellers, their sessions, links, passwords and personal tokens, operator tokens, the audit log, mails about accounts.
+//! Accounts: sellers, their sessions, links, passwords and personal tokens, operator tokens, the audit log,
+//! mails about accounts.
 
 mod account;
 mod audit;

@@ -1,5 +1,5 @@
-//! Storage of accounts and their data: sessions, one-time links, personal tokens, mails, operator tokens, the audit
-//! log, usage.
+//! Storage of accounts and their data: sessions, one-time links, personal tokens, mails, operator tokens, the
+//! audit log, usage.
 
 use std::net::IpAddr;
 
@@ -54,8 +54,8 @@ pub trait AccountReader: Send + Sync {
 
     async fn password(&self, seller: SellerId) -> Result<Option<PasswordHash>, StoreError>;
 
-    /// The seller signed in with this cookie; None if the session has ended or the account is closed. Records the use,
-    /// at most once a minute.
+    /// The seller signed in with this cookie; None if the session has ended or the account is closed. Records
+    /// the use, at most once a minute.
     async fn signed_in(&self, session: SecretHash) -> Result<Option<SignedIn>, StoreError>;
 
     /// The link with this hash if it is still usable, with its account.
@@ -64,16 +64,16 @@ pub trait AccountReader: Send + Sync {
     /// The seller's live personal tokens, newest first.
     async fn personal_tokens(&self, seller: SellerId) -> Result<Vec<PersonalToken>, StoreError>;
 
-    /// Hourly counts of calls of one of the owner's applications since a time, and the requests counted in the current
-    /// minute's window.
+    /// Hourly counts of calls of one of the owner's applications since a time, and the requests counted in
+    /// the current minute's window.
     async fn usage(
         &self,
         client_id: ClientId,
         since: DateTime<Utc>,
     ) -> Result<(Vec<HourlyUsage>, u64), StoreError>;
 
-    /// The live operator token with this hash; the inner error is one that was revoked or has expired. Records the use of a live one, at
-    /// most once a minute.
+    /// The live operator token with this hash; the inner error is one that was revoked or has expired.
+    /// Records the use of a live one, at most once a minute.
     async fn operator(
         &self,
         hash: SecretHash,
@@ -114,8 +114,8 @@ impl std::fmt::Debug for AccountMail {
     }
 }
 
-/// Changes accounts and their data within a transaction: sellers, sessions, links, personal tokens, operator tokens,
-/// the audit log.
+/// Changes accounts and their data within a transaction: sellers, sessions, links, personal tokens, operator
+/// tokens, the audit log.
 #[async_trait]
 pub trait AccountStore: Send + Sync {
     /// Registers an account with the next number. An address in use, ignoring case, is a conflict on
@@ -124,8 +124,9 @@ pub trait AccountStore: Send + Sync {
 
     async fn lock_seller(&self, id: SellerId) -> Result<Option<Seller>, StoreError>;
 
-    /// Closes an account; a closed one keeps its first `closed_at`. False if there is no such account. Its tokens, sessions, applications and
-    /// subscriptions are rejected from the commit on. Only the account's row changes, so their number does not matter.
+    /// Closes an account; a closed one keeps its first `closed_at`. False if there is no such account. Its
+    /// tokens, sessions, applications and subscriptions are rejected from the commit on. Only the account's
+    /// row changes, so their number does not matter.
     async fn close_seller(&self, id: SellerId, at: DateTime<Utc>) -> Result<bool, StoreError>;
 
     async fn open_session(&self, session: Session) -> Result<(), StoreError>;
@@ -133,8 +134,8 @@ pub trait AccountStore: Send + Sync {
     /// Ends a session; does nothing if there is none.
     async fn end_session(&self, session: SecretHash) -> Result<(), StoreError>;
 
-    /// Ends every session of an account except the given one, and deletes all its one-time links, so that no access that another person has
-    /// obtained survives a new password.
+    /// Ends every session of an account except the given one, and deletes all its one-time links, so that no
+    /// access that another person has obtained survives a new password.
     async fn end_sessions(&self, seller: SellerId, except: Option<SecretHash>) -> Result<(), StoreError>;
 
     /// Whether the session exists and was not ended; it may have expired.
@@ -145,7 +146,8 @@ pub trait AccountStore: Send + Sync {
 
     async fn set_password(&self, seller: SellerId, password: PasswordHash) -> Result<(), StoreError>;
 
-    /// Stores a one-time link. A sign-in link replaces the earlier one; mailed links stay valid until [`Self::end_sessions`] ends all.
+    /// Stores a one-time link. A sign-in link replaces the earlier one; mailed links stay valid until
+    /// [`Self::end_sessions`] ends all.
     async fn add_link(&self, link: Link) -> Result<(), StoreError>;
 
     /// When the newest link of this kind expires; None if there is none, or it was used.
@@ -155,15 +157,15 @@ pub trait AccountStore: Send + Sync {
         kind: LinkKind,
     ) -> Result<Option<DateTime<Utc>>, StoreError>;
 
-    /// Consumes a link: returns the account, or None if the link is unknown, expired, used or of another kind, or its
-    /// account is closed. Locks the account first, as [`Self::lock_seller`] does, so that this runs entirely before or
-    /// after a change of its password.
+    /// Consumes a link: returns the account, or None if the link is unknown, expired, used or of another
+    /// kind, or its account is closed. Locks the account first, as [`Self::lock_seller`] does, so that this
+    /// runs entirely before or after a change of its password.
     async fn use_link(&self, hash: SecretHash, kind: LinkKind) -> Result<Option<Seller>, StoreError>;
 
     async fn queue_account_mail(&self, mail: AccountMail) -> Result<(), StoreError>;
 
-    /// Stores sealed content to be shown once in a session, under the one-time number of its form. False if that form
-    /// was sent before; then nothing else may be done.
+    /// Stores sealed content to be shown once in a session, under the one-time number of its form. False if
+    /// that form was sent before; then nothing else may be done.
     async fn store_flash(
         &self,
         session: SecretHash,
@@ -174,11 +176,12 @@ pub trait AccountStore: Send + Sync {
     /// Takes the content stored under a form's number; None if there is none or it was taken.
     async fn take_flash(&self, session: SecretHash, form: Uuid) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Counts an action in the current window, in its transaction: a rollback undoes the count, and concurrent actions
-    /// of one subject wait for each other.
+    /// Counts an action in the current window, in its transaction: a rollback undoes the count, and
+    /// concurrent actions of one subject wait for each other.
     async fn count_action(&self, limiter: Limiter, subject: Subject) -> Result<Count, StoreError>;
 
-    /// Adds an entry to the audit log in the transaction of the action; `changes` as in [`crate::AuditEntry`].
+    /// Adds an entry to the audit log in the transaction of the action; `changes` as in
+    /// [`crate::AuditEntry`].
     async fn log_action(
         &self,
         actor: Actor,
@@ -196,8 +199,8 @@ pub trait AccountStore: Send + Sync {
         name: &str,
     ) -> Result<(), StoreError>;
 
-    /// The number of the seller's personal tokens that are live at `now`. The caller has locked the account's row, so
-    /// the number is valid until the transaction ends.
+    /// The number of the seller's personal tokens that are live at `now`. The caller has locked the account's
+    /// row, so the number is valid until the transaction ends.
     async fn count_personal_tokens(&self, seller: SellerId, now: DateTime<Utc>) -> Result<usize, StoreError>;
 
     /// Revokes a personal token; false if the seller has no such live token.
@@ -253,15 +256,15 @@ pub struct OperatorTokenRecord {
 
 /// Hashes passwords.
 ///
-/// An adapter MUST use a slow, salted hash (argon2id) and limit concurrent hashing. If too many calls are waiting, it
-/// MUST fail at once with [`HasherBusy`] in a [`StoreError::Unavailable`].
+/// An adapter MUST use a slow, salted hash (argon2id) and limit concurrent hashing. If too many calls are
+/// waiting, it MUST fail at once with [`HasherBusy`] in a [`StoreError::Unavailable`].
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PasswordHasher: Send + Sync {
     async fn hash(&self, password: &str) -> Result<PasswordHash, StoreError>;
 
-    /// Whether the password matches the hash. Without a hash it returns false after the same time, so that an unknown
-    /// account cannot be distinguished from a wrong password.
+    /// Whether the password matches the hash. Without a hash it returns false after the same time, so that an
+    /// unknown account cannot be distinguished from a wrong password.
     async fn verify(&self, password: &str, hash: Option<PasswordHash>) -> Result<bool, StoreError>;
 }
 
@@ -296,12 +299,13 @@ pub struct HourlyUsage {
     pub calls: u64,
 }
 
-/// Stores the call counts that a process collects. They are approximate: a killed process loses the counts of its last seconds.
+/// Stores the call counts that a process collects. They are approximate: a killed process loses the counts of
+/// its last seconds.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UsageLog: Send + Sync {
-    /// Adds to the application's counters of the current hour, and records when it was last used for each seller, to the minute;
-    /// both by the database's clock.
+    /// Adds to the application's counters of the current hour, and records when it was last used for each
+    /// seller, to the minute; both by the database's clock.
     async fn add_usage(&self, counts: Vec<UsageCount>) -> Result<(), StoreError>;
 }
 

@@ -1,6 +1,7 @@
 //! The change feed: reports the actions of sellers and carriers to the marketplace.
 //!
-//! Each item is written in the transaction that causes it. The marketplace's own actions are not reported back.
+//! Each item is written in the transaction that causes it. The marketplace's own actions are not reported
+//! back.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -84,7 +85,8 @@ impl ChangeItem {
         })
     }
 
-    /// The feed item of an order's transition: shipments and deliveries that the marketplace did not record itself.
+    /// The feed item of an order's transition: shipments and deliveries that the marketplace did not record
+    /// itself.
     pub fn of_order(seller: SellerId, event: &OrderEvent, at: DateTime<Utc>) -> Option<Self> {
         let kind = match (event.kind, event.cause) {
             (_, Cause::Marketplace)
@@ -144,8 +146,8 @@ pub struct ChangePage {
 pub enum ChangesError {
     #[error("not a change-feed cursor")]
     Malformed,
-    /// The cursor belongs to another database, or to rows that a restore has undone: its reader may have seen changes that no longer
-    /// exist, and may miss others.
+    /// The cursor belongs to another database, or to rows that a restore has undone: its reader may have seen
+    /// changes that no longer exist, and may miss others.
     #[error(
         "cursor of another database, or of this one before a restore: read everything again, then continue without `after`"
     )]
@@ -156,8 +158,8 @@ pub enum ChangesError {
 
 /// Reads the feed.
 ///
-/// An adapter MUST return every item exactly once to a reader that follows the cursors, including items of long
-/// transactions that commit after later ones, and MUST keep the order stable.
+/// An adapter MUST return every item exactly once to a reader that follows the cursors, including items of
+/// long transactions that commit after later ones, and MUST keep the order stable.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ChangeReader: Send + Sync {

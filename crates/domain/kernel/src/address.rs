@@ -1,6 +1,7 @@
 //! Which IP addresses belong to the public internet.
 //!
-//! Sources: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890 and what updates it), RFC 4291, RFC 6052.
+//! Sources: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890 and what updates it), RFC
+//! 4291, RFC 6052.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +10,8 @@ use ipnet::IpNet;
 /// The only IPv6 block from which global unicast addresses are allocated.
 const GLOBAL_V6: IpNet = v6([0x2000, 0, 0], 3);
 
-/// Networks that are not globally routable, or that host no public service: of IPv4, and of IPv6 inside [`GLOBAL_V6`].
+/// Networks that are not globally routable, or that host no public service: of IPv4, and of IPv6 inside
+/// [`GLOBAL_V6`].
 const SPECIAL: [IpNet; 24] = [
     v4([0, 0, 0, 0], 8),            // "this network", RFC 791
     v4([10, 0, 0, 0], 8),           // private use, RFC 1918
@@ -46,8 +48,8 @@ const fn v6([a, b, c]: [u16; 3], length: u8) -> IpNet {
     IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)), length)
 }
 
-/// True if the address is globally routable unicast. Addresses that embed another one (IPv4-mapped, NAT64, 6to4,
-/// Teredo) are not public, whatever they embed.
+/// True if the address is globally routable unicast. Addresses that embed another one (IPv4-mapped, NAT64,
+/// 6to4, Teredo) are not public, whatever they embed.
 pub fn is_public(address: IpAddr) -> bool {
     (address.is_ipv4() || GLOBAL_V6.contains(&address))
         && !SPECIAL.iter().any(|network| network.contains(&address))

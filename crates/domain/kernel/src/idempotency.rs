@@ -46,8 +46,8 @@ impl KeySpace {
     }
 }
 
-/// SHA-256 over everything that must be equal for two requests to be the same: method, raw path with query, raw body,
-/// and so on. Each part is prefixed with its length, so that parts cannot run together.
+/// SHA-256 over everything that must be equal for two requests to be the same: method, raw path with query,
+/// raw body, and so on. Each part is prefixed with its length, so that parts cannot run together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
@@ -114,12 +114,12 @@ pub trait IdempotencyClaims: Send + Sync {
     /// Claims the key for `lease`, or returns its current state.
     async fn claim(&self, claim: &Claim, lease: Duration) -> Result<Claimed, StoreError>;
 
-    /// Releases an uncompleted claim after a failure that certainly changed nothing, so that the client may retry. Does
-    /// nothing if the claim is completed or taken over.
+    /// Releases an uncompleted claim after a failure that certainly changed nothing, so that the client may
+    /// retry. Does nothing if the claim is completed or taken over.
     async fn release(&self, claim: &Claim) -> Result<(), StoreError>;
 
-    /// The state of a claim whose COMMIT got no response. Waits for the transaction that may still hold or insert the row: the stored
-    /// response if it was completed, None if not.
+    /// The state of a claim whose COMMIT got no response. Waits for the transaction that may still hold or
+    /// insert the row: the stored response if it was completed, None if not.
     async fn outcome(&self, claim: &Claim) -> Result<Option<StoredResponse>, StoreError>;
 }
 

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-/// Defines an id over a UUID. New ones are UUIDv7 (RFC 9562), made with [`crate::Randomness::uuid`], so that rows
-/// created together are close together in an index.
+/// Defines an id over a UUID. New ones are UUIDv7 (RFC 9562), made with [`crate::Randomness::uuid`], so that
+/// rows created together are close together in an index.
 #[macro_export]
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Why one value is rejected. The text is a predicate about the value, in English, without a full stop ("must be at
-/// least 3 characters"), so that an adapter can put the field's name before it.
+/// Why one value is rejected. The text is a predicate about the value, in English, without a full stop ("must
+/// be at least 3 characters"), so that an adapter can put the field's name before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);
@@ -14,7 +14,8 @@ impl Invalid {
     }
 }
 
-/// All rules that a record breaks, in its field order. The reason is an enum where a reader has to tell the rules apart.
+/// All rules that a record breaks, in its field order. The reason is an enum where a reader has to tell the
+/// rules apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenRules<R = Invalid>(Vec<(String, R)>);
 

@@ -1,4 +1,5 @@
-//! Types shared by the whole domain: ids, money, pages, changes, idempotency keys, queued mails, and the ports below them.
+//! Types shared by the whole domain: ids, money, pages, changes, idempotency keys, queued mails, and the
+//! ports below them.
 //!
 //! Pure: nothing here accesses a database, a socket or the system clock.
 
@@ -22,7 +23,7 @@ pub use mail::{DueMail, Mail, MailId, MailQueue, MailStep, Mailer, SendError};
 pub use money::{Currency, MAX_AMOUNT, Money, MoneyError};
 pub use page::{Keyset, MAX_PAGE_SIZE, Page, PageSize};
 pub use ports::{Clock, Randomness, SealError, SealPurpose, Sealer};
-pub use store_error::{Row, StoreError, TransactionError, error_chain};
+pub use store_error::{RowKey, StoreError, TransactionError, error_chain};
 
 #[cfg(any(test, feature = "mocks"))]
 pub use idempotency::MockIdempotencyClaims;
@@ -39,12 +40,13 @@ pub const SPANS: &str = "spans";
 pub enum Precondition {
     /// There is no row: the change creates it.
     MustNotExist,
-    /// The row is as it was read: either locked by the transaction that saves the change, or compared by the store.
+    /// The row is as it was read: either locked by the transaction that saves the change, or compared by the
+    /// store.
     Unchanged,
 }
 
-/// The result of a transition: the new state with its events. They are one value, so that neither can be saved without
-/// the other.
+/// The result of a transition: the new state with its events. They are one value, so that neither can be
+/// saved without the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<A, E> {
     pub precondition: Precondition,

@@ -1,4 +1,5 @@
-//! Queued mails: the retry schedule, and the ports of queue and sender. Each domain defines the content of its mails.
+//! Queued mails: the retry schedule, and the ports of queue and sender. Each domain defines the content of
+//! its mails.
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -7,7 +8,8 @@ use uuid::Uuid;
 use crate::StoreError;
 
 crate::uuid_id! {
-    /// The id of a queued mail. Its `Message-ID` is derived from it, so that repeated sendings are recognisable.
+    /// The id of a queued mail. Its `Message-ID` is derived from it, so that repeated sendings are
+    /// recognisable.
     MailId
 }
 
@@ -75,9 +77,9 @@ pub struct DueMail<M> {
 
 /// The queue of one kind of mail, as workers use it. Each call is a transaction of its own.
 ///
-/// An adapter MUST lease a mail to one worker at a time, and MUST let another one take it over once the lease has
-/// expired. A mail that has become useless, because its link has expired or was used or replaced, MUST NOT be leased,
-/// and is given up.
+/// An adapter MUST lease a mail to one worker at a time, and MUST let another one take it over once the lease
+/// has expired. A mail that has become useless, because its link has expired or was used or replaced, MUST
+/// NOT be leased, and is given up.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait MailQueue<M: Mail>: Send + Sync {
@@ -89,14 +91,15 @@ pub trait MailQueue<M: Mail>: Send + Sync {
         lease: TimeDelta,
     ) -> Result<Vec<DueMail<M>>, StoreError>;
 
-    /// Records the step of a leased mail; does nothing if the lease was lost. A retry's delay starts at this call, by
-    /// the queue's own clock, so the workers' clocks need not agree.
+    /// Records the step of a leased mail; does nothing if the lease was lost. A retry's delay starts at this
+    /// call, by the queue's own clock, so the workers' clocks need not agree.
     async fn record_step(&self, mail: MailId, fence: Uuid, next: MailStep) -> Result<(), StoreError>;
 }
 
 /// Sends mails of one kind.
 ///
-/// An adapter MUST give all sendings of one mail the same `Message-ID`, and MUST return within a bounded time.
+/// An adapter MUST give all sendings of one mail the same `Message-ID`, and MUST return within a bounded
+/// time.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait Mailer<M: Mail>: Send + Sync {

@@ -22,7 +22,8 @@ impl PageSize {
     }
 }
 
-/// The position of an item in a list sorted by timestamp and id, both descending. A page begins after a position.
+/// The position of an item in a list sorted by timestamp and id, both descending. A page begins after a
+/// position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keyset {
     /// The sort timestamp, in microseconds.
@@ -36,13 +37,14 @@ pub struct Keyset {
 pub struct Page<T> {
     /// The items, in the list's order.
     pub items: Vec<T>,
-    /// Where the next page begins: the last item's position, or where the search of a filtered list stopped. None at the end of the list.
+    /// Where the next page begins: the last item's position, or where the search of a filtered list stopped.
+    /// None at the end of the list.
     pub next: Option<Keyset>,
 }
 
 impl<T> Page<T> {
-    /// Makes a page of at most `size` items from a read of up to `size + 1`: the extra item shows that more follow, so
-    /// that `next` is None exactly at the end, and never leads to an empty page.
+    /// Makes a page of at most `size` items from a read of up to `size + 1`: the extra item shows that more
+    /// follow, so that `next` is None exactly at the end, and never leads to an empty page.
     pub fn from_one_more(mut items: Vec<T>, size: PageSize, position: impl Fn(&T) -> Keyset) -> Self {
         let size = usize::from(size.get());
         let more = items.len() > size;

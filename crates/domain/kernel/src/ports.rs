@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-/// This process's clock. Only for use within one process (logs, ages of caches): times that two processes compare come
-/// from the unit of work, which uses the database's clock.
+/// This process's clock. Only for use within one process (logs, ages of caches): times that two processes
+/// compare come from the unit of work, which uses the database's clock.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Clock: Send + Sync {
     /// The current time, UTC.
@@ -56,9 +56,10 @@ impl SealPurpose {
 
 /// Seals small values that leave the service, or are stored where others may read them.
 ///
-/// An adapter MUST encrypt with authentication (AEAD), bind purpose and `bound_to` into the key and as associated data,
-/// prefix the result with the id of its key (one length byte, then that many bytes of ASCII), which identifies the key
-/// of a stored value, and open values sealed by any key of its ring, so that keys can be rotated.
+/// An adapter MUST encrypt with authentication (AEAD), bind purpose and `bound_to` into the key and as
+/// associated data, prefix the result with the id of its key (one length byte, then that many bytes of
+/// ASCII), which identifies the key of a stored value, and open values sealed by any key of its ring, so that
+/// keys can be rotated.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Sealer: Send + Sync {
     /// Encrypts `plain` so that it opens only with the same purpose and binding.

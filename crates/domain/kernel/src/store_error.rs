@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-/// The messages of an error and its causes on one line, without causes that an outer message already contains.
+/// The messages of an error and its causes on one line, without causes that an outer message already
+/// contains.
 pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -19,10 +20,12 @@ pub fn error_chain(error: &(dyn Error + 'static)) -> String {
 /// The failure of a port that stores or reads state. The caller that sends the response logs the cause once.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A deadlock or serialization failure rolled the transaction back. The work may be repeated from its start.
+    /// A deadlock or serialization failure rolled the transaction back. The work may be repeated from its
+    /// start.
     #[error("transaction conflict; retry")]
     Retryable(#[source] Box<dyn Error + Send + Sync>),
-    /// The store is unreachable, does not respond in time, or has no room. As far as is known, nothing was changed.
+    /// The store is unreachable, does not respond in time, or has no room. As far as is known, nothing was
+    /// changed.
     #[error("the store is unavailable")]
     Unavailable(#[source] Box<dyn Error + Send + Sync>),
     /// A unique value already exists.
@@ -34,7 +37,7 @@ pub enum StoreError {
     /// A stored row that violates the rules of the domain.
     #[error("corrupt row {row} ({reason})")]
     Corrupt {
-        row: Row,
+        row: RowKey,
         /// What is wrong with the row.
         reason: String,
     },
@@ -45,13 +48,13 @@ pub enum StoreError {
 
 /// Identifies a row in an error by table and key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct RowKey {
     pub table: &'static str,
     /// The key as text.
     pub id: String,
 }
 
-impl std::fmt::Display for Row {
+impl std::fmt::Display for RowKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}[{}]", self.table, self.id)
     }
@@ -64,7 +67,7 @@ impl StoreError {
     )]
     pub fn corrupt(table: &'static str, id: impl ToString, reason: impl ToString) -> Self {
         Self::Corrupt {
-            row: Row {
+            row: RowKey {
                 table,
                 id: id.to_string(),
             },
@@ -88,10 +91,12 @@ impl StoreError {
 /// Why a transaction, or a statement that is one, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TransactionError {
-    /// Nothing was changed. An adapter's commit MUST return it only if that is certain, so never by `?` for a lost response.
+    /// Nothing was changed. An adapter's commit MUST return it only if that is certain, so never by `?` for a
+    /// lost response.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The response was lost: only the rows show whether the transaction was committed. Never repeat it blindly.
+    /// The response was lost: only the rows show whether the transaction was committed. Never repeat it
+    /// blindly.
     #[error("transaction outcome unknown")]
     Unknown(#[source] StoreError),
 }

@@ -64,7 +64,8 @@ pub struct Application {
     pub scopes: ScopeSet,
     /// The scopes of the marketplace's last decision; None before the first one. See [`Self::ceiling`].
     pub granted: Option<ScopeSet>,
-    /// The scopes beyond the ceiling that its owner asks for; they have no effect until the marketplace accepts them.
+    /// The scopes beyond the ceiling that its owner asks for; they have no effect until the marketplace
+    /// accepts them.
     pub requested: ScopeSet,
     pub status: ApplicationStatus,
     /// Requests a minute on `/v1`; None means the service's default.
@@ -152,8 +153,9 @@ impl Application {
         Change::created(application, events)
     }
 
-    /// The application that carries a seller's personal tokens. It has every scope, so that a personal token's own
-    /// scopes are the effective ones, and no secret, so that no client can obtain tokens through it.
+    /// The application that carries a seller's personal tokens. It has every scope, so that a personal
+    /// token's own scopes are the effective ones, and no secret, so that no client can obtain tokens through
+    /// it.
     pub fn built_in(
         client_id: ClientId,
         owner: SellerId,
@@ -180,8 +182,8 @@ impl Application {
         Change::created(application, Vec::new())
     }
 
-    /// What the marketplace granted; the owner reaches nothing beyond it. None if there is no limit: before acceptance, and for
-    /// applications for own use until an operator sets their scopes.
+    /// What the marketplace granted; the owner reaches nothing beyond it. None if there is no limit: before
+    /// acceptance, and for applications for own use until an operator sets their scopes.
     ///
     /// An application that was accepted by an older program has no stored grant: its scopes are the grant.
     pub fn ceiling(&self) -> Option<ScopeSet> {
@@ -202,9 +204,9 @@ impl Application {
         }
     }
 
-    /// Applies one of the operator's transitions. Acceptance grants what is asked for; with `expected`, only if that is what the
-    /// operator saw, and of a pending application nothing else. Where nothing is asked for, it changes nothing, and `expected` is what
-    /// is granted already.
+    /// Applies one of the operator's transitions. Acceptance grants what is asked for; with `expected`, only
+    /// if that is what the operator saw, and of a pending application nothing else. Where nothing is asked
+    /// for, it changes nothing, and `expected` is what is granted already.
     pub fn moved(
         self,
         transition: Transition,
@@ -236,7 +238,8 @@ impl Application {
         Ok(Change::of_existing(after, Vec::new()))
     }
 
-    /// Sets the limit, the scopes, or both, on behalf of the operator. Scopes become the ceiling, and decide the owner's request.
+    /// Sets the limit, the scopes, or both, on behalf of the operator. Scopes become the ceiling, and decide
+    /// the owner's request.
     #[must_use]
     pub fn adjusted(
         self,
@@ -265,7 +268,8 @@ impl Application {
     }
 }
 
-/// Why a client is rejected. The message is returned to the caller: it does not reveal which part of the credentials is wrong.
+/// Why a client is rejected. The message is returned to the caller: it does not reveal which part of the
+/// credentials is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidClient {
     #[error("unknown client_id or wrong client_secret")]
@@ -281,7 +285,8 @@ pub enum InvalidClient {
     /// The caller does not learn it: to clients a deleted application is an unknown one.
     #[error("{}", Self::Credentials)]
     Deleted,
-    /// The application or the account has ended, or its scopes were narrowed, since the client was authenticated.
+    /// The application or the account has ended, or its scopes were narrowed, since the client was
+    /// authenticated.
     #[error("this application was suspended, deleted or narrowed in the meantime")]
     NoLongerValid,
 }
@@ -321,8 +326,8 @@ impl InvalidClient {
     }
 }
 
-/// Authenticates a client. An empty secret counts as none. A public client sends no secret; any that it sends is wrong. The
-/// secret is checked before the status, so that only an authenticated client learns it.
+/// Authenticates a client. An empty secret counts as none. A public client sends no secret; any that it sends
+/// is wrong. The secret is checked before the status, so that only an authenticated client learns it.
 pub fn authenticate(application: &Application, secret: Option<&str>) -> Result<(), InvalidClient> {
     let secret = secret.filter(|secret| !secret.is_empty());
     match (application.client_type, secret) {

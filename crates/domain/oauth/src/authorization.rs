@@ -1,4 +1,5 @@
-//! The authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3), which a client sends through the seller's browser.
+//! The authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3), which a client sends through the seller's
+//! browser.
 
 use std::collections::HashSet;
 
@@ -24,7 +25,8 @@ pub struct AuthorizationRequest {
 }
 
 kernel::words! {
-    /// An error that is returned to the client through the seller's browser: the value of `error` (RFC 6749 §4.1.2.1).
+    /// An error that is returned to the client through the seller's browser: the value of `error` (RFC 6749
+    /// §4.1.2.1).
     pub enum RedirectError {
         /// A response type other than `code`.
         UnsupportedResponseType = "unsupported_response_type",

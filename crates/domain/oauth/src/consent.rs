@@ -36,8 +36,8 @@ impl Denial {
     }
 }
 
-/// The scopes granted by the seller's approval, judged by the application's current state. It may always ask its owner, and
-/// others only if it is active and not registered for own use (D81).
+/// The scopes granted by the seller's approval, judged by the application's current state. It may always ask
+/// its owner, and others only if it is active and not registered for own use (D81).
 pub fn granted(
     application: Option<&Application>,
     seller: SellerId,
@@ -84,8 +84,8 @@ pub struct Viewer {
     pub seller: SellerId,
 }
 
-/// Why a screen is neither shown nor decided. None of these reaches the application: the holder of a wrong handle
-/// learns nothing and cannot cause a redirect.
+/// Why a screen is neither shown nor decided. None of these reaches the application: the holder of a wrong
+/// handle learns nothing and cannot cause a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConsentRefusal {
     #[error("no such request")]

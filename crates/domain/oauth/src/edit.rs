@@ -98,8 +98,9 @@ impl Application {
         parts.filter_map(|((name, now), then)| (now != then).then_some(name))
     }
 
-    /// Applies the owner's edit, made in a form that showed `shown`; what is already so may be sent again. Narrowed scopes take effect
-    /// on existing tokens; removing a redirect URI revokes nothing that was issued (D89). Scopes beyond the ceiling are only asked for (D138).
+    /// Applies the owner's edit, made in a form that showed `shown`; what is already so may be sent again.
+    /// Narrowed scopes take effect on existing tokens; removing a redirect URI revokes nothing that was
+    /// issued (D89). Scopes beyond the ceiling are only asked for (D138).
     pub fn edited(
         self,
         edit: ApplicationEdit,

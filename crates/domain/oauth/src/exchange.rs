@@ -1,5 +1,5 @@
-//! The exchange of an authorization code for a token pair (RFC 6749 §4.1.3, RFC 7636 §4.6), and the rotation of refresh tokens (RFC 6749 §6,
-//! RFC 9700 §4.14.2).
+//! The exchange of an authorization code for a token pair (RFC 6749 §4.1.3, RFC 7636 §4.6), and the rotation
+//! of refresh tokens (RFC 6749 §6, RFC 9700 §4.14.2).
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -145,8 +145,8 @@ impl GrantRefusal {
 type Judgement = Result<Verdict, GrantRefusal>;
 
 impl Code {
-    /// Judges an exchange. A refused one leaves the code unused, so that only its own client can consume it. An
-    /// exchange that fails only because the code was used before is a replay (contract: Flows 2).
+    /// Judges an exchange. A refused one leaves the code unused, so that only its own client can consume it.
+    /// An exchange that fails only because the code was used before is a replay (contract: Flows 2).
     pub fn judge(&self, family: &Family, presented: &CodeExchange, now: DateTime<Utc>) -> Judgement {
         if family.client_id != presented.client_id {
             return Err(GrantRefusal::Unknown);
@@ -163,9 +163,9 @@ impl Code {
 }
 
 impl RefreshToken {
-    /// Judges a refresh by an authenticated client. Another client's call changes nothing (D63); a second use revokes
-    /// the family, without a grace period (D62). Scopes never grow: the result is the intersection of the token's and
-    /// the application's scopes.
+    /// Judges a refresh by an authenticated client. Another client's call changes nothing (D63); a second use
+    /// revokes the family, without a grace period (D62). Scopes never grow: the result is the intersection of
+    /// the token's and the application's scopes.
     pub fn judge(&self, family: &Family, client_id: ClientId, now: DateTime<Utc>) -> Judgement {
         let (is_used, is_expired) = (self.used_at.is_some(), self.expires_at <= now);
         if family.client_id != client_id || (is_used && is_expired) {
@@ -175,7 +175,8 @@ impl RefreshToken {
     }
 }
 
-/// Judges a credential that its own client presents: the first refusal that applies (D141), or the remaining scopes of `scopes`.
+/// Judges a credential that its own client presents: the first refusal that applies (D141), or the remaining
+/// scopes of `scopes`.
 fn judge(family: &Family, scopes: ScopeSet, is_used: bool, is_expired: bool) -> Judgement {
     let (status, held) = family.status.living()?;
     if is_used {

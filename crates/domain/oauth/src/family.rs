@@ -76,8 +76,8 @@ pub enum ScopeRefused {
     NotHeld(crate::Scope),
 }
 
-/// The grant of the `client_credentials` flow: the owner's account with the requested scopes, or with all of the
-/// application's if none is requested.
+/// The grant of the `client_credentials` flow: the owner's account with the requested scopes, or with all of
+/// the application's if none is requested.
 pub fn client_credentials(application: &Application, requested: Option<&str>) -> Result<Grant, ScopeRefused> {
     let scopes = match requested.filter(|list| !list.is_empty()) {
         None => application.scopes,
@@ -110,7 +110,8 @@ pub struct Family {
 /// The states that a family depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FamilyStatus {
-    /// It was revoked: by its client, its seller or an operator, or because a code or a refresh token was used twice.
+    /// It was revoked: by its client, its seller or an operator, or because a code or a refresh token was
+    /// used twice.
     pub revoked: bool,
     /// The seller has disconnected the application since.
     pub disconnected: bool,

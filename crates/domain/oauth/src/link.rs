@@ -16,9 +16,10 @@ pub fn documentation_link(text: String) -> Result<String, Rule> {
     Ok(text)
 }
 
-/// A redirect URI (contract: Application registration): a full `https` URL of at most 2048 characters without fragment
-/// and user information, whose host is neither `localhost` nor an IP address outside the public internet. A query is
-/// kept. Names are not resolved: the browser goes there, not this service. It is compared character by character.
+/// A redirect URI (contract: Application registration): a full `https` URL of at most 2048 characters without
+/// fragment and user information, whose host is neither `localhost` nor an IP address outside the public
+/// internet. A query is kept. Names are not resolved: the browser goes there, not this service. It is
+/// compared character by character.
 pub fn redirect_uri(text: String) -> Result<String, Rule> {
     let url = https(&text)?;
     if text.contains('#') {
@@ -55,10 +56,10 @@ fn authority(text: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// Whether this is a host name or a bracketed address, with or without a port: letters, digits and separators, and no
-/// empty label except the root's at the end (RFC 1034 §3.1). Other characters that a URL allows there cannot be
-/// resolved, and must not get into a header that names the host. User information passes here, so that it is rejected
-/// with its own message.
+/// Whether this is a host name or a bracketed address, with or without a port: letters, digits and
+/// separators, and no empty label except the root's at the end (RFC 1034 §3.1). Other characters that a URL
+/// allows there cannot be resolved, and must not get into a header that names the host. User information
+/// passes here, so that it is rejected with its own message.
 fn is_host(authority: &str) -> bool {
     let allowed =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'[' | b']' | b'@');

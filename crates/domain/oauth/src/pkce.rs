@@ -34,7 +34,8 @@ impl CodeChallenge {
     }
 }
 
-/// The code verifier, by which the client proves that it sent the consent request: 43 to 128 characters. Never printed.
+/// The code verifier, by which the client proves that it sent the consent request: 43 to 128 characters.
+/// Never printed.
 #[derive(Clone)]
 pub struct CodeVerifier(String);
 

@@ -14,21 +14,22 @@ use crate::{
 
 /// The gate that every request to `/v1` passes.
 ///
-/// An adapter MUST read the rows at each call and cache nothing, so that the next request on every replica sees a
-/// revocation, a suspension or a changed limit. It MUST count each request with a live token exactly once, in the
-/// window of the database's clock minute, shared by all replicas. A count that may have reached the store MUST NOT be
-/// sent again: the call fails instead.
+/// An adapter MUST read the rows at each call and cache nothing, so that the next request on every replica
+/// sees a revocation, a suspension or a changed limit. It MUST count each request with a live token exactly
+/// once, in the window of the database's clock minute, shared by all replicas. A count that may have reached
+/// the store MUST NOT be sent again: the call fails instead.
 #[async_trait]
 pub trait Gate: Send + Sync {
-    /// Looks up a token and counts the request. The inner error is a token that is expired or revoked, or whose family, application or
-    /// account is no longer valid; None if it is unknown. A request without a live token is not counted.
+    /// Looks up a token and counts the request. The inner error is a token that is expired or revoked, or
+    /// whose family, application or account is no longer valid; None if it is unknown. A request without a
+    /// live token is not counted.
     async fn admit(&self, token: TokenKey) -> Result<Result<Admission, Option<DeadToken>>, StoreError>;
 }
 
 /// Counts calls of the OAuth endpoints, shared by all replicas.
 ///
-/// An adapter MUST give each call its own place, even if it counts several in one step. A count whose response is lost
-/// is an error and MUST NOT be repeated.
+/// An adapter MUST give each call its own place, even if it counts several in one step. A count whose
+/// response is lost is an error and MUST NOT be repeated.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait RateCounter: Send + Sync {
@@ -38,25 +39,27 @@ pub trait RateCounter: Send + Sync {
 
 /// Issues tokens without a transaction of the caller.
 ///
-/// An adapter MUST do each call whole or not at all, durably before it returns, with the store's clock. It may do several
-/// calls together, but MUST then give each its own outcome: one that cannot be stored MUST NOT fail the others. What may
-/// have reached the store MUST NOT be sent again.
+/// An adapter MUST do each call whole or not at all, durably before it returns, with the store's clock. It
+/// may do several calls together, but MUST then give each its own outcome: one that cannot be stored MUST NOT
+/// fail the others. What may have reached the store MUST NOT be sent again.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TokenIssuer: Send + Sync {
-    /// Stores a family with its token. False, without an effect, if the application is not the account's, is suspended
-    /// or deleted, or no longer has all of the scopes, or if the account is closed. Concurrent changes of these are
-    /// serialized with this call: no token is issued once such a change has been acknowledged. A long wait fails with
-    /// [`StoreError::Retryable`], which means that certainly nothing was stored. After any other failure the token may be
-    /// stored; it is then unknown to all clients, and expires.
+    /// Stores a family with its token. False, without an effect, if the application is not the account's, is
+    /// suspended or deleted, or no longer has all of the scopes, or if the account is closed. Concurrent
+    /// changes of these are serialized with this call: no token is issued once such a change has been
+    /// acknowledged. A long wait fails with [`StoreError::Retryable`], which means that certainly nothing was
+    /// stored. After any other failure the token may be stored; it is then unknown to all clients, and
+    /// expires.
     async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError>;
 
-    /// Uses the credential and stores its pair if [`Presented::judge`](crate::Presented::judge) issues it; returns the
-    /// pair's scopes. None, without an effect, if it does not, or if other work holds or changes one of the rows.
+    /// Uses the credential and stores its pair if [`Presented::judge`](crate::Presented::judge) issues it;
+    /// returns the pair's scopes. None, without an effect, if it does not, or if other work holds or changes
+    /// one of the rows.
     ///
-    /// Fails after `time_left` unless the exchange has been sent by then; from then on its outcome is awaited. An exchange
-    /// that reaches the store more than a few seconds after `asked_at` MUST change nothing: its client may have repeated
-    /// the request by then.
+    /// Fails after `time_left` unless the exchange has been sent by then; from then on its outcome is
+    /// awaited. An exchange that reaches the store more than a few seconds after `asked_at` MUST change
+    /// nothing: its client may have repeated the request by then.
     async fn exchange(
         &self,
         exchange: Exchange,
@@ -68,17 +71,19 @@ pub trait TokenIssuer: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ApplicationReader: Send + Sync {
-    /// The application for client authentication; None if it is unknown or deleted, or its owner's account is closed.
+    /// The application for client authentication; None if it is unknown or deleted, or its owner's account is
+    /// closed.
     async fn client(&self, client_id: ClientId) -> Result<Option<Application>, StoreError>;
 
-    /// The application with this id, and why its clients are rejected if it is deleted or its owner's account is closed.
+    /// The application with this id, and why its clients are rejected if it is deleted or its owner's account
+    /// is closed.
     async fn known_client(
         &self,
         client_id: ClientId,
     ) -> Result<Option<(Application, Option<InvalidClient>)>, StoreError>;
 
-    /// Up to `limit` applications that a seller has registered before the one with the id `before`, newest first, without the
-    /// built-in one.
+    /// Up to `limit` applications that a seller has registered before the one with the id `before`, newest
+    /// first, without the built-in one.
     async fn applications_of(
         &self,
         owner: SellerId,
@@ -96,16 +101,17 @@ pub trait ApplicationStore<A>: Send + Sync {
     /// The application that carries the seller's personal tokens.
     async fn built_in_application(&self, seller: SellerId) -> Result<Option<Application>, StoreError>;
 
-    /// The number of applications of a seller, without the built-in one. The caller has locked the account's row, so the number is
-    /// valid until the transaction ends.
+    /// The number of applications of a seller, without the built-in one. The caller has locked the account's
+    /// row, so the number is valid until the transaction ends.
     async fn count_applications(&self, owner: SellerId) -> Result<usize, StoreError>;
 
-    /// Saves a change with its announcements. A name in use, ignoring case, is a conflict on `applications_name_key`. So is the name of a
-    /// deleted application that other sellers could see: one that was accepted, and not for own use.
+    /// Saves a change with its announcements. A name in use, ignoring case, is a conflict on
+    /// `applications_name_key`. So is the name of a deleted application that other sellers could see: one
+    /// that was accepted, and not for own use.
     async fn save_application(&self, change: Change<Application, A>) -> Result<(), StoreError>;
 
-    /// Deletes an application permanently; false if there is none. Its tokens are rejected from the commit on. Subscriptions follow in
-    /// batches, and nothing is delivered to them meanwhile.
+    /// Deletes an application permanently; false if there is none. Its tokens are rejected from the commit
+    /// on. Subscriptions follow in batches, and nothing is delivered to them meanwhile.
     async fn delete_application(&self, client_id: ClientId) -> Result<bool, StoreError>;
 }
 
@@ -118,8 +124,8 @@ pub trait ApplicationDirectory: Send + Sync {
     /// The application with this name, ignoring case; never a built-in one.
     async fn application_named(&self, name: &str) -> Result<Option<Application>, StoreError>;
 
-    /// Up to `limit` applications that a seller has registered or connected, with an id below `before`, newest first. Built-in ones, and
-    /// connected ones that were disconnected, are left out.
+    /// Up to `limit` applications that a seller has registered or connected, with an id below `before`,
+    /// newest first. Built-in ones, and connected ones that were disconnected, are left out.
     async fn applications_at(
         &self,
         seller: SellerId,
@@ -155,9 +161,9 @@ pub struct NewConsent {
 
 /// Changes families within a transaction.
 ///
-/// An adapter MUST first lock the family's row `for no key update`, together with a `for share` lock of the seller's
-/// connection with the application, and read codes and tokens in later statements (which may be pipelined). So
-/// exchanges, replays and disconnections of one family are judged one after the other.
+/// An adapter MUST first lock the family's row `for no key update`, together with a `for share` lock of the
+/// seller's connection with the application, and read codes and tokens in later statements (which may be
+/// pipelined). So exchanges, replays and disconnections of one family are judged one after the other.
 #[async_trait]
 pub trait GrantStore: Send + Sync {
     async fn issue_token(&self, token: NewToken) -> Result<(), StoreError>;
@@ -168,20 +174,22 @@ pub trait GrantStore: Send + Sync {
     /// The family with its status, with its row locked; None if the id is unknown.
     async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
 
-    /// The family as with [`Self::lock_family`], and its code or refresh token with this key; None if it has neither.
+    /// The family as with [`Self::lock_family`], and its code or refresh token with this key; None if it has
+    /// neither.
     async fn lock_credential(&self, key: TokenKey) -> Result<Option<(Family, StoredCredential)>, StoreError>;
 
     /// Marks the code or refresh token as used and stores its token pair. An already used one is an error.
     async fn use_credential(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
 
-    /// The scopes of this access token of the locked family; None if it was not stored. Used to find the outcome of a lost COMMIT.
+    /// The scopes of this access token of the locked family; None if it was not stored. Used to find the
+    /// outcome of a lost COMMIT.
     async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError>;
 
     /// Revokes the locked family with all its tokens.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
 
-    /// Revokes all families of an application or a seller with all their tokens, however many there are, by changing one row. An
-    /// adapter MUST reject them from the commit on, those in the making too.
+    /// Revokes all families of an application or a seller with all their tokens, however many there are, by
+    /// changing one row. An adapter MUST reject them from the commit on, those in the making too.
     async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError>;
 
     /// Revokes one access token of the locked family. False if there is none, or it was revoked before.
@@ -197,11 +205,12 @@ pub trait GrantStore: Send + Sync {
 
     async fn save_consent(&self, consent: Consent) -> Result<(), StoreError>;
 
-    /// Releases a screen that its viewer has not decided, so that another account can use it; false if there is none.
+    /// Releases a screen that its viewer has not decided, so that another account can use it; false if there
+    /// is none.
     async fn release_consent(&self, id: ConsentId, viewer: Viewer) -> Result<bool, StoreError>;
 
-    /// Ends a connection: its generation is incremented, which invalidates all its tokens and subscriptions. Pending
-    /// deliveries follow in batches. False if the seller has no such connection.
+    /// Ends a connection: its generation is incremented, which invalidates all its tokens and subscriptions.
+    /// Pending deliveries follow in batches. False if the seller has no such connection.
     async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
 }
 
@@ -221,8 +230,9 @@ pub trait GrantReader: Send + Sync {
     /// Whose the code or token with this key is; None if it is unknown.
     async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError>;
 
-    /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a live code or token, or an
-    /// active subscription. `client_credentials` tokens are no connection. Of very many consents the newest count.
+    /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a
+    /// live code or token, or an active subscription. `client_credentials` tokens are no connection. Of very
+    /// many consents the newest count.
     async fn connections(
         &self,
         seller: SellerId,

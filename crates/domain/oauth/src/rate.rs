@@ -64,7 +64,8 @@ impl Limiter {
 pub struct Subject(Uuid);
 
 impl Subject {
-    /// An address: the whole IPv4 address (as IPv4-mapped IPv6), or the /64 of an IPv6 address, which usually belongs to one customer.
+    /// An address: the whole IPv4 address (as IPv4-mapped IPv6), or the /64 of an IPv6 address, which usually
+    /// belongs to one customer.
     pub fn address(address: IpAddr) -> Self {
         let bits = match address {
             IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),
@@ -80,7 +81,8 @@ impl Subject {
         Self(client.uuid())
     }
 
-    /// An account by the given e-mail address, whether or not it exists. Case does not matter, as in the comparison of accounts' addresses.
+    /// An account by the given e-mail address, whether or not it exists. Case does not matter, as in the
+    /// comparison of accounts' addresses.
     pub fn account(email: &str) -> Self {
         Self::hashed(&email.to_ascii_lowercase())
     }
@@ -89,7 +91,8 @@ impl Subject {
         Self(seller.uuid())
     }
 
-    /// Something that a seller names by id, whether or not it belongs to the seller: no seller can use up another one's limit.
+    /// Something that a seller names by id, whether or not it belongs to the seller: no seller can use up
+    /// another one's limit.
     pub fn of_seller(seller: SellerId, thing: Uuid) -> Self {
         Self::hashed(&format!("{seller}/{thing}"))
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 macro_rules! scopes {
     ($($(#[$doc:meta])* $variant:ident = $bit:literal, $name:literal;)*) => {
-        /// One permission (contract: Scopes). A scope's number is its bit in [`ScopeSet`] and in the database: it never
-        /// changes, and a new scope gets the next one.
+        /// One permission (contract: Scopes). A scope's number is its bit in [`ScopeSet`] and in the
+        /// database: it never changes, and a new scope gets the next one.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Scope {

@@ -135,8 +135,8 @@ impl BrowserSecret {
         ))
     }
 
-    /// The CSRF token of this browser's forms. It proves that the sender has read the page, which only this browser
-    /// can. It reveals nothing of the secret.
+    /// The CSRF token of this browser's forms. It proves that the sender has read the page, which only this
+    /// browser can. It reveals nothing of the secret.
     pub fn csrf_token(&self) -> String {
         let key = hmac::Key::new(hmac::HMAC_SHA256, self.reveal().as_bytes());
         URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"panel form"))
@@ -191,8 +191,8 @@ impl FamilySecretKind for CredentialKind {
     }
 }
 
-/// A prefix and 48 bytes in base64url, 16 of the family's id and 32 random ones. It is opaque to clients; here it
-/// identifies the rows to look up. Its `Debug` output is redacted.
+/// A prefix and 48 bytes in base64url, 16 of the family's id and 32 random ones. It is opaque to clients;
+/// here it identifies the rows to look up. Its `Debug` output is redacted.
 pub struct FamilySecret<K> {
     kind: K,
     family: FamilyId,

@@ -41,7 +41,8 @@ pub enum FeedEffect {
 }
 
 impl OfferInput {
-    /// Applies the feed to the existing offer. It replaces everything except a manual price, which stays unless the feed has no price.
+    /// Applies the feed to the existing offer. It replaces everything except a manual price, which stays
+    /// unless the feed has no price.
     pub fn over(
         self,
         existing: Option<Offer>,

@@ -34,15 +34,15 @@ pub struct OfferFilter {
 
 /// Reads offers outside a transaction.
 ///
-/// An adapter MUST read committed data from the primary, and MUST never return another seller's offer, even when one
-/// statement answers several callers.
+/// An adapter MUST read committed data from the primary, and MUST never return another seller's offer, even
+/// when one statement answers several callers.
 #[async_trait]
 pub trait OfferReader: Send + Sync {
     /// One offer of a seller.
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError>;
 
-    /// A page of a seller's offers, newest first (`created_at`, then `id`, both descending), beginning after `after`.
-    /// The cost MUST NOT depend on the depth of the page or the number of the seller's offers.
+    /// A page of a seller's offers, newest first (`created_at`, then `id`, both descending), beginning after
+    /// `after`. The cost MUST NOT depend on the depth of the page or the number of the seller's offers.
     async fn offers(
         &self,
         seller: SellerId,
@@ -55,12 +55,12 @@ pub trait OfferReader: Send + Sync {
 /// Changes offers within a transaction. `A` is how an event is announced: the use cases decide it.
 #[async_trait]
 pub trait OfferStore<A>: Send + Sync {
-    /// The existing offers among `ids`, with their rows locked until the transaction ends. An adapter MUST lock them in
-    /// the order of their ids, so that such transactions cannot deadlock.
+    /// The existing offers among `ids`, with their rows locked until the transaction ends. An adapter MUST
+    /// lock them in the order of their ids, so that such transactions cannot deadlock.
     async fn lock_offers(&self, seller: SellerId, ids: &[OfferId]) -> Result<Vec<Offer>, StoreError>;
 
-    /// Saves changes of a seller's offers together with their announcements. An adapter MUST check that the number of changed
-    /// rows equals the number of changes. A new offer that exists by then is a conflict.
+    /// Saves changes of a seller's offers together with their announcements. An adapter MUST check that the
+    /// number of changed rows equals the number of changes. A new offer that exists by then is a conflict.
     async fn save_offers(&self, seller: SellerId, changes: Vec<Change<Offer, A>>) -> Result<(), StoreError>;
 }
 
@@ -83,19 +83,21 @@ pub struct OptimisticChange<A> {
     pub at: DateTime<Utc>,
 }
 
-/// Changes offers without a transaction of their own: each change, its announcements, its key and its answer are saved together or not at all.
+/// Changes offers without a transaction of their own: each change, its announcements, its key and its answer
+/// are saved together or not at all.
 ///
-/// An adapter MAY save changes of several callers together. Then a change MUST NOT affect the outcome of another one, other than by an
-/// unknown outcome for all.
+/// An adapter MAY save changes of several callers together. Then a change MUST NOT affect the outcome of
+/// another one, other than by an unknown outcome for all.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OfferChanges<A: Send + Sync + 'static>: Send + Sync {
     /// The offer and the key. An adapter MUST treat an expired key as free.
     async fn read(&self, seller: SellerId, id: OfferId, claim: &Claim) -> Result<OfferToChange, StoreError>;
 
-    /// Saves the change if the offer is unlocked and still has the `updated_at` and the price source of `before`, and the key is free;
-    /// otherwise changes nothing and returns false. An adapter MUST seal the answer and keep it for 24 hours. It MAY return false for any
-    /// change: the caller then makes it in a transaction. A change that is not sent within `time_left` fails. If the outcome is unknown,
+    /// Saves the change if the offer is unlocked and still has the `updated_at` and the price source of
+    /// `before`, and the key is free; otherwise changes nothing and returns false. An adapter MUST seal the
+    /// answer and keep it for 24 hours. It MAY return false for any change: the caller then makes it in a
+    /// transaction. A change that is not sent within `time_left` fails. If the outcome is unknown,
     /// [`kernel::IdempotencyClaims::outcome`] returns it.
     async fn save(
         &self,

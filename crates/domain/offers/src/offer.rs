@@ -105,7 +105,8 @@ impl Stock {
     }
 }
 
-/// Events of an offer: a rejection goes to the seller's subscriptions, a seller's own change to the marketplace.
+/// Events of an offer: a rejection goes to the seller's subscriptions, a seller's own change to the
+/// marketplace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfferEvent {
     /// The seller set another price, or made the current one manual.
@@ -128,8 +129,8 @@ pub enum OfferEvent {
 }
 
 impl Offer {
-    /// Completes a transition: `updated_at` advances exactly if a field that the API returns has changed. It advances
-    /// even if `now` is earlier: this transaction may have begun before the one that it waited for.
+    /// Completes a transition: `updated_at` advances exactly if a field that the API returns has changed. It
+    /// advances even if `now` is earlier: this transaction may have begun before the one that it waited for.
     pub(crate) fn changed(self, mut after: Self, now: DateTime<Utc>) -> Change<Self, OfferEvent> {
         if !self.looks_like(&after) {
             after.updated_at = now.max(self.updated_at + TimeDelta::microseconds(1));

@@ -119,8 +119,8 @@ impl Offer {
         }
     }
 
-    /// One event per field that the seller changed. A price that keeps its amount but becomes manual also has an event,
-    /// since the pricing engine needs to know.
+    /// One event per field that the seller changed. A price that keeps its amount but becomes manual also has
+    /// an event, since the pricing engine needs to know.
     fn seller_events(&self, after: &Self) -> Vec<OfferEvent> {
         let offer = self.id;
         let mut events = Vec::new();

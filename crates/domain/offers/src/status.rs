@@ -6,8 +6,8 @@ use kernel::Change;
 use crate::{Offer, OfferEvent};
 
 kernel::words! {
-    /// The status of an offer (contract: Offer status). Sellers switch between the first two; only moderation sets or
-    /// leaves the last two.
+    /// The status of an offer (contract: Offer status). Sellers switch between the first two; only moderation
+    /// sets or leaves the last two.
     pub enum OfferStatus {
         /// Shown on the marketplace.
         Published = "published",

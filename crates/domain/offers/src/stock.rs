@@ -29,7 +29,8 @@ impl Offer {
         Ok(self.with_stock(left, now))
     }
 
-    /// Returns `quantity` pieces of a cancelled order. An offer that no longer has an inventory level is unchanged.
+    /// Returns `quantity` pieces of a cancelled order. An offer that no longer has an inventory level is
+    /// unchanged.
     #[must_use]
     pub fn return_stock(self, quantity: i32, now: DateTime<Utc>) -> Change<Self, OfferEvent> {
         match self.stock {

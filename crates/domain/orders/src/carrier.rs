@@ -53,7 +53,8 @@ impl Carrier {
     }
 }
 
-/// 4 to 64 ASCII letters, digits and hyphens, stored exactly as given. Such a number needs no escaping in a URL or in XML.
+/// 4 to 64 ASCII letters, digits and hyphens, stored exactly as given. Such a number needs no escaping in a
+/// URL or in XML.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TrackingNumber(String);
 

@@ -1,7 +1,7 @@
 //! The transitions of one seller's part of an order.
 //!
-//! Each transition is total: it returns the new part with its events, or a refusal that names the state and the
-//! command. The marketplace's transitions are idempotent; a seller can ship only once.
+//! Each transition is total: it returns the new part with its events, or a refusal that names the state and
+//! the command. The marketplace's transitions are idempotent; a seller can ship only once.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Change;
@@ -56,8 +56,8 @@ impl SellerOrder {
         }
     }
 
-    /// Checks whether a shipment may be recorded: not cancelled, paid, not shipped, one seller, in this order. Only the
-    /// marketplace ships an order of several sellers.
+    /// Checks whether a shipment may be recorded: not cancelled, paid, not shipped, one seller, in this
+    /// order. Only the marketplace ships an order of several sellers.
     pub fn check_shippable(&self, cause: Cause) -> Result<DateTime<Utc>, Refusal> {
         let refuse = |reason| {
             Err(Refusal {
@@ -77,8 +77,8 @@ impl SellerOrder {
         }
     }
 
-    /// Records a shipment. If the carrier already reports delivery, records both steps: the delivery time is clamped
-    /// between the payment and now, and no shipment mail is sent to the buyer.
+    /// Records a shipment. If the carrier already reports delivery, records both steps: the delivery time is
+    /// clamped between the payment and now, and no shipment mail is sent to the buyer.
     pub fn ship(self, new: NewShipment, cause: Cause, now: DateTime<Utc>) -> TransitionResult {
         let paid_at = self.check_shippable(cause)?;
         let now = now.max(paid_at);
@@ -123,7 +123,8 @@ impl SellerOrder {
         })
     }
 
-    /// Records a delivery on behalf of the marketplace. A part that is not shipped is recorded as shipped, too.
+    /// Records a delivery on behalf of the marketplace. A part that is not shipped is recorded as shipped,
+    /// too.
     pub fn deliver(self, now: DateTime<Utc>) -> TransitionResult {
         match self.state.clone() {
             OrderState::Cancelled { .. } => self.refuse(Command::Deliver, Reason::Cancelled),
@@ -161,8 +162,8 @@ impl SellerOrder {
         }
     }
 
-    /// Applies a carrier's report about a shipment in transit. Only a delivery changes the state; other reports are not
-    /// errors, and a report that arrives after the next transition changes nothing.
+    /// Applies a carrier's report about a shipment in transit. Only a delivery changes the state; other
+    /// reports are not errors, and a report that arrives after the next transition changes nothing.
     pub fn apply_tracking(
         self,
         tracking_report: &TrackingReport,
@@ -245,7 +246,8 @@ impl SellerOrder {
         Change::of_existing(after, events)
     }
 
-    /// The next `updated_at`. It advances even if `now` is earlier: this transaction may have begun before the one that it waited for.
+    /// The next `updated_at`. It advances even if `now` is earlier: this transaction may have begun before
+    /// the one that it waited for.
     fn advanced(&self, now: DateTime<Utc>) -> DateTime<Utc> {
         now.max(self.updated_at + TimeDelta::microseconds(1))
     }

@@ -15,7 +15,8 @@ kernel::uuid_id! {
     ShipmentId
 }
 
-/// The public number of an order: 1 to 40 of `A-Z`, `0-9` and `-`, and never a UUID, since a path accepts either.
+/// The public number of an order: 1 to 40 of `A-Z`, `0-9` and `-`, and never a UUID, since a path accepts
+/// either.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OrderNumber(String);
 
@@ -100,8 +101,8 @@ pub struct OrderItem {
     pub sku: Option<String>,
     /// Pieces, at least 1.
     pub quantity: i32,
-    /// Pieces taken from the offer's stock when the order was placed, from 0 to `quantity`. A cancellation returns
-    /// these.
+    /// Pieces taken from the offer's stock when the order was placed, from 0 to `quantity`. A cancellation
+    /// returns these.
     pub taken: i32,
     /// The price per piece.
     pub unit_price: Option<Money>,
@@ -237,8 +238,8 @@ kernel::words! {
 }
 
 impl OrderStatus {
-    /// The status of a whole order from its parts: cancelled if all are, else the least advanced of the parts that are
-    /// not. None without parts.
+    /// The status of a whole order from its parts: cancelled if all are, else the least advanced of the parts
+    /// that are not. None without parts.
     pub fn aggregate(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
         // `Cancelled` sorts last, so it is the minimum only if all parts are cancelled.
         parts.into_iter().min()

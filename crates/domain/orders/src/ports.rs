@@ -48,8 +48,9 @@ pub trait OrderReader: Send + Sync {
     /// One seller's part of an order, test orders included.
     async fn order(&self, seller: SellerId, order: &OrderRef) -> Result<Option<SellerOrder>, StoreError>;
 
-    /// A page of a seller's orders without test orders, newest first (`placed_at`, then `id`, both descending),
-    /// beginning after `after`. The cost MUST NOT depend on the depth of the page or the number of orders.
+    /// A page of a seller's orders without test orders, newest first (`placed_at`, then `id`, both
+    /// descending), beginning after `after`. The cost MUST NOT depend on the depth of the page or the number
+    /// of orders.
     async fn orders(
         &self,
         seller: SellerId,
@@ -61,17 +62,19 @@ pub trait OrderReader: Send + Sync {
 
 /// Reads whole orders outside a transaction, for the marketplace, which may see every seller's part.
 ///
-/// An adapter MUST read committed data from the primary, MUST return all parts, ordered by seller id, or fail, and MUST
-/// NOT be reachable from a seller's request. On one server the parts MUST be as of the same instant; on Citus each
-/// seller's part is read by a statement of its own, so one may be seen paid or cancelled before another.
+/// An adapter MUST read committed data from the primary, MUST return all parts, ordered by seller id, or
+/// fail, and MUST NOT be reachable from a seller's request. On one server the parts MUST be as of the same
+/// instant; on Citus each seller's part is read by a statement of its own, so one may be seen paid or
+/// cancelled before another.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OrderDirectory: Send + Sync {
-    /// Every part of an order, including test orders, with the buyer even before the payment; empty if there is no such
-    /// order.
+    /// Every part of an order, including test orders, with the buyer even before the payment; empty if there
+    /// is no such order.
     async fn parts(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
 
-    /// Searches up to `limit` parts of orders after `after`, by id, for those whose buyer has this e-mail address, ignoring case.
+    /// Searches up to `limit` parts of orders after `after`, by id, for those whose buyer has this e-mail
+    /// address, ignoring case.
     async fn find_by_buyer(
         &self,
         email: &str,
@@ -91,8 +94,8 @@ pub struct BuyerSearch {
 
 /// Changes orders within a transaction. `A` is how an event is announced: the use cases decide it.
 ///
-/// An adapter MUST lock the parts of an order in the order of their sellers' ids, so that transactions over the same
-/// orders cannot deadlock.
+/// An adapter MUST lock the parts of an order in the order of their sellers' ids, so that transactions over
+/// the same orders cannot deadlock.
 #[async_trait]
 pub trait OrderStore<A>: Send + Sync {
     /// One seller's part with its row locked. No other seller's row is accessed.
@@ -101,8 +104,8 @@ pub trait OrderStore<A>: Send + Sync {
     /// Every part of an order, with the rows locked; empty if there is no such order.
     async fn lock_order(&self, order: &OrderRef) -> Result<Vec<SellerOrder>, StoreError>;
 
-    /// Reserves the order number of a new order. This is the transaction's first step, before any offer is locked. A
-    /// number used by another order is a conflict on `orders_number_key`.
+    /// Reserves the order number of a new order. This is the transaction's first step, before any offer is
+    /// locked. A number used by another order is a conflict on `orders_number_key`.
     async fn open_order(
         &self,
         order: OrderId,
@@ -112,8 +115,8 @@ pub trait OrderStore<A>: Send + Sync {
         placed_at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// Saves changes of parts together with their announcements. An adapter MUST check that the number of changed rows
-    /// equals the number of changes.
+    /// Saves changes of parts together with their announcements. An adapter MUST check that the number of
+    /// changed rows equals the number of changes.
     async fn save_parts(&self, changes: Vec<Change<SellerOrder, A>>) -> Result<(), StoreError>;
 
     /// Adds a parcel to the queue of look-ups.
@@ -145,9 +148,9 @@ pub struct GivenUpMail {
 
 /// Looks up parcels at carriers.
 ///
-/// An adapter MUST respond within the deadline that it was created with (2.5 s within a seller's request), MUST NOT query
-/// [`Carrier::Other`] or a carrier without credentials, and MUST turn every failure into [`Lookup::Unavailable`]. A caller
-/// MUST NOT hold a connection or a transaction meanwhile.
+/// An adapter MUST respond within the deadline that it was created with (2.5 s within a seller's request),
+/// MUST NOT query [`Carrier::Other`] or a carrier without credentials, and MUST turn every failure into
+/// [`Lookup::Unavailable`]. A caller MUST NOT hold a connection or a transaction meanwhile.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait CarrierLookup: Send + Sync {

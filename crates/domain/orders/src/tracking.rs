@@ -10,8 +10,8 @@ use crate::{Carrier, OrderId, OrderState, SellerOrder, Shipment, TrackingNumber,
 /// How long a parcel is tracked after its shipment.
 const TRACKED_FOR: TimeDelta = TimeDelta::days(60);
 
-/// When to look a parcel up again: often while it is new or about to arrive, rarely later, and not at all once it is 60
-/// days old or has a final status.
+/// When to look a parcel up again: often while it is new or about to arrive, rarely later, and not at all
+/// once it is 60 days old or has a final status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollSchedule {
     /// The shortest time between two look-ups of a parcel; all other delays are multiples of it.
@@ -39,7 +39,8 @@ impl PollSchedule {
         Some(now + self.interval * times)
     }
 
-    /// The tracking of a part that a change at `now` has shipped; None if it is not in transit, or its carrier is not asked.
+    /// The tracking of a part that a change at `now` has shipped; None if it is not in transit, or its
+    /// carrier is not asked.
     pub fn begin(self, part: &SellerOrder, now: DateTime<Utc>) -> Option<TrackedParcel> {
         let OrderState::Shipped { shipped_at, .. } = part.state else {
             return None;
@@ -90,12 +91,13 @@ pub struct DueParcel {
 
 /// The queue of parcels to look up. Each call is a transaction of its own.
 ///
-/// An adapter MUST lease a parcel to one worker at a time across all processes, so that none is looked up twice, and
-/// MUST never return test orders.
+/// An adapter MUST lease a parcel to one worker at a time across all processes, so that none is looked up
+/// twice, and MUST never return test orders.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TrackingQueue: Send + Sync {
-    /// Leases up to `limit` due parcels of a carrier for `lease`, the longest waiting first, whoever sells them.
+    /// Leases up to `limit` due parcels of a carrier for `lease`, the longest waiting first, whoever sells
+    /// them.
     async fn lease_parcels(
         &self,
         carrier: Carrier,

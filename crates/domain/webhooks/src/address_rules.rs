@@ -46,16 +46,16 @@ pub(crate) const fn is_loopback(address: IpAddr) -> bool {
 }
 
 impl AddressRules {
-    /// Whether a delivery may connect to the address. An IPv4-mapped address (RFC 4291 §2.5.5.2) reaches the IPv4 host
-    /// that it embeds, so it is denied if that one is.
+    /// Whether a delivery may connect to the address. An IPv4-mapped address (RFC 4291 §2.5.5.2) reaches the
+    /// IPv4 host that it embeds, so it is denied if that one is.
     pub fn allows(&self, address: IpAddr) -> bool {
         let reached = address.to_canonical();
         let denied = |network: &IpNet| network.contains(&address) || network.contains(&reached);
         self.policy.admits(address) && !self.deny.iter().any(denied)
     }
 
-    /// Whether a delivery may go to the URL, judged by its scheme, and by its host if that is an IP address. The
-    /// addresses of a host name are vetted one by one.
+    /// Whether a delivery may go to the URL, judged by its scheme, and by its host if that is an IP address.
+    /// The addresses of a host name are vetted one by one.
     pub fn allows_url(&self, url: &WebhookUrl) -> bool {
         url.broken_rule(self.policy).is_none()
             && match url.host() {

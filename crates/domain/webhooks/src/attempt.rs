@@ -34,8 +34,8 @@ impl Attempted {
 pub enum Sent {
     /// An attempt was made.
     Attempted(Attempted),
-    /// Nothing was sent, because the host has its maximum of concurrent attempts. It does not count as an attempt: the
-    /// delivery is unchanged and is retried soon.
+    /// Nothing was sent, because the host has its maximum of concurrent attempts. It does not count as an
+    /// attempt: the delivery is unchanged and is retried soon.
     Postponed,
 }
 
@@ -45,7 +45,7 @@ pub enum Outcome {
     /// The receiver responded with this status (100 to 999); everything after the response head is ignored.
     Answered(u16),
     /// There was no response.
-    Failed(Failure),
+    Failed(AttemptFailure),
 }
 
 impl Outcome {
@@ -57,7 +57,7 @@ impl Outcome {
 
 /// Why there was no response. Reasons are in English, for developers, at most 200 characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum AttemptFailure {
     #[error("the host's name does not resolve")]
     Dns,
     #[error("the host has an address that deliveries do not go to")]
@@ -81,7 +81,7 @@ pub enum Failure {
     WorkerLost,
 }
 
-impl Failure {
+impl AttemptFailure {
     /// A TLS failure. Longer reasons are truncated.
     pub fn tls(reason: &str) -> Self {
         Self::Tls(cut(reason))
@@ -144,14 +144,14 @@ impl Failure {
 }
 
 /// The failures without a reason.
-const PLAIN: [Failure; 7] = [
-    Failure::Dns,
-    Failure::AddressRefused,
-    Failure::Connect,
-    Failure::Refused,
-    Failure::TimedOut,
-    Failure::Closed,
-    Failure::WorkerLost,
+const PLAIN: [AttemptFailure; 7] = [
+    AttemptFailure::Dns,
+    AttemptFailure::AddressRefused,
+    AttemptFailure::Connect,
+    AttemptFailure::Refused,
+    AttemptFailure::TimedOut,
+    AttemptFailure::Closed,
+    AttemptFailure::WorkerLost,
 ];
 
 /// Truncates the reason and replaces control characters, which a store or a page may not accept.
@@ -170,14 +170,14 @@ mod tests {
             let success = (200..300).contains(&status);
             assert_eq!(Outcome::Answered(status).is_success(), success, "{status}");
         }
-        assert!(!Outcome::Failed(Failure::Closed).is_success());
+        assert!(!Outcome::Failed(AttemptFailure::Closed).is_success());
     }
 
     #[test]
     fn an_attempt_has_a_status_and_a_duration() {
         let after = |outcome, duration| Attempted { outcome, duration };
         let answered = after(Outcome::Answered(418), Duration::from_micros(1_500_999));
-        let failed = after(Outcome::Failed(Failure::TimedOut), Duration::MAX);
+        let failed = after(Outcome::Failed(AttemptFailure::TimedOut), Duration::MAX);
         let stored = |attempted: Attempted| (attempted.response_status(), attempted.duration_ms());
         assert_eq!(stored(answered), (Some(418), 1_500));
         assert_eq!(stored(failed), (None, i32::MAX));
@@ -185,19 +185,22 @@ mod tests {
 
     #[test]
     fn failures_are_parsed_back() {
-        let with_reason = [Failure::tls("certificate: expired"), Failure::protocol("")];
+        let with_reason = [
+            AttemptFailure::tls("certificate: expired"),
+            AttemptFailure::protocol(""),
+        ];
         for failure in PLAIN.into_iter().chain(with_reason) {
-            assert_eq!(Failure::parse(&failure.to_text()), Ok(failure));
+            assert_eq!(AttemptFailure::parse(&failure.to_text()), Ok(failure));
         }
         for other in ["", "DNS", "dns:", "tls", "late"] {
-            assert!(Failure::parse(other).is_err(), "{other}");
+            assert!(AttemptFailure::parse(other).is_err(), "{other}");
         }
     }
 
     #[test]
     fn reasons_are_short_and_printable() {
         let reason = format!("a\0b\n{}", "ż".repeat(300));
-        let failure = Failure::tls(&reason);
+        let failure = AttemptFailure::tls(&reason);
         let stored = failure.reason().unwrap();
         assert_eq!((stored.chars().count(), stored.get(..4)), (200, Some("a b ")));
     }

@@ -1,5 +1,5 @@
-//! How much a worker can start, and how it is shared among queues: an application with many queues, or with receivers that
-//! fail, takes little from the others.
+//! How much a worker can start, and how it is shared among queues: an application with many queues, or with
+//! receivers that fail, takes little from the others.
 
 use std::collections::BTreeMap;
 
@@ -78,8 +78,8 @@ impl Capacity {
         number
     }
 
-    /// Takes the share of a queue to be claimed; None if deliveries are due and none can start. A queue without due deliveries has
-    /// an empty share: only its lease holder puts it to sleep.
+    /// Takes the share of a queue to be claimed; None if deliveries are due and none can start. A queue
+    /// without due deliveries has an empty share: only its lease holder puts it to sleep.
     ///
     /// Repeated attempts leave one place to a first one, unless there is only one place.
     pub fn share(&mut self, queue: &DueQueue) -> Option<Share> {

@@ -1,4 +1,5 @@
-//! A delivery as its readers see it, and the schedule of its retries (contract: States, Webhook delivery, Retries).
+//! A delivery as its readers see it, and the schedule of its retries (contract: States, Webhook delivery,
+//! Retries).
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Invalid;
@@ -155,8 +156,9 @@ impl Default for RetrySchedule {
 }
 
 impl RetrySchedule {
-    /// How long after the end of the attempt with this number (from 1) the next one is due: the scheduled delay plus up
-    /// to a tenth (D60), so that deliveries that failed together are not retried together. None after the sixth.
+    /// How long after the end of the attempt with this number (from 1) the next one is due: the scheduled
+    /// delay plus up to a tenth (D60), so that deliveries that failed together are not retried together. None
+    /// after the sixth.
     ///
     /// `jitter` is a random number from 0 to 1; other values are clamped.
     pub fn delay(&self, after_attempt: u8, jitter: f64) -> Option<TimeDelta> {

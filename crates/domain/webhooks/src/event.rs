@@ -101,7 +101,8 @@ impl Event {
         }
     }
 
-    /// A sample event about a nonexistent thing, for testing a receiver. `id` is used as the order's or offer's id.
+    /// A sample event about a nonexistent thing, for testing a receiver. `id` is used as the order's or
+    /// offer's id.
     pub fn sample(name: WebhookEvent, id: Uuid) -> Self {
         let about = match name {
             WebhookEvent::OrderCreated
@@ -120,14 +121,15 @@ impl Event {
         Self { name, data }
     }
 
-    /// The body of a delivery: built once, so that every attempt sends the same bytes with the same signature.
+    /// The body of a delivery: built once, so that every attempt sends the same bytes with the same
+    /// signature.
     pub fn body(&self, id: DeliveryId, occurred_at: DateTime<Utc>) -> Result<Vec<u8>, serde_json::Error> {
         let (before, after) = self.around_id(occurred_at)?;
         Ok([before, id.to_string().into_bytes(), after].concat())
     }
 
-    /// A body without its delivery's id: the bytes before and after the id. Used when many subscriptions' deliveries
-    /// get their ids, and so their bodies, in one statement.
+    /// A body without its delivery's id: the bytes before and after the id. Used when many subscriptions'
+    /// deliveries get their ids, and so their bodies, in one statement.
     pub fn around_id(&self, occurred_at: DateTime<Utc>) -> Result<(Vec<u8>, Vec<u8>), serde_json::Error> {
         let rest = serde_json::to_vec(&Rest {
             event: self.name.as_str(),

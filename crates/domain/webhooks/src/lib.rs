@@ -1,5 +1,5 @@
-//! Webhooks: events, subscriptions, deliveries and their state machine, the address rules, and the ports that store and
-//! send deliveries.
+//! Webhooks: events, subscriptions, deliveries and their state machine, the address rules, and the ports that
+//! store and send deliveries.
 
 mod address_rules;
 mod attempt;
@@ -14,7 +14,7 @@ mod subscription;
 mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
-pub use attempt::{Attempted, Failure, Outcome, Sent};
+pub use attempt::{AttemptFailure, Attempted, Outcome, Sent};
 pub use capacity::{Capacity, DueQueue, Load, Share};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, RetrySchedule};
 pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
@@ -24,7 +24,9 @@ pub use ports::{
     SellerDelivery, SellerSubscription, SubscriptionQueues, SubscriptionReader, SubscriptionStore,
     Undelivered, UndeliveredFilter, WebhookSender,
 };
-pub use queue::{AttemptRecord, Claimed, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue};
+pub use queue::{
+    AttemptRecord, ClaimedQueues, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
+};
 pub use secret::{WebhookSecret, signature};
 pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
 pub use url::{Host, MAX_URL, Scheme, WebhookUrl};

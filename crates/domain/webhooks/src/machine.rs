@@ -1,7 +1,8 @@
-//! The states of a delivery, and its transitions. Each is total and returns the next state; one that the state does not allow changes
-//! nothing.
+//! The states of a delivery, and its transitions. Each is total and returns the next state; one that the
+//! state does not allow changes nothing.
 //!
-//! A worker decides with them, and the store keeps what was decided if the delivery still is in the state that it was decided on.
+//! A worker decides with them, and the store keeps what was decided if the delivery still is in the state
+//! that it was decided on.
 
 use chrono::TimeDelta;
 
@@ -71,8 +72,8 @@ impl Progress {
         }
     }
 
-    /// True if it was lost once too often: the loss counts as a failed attempt, and nothing is sent now. So a body that
-    /// crashes its worker also runs out of attempts.
+    /// True if it was lost once too often: the loss counts as a failed attempt, and nothing is sent now. So a
+    /// body that crashes its worker also runs out of attempts.
     pub const fn has_failed_by_loss(self) -> bool {
         self.lost > LOSSES_FORGIVEN
     }

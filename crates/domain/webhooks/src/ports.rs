@@ -10,20 +10,20 @@ use orders::OrderId;
 use uuid::Uuid;
 
 use crate::{
-    AttemptRecord, Capacity, Claimed, Delivery, DeliveryId, NewSubscription, Refill, Refilled, Release, Sent,
-    Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
+    AttemptRecord, Capacity, ClaimedQueues, Delivery, DeliveryId, NewSubscription, Refill, Refilled, Release,
+    Sent, Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
 };
 
-/// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The two cases
-/// are indistinguishable, so that names in the service's own network are not revealed.
+/// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The
+/// two cases are indistinguishable, so that names in the service's own network are not revealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the host does not resolve to public addresses only")]
 pub struct HostRefused;
 
 /// Checks the host of a new subscription (contract: Address rules).
 ///
-/// An adapter MUST resolve the name absolutely and within 2 s, and MUST refuse the host if any of its addresses violates
-/// the address rules. A caller MUST NOT hold a connection or a transaction meanwhile.
+/// An adapter MUST resolve the name absolutely and within 2 s, and MUST refuse the host if any of its
+/// addresses violates the address rules. A caller MUST NOT hold a connection or a transaction meanwhile.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait HostCheck: Send + Sync {
@@ -48,12 +48,14 @@ pub struct Message {
 
 /// Sends the message of an attempt.
 ///
-/// An adapter MUST enforce every deadline of an attempt itself, MUST connect only to addresses that it has vetted in
-/// the same attempt, MUST follow no redirect, and MUST turn every failure into an outcome. It MUST NOT wait for other
-/// attempts to end: an attempt's time belongs to the receiver, and a worker's slot must not be spent waiting.
+/// An adapter MUST enforce every deadline of an attempt itself, MUST connect only to addresses that it has
+/// vetted in the same attempt, MUST follow no redirect, and MUST turn every failure into an outcome. It MUST
+/// NOT wait for other attempts to end: an attempt's time belongs to the receiver, and a worker's slot must
+/// not be spent waiting.
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
-    /// Sends it and returns the outcome, or that it cannot begin now. Dropping the future closes the connection.
+    /// Sends it and returns the outcome, or that it cannot begin now. Dropping the future closes the
+    /// connection.
     async fn send(&self, message: &Message) -> Sent;
 }
 
@@ -79,12 +81,12 @@ pub trait SubscriptionStore: Send + Sync {
         client_id: ClientId,
     ) -> Result<bool, StoreError>;
 
-    /// Stores a new subscription whose place was taken. An adapter MUST seal its secret and MUST bind it to the
-    /// seller's current connection with the application, if there is one: the subscription ends with it.
+    /// Stores a new subscription whose place was taken. An adapter MUST seal its secret and MUST bind it to
+    /// the seller's current connection with the application, if there is one: the subscription ends with it.
     async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
 
-    /// Deletes an application's subscription with its history, stops its pending deliveries, and frees its place; false
-    /// if there is no such subscription.
+    /// Deletes an application's subscription with its history, stops its pending deliveries, and frees its
+    /// place; false if there is no such subscription.
     async fn remove_subscription(
         &self,
         seller: SellerId,
@@ -107,8 +109,8 @@ pub trait SubscriptionStore: Send + Sync {
         delivery: DeliveryId,
     ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;
 
-    /// Queues a delivery and wakes the queue. False, without an effect, if the subscription or its application does not
-    /// exist, or the former is inactive or the latter suspended.
+    /// Queues a delivery and wakes the queue. False, without an effect, if the subscription or its
+    /// application does not exist, or the former is inactive or the latter suspended.
     async fn queue_delivery(
         &self,
         seller: SellerId,
@@ -166,7 +168,8 @@ pub trait SubscriptionReader: Send + Sync {
         client_id: ClientId,
     ) -> Result<Vec<Subscription>, StoreError>;
 
-    /// The last 100 deliveries of an application's subscription, newest first; None if there is no such subscription.
+    /// The last 100 deliveries of an application's subscription, newest first; None if there is no such
+    /// subscription.
     async fn history(
         &self,
         seller: SellerId,
@@ -201,32 +204,34 @@ pub trait SubscriptionReader: Send + Sync {
 
 /// Leases queues to workers and records the ends of attempts.
 ///
-/// - A claim is valid for 30 s, longer than any attempt takes. An expired one is given out again; the deliveries that
-///   its worker had in hand are lost: see [`crate::Progress::lose`].
-/// - Each claim and refill MUST check the subscription again: queues of a suspended application are left alone, and
-///   those of a subscription that is deleted, disconnected or inactive are stopped.
+/// - A claim is valid for 30 s, longer than any attempt takes. An expired one is given out again; the
+///   deliveries that its worker had in hand are lost: see [`crate::Progress::lose`].
+/// - Each claim and refill MUST check the subscription again: queues of a suspended application are left
+///   alone, and those of a subscription that is deleted, disconnected or inactive are stopped.
 /// - Times MUST be the database's.
 /// - No connection is held between calls.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SubscriptionQueues: Send + Sync {
-    /// Claims due queues under `fence`, the longest waiting first, with their due deliveries: first attempts before
-    /// repeated ones, so they are never delayed, but also some repeated ones. It MUST NOT exceed the capacity, and
-    /// queues of an application without capacity MUST NOT delay those of others. If a queue has more than one place,
-    /// repeated attempts MUST leave one of them to a first attempt.
-    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError>;
+    /// Claims due queues under `fence`, the longest waiting first, with their due deliveries: first attempts
+    /// before repeated ones, so they are never delayed, but also some repeated ones. It MUST NOT exceed the
+    /// capacity, and queues of an application without capacity MUST NOT delay those of others. If a queue has
+    /// more than one place, repeated attempts MUST leave one of them to a first attempt.
+    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<ClaimedQueues, StoreError>;
 
-    /// Extends claims and returns what else is due in their queues, without the deliveries that are running. The claim
-    /// of a queue missing from the result is lost: its attempts end, and no new one begins.
+    /// Extends claims and returns what else is due in their queues, without the deliveries that are running.
+    /// The claim of a queue missing from the result is lost: its attempts end, and no new one begins.
     async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError>;
 
-    /// Records the ends of attempts, then releases queues: asleep if nothing waits, due with the next delivery, or at
-    /// the back if one is due now; never before its pause is over. A record counts only under the queue's current fence
-    /// and if the delivery is in the state that it was decided on, so sending it twice has no second effect. A delivery
-    /// that was stopped meanwhile gets [`crate::Progress::stop`] of the decided state.
+    /// Records the ends of attempts, then releases queues: asleep if nothing waits, due with the next
+    /// delivery, or at the back if one is due now; never before its pause is over. A record counts only under
+    /// the queue's current fence and if the delivery is in the state that it was decided on, so sending it
+    /// twice has no second effect. A delivery that was stopped meanwhile gets [`crate::Progress::stop`] of
+    /// the decided state.
     async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError>;
 
-    /// Wakes sleeping queues that have due deliveries, and returns their number; called once a minute. It should always be 0.
+    /// Wakes sleeping queues that have due deliveries, and returns their number; called once a minute. It
+    /// should always be 0.
     async fn reconcile(&self) -> Result<usize, StoreError>;
 }
 
@@ -265,7 +270,8 @@ pub struct DeliveryWithSeller {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait DeliveryDirectory: Send + Sync {
-    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones are included.
+    /// The seller whose events the subscription receives; None if there is no such subscription. Ended ones
+    /// are included.
     async fn seller_of(&self, subscription: SubscriptionId) -> Result<Option<SellerId>, StoreError>;
 
     /// Up to `limit` deliveries whose id is below `before`, newest first.

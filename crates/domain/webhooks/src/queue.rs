@@ -20,18 +20,19 @@ pub struct QueueKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lease {
     pub queue: QueueKey,
-    /// The fencing token: a random id per claim. If another worker takes the queue over, it has another fence, and
-    /// calls under this one have no effect.
+    /// The fencing token: a random id per claim. If another worker takes the queue over, it has another
+    /// fence, and calls under this one have no effect.
     pub fence: Uuid,
 }
 
 /// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
-    /// Claimed queues with their due deliveries.
+pub struct ClaimedQueues {
+    /// ClaimedQueues queues with their due deliveries.
     pub queues: Vec<SubscriptionQueue>,
-    /// True if not all due queues were examined, one got no capacity, or some were put to sleep, since these may have hidden
-    /// others: another claim may find more. If false, there is more only once something becomes due or free.
+    /// True if not all due queues were examined, one got no capacity, or some were put to sleep, since these
+    /// may have hidden others: another claim may find more. If false, there is more only once something
+    /// becomes due or free.
     pub more: bool,
 }
 

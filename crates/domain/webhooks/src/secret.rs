@@ -9,7 +9,8 @@ use ring::hmac;
 const PREFIX: &str = "ps_wh_";
 const RANDOM_BYTES: usize = 32;
 
-/// The signing key of a subscription: `ps_wh_` and 32 random bytes in base64url. Its `Debug` output is redacted.
+/// The signing key of a subscription: `ps_wh_` and 32 random bytes in base64url. Its `Debug` output is
+/// redacted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebhookSecret(String);
 
@@ -42,8 +43,8 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// The value of `X-Signature`: `sha256=` and the lowercase hexadecimal HMAC-SHA256 (RFC 2104) of the body's bytes. The
-/// key is the whole secret as written, including the prefix (D93).
+/// The value of `X-Signature`: `sha256=` and the lowercase hexadecimal HMAC-SHA256 (RFC 2104) of the body's
+/// bytes. The key is the whole secret as written, including the prefix (D93).
 pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.0.as_bytes());

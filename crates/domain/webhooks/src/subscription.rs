@@ -6,7 +6,8 @@ use oauth::ClientId;
 
 use crate::{WebhookEvent, WebhookSecret, WebhookUrl};
 
-/// Maximum number of subscriptions of a pair of application and seller, including inactive ones (contract: Limits).
+/// Maximum number of subscriptions of a pair of application and seller, including inactive ones (contract:
+/// Limits).
 pub const MAX_SUBSCRIPTIONS: u32 = 20;
 
 kernel::uuid_id! {

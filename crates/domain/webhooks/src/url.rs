@@ -39,8 +39,8 @@ impl Scheme {
     }
 }
 
-/// The host of a URL. Every spelling is parsed into one of these two. This value is resolved, vetted and connected to:
-/// the text is never parsed a second time.
+/// The host of a URL. Every spelling is parsed into one of these two. This value is resolved, vetted and
+/// connected to: the text is never parsed a second time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
     /// A name to resolve: ASCII, lower case, absolute, without the final dot.
@@ -70,8 +70,9 @@ pub struct WebhookUrl {
 }
 
 impl WebhookUrl {
-    /// Parses a URL (RFC 3986) of at most [`MAX_URL`] characters, with any port, without user information and fragment, whose scheme and
-    /// host the policy admits; names are resolved later. Stored URLs are parsed under [`AddressPolicy::Any`], since the sender checks them again.
+    /// Parses a URL (RFC 3986) of at most [`MAX_URL`] characters, with any port, without user information and
+    /// fragment, whose scheme and host the policy admits; names are resolved later. Stored URLs are parsed
+    /// under [`AddressPolicy::Any`], since the sender checks them again.
     pub fn parse(text: impl Into<String>, policy: AddressPolicy) -> Result<Self, Invalid> {
         let text = text.into();
         if text.len() > MAX_URL {
@@ -106,7 +107,8 @@ impl WebhookUrl {
         }
     }
 
-    /// The rule of the policy that the URL breaks, judged by its scheme and, if that is `localhost` or an address, by its host.
+    /// The rule of the policy that the URL breaks, judged by its scheme and, if that is `localhost` or an
+    /// address, by its host.
     pub(crate) fn broken_rule(&self, policy: AddressPolicy) -> Option<&'static str> {
         let (is_local, is_admitted) = match &self.host {
             Host::Name(name) => (is_local(name), policy != AddressPolicy::Public || !is_local(name)),
@@ -124,7 +126,8 @@ impl WebhookUrl {
         &self.text
     }
 
-    /// As a seller sees it: whole if the application is the seller's own, else the host, for the rest may hold its owner's secret.
+    /// As a seller sees it: whole if the application is the seller's own, else the host, for the rest may
+    /// hold its owner's secret.
     pub fn shown(&self, is_own: bool) -> String {
         if is_own {
             self.text.clone()
@@ -146,7 +149,8 @@ impl WebhookUrl {
         self.port
     }
 
-    /// The value of the `Host` header (RFC 9112 §3.2): the host, and the port unless it is the scheme's default.
+    /// The value of the `Host` header (RFC 9112 §3.2): the host, and the port unless it is the scheme's
+    /// default.
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() {
             self.host.to_string()
@@ -180,8 +184,8 @@ fn scheme(url: &Url) -> Result<Scheme, Invalid> {
     }
 }
 
-/// The only definition of a host. The parser has converted every spelling of an IPv4 address (WHATWG URL §3.5: missing
-/// parts, decimal, octal, hexadecimal, percent-encoded) into that address.
+/// The only definition of a host. The parser has converted every spelling of an IPv4 address (WHATWG URL
+/// §3.5: missing parts, decimal, octal, hexadecimal, percent-encoded) into that address.
 fn host(url: &Url) -> Result<Host, Invalid> {
     match url.host() {
         Some(url::Host::Ipv4(address)) => Ok(Host::Address(address.into())),
@@ -219,8 +223,8 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// None if the text has no scheme, `://` and authority, or has characters outside of RFC 3986 §2. Browser-style
-    /// parsers repair such texts, each in its own way.
+    /// None if the text has no scheme, `://` and authority, or has characters outside of RFC 3986 §2.
+    /// Browser-style parsers repair such texts, each in its own way.
     fn of(text: &'a str) -> Option<Self> {
         let (scheme, after) = text.split_once("://")?;
         let end = after.find(['/', '?', '#']).unwrap_or(after.len());

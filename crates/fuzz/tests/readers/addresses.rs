@@ -1,4 +1,5 @@
-//! URLs for our requests and redirects: they mean the same to every URL parser, and never point into a private network.
+//! URLs for our requests and redirects: they mean the same to every URL parser, and never point into a
+//! private network.
 
 use std::net::IpAddr;
 

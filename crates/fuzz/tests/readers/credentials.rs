@@ -1,4 +1,5 @@
-//! The protocol's short values: tokens, codes, secrets, ids, scopes, numbers. Each has one spelling and survives a round trip.
+//! The protocol's short values: tokens, codes, secrets, ids, scopes, numbers. Each has one spelling and
+//! survives a round trip.
 
 use accounts::Email;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};

@@ -1,4 +1,5 @@
-//! Headers that control behaviour: forwarded addresses, trace ids, media types, idempotency keys, client credentials.
+//! Headers that control behaviour: forwarded addresses, trace ids, media types, idempotency keys, client
+//! credentials.
 
 use std::net::IpAddr;
 

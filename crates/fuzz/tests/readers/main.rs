@@ -1,7 +1,8 @@
-//! All parsers of untrusted bytes: invariants that hold for any input, and costs that are at most proportional to its length. Whole
-//! requests are in `tests/process/any_bytes.rs`.
+//! All parsers of untrusted bytes: invariants that hold for any input, and costs that are at most
+//! proportional to its length. Whole requests are in `tests/process/any_bytes.rs`.
 //!
-//! Every run uses the same inputs. For a longer run with others: `PROPTEST_CASES=100000 PROPTEST_RNG_SEED=$RANDOM cargo test -p fuzz`.
+//! Every run uses the same inputs. For a longer run with others: `PROPTEST_CASES=100000
+//! PROPTEST_RNG_SEED=$RANDOM cargo test -p fuzz`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -48,8 +49,9 @@ fn always_text(samples: &[&str], check: impl Fn(&str)) {
     });
 }
 
-/// Times inputs of 16 KiB and of eight times as much: a prefix, a repeated part (with `#` replaced by a counter), a suffix. Allows
-/// three times the proportional cost for noise; a quadratic cost is 64 times as high.
+/// Times inputs of 16 KiB and of eight times as much: a prefix, a repeated part (with `#` replaced by a
+/// counter), a suffix. Allows three times the proportional cost for noise; a quadratic cost is 64 times as
+/// high.
 #[track_caller]
 fn is_linear<T>(shapes: &[[&str; 3]], parse: impl Fn(&[u8]) -> T) {
     for [before, part, after] in shapes {

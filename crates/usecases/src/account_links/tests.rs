@@ -9,7 +9,8 @@ use crate::test_support::{HOME, OPERATOR, by, chance, knowing_sellers, logging, 
 const URL: &str = "https://api.example";
 const INTERVAL: TimeDelta = TimeDelta::minutes(5);
 
-/// The account's newest link of any kind was made this long ago, and the next mail has this place in the hour.
+/// The account's newest link of any kind was made this long ago, and the next mail has this place in the
+/// hour.
 fn mailed_before(tx: &mut MockTransaction, ago: Option<TimeDelta>, place: u64) {
     tx.expect_newest_link()
         .returning(move |_, kind| Ok(ago.map(|ago| now() - ago + kind.lifetime())));

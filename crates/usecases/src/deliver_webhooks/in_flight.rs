@@ -6,8 +6,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use oauth::ClientId;
 use webhooks::{
-    AttemptRecord, Attempted, Capacity, DeliveryId, Due, Failure, Lease, Load, Message, Outcome, Progress,
-    QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
+    AttemptFailure, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Lease, Load, Message, Outcome,
+    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
 };
 
 use super::Slots;
@@ -37,7 +37,7 @@ impl Start {
     /// The outcome of an attempt that was lost with its worker.
     pub(super) const fn lost() -> Attempted {
         Attempted {
-            outcome: Outcome::Failed(Failure::WorkerLost),
+            outcome: Outcome::Failed(AttemptFailure::WorkerLost),
             duration: Duration::ZERO,
         }
     }
@@ -79,10 +79,10 @@ impl InFlight {
         self.queues.is_empty()
     }
 
-    /// How much can start now. A slot is free only once the end of its attempt is recorded, so nothing piles up while
-    /// the store is unavailable. The fewer slots are free, the fewer one queue gets, so many queues that fail at the
-    /// same time leave some to others. The last slots, and the last of the half that failing queues may use, are
-    /// reserved for applications with almost nothing in hand.
+    /// How much can start now. A slot is free only once the end of its attempt is recorded, so nothing piles
+    /// up while the store is unavailable. The fewer slots are free, the fewer one queue gets, so many queues
+    /// that fail at the same time leave some to others. The last slots, and the last of the half that failing
+    /// queues may use, are reserved for applications with almost nothing in hand.
     fn capacity(&self) -> Option<Capacity> {
         let under_way = self.loads();
         let used: usize = under_way.values().map(|load| usize::from(load.attempts)).sum();
@@ -156,8 +156,8 @@ impl InFlight {
         self.starts(claimed.lease, claimed.deliveries)
     }
 
-    /// Adds further deliveries to leased queues. A queue that is in `refills` but not in `refilled` has lost its lease: it
-    /// is released once its attempts have ended, and recording them has no effect.
+    /// Adds further deliveries to leased queues. A queue that is in `refills` but not in `refilled` has lost
+    /// its lease: it is released once its attempts have ended, and recording them has no effect.
     pub(super) fn refilled(&mut self, refills: &[Refill], refilled: Vec<Refilled>) -> Vec<Start> {
         for Refill { lease, capacity, .. } in refills {
             if let Some(queue) = self.queues.get_mut(lease) {
@@ -231,7 +231,8 @@ impl InFlight {
         }
     }
 
-    /// All ends to record, and the queues to release because they have no running attempt. None if there is neither.
+    /// All ends to record, and the queues to release because they have no running attempt. None if there is
+    /// neither.
     pub(super) fn next_recording(&mut self) -> Option<Recording> {
         let records = std::mem::take(&mut self.ended);
         let idle = self.queues.iter_mut().filter(|(_, queue)| queue.is_idle());
@@ -280,10 +281,10 @@ impl InFlight {
         self.ended.splice(0..0, recording.records);
     }
 
-    /// Queues to refill while some of their attempts still run, so that one slow response does not block the rest:
-    /// `all` queues, or only those that were full and are now half empty; the longest waiting first. A failing queue
-    /// gets only first attempts, so they do not wait behind retries. A queue gets none if its host is full, if it is
-    /// about to be released, or if the slots or its application's share are used up.
+    /// Queues to refill while some of their attempts still run, so that one slow response does not block the
+    /// rest: `all` queues, or only those that were full and are now half empty; the longest waiting first. A
+    /// failing queue gets only first attempts, so they do not wait behind retries. A queue gets none if its
+    /// host is full, if it is about to be released, or if the slots or its application's share are used up.
     pub(super) fn refills(&mut self, all: bool) -> Vec<Refill> {
         let Some(mut capacity) = self.capacity() else {
             return Vec::new();

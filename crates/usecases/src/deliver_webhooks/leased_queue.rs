@@ -8,11 +8,12 @@ use crate::deliver_webhooks::Slots;
 /// Consecutive failures after which a queue that has succeeded counts as failing.
 const FAILURES_IN_A_ROW: u16 = 8;
 
-/// Capacity reserved for asking whether more deliveries of a queue have become due. No other queue gets it until the
-/// store has answered, so it is small. A queue that fills it gets its whole share the next time.
+/// Capacity reserved for asking whether more deliveries of a queue have become due. No other queue gets it
+/// until the store has answered, so it is small. A queue that fills it gets its whole share the next time.
 const PROBE: u16 = 2;
 
-/// First attempts that a failing queue gets beyond those of its claim. Then it is released, so that its retries get their turn.
+/// First attempts that a failing queue gets beyond those of its claim. Then it is released, so that its
+/// retries get their turn.
 const BEFORE_RETRIES: u16 = 8;
 
 /// A delivery whose attempt is running, or whose end is not recorded yet.
@@ -31,7 +32,8 @@ pub(super) struct LeasedQueue {
     pub(super) in_hand: Vec<InHand>,
     /// Of `in_hand`, those whose attempt has not ended.
     pub(super) running: usize,
-    /// The store counts a postponed delivery as in hand: if this worker crashed, that would count as a lost attempt.
+    /// The store counts a postponed delivery as in hand: if this worker crashed, that would count as a lost
+    /// attempt.
     pub(super) store_overcounts: bool,
     /// First attempts since it began to fail, while no retry was in hand.
     pub(super) ahead_of_retries: u16,
@@ -92,7 +94,8 @@ impl LeasedQueue {
         self.in_hand.iter().filter(|delivery| delivery.is_retry).count()
     }
 
-    /// Whether to ask the store for more: of `all` queues, or only of those that probably have more and are half empty now.
+    /// Whether to ask the store for more: of `all` queues, or only of those that probably have more and are
+    /// half empty now.
     pub(super) fn wants_more(&self, all: bool, slots: Slots) -> bool {
         let free = left(self.max_in_hand(slots), self.in_hand.len());
         let is_half_empty =

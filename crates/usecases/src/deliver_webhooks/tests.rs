@@ -6,7 +6,7 @@ mod store;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use webhooks::{DeliveryId, Failure, Outcome, Phase, Progress};
+use webhooks::{AttemptFailure, DeliveryId, Outcome, Phase, Progress};
 
 use super::*;
 use crate::test_support::chance;
@@ -95,7 +95,8 @@ impl World {
         assert!(delay < Duration::from_millis(250), "{delay:?}");
     }
 
-    /// These queues, numbered from 1, do not delay deliveries of queue 0, which come one after another for 40 seconds.
+    /// These queues, numbered from 1, do not delay deliveries of queue 0, which come one after another for 40
+    /// seconds.
     async fn leaves_slots_to_another(self, own_application: u128) -> Self {
         self.store.set_application(0, own_application);
         let feed = async {
@@ -294,7 +295,7 @@ async fn a_delivery_lost_too_often_fails_unsent() {
     world.run(sleep(Duration::from_secs(1))).await;
     assert_eq!((world.receivers.sent(), world.store.delivered()), (1, 1));
     let failures = world.store.failures();
-    let [(Outcome::Failed(Failure::WorkerLost), next)] = failures.as_slice() else {
+    let [(Outcome::Failed(AttemptFailure::WorkerLost), next)] = failures.as_slice() else {
         panic!("{failures:?}")
     };
     let Progress {
@@ -386,7 +387,7 @@ async fn postponed_deliveries_count_no_attempt_and_come_again_soon() {
     world.run(later).await;
     let failures = store.failures();
     assert_eq!((store.delivered(), failures.len()), (7, 2));
-    let timed_out = Outcome::Failed(Failure::TimedOut);
+    let timed_out = Outcome::Failed(AttemptFailure::TimedOut);
     assert!(failures.iter().all(|(outcome, _)| *outcome == timed_out));
 }
 

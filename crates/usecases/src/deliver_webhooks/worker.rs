@@ -4,12 +4,13 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use kernel::{Randomness, StoreError};
-use webhooks::{AttemptRecord, Attempted, Claimed, Refill, Refilled, Release, Sent};
+use webhooks::{AttemptRecord, Attempted, ClaimedQueues, Refill, Refilled, Release, Sent};
 
 use super::Dispatch;
 use super::in_flight::{InFlight, Start};
 
-/// How often a stopping worker tries to record ends while the store fails. Other workers repeat attempts that it could not record.
+/// How often a stopping worker tries to record ends while the store fails. Other workers repeat attempts that
+/// it could not record.
 const LAST_TRIES: u8 = 3;
 
 /// The largest number of events handled before the next store call.
@@ -19,7 +20,7 @@ enum Step {
     Signal,
     Stop,
     Ended(Start, Sent),
-    Claimed(Result<Claimed, StoreError>),
+    ClaimedQueues(Result<ClaimedQueues, StoreError>),
     Recorded(Recording, Result<(), StoreError>),
     Refilled(Vec<Refill>, Result<Vec<Refilled>, StoreError>),
 }
@@ -128,7 +129,7 @@ impl<'a> Worker<'a> {
             self.may_claim = false;
             self.calls.claim = true;
             let (queues, fence) = (self.dispatch.queues, self.dispatch.randomness.uuid());
-            self.begin(async move { Step::Claimed(queues.claim(fence, capacity).await) });
+            self.begin(async move { Step::ClaimedQueues(queues.claim(fence, capacity).await) });
         }
     }
 
@@ -160,9 +161,9 @@ impl<'a> Worker<'a> {
             Step::Stop => self.stopping = Some(LAST_TRIES),
             Step::Ended(start, Sent::Attempted(attempted)) => self.end(&start, attempted),
             Step::Ended(start, Sent::Postponed) => self.in_flight.postpone(&start),
-            Step::Claimed(claimed) => {
+            Step::ClaimedQueues(claimed) => {
                 self.calls.claim = false;
-                let Some(Claimed { queues, more }) = self.or_pause(claimed) else {
+                let Some(ClaimedQueues { queues, more }) = self.or_pause(claimed) else {
                     return;
                 };
                 self.dispatch.observer.claimed(queues.len());

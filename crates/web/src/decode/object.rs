@@ -5,11 +5,12 @@ use super::shape::{Shape, wrong_kind};
 use crate::json::{Json, Object};
 use crate::schema::{self, Node};
 
-/// The shape of an object, declared as the struct that it decodes to. Each field calls a method of [`Fields`]. Its name in JSON is
-/// the struct field's, or the one after `as`. A trailing method without arguments converts the value.
+/// The shape of an object, declared as the struct that it decodes to. Each field calls a method of
+/// [`Fields`]. Its name in JSON is the struct field's, or the one after `as`. A trailing method without
+/// arguments converts the value.
 ///
-/// `name: …, name: … => value` decodes to any value of the fields. In a `draft` an invalid field has its type's default, so that
-/// rules over several fields can still be checked.
+/// `name: …, name: … => value` decodes to any value of the fields. In a `draft` an invalid field has its
+/// type's default, so that rules over several fields can still be checked.
 #[macro_export]
 macro_rules! object {
     (@name $field:ident) => { stringify!($field) };
@@ -121,7 +122,8 @@ pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     list
 }
 
-/// The fields of an object. Each method takes one and decodes it, or returns `None` after recording a violation.
+/// The fields of an object. Each method takes one and decodes it, or returns `None` after recording a
+/// violation.
 pub struct Fields<'a, 'p>(Source<'a, 'p>);
 
 enum Source<'a, 'p> {

@@ -1,5 +1,5 @@
-//! The shapes that values can have, and the ways to combine them. A shape both decodes a value and describes its schema, so that the
-//! document always matches the decoder.
+//! The shapes that values can have, and the ways to combine them. A shape both decodes a value and describes
+//! its schema, so that the document always matches the decoder.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -24,8 +24,8 @@ pub trait Shape {
     /// A noun phrase that fits "send …" and "must be …", such as "an integer from 0 to 10".
     fn expected(&self) -> String;
 
-    /// The schema: a value that does not match it is rejected. A matching value may still break a rule that no schema can express;
-    /// [`Shape::map_schema`] describes such rules.
+    /// The schema: a value that does not match it is rejected. A matching value may still break a rule that
+    /// no schema can express; [`Shape::map_schema`] describes such rules.
     fn schema(&self) -> Node;
 
     /// Decodes a value. If it is wrong, records every violation at its place and returns `None`.

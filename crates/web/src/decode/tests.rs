@@ -1,4 +1,5 @@
-//! Tests of decoding: messages, paths, and the values of optional fields. `tests/contract` covers what the contract's bodies accept.
+//! Tests of decoding: messages, paths, and the values of optional fields. `tests/contract` covers what the
+//! contract's bodies accept.
 
 use super::*;
 use crate::problem::Entry;

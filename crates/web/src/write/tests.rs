@@ -1,4 +1,5 @@
-//! What no request shows from outside: panics, claims whose answer is lost, and how often work is repeated and looked up.
+//! What no request shows from outside: panics, claims whose answer is lost, and how often work is repeated
+//! and looked up.
 
 use std::num::NonZeroU32;
 use std::sync::Mutex;
@@ -146,8 +147,8 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
     }
 }
 
-/// Work whose COMMITs end like this, and whose outcome is looked up with these results, each time the last of them. Without one, a COMMIT
-/// succeeds and the store is unavailable for a lookup.
+/// Work whose COMMITs end like this, and whose outcome is looked up with these results, each time the last of
+/// them. Without one, a COMMIT succeeds and the store is unavailable for a lookup.
 #[derive(Default)]
 struct Work {
     commits: Arc<Mutex<Vec<TransactionError>>>,

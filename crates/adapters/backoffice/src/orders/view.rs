@@ -11,7 +11,8 @@ pub(super) fn order(parts: &[SellerOrder]) -> Option<OrderView<'_>> {
     Some(OrderView::whole((parts.first()?, parts, &[])))
 }
 
-/// The order without buyer and address. Stored answers contain neither, so an erasure need not search them (D130).
+/// The order without buyer and address. Stored answers contain neither, so an erasure need not search them
+/// (D130).
 pub(super) fn order_without_buyer(parts: &[SellerOrder]) -> Option<OrderView<'_>> {
     Some(OrderView::whole((
         parts.first()?,

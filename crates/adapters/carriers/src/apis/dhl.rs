@@ -50,8 +50,8 @@ impl Api for Dhl {
         reading(shipment.ok_or(Failure::NotFound)?)
     }
 
-    /// DHL answers 429 to several requests within a second, and once the daily quota is used up, which is reset at 00:00
-    /// GMT. If a pause of a minute did not help, the cause is the quota.
+    /// DHL answers 429 to several requests within a second, and once the daily quota is used up, which is
+    /// reset at 00:00 GMT. If a pause of a minute did not help, the cause is the quota.
     fn throttle_pause(&self, is_repeated: bool, now: DateTime<Utc>) -> TimeDelta {
         let tomorrow = now.date_naive().checked_add_days(Days::new(1));
         match tomorrow {

@@ -26,8 +26,9 @@ const CODES: CodeTable = &[
 
 const MAX_NODES: u32 = 50_000;
 
-/// Counts every `=` in the body. The XML parser compares each attribute with those before it, and copies each declared prefix to every
-/// descendant that declares another: a megabyte of attributes would take minutes, or gigabytes.
+/// Counts every `=` in the body. The XML parser compares each attribute with those before it, and copies each
+/// declared prefix to every descendant that declares another: a megabyte of attributes would take minutes, or
+/// gigabytes.
 const MAX_ATTRIBUTES: usize = 2_000;
 
 pub(crate) struct Dpd {

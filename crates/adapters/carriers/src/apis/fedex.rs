@@ -65,7 +65,8 @@ fn error(result: &Value) -> Option<String> {
     parse::text(result, "/error/code")
 }
 
-/// When the parcel was last seen. `FedEx` reuses numbers after some years; of several parcels, the one seen last is meant.
+/// When the parcel was last seen. `FedEx` reuses numbers after some years; of several parcels, the one seen
+/// last is meant.
 fn last_seen(result: &Value) -> Option<DateTime<Utc>> {
     let scans = parse::list(result, "/scanEvents").iter();
     let scans = scans.filter_map(|scan| parse::time(scan, "/date"));

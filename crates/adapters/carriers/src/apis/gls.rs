@@ -1,4 +1,5 @@
-//! GLS (Group Track & Trace): `GET /track-and-trace-v1/tracking/simple/trackids/{number}`, with an OAuth token.
+//! GLS (Group Track & Trace): `GET /track-and-trace-v1/tracking/simple/trackids/{number}`, with an OAuth
+//! token.
 
 use orders::{TrackingNumber, TrackingStatus as Status};
 use reqwest::Request;

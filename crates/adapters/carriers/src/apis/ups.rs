@@ -60,8 +60,8 @@ impl Api for Ups {
         request
     }
 
-    /// UPS reports an unknown number in three ways: 404 with errors, 200 with a warning, and 400 with a separate code for text that
-    /// cannot be a UPS number.
+    /// UPS reports an unknown number in three ways: 404 with errors, 200 with a warning, and 400 with a
+    /// separate code for text that cannot be a UPS number.
     fn read(&self, number: &TrackingNumber, answer: &Response) -> Result<Reading, Failure> {
         let is_not_found = |body: &Value| {
             parse::find(body, "/response/errors", "/code", "TV1002").is_some()

@@ -234,7 +234,8 @@ impl World {
         self.fails().await
     }
 
-    /// Asserts that look-ups succeed, and clears the requests. Two successes keep the breaker closed after a failure.
+    /// Asserts that look-ups succeed, and clears the requests. Two successes keep the breaker closed after a
+    /// failure.
     pub(crate) async fn recovers(&self) {
         self.replies([fixtures::delivered(self.carrier)]);
         for _ in 0..2 {
@@ -245,8 +246,8 @@ impl World {
     }
 }
 
-/// Checks several carriers concurrently. All worlds exist before the first check: creating an HTTP client blocks the thread for
-/// longer than some deadlines.
+/// Checks several carriers concurrently. All worlds exist before the first check: creating an HTTP client
+/// blocks the thread for longer than some deadlines.
 pub(crate) async fn each(carriers: &[Carrier], deadline: Duration, check: impl AsyncFn(&World)) {
     let mut worlds = Vec::new();
     for carrier in carriers {

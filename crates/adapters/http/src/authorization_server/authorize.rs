@@ -19,8 +19,8 @@ use crate::Public;
 /// The path of the consent screen.
 const CONSENT_PATH: &str = "/panel/consent";
 
-/// Redirects the browser to the consent screen, or back to the client with an error. If no redirect address can be trusted, the error is
-/// shown in the browser.
+/// Redirects the browser to the consent screen, or back to the client with an error. If no redirect address
+/// can be trusted, the error is shown in the browser.
 pub(super) async fn answer(public: &Public, request: &Request) -> Result<HttpResponse, OAuthError> {
     let deadline = request.deadline();
     let now = count(public, Limit::AuthorizeByAddress(request.client), deadline).await?;

@@ -1,4 +1,5 @@
-//! The parameters of a call, a form or a JSON object of strings, and client authentication (RFC 6749 §2.3, contract: Flows).
+//! The parameters of a call, a form or a JSON object of strings, and client authentication (RFC 6749 §2.3,
+//! contract: Flows).
 
 use actix_web::HttpMessage;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
@@ -86,9 +87,9 @@ fn text(json: &Json) -> Option<&str> {
     }
 }
 
-/// The calling application, authenticated by its secret if it has one; `token` is the code or token that it presents, and becomes an
-/// extension of the request. A 401 carries a challenge if the client used the `Authorization` header (RFC 6749 §5.2). The access log names
-/// every known application, deleted ones too.
+/// The calling application, authenticated by its secret if it has one; `token` is the code or token that it
+/// presents, and becomes an extension of the request. A 401 carries a challenge if the client used the
+/// `Authorization` header (RFC 6749 §5.2). The access log names every known application, deleted ones too.
 pub(super) async fn authenticated(
     public: &Public,
     request: &Request,

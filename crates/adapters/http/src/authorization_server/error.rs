@@ -1,4 +1,5 @@
-//! The error shape of `/oauth`: `{"error", "error_description", "reason", "traceId"}` (contract: Errors, D141).
+//! The error shape of `/oauth`: `{"error", "error_description", "reason", "traceId"}` (contract: Errors,
+//! D141).
 
 use std::borrow::Cow;
 
@@ -231,8 +232,8 @@ pub(super) fn set_pragma(headers: &mut HeaderMap) {
     headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
 }
 
-/// Removes characters that a description must not contain (RFC 6749 §5.2) or that need an escape in a quoted challenge (RFC 9110 §5.6.4).
-/// Part of the text may come from the client.
+/// Removes characters that a description must not contain (RFC 6749 §5.2) or that need an escape in a quoted
+/// challenge (RFC 9110 §5.6.4). Part of the text may come from the client.
 pub(super) fn printable(text: &str) -> String {
     let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
     text.chars().filter(allowed).take(MAX_TEXT_LENGTH).collect()

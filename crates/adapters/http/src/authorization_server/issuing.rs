@@ -1,9 +1,11 @@
 //! Issues a token pair for a code or a refresh token.
 //!
-//! Concurrent exchanges are batched. An exchange that the batch did not store gets its own transaction. Until the statement is sent or the
-//! COMMIT begins, the work is dropped when the client's connection breaks, so that no credential is used up in vain; a client that has only
-//! closed its sending side still waits for the response. From the COMMIT on, the work runs as a separate task. If the database's response is
-//! lost, the outcome is looked up: a client that got an error would present the same credential again, which revokes its family.
+//! Concurrent exchanges are batched. An exchange that the batch did not store gets its own transaction. Until
+//! the statement is sent or the COMMIT begins, the work is dropped when the client's connection breaks, so
+//! that no credential is used up in vain; a client that has only closed its sending side still waits for the
+//! response. From the COMMIT on, the work runs as a separate task. If the database's response is lost, the
+//! outcome is looked up: a client that got an error would present the same credential again, which revokes
+//! its family.
 
 use std::sync::Arc;
 
@@ -39,7 +41,8 @@ enum Begun {
     Prepared(PreparedTransaction<Granted>),
 }
 
-/// Consumes the presented credential and issues the pair. The store's clock counted the request at `asked_at`.
+/// Consumes the presented credential and issues the pair. The store's clock counted the request at
+/// `asked_at`.
 pub(super) async fn issue(
     public: &Arc<Public>,
     presented: Presented,
@@ -96,8 +99,8 @@ impl Issue {
         }
     }
 
-    /// Finds the outcome of an exchange. If it is not stored, the transaction that has locked the family makes it; the batch's statement, if
-    /// it still arrives, then skips the family.
+    /// Finds the outcome of an exchange. If it is not stored, the transaction that has locked the family
+    /// makes it; the batch's statement, if it still arrives, then skips the family.
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
             let transaction = self.public.ports.units.begin(&self.locks()).await?;

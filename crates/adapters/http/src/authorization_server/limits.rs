@@ -20,7 +20,8 @@ pub(super) enum Limit {
     AuthorizeByAddress(IpAddr),
 }
 
-/// Counts a call and rejects it beyond its limit per minute; returns the database's time. A call that cannot be counted is rejected.
+/// Counts a call and rejects it beyond its limit per minute; returns the database's time. A call that cannot
+/// be counted is rejected.
 pub(super) async fn count(
     public: &Public,
     limit: Limit,
@@ -56,8 +57,8 @@ pub(super) async fn count(
     }
 }
 
-/// Counts a call against its client. A public client proves its identity only by a credential of its own that can still be used:
-/// other calls do not count (D67).
+/// Counts a call against its client. A public client proves its identity only by a credential of its own that
+/// can still be used: other calls do not count (D67).
 pub(super) async fn count_client(
     public: &Public,
     client: &Application,

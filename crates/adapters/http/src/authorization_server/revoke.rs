@@ -17,7 +17,8 @@ use super::limits::{Limit, count, count_client};
 use super::token::required;
 use crate::Public;
 
-/// Revokes a token of the client. The checks follow the order of the token endpoint, and the two endpoints share their limits (D79).
+/// Revokes a token of the client. The checks follow the order of the token endpoint, and the two endpoints
+/// share their limits (D79).
 pub(super) async fn revoke(public: &Arc<Public>, request: &mut Request) -> Result<HttpResponse, OAuthError> {
     count(public, Limit::TokenByAddress(request.client), request.deadline()).await?;
 

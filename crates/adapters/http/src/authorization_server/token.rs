@@ -40,8 +40,8 @@ pub(super) async fn issue(public: &Arc<Public>, request: &mut Request) -> Result
     issued
 }
 
-/// The checks follow the order of the contract (D77). Only calls of an authenticated client count against it, so that nobody else can
-/// exhaust its limit (D67).
+/// The checks follow the order of the contract (D77). Only calls of an authenticated client count against it,
+/// so that nobody else can exhaust its limit (D67).
 async fn check_and_issue(
     public: &Arc<Public>,
     request: &mut Request,
@@ -144,8 +144,9 @@ impl GrantType {
     }
 }
 
-/// The `client_credentials` grant: a token for the application owner's own account (contract: Flows 1). A client that disconnects leaves no
-/// partial state: the token is stored in one step or not at all, and no client knows it.
+/// The `client_credentials` grant: a token for the application owner's own account (contract: Flows 1). A
+/// client that disconnects leaves no partial state: the token is stored in one step or not at all, and no
+/// client knows it.
 async fn client_credentials(
     public: &Public,
     client: &Application,

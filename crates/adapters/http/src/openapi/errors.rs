@@ -57,7 +57,8 @@ impl Errors {
     }
 }
 
-/// Whether messages of this status name the operation's scope or parameters, so that the response cannot be shared.
+/// Whether messages of this status name the operation's scope or parameters, so that the response cannot be
+/// shared.
 fn names_the_operation(route: &Route<Public>, status: StatusCode) -> bool {
     match status {
         StatusCode::FORBIDDEN => true,

@@ -1,4 +1,5 @@
-//! Tests of the document: it is complete, valid and equal to the committed one, and its examples match their schemas.
+//! Tests of the document: it is complete, valid and equal to the committed one, and its examples match their
+//! schemas.
 
 mod consistency;
 
@@ -126,7 +127,8 @@ fn only_request_schemas_forbid_additional_properties() {
     assert_eq!(closed, schemas.map(|name| format!("/components/schemas/{name}")));
 }
 
-/// Clients recognise a growing enumeration by its description; the comparison with the released document by its mark.
+/// Clients recognise a growing enumeration by its description; the comparison with the released document by
+/// its mark.
 #[test]
 fn extensible_enumerations_are_marked_and_described() {
     let document = json();
@@ -309,7 +311,8 @@ fn validator(document: &Value, schema: &Value) -> jsonschema::Validator {
         .unwrap()
 }
 
-/// Each code has a section on the page about errors, or on that of the back office, with an example of the right status, text and shape.
+/// Each code has a section on the page about errors, or on that of the back office, with an example of the
+/// right status, text and shape.
 #[test]
 fn the_page_of_errors_is_complete() {
     let page = concat!(

@@ -117,7 +117,8 @@ struct AtServer {
     failure: SmtpFailure,
 }
 
-/// The enhanced status code at the start of a reply's text: class, subject and detail, the last two with up to three digits.
+/// The enhanced status code at the start of a reply's text: class, subject and detail, the last two with up
+/// to three digits.
 fn enhanced_status(text: &str) -> Option<String> {
     let word = text.split_whitespace().next()?;
     let (class, rest) = word.split_once('.')?;

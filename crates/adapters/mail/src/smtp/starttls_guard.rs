@@ -11,10 +11,11 @@ use tokio::net::TcpStream;
 
 /// Returns one byte per read until TLS begins.
 ///
-/// The SMTP client's read buffer survives the upgrade to TLS. A man in the middle could append replies to the server's last
-/// plaintext reply; the client would later read them from the buffer as TLS-protected, and take a mail for accepted that the
-/// server never got. With one byte per read, the buffer is empty at the end of the reply's line. Appended bytes then reach the TLS
-/// handshake, which fails ("response injection", see RFC 3207 §6).
+/// The SMTP client's read buffer survives the upgrade to TLS. A man in the middle could append replies to the
+/// server's last plaintext reply; the client would later read them from the buffer as TLS-protected, and take
+/// a mail for accepted that the server never got. With one byte per read, the buffer is empty at the end of
+/// the reply's line. Appended bytes then reach the TLS handshake, which fails ("response injection", see RFC
+/// 3207 §6).
 #[derive(Debug)]
 pub(super) struct StartTlsGuard {
     stream: TcpStream,

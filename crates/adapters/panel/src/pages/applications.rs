@@ -103,7 +103,8 @@ pub(crate) async fn save(request: SignedInRequest) -> Result<HttpResponse, PageE
     }
 }
 
-/// The form after an edit conflict: the current values of the changed fields, and the seller's input in the others.
+/// The form after an edit conflict: the current values of the changed fields, and the seller's input in the
+/// others.
 async fn render_changed(
     request: &SignedInRequest,
     mut entered: RawEdit,

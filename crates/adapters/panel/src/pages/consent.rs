@@ -153,7 +153,8 @@ impl DecisionTransaction {
     }
 }
 
-/// If the answer to the COMMIT is lost, the rows decide: the browser gets a code if and only if it was stored.
+/// If the answer to the COMMIT is lost, the rows decide: the browser gets a code if and only if it was
+/// stored.
 impl Recoverable for DecisionTransaction {
     type Done = Decided;
     type Error = Refused;

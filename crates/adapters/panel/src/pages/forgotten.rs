@@ -1,4 +1,5 @@
-//! `/panel/forgotten-password`: sends a link for a new password. The response does not reveal whether the account exists.
+//! `/panel/forgotten-password`: sends a link for a new password. The response does not reveal whether the
+//! account exists.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -30,7 +31,8 @@ pub(crate) async fn page(request: PageRequest) -> Result<HttpResponse, PageError
     ok(&ForgottenPage { frame })
 }
 
-/// POST: looks up the account and queues the mail in the background, so that the response takes the same time for an unknown account.
+/// POST: looks up the account and queues the mail in the background, so that the response takes the same time
+/// for an unknown account.
 pub(crate) async fn submit(request: PageRequest) -> Result<HttpResponse, PageError> {
     let email = request.fields.get("email").trim().to_owned();
     limit_attempts(&request, &email).await?;

@@ -1,5 +1,5 @@
-//! One-time links: invitation, new password, signing in. GET shows a form and does not use the link up, so that a mail scanner does no harm
-//! (D131).
+//! One-time links: invitation, new password, signing in. GET shows a form and does not use the link up, so
+//! that a mail scanner does no harm (D131).
 
 use accounts::{LinkKind, NewPassword, Seller};
 use actix_web::HttpResponse;

@@ -79,7 +79,8 @@ pub(super) async fn limit_attempts(request: &PageRequest, email: &str) -> Result
     Ok(())
 }
 
-/// Opens a session under a new secret. `None` if the account was closed or its password changed in the meantime.
+/// Opens a session under a new secret. `None` if the account was closed or its password changed in the
+/// meantime.
 async fn start_session(
     request: &PageRequest,
     seller: SellerId,
@@ -98,7 +99,8 @@ async fn start_session(
     Ok(opened.await?.then_some(secret))
 }
 
-/// Gives the browser its new secret and redirects to the next page. The access log names the seller, an extension of the response.
+/// Gives the browser its new secret and redirects to the next page. The access log names the seller, an
+/// extension of the response.
 pub(super) fn redirect_signed_in(
     request: &PageRequest,
     seller: SellerId,
@@ -112,7 +114,8 @@ pub(super) fn redirect_signed_in(
     Ok(response)
 }
 
-/// Logs a wrong password of an existing account in the background: the response takes as long as for an unknown account.
+/// Logs a wrong password of an existing account in the background: the response takes as long as for an
+/// unknown account.
 fn record_failure(request: PageRequest, seller: SellerId) {
     let tasks = request.panel.ports.tasks.clone();
     drop(tasks.run(async move {
@@ -146,7 +149,8 @@ fn render(
         email,
     };
     let mut response = html(template.issues.status, &template)?;
-    // A consent request that this account cannot grant is refused at once, by a redirect in answer to this page's form.
+    // A consent request that this account cannot grant is refused at once, by a redirect in answer to this
+    // page's form.
     if let Some(ticket) = ticket {
         browser::allow_form_redirect_to(&mut response, &ticket.request.redirect_uri);
     }

@@ -1,4 +1,5 @@
-//! The domain's rules for the fields of a form, in the words of a page. A rule that lacks a Polish text does not compile.
+//! The domain's rules for the fields of a form, in the words of a page. A rule that lacks a Polish text does
+//! not compile.
 
 use std::fmt::Display;
 

@@ -1,4 +1,5 @@
-//! Accounts and their data, read outside a transaction: sellers, sessions, passwords, one-time links, tokens, usage.
+//! Accounts and their data, read outside a transaction: sellers, sessions, passwords, one-time links, tokens,
+//! usage.
 
 use accounts::{
     Account, AccountReader, HourlyUsage, Link, LinkKind, OperatorTokenRecord, PasswordHash, PersonalToken,

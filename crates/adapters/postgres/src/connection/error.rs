@@ -36,14 +36,15 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
     }
 }
 
-/// True for SQLSTATE 23505. Where Citus sent the rows to a shard by COPY, it reports another one with the same message.
+/// True for SQLSTATE 23505. Where Citus sent the rows to a shard by COPY, it reports another one with the
+/// same message.
 fn is_duplicate(kind: DatabaseErrorKind, information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
     matches!(kind, DatabaseErrorKind::UniqueViolation)
         || information.message().starts_with("duplicate key value")
 }
 
-/// The violated constraint. Citus forwards the message of a shard, without the field for the name, and appends the
-/// shard's number to the name: `… unique constraint "offers_pkey_102008"`.
+/// The violated constraint. Citus forwards the message of a shard, without the field for the name, and
+/// appends the shard's number to the name: `… unique constraint "offers_pkey_102008"`.
 fn constraint(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> &str {
     let of_message = || information.message().split('"').nth(1).unwrap_or_default();
     let name = information.constraint_name().unwrap_or_else(of_message);
@@ -67,10 +68,12 @@ enum Meaning {
     EndsConnection,
 }
 
-/// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by the first of these words of an
-/// English server that it has. With another language it is `Unexpected`: a 500 without the advice to retry.
+/// Diesel hides the SQLSTATE; until a version with its pull request 5232 is released, an error is known by
+/// the first of these words of an English server that it has. With another language it is `Unexpected`: a 500
+/// without the advice to retry.
 const WORDS: [(&str, &str, Meaning); 24] = [
-    // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection stays usable.
+    // Citus: a worker is away, silent or full, in its own words behind these. The coordinator's connection
+    // stays usable.
     ("08006, Citus", "connection to the remote node", Outage),
     (
         "08006, Citus",
@@ -101,7 +104,8 @@ const WORDS: [(&str, &str, Meaning); 24] = [
     ("0A000", "read-write mode during recovery", EndsConnection),
     ("57P01, 57P02", "terminating connection", EndsConnection),
     ("57P03", "the database system is", EndsConnection),
-    // PgBouncer closes a client's connection: its server was lost, it stops, or an administrator killed the database's connections.
+    // PgBouncer closes a client's connection: its server was lost, it stops, or an administrator killed the
+    // database's connections.
     ("08P01, PgBouncer", "server conn crashed?", EndsConnection),
     ("08P01, PgBouncer", "server shutting down", EndsConnection),
     ("08P01, PgBouncer", "database removed", EndsConnection),
@@ -112,17 +116,17 @@ fn meaning_of(message: &str) -> Option<Meaning> {
     known.map(|(.., meaning)| *meaning)
 }
 
-/// A deadlock is also known by what all server languages share: the detail lists the processes of the cycle, one a line, and a hint points
-/// to the log. No other error of this crate's statements has both.
+/// A deadlock is also known by what all server languages share: the detail lists the processes of the cycle,
+/// one a line, and a hint points to the log. No other error of this crate's statements has both.
 fn meaning(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> Option<Meaning> {
     let lines = information.details().map_or(0, |details| details.lines().count());
     let is_deadlock = information.hint().is_some() && lines >= 2;
     meaning_of(information.message()).or(is_deadlock.then_some(Deadlock))
 }
 
-/// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was stored. An error
-/// sent while the server closes the connection leaves the outcome open, and has no kind of its own in Diesel; so only
-/// the kinds that Diesel distinguishes count, and a few messages.
+/// True if the server rejected a COMMIT, or a statement that is its own transaction: nothing of it was
+/// stored. An error sent while the server closes the connection leaves the outcome open, and has no kind of
+/// its own in Diesel; so only the kinds that Diesel distinguishes count, and a few messages.
 pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
     use DatabaseErrorKind::{
         CheckViolation, ExclusionViolation, ForeignKeyViolation, NotNullViolation, RestrictViolation,
@@ -138,7 +142,8 @@ pub(crate) fn is_rolled_back(error: &DieselError) -> bool {
     }
 }
 
-/// True if the connection is unusable: it is broken, its server is read-only or shutting down, or a pooler closes it.
+/// True if the connection is unusable: it is broken, its server is read-only or shutting down, or a pooler
+/// closes it.
 pub(crate) fn ends_connection(error: &DieselError) -> bool {
     let DieselError::DatabaseError(kind, information) = error else {
         return false;
@@ -159,8 +164,8 @@ pub(crate) fn is_lock_timeout(error: &DieselError) -> bool {
     matches!(error, DieselError::DatabaseError(_, information) if meaning(information.as_ref()) == Some(LockTimeout))
 }
 
-/// True for SQLSTATE 42P01, 42703 and 42883, recognised by the English messages: a table, column or function does not
-/// exist. All statements of this crate match its own migrations, so these are not applied yet.
+/// True for SQLSTATE 42P01, 42703 and 42883, recognised by the English messages: a table, column or function
+/// does not exist. All statements of this crate match its own migrations, so these are not applied yet.
 fn is_schema_outdated(message: &str) -> bool {
     let kinds = ["relation ", "column ", "function "];
     kinds.iter().any(|kind| message.starts_with(kind)) && message.ends_with("does not exist")
@@ -198,7 +203,8 @@ impl From<AnswerTimeout> for StoreError {
     }
 }
 
-/// Waits for a response for at most `limit`: a server that does not respond does not enforce its statement timeout either.
+/// Waits for a response for at most `limit`: a server that does not respond does not enforce its statement
+/// timeout either.
 pub(crate) async fn with_timeout<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, StoreError>>,

@@ -22,11 +22,12 @@ use crate::turns::Turns;
 /// Timeout of a rollback; after it, the connection is closed, which rolls back.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A pooled connection that may be in a transaction. Unless it is returned, it is closed: it does not return to the
-/// pool, and the server rolls back.
+/// A pooled connection that may be in a transaction. Unless it is returned, it is closed: it does not return
+/// to the pool, and the server rolls back.
 pub(crate) struct Leased {
     connection: Option<Object<AsyncPgConnection>>,
-    /// Set while a read is under way, which is then cancelled. A transaction has its statement timeout, and other writes are short.
+    /// Set while a read is under way, which is then cancelled. A transaction has its statement timeout, and
+    /// other writes are short.
     canceller: OnceLock<Arc<Connector>>,
 }
 
@@ -103,7 +104,8 @@ impl Autocommit {
         }
     }
 
-    /// For statements in a seller's share of the pool. Whoever sends them MUST NOT have a transaction in that share.
+    /// For statements in a seller's share of the pool. Whoever sends them MUST NOT have a transaction in that
+    /// share.
     pub(crate) fn of_seller(&self, seller: SellerId) -> Self {
         Self {
             locks: LockSet::of_seller(seller),
@@ -152,8 +154,8 @@ impl Autocommit {
         )
     }
 
-    /// Runs one statement with the timeout of a read, including the waits for the share and for a connection. A connection that does not
-    /// respond, or no longer leads to the primary, is closed.
+    /// Runs one statement with the timeout of a read, including the waits for the share and for a connection.
+    /// A connection that does not respond, or no longer leads to the primary, is closed.
     pub(crate) async fn ask<T, F>(&self, statement: impl FnOnce(Arc<Leased>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = QueryResult<T>>,

@@ -1,5 +1,5 @@
-//! The requirement on a pooler between the program and the server: it must support named prepared statements, that is,
-//! make them available on whichever server connection a transaction gets.
+//! The requirement on a pooler between the program and the server: it must support named prepared statements,
+//! that is, make them available on whichever server connection a transaction gets.
 
 use std::time::Duration;
 
@@ -16,13 +16,14 @@ const SECOND_CONNECTION_TIMEOUT: Duration = Duration::from_millis(500);
 /// Whether prepared statements are known to be supported.
 #[derive(Debug, Default)]
 pub(crate) struct Pooler {
-    /// Locked during a check: of two checks at once, one could take the server connection on which the other relies.
+    /// Locked during a check: of two checks at once, one could take the server connection on which the other
+    /// relies.
     is_proven: Mutex<bool>,
 }
 
 impl Pooler {
-    /// False if a prepared statement is not found again. Checks on two connections of its own, until it has succeeded
-    /// once.
+    /// False if a prepared statement is not found again. Checks on two connections of its own, until it has
+    /// succeeded once.
     pub(crate) async fn supports_prepared_statements(
         &self,
         connector: &Connector,
@@ -43,8 +44,8 @@ impl Pooler {
     }
 }
 
-/// Prepares a statement, and executes it while the server connection that prepared it is most likely busy: a pooler
-/// hands out the most recently used one first.
+/// Prepares a statement, and executes it while the server connection that prepared it is most likely busy: a
+/// pooler hands out the most recently used one first.
 async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<bool, Error> {
     // Another process may use the same statement name for a different statement.
     let random = blocking.simple_query("select gen_random_uuid()").await?;
@@ -63,8 +64,8 @@ async fn is_still_prepared(preparing: &Client, blocking: &Client) -> Result<bool
     Ok(found)
 }
 
-/// True if a statement name is unknown, belongs to another process, or names a statement of another kind. A pooler that ends the connection
-/// has lost the server.
+/// True if a statement name is unknown, belongs to another process, or names a statement of another kind. A
+/// pooler that ends the connection has lost the server.
 fn is_statement_error(error: &Error) -> bool {
     let codes = [
         SqlState::INVALID_SQL_STATEMENT_NAME,

@@ -1,5 +1,5 @@
-//! TLS to the database, configured by its URL: `sslmode`, `sslrootcert`, `sslcert` and `sslkey` have the same meaning
-//! as in libpq (PostgreSQL documentation, "SSL Support").
+//! TLS to the database, configured by its URL: `sslmode`, `sslrootcert`, `sslcert` and `sslkey` have the same
+//! meaning as in libpq (PostgreSQL documentation, "SSL Support").
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -220,11 +220,12 @@ fn public_key(certificate: &CertificateDer<'_>) -> Result<SubjectPublicKeyInfoDe
         .map_err(|_| CertificateError::BadEncoding.into())
 }
 
-/// Verifies the server's certificate as `sslmode` requires. It always checks that the server holds the certificate's key.
+/// Verifies the server's certificate as `sslmode` requires. It always checks that the server holds the
+/// certificate's key.
 #[derive(Debug)]
 struct Verifier {
-    /// Verifies the certificate's chain. None accepts every certificate (`prefer` and `require`), which protects
-    /// against eavesdropping only.
+    /// Verifies the certificate's chain. None accepts every certificate (`prefer` and `require`), which
+    /// protects against eavesdropping only.
     webpki: Option<Arc<WebPkiServerVerifier>>,
     /// Whether the host name is ignored (`verify-ca`).
     any_name: bool,
@@ -270,8 +271,8 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
         let known = &self.provider.signature_verification_algorithms;
         match verify_tls13_signature(message, certificate, signature, known) {
-            // Citus's nodes make certificates of X.509 version 1, which webpki does not read. Where nothing else of it is
-            // verified, the key suffices.
+            // Citus's nodes make certificates of X.509 version 1, which webpki does not read. Where nothing
+            // else of it is verified, the key suffices.
             Err(rustls::Error::InvalidCertificate(_)) if self.webpki.is_none() => {
                 let key = public_key(certificate)?;
                 verify_tls13_signature_with_raw_key(message, &key, signature, known)

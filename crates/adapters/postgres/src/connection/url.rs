@@ -13,9 +13,10 @@ pub fn check_url(url: &str) -> Result<(), DatabaseUrlError> {
     parse(url).map(drop)
 }
 
-/// Parses a URL into its servers, in order, each with its own driver configuration: with a single one, the driver would spend the whole
-/// timeout on a server that accepts a connection and does not respond. Keepalive and similar defaults are set so that a dead connection is
-/// detected. With several servers, the one that accepts writes is required, whether the URL says so or not.
+/// Parses a URL into its servers, in order, each with its own driver configuration: with a single one, the
+/// driver would spend the whole timeout on a server that accepts a connection and does not respond. Keepalive
+/// and similar defaults are set so that a dead connection is detected. With several servers, the one that
+/// accepts writes is required, whether the URL says so or not.
 pub(crate) fn parse(url: &str) -> Result<Vec<Host>, DatabaseUrlError> {
     if url.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\'' | '"')) != url {
         return Err(DatabaseUrlError::Wrapped);

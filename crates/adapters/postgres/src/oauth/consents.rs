@@ -50,8 +50,8 @@ struct ConsentRow {
     decided_at: Option<DateTime<Utc>>,
 }
 
-/// Locks a consent screen, or creates it. The update changes nothing: it waits for a row that another transaction has
-/// locked or is inserting, and then reads its new version.
+/// Locks a consent screen, or creates it. The update changes nothing: it waits for a row that another
+/// transaction has locked or is inserting, and then reads its new version.
 pub(super) async fn lock(
     tx: &Tx,
     id: ConsentId,
@@ -84,8 +84,8 @@ pub(super) async fn lock(
     })
 }
 
-/// Ends a connection; false if none is open. Its generation rises: everything issued, or being issued, under the
-/// previous one is invalid.
+/// Ends a connection; false if none is open. Its generation rises: everything issued, or being issued, under
+/// the previous one is invalid.
 pub(super) async fn disconnect(tx: &Tx, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError> {
     let open = connections::table
         .find((client_id.uuid(), seller.uuid()))

@@ -1,5 +1,5 @@
-//! Issues tokens outside a transaction of the caller: client tokens, and pairs for codes and refresh tokens. All in flight on
-//! one server thread are stored together.
+//! Issues tokens outside a transaction of the caller: client tokens, and pairs for codes and refresh tokens.
+//! All in flight on one server thread are stored together.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -69,8 +69,8 @@ struct StoredRow {
     family_id: Uuid,
 }
 
-/// Stores a family with its token as a transaction of its own. False if the application or its owner is no longer
-/// valid. Exceeding the lock timeout is a retryable error.
+/// Stores a family with its token as a transaction of its own. False if the application or its owner is no
+/// longer valid. Exceeding the lock timeout is a retryable error.
 async fn issue_one(
     token: &NewClientToken,
     connection: &AsyncPgConnection,
@@ -105,8 +105,9 @@ impl BatchQuery for IssueBatch {
     type Question = NewClientToken;
     type Answer = bool;
 
-    /// If the server rejected the batch, or the batch exceeded the lock timeout, nothing of it was stored, and each token is stored on its
-    /// own, so that a failure concerns only its own caller. A batch whose response is lost fails as a whole.
+    /// If the server rejected the batch, or the batch exceeded the lock timeout, nothing of it was stored,
+    /// and each token is stored on its own, so that a failure concerns only its own caller. A batch whose
+    /// response is lost fails as a whole.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
@@ -125,8 +126,8 @@ impl BatchQuery for IssueBatch {
     }
 }
 
-/// Stores each on its own. After one exceeded the lock timeout, the remaining tokens of its application are not tried
-/// and fail as retryable, too.
+/// Stores each on its own. After one exceeded the lock timeout, the remaining tokens of its application are
+/// not tried and fail as retryable, too.
 async fn one_by_one(
     connection: &AsyncPgConnection,
     tokens: &[NewClientToken],
@@ -169,7 +170,8 @@ struct Judged<'m> {
 }
 
 impl<'m> Judged<'m> {
-    /// None if the verdict is another one, or the row is invalid, which the exchange on its own tells; or if it was withdrawn.
+    /// None if the verdict is another one, or the row is invalid, which the exchange on its own tells; or if
+    /// it was withdrawn.
     fn new(row: CredentialRow, members: &'m [Withdrawable<Exchange>]) -> Option<Self> {
         let CredentialRow { n, at, .. } = row;
         let versions = row.versions.clone();
@@ -188,7 +190,8 @@ impl<'m> Judged<'m> {
     }
 }
 
-/// Uses the credentials whose rows are free and unchanged, and stores their pairs; returns these pairs' scopes by place.
+/// Uses the credentials whose rows are free and unchanged, and stores their pairs; returns these pairs'
+/// scopes by place.
 async fn exchange(
     batch: &[Judged<'_>],
     mut connection: &AsyncPgConnection,
@@ -214,7 +217,8 @@ async fn exchange(
     Ok(stored.map(|one| (one.n, one.pair.scopes)).collect())
 }
 
-/// Exchanges of any families: read in one statement, judged, and stored in another one if what was read still holds.
+/// Exchanges of any families: read in one statement, judged, and stored in another one if what was read still
+/// holds.
 struct ExchangeBatch;
 
 #[async_trait]
@@ -224,7 +228,8 @@ impl BatchQuery for ExchangeBatch {
     type Question = Withdrawable<Exchange>;
     type Answer = Option<ScopeSet>;
 
-    /// None for each that dropped out. A statement that the server rejected changed nothing: all its exchanges dropped out.
+    /// None for each that dropped out. A statement that the server rejected changed nothing: all its
+    /// exchanges dropped out.
     async fn answer(
         &self,
         mut connection: &AsyncPgConnection,

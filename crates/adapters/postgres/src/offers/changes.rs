@@ -1,7 +1,8 @@
-//! Changes of offers without a lock before the decision: all that wait are read in one statement, and saved in another.
+//! Changes of offers without a lock before the decision: all that wait are read in one statement, and saved
+//! in another.
 //!
-//! The caller has its turn at the offer, reads it with its key, decides, and saves. A member that drops out of a batch keeps the turn and
-//! starts again with a claim of its key, as every change on Citus does.
+//! The caller has its turn at the offer, reads it with its key, decides, and saves. A member that drops out
+//! of a batch keeps the turn and starts again with a claim of its key, as every change on Citus does.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -157,7 +158,8 @@ struct Member {
 }
 
 impl Member {
-    /// `None` if a batch cannot save the change: it concerns webhook subscribers, or its key is not the seller's.
+    /// `None` if a batch cannot save the change: it concerns webhook subscribers, or its key is not the
+    /// seller's.
     fn new(
         change: OptimisticChange<Announcement>,
         claim: &Claim,
@@ -193,7 +195,8 @@ impl BatchQuery for Saves {
     type Question = Withdrawable<Member>;
     type Answer = bool;
 
-    /// False for each member that dropped out. A batch that the server rejected changed nothing: all its members dropped out.
+    /// False for each member that dropped out. A batch that the server rejected changed nothing: all its
+    /// members dropped out.
     async fn answer(
         &self,
         connection: &AsyncPgConnection,
@@ -209,7 +212,8 @@ impl BatchQuery for Saves {
     }
 }
 
-/// The members that one statement can save, each with its place: within the limits, one for an offer and one for a key.
+/// The members that one statement can save, each with its place: within the limits, one for an offer and one
+/// for a key.
 fn admitted(members: &[Withdrawable<Member>]) -> Vec<(i64, &Member)> {
     let (mut offers, mut keys, mut bytes) = (HashSet::new(), HashSet::new(), 0);
     let places = (0..).zip(members);

@@ -1,4 +1,5 @@
-//! The parts of an order that are written once and read as a whole: items, buyer and address, each one JSON document.
+//! The parts of an order that are written once and read as a whole: items, buyer and address, each one JSON
+//! document.
 
 use kernel::{Money, OfferId, StoreError};
 use orders::OrderItem;

@@ -1,4 +1,5 @@
-//! A seller's part of an order as a row: each status has its own timestamps, and only a shipped part has a shipment.
+//! A seller's part of an order as a row: each status has its own timestamps, and only a shipped part has a
+//! shipment.
 
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;

@@ -1,5 +1,5 @@
-//! Every statement of the files against the migrated schema, on either layout: its parameters and columns must be those that the code
-//! declares.
+//! Every statement of the files against the migrated schema, on either layout: its parameters and columns
+//! must be those that the code declares.
 
 use std::{fs, path::PathBuf};
 
@@ -128,7 +128,8 @@ async fn parameters_and_columns_are_those_that_the_code_declares() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// During a rollout the schema is newer than the programs that run. PostgreSQL refuses a prepared statement whose columns have changed.
+/// During a rollout the schema is newer than the programs that run. PostgreSQL refuses a prepared statement
+/// whose columns have changed.
 #[tokio::test]
 async fn a_new_column_of_any_table_changes_no_statements_columns() {
     if TestDatabase::layout() != Layout::Single {

@@ -1,5 +1,5 @@
-//! A claim of delivery queues, and the lease of deliveries. A claim is one transaction: it locks due queues, shares the capacity among
-//! them, and leases those that get something.
+//! A claim of delivery queues, and the lease of deliveries. A claim is one transaction: it locks due queues,
+//! shares the capacity among them, and leases those that get something.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
-    Capacity, Claimed, DeliveryId, Due, DueQueue, Lease, Phase, Progress, QueueKey, Refill, Refilled,
+    Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Phase, Progress, QueueKey, Refill, Refilled,
     SubscriptionId, SubscriptionQueue,
 };
 
@@ -36,8 +36,8 @@ statements! {
     ) -> LeasedRow;
 }
 
-/// Begins a claim. It is committed asynchronously: if a crash loses it, its fence is invalid and the queues are due again. If the process
-/// is stopped in it, others wait 10 s for the queues that it has locked.
+/// Begins a claim. It is committed asynchronously: if a crash loses it, its fence is invalid and the queues
+/// are due again. If the process is stopped in it, others wait 10 s for the queues that it has locked.
 const BEGIN_CLAIM: &str = "begin isolation level read committed read write; set local synchronous_commit = off; \
     set local idle_in_transaction_session_timeout = '10s'";
 /// How many queues a claim looks at, healthy and failing ones each.
@@ -150,8 +150,8 @@ fn full_applications(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
         .collect()
 }
 
-/// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An unreadable delivery is skipped:
-/// returned as an error, it would block all deliveries read with it.
+/// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An
+/// unreadable delivery is skipped: returned as an error, it would block all deliveries read with it.
 pub(super) async fn lease(
     mut connection: &AsyncPgConnection,
     queues: &[Refill],
@@ -220,13 +220,14 @@ impl Claims {
         }
     }
 
-    /// Locks due queues, leases those that get a share of the capacity, and reads their deliveries. Returns also those that are not live.
+    /// Locks due queues, leases those that get a share of the capacity, and reads their deliveries. Returns
+    /// also those that are not live.
     pub(super) async fn claim(
         &self,
         mut connection: &AsyncPgConnection,
         fence: Uuid,
         mut capacity: Capacity,
-    ) -> QueryResult<(Claimed, Vec<QueueKey>)> {
+    ) -> QueryResult<(ClaimedQueues, Vec<QueueKey>)> {
         let (due, mut more) = self.lock_due(connection, &capacity).await?;
         let (mut leases, mut held, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
         let mut opened = BTreeMap::new();
@@ -262,7 +263,7 @@ impl Claims {
         }
         connection.batch_execute("commit").await?;
         let not_live = opened.into_keys().map(|lease| lease.queue);
-        Ok((Claimed { queues, more }, not_live.collect()))
+        Ok((ClaimedQueues { queues, more }, not_live.collect()))
     }
 
     /// Begins the transaction, and locks queues that are due. Returns whether there may be more.
@@ -300,7 +301,8 @@ impl Claims {
         Ok((due, more))
     }
 
-    /// The queue, without deliveries. One whose URL or secret is unreadable is logged, and gets none until its lease expires.
+    /// The queue, without deliveries. One whose URL or secret is unreadable is logged, and gets none until
+    /// its lease expires.
     fn open(&self, lease: Lease, row: &QueueRow) -> Option<SubscriptionQueue> {
         let QueueKey { seller, subscription } = lease.queue;
         let url = super::url(subscription, &row.url);
@@ -320,8 +322,8 @@ impl Claims {
     }
 }
 
-/// When queues with an unreadable URL or secret were last logged. Each comes up again with every lease, and with a wrong sealing key all of
-/// them do.
+/// When queues with an unreadable URL or secret were last logged. Each comes up again with every lease, and
+/// with a wrong sealing key all of them do.
 #[derive(Default)]
 struct Unreadable(Mutex<Option<Instant>>);
 

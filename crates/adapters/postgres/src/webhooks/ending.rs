@@ -1,10 +1,12 @@
-//! Ends and deletes subscriptions with their pending deliveries, and wakes the queues of an application that is reinstated, in batches.
+//! Ends and deletes subscriptions with their pending deliveries, and wakes the queues of an application that
+//! is reinstated, in batches.
 //!
-//! What ends a subscription is a row of its application, an account or the connection, which claims, fan-outs and lists read themselves.
-//! So nothing is given out any more from that row's commit on, however many subscriptions and deliveries follow.
+//! What ends a subscription is a row of its application, an account or the connection, which claims, fan-outs
+//! and lists read themselves. So nothing is given out any more from that row's commit on, however many
+//! subscriptions and deliveries follow.
 //!
-//! A batch locks its subscriptions `for update`. So it waits for all fan-outs in flight that found them alive, and its next statement
-//! sees what they queued.
+//! A batch locks its subscriptions `for update`. So it waits for all fan-outs in flight that found them
+//! alive, and its next statement sees what they queued.
 
 use diesel::sql_types::{Array, BigInt, Nullable, Uuid as SqlUuid};
 use kernel::{SellerId, StoreError};
@@ -42,9 +44,10 @@ fn keys(queues: &[Queue]) -> (Vec<Uuid>, Vec<Uuid>) {
 /// Subscriptions ended or woken per batch.
 const BATCH: i64 = 1_000;
 
-/// Ends a batch of the subscriptions that a seller (for one application, if given) or an application with a closed owner has lost, and
-/// returns its size. They stay visible, inactive, once none of their deliveries is pending. A queue leased by a worker stays leased
-/// until the worker releases it, so that running attempts are recorded.
+/// Ends a batch of the subscriptions that a seller (for one application, if given) or an application with a
+/// closed owner has lost, and returns its size. They stay visible, inactive, once none of their deliveries is
+/// pending. A queue leased by a worker stays leased until the worker releases it, so that running attempts
+/// are recorded.
 pub(crate) async fn end_subscriptions(
     tx: &Tx,
     seller: Option<Uuid>,
@@ -70,7 +73,8 @@ pub(super) async fn remove_subscription(
     Ok(true)
 }
 
-/// Deletes a batch of the subscriptions of a deleted application, then of its counts of them, and returns its size.
+/// Deletes a batch of the subscriptions of a deleted application, then of its counts of them, and returns its
+/// size.
 pub(crate) async fn delete_subscriptions(tx: &Tx, client: Uuid) -> Result<usize, StoreError> {
     let deleted = tx.rows(DELETE_OF_APPLICATION.bind((client, BATCH))).await?;
     if deleted.is_empty() {
@@ -85,9 +89,9 @@ async fn delete_deliveries(tx: &Tx, deleted: &[Queue]) -> Result<(), StoreError>
     tx.execute(DELETE_DELIVERIES.bind(keys(deleted))).await.map(drop)
 }
 
-/// Wakes a batch of sleeping queues with pending deliveries, those put to sleep while their application was suspended, and returns its size:
-/// none if the seller is not its owner. A statement that puts one to sleep holds a lock on the suspended application, so none follows the
-/// reinstatement.
+/// Wakes a batch of sleeping queues with pending deliveries, those put to sleep while their application was
+/// suspended, and returns its size: none if the seller is not its owner. A statement that puts one to sleep
+/// holds a lock on the suspended application, so none follows the reinstatement.
 pub(crate) async fn wake_queues(
     tx: &Tx,
     owner: Option<Uuid>,

@@ -1,5 +1,5 @@
-//! Delivery queues, one per subscription: claimed, refilled, released and woken. Each call is a statement or a
-//! transaction of its own over the pool.
+//! Delivery queues, one per subscription: claimed, refilled, released and woken. Each call is a statement or
+//! a transaction of its own over the pool.
 
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use diesel_async::SimpleAsyncConnection as _;
 use kernel::StoreError;
 use parking_lot::Mutex;
 use uuid::Uuid;
-use webhooks::{AttemptRecord, Capacity, Claimed, QueueKey, Refill, Refilled, Release, SubscriptionQueues};
+use webhooks::{
+    AttemptRecord, Capacity, ClaimedQueues, QueueKey, Refill, Refilled, Release, SubscriptionQueues,
+};
 
 use super::claiming::{Claims, columns, lease};
 use super::recording::{Asleep, Recording, find_queued};
@@ -37,7 +39,7 @@ pub(crate) struct RecentlyAsleep(Arc<Mutex<Vec<Asleep>>>);
 
 #[async_trait]
 impl SubscriptionQueues for StoredQueues {
-    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<Claimed, StoreError> {
+    async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<ClaimedQueues, StoreError> {
         self.wake_asleep(Vec::new()).await;
         let claiming = |leased: Arc<Leased>| async move {
             let mut connection = leased.connection();
@@ -85,8 +87,9 @@ impl StoredQueues {
         }
     }
 
-    /// Wakes queues that were put to sleep, now or earlier, and have deliveries that the release did not see. Those that may get more are
-    /// examined again before the next claim; reconciliation finds those of a process that has died or failed here.
+    /// Wakes queues that were put to sleep, now or earlier, and have deliveries that the release did not see.
+    /// Those that may get more are examined again before the next claim; reconciliation finds those of a
+    /// process that has died or failed here.
     async fn wake_asleep(&self, asleep: Vec<Asleep>) {
         let mut queues = std::mem::take(&mut *self.asleep.0.lock());
         queues.extend(asleep);
@@ -102,8 +105,9 @@ impl StoredQueues {
         }
     }
 
-    /// Puts queues to sleep that are not live. The follow-up of the end of a queue stops its deliveries, which may be any number. Returns
-    /// whether there were any. A failure here is retried by the next claim, since the queues stay due.
+    /// Puts queues to sleep that are not live. The follow-up of the end of a queue stops its deliveries,
+    /// which may be any number. Returns whether there were any. A failure here is retried by the next claim,
+    /// since the queues stay due.
     async fn suspend(&self, queues: &[QueueKey]) -> bool {
         let asleep = self.statements.execute(SUSPEND.bind(columns(queues))).await;
         asleep.map_or_else(

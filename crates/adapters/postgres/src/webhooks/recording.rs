@@ -76,7 +76,8 @@ impl Recording {
         })
     }
 
-    /// Sends it: statements of their own, so that no lock is held between two of them. Returns the queues that were put to sleep.
+    /// Sends it: statements of their own, so that no lock is held between two of them. Returns the queues
+    /// that were put to sleep.
     pub(super) async fn send(self, connection: &AsyncPgConnection) -> QueryResult<Vec<Asleep>> {
         if !self.records.is_empty() {
             self.record(connection).await?;
@@ -147,11 +148,11 @@ pub(super) struct Asleep {
     resumes: DateTime<Utc>,
 }
 
-/// Wakes those queues for which deliveries were queued by transactions that saw them leased, and returns those for which there may be more:
-/// such a transaction has not ended.
+/// Wakes those queues for which deliveries were queued by transactions that saw them leased, and returns
+/// those for which there may be more: such a transaction has not ended.
 ///
-/// Each of them holds a lock on the queue until its end, which the first statement finds. The second one sees what those that have ended
-/// have queued. All later transactions see the queue asleep, and wake it.
+/// Each of them holds a lock on the queue until its end, which the first statement finds. The second one sees
+/// what those that have ended have queued. All later transactions see the queue asleep, and wake it.
 pub(super) async fn find_queued(
     mut queues: Vec<Asleep>,
     mut connection: &AsyncPgConnection,

@@ -1,4 +1,5 @@
-//! Accounts, applications, personal tokens and the audit log. The contract's tests show which names and addresses are taken.
+//! Accounts, applications, personal tokens and the audit log. The contract's tests show which names and
+//! addresses are taken.
 
 use accounts::{Action, Actor, AuditFilter, PasswordHash};
 use chrono::TimeDelta;

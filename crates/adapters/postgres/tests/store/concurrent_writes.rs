@@ -184,7 +184,8 @@ async fn batched_counts_of_many_subjects_get_distinct_places() {
         Limiter::TokenByAddress,
         Limiter::SignInByAccount,
     ];
-    // Two processes with the same counters in opposite orders and slow statements: unsorted, they would deadlock.
+    // Two processes with the same counters in opposite orders and slow statements: unsorted, they would
+    // deadlock.
     let slow = "create function slow() returns trigger language plpgsql as \
           'begin perform pg_sleep(0.001); return new; end'; \
         create trigger slow before insert or update on rate_windows for each row execute function slow()";

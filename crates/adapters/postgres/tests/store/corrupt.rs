@@ -3,7 +3,7 @@
 use accounts::{AuditFilter, LinkKind};
 use changes::ChangesError;
 use futures_util::join;
-use kernel::{Row, StoreError};
+use kernel::{RowKey, StoreError};
 use orders::{Carrier, OrderRef};
 
 use crate::feed::follow;
@@ -24,7 +24,7 @@ async fn drop_checks(fixture: &Fixture, tables: &[&str]) {
 }
 
 /// The reported row and reason.
-fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (Row, String) {
+fn corrupt<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> (RowKey, String) {
     match answer {
         Err(StoreError::Corrupt { row, reason }) => (row, reason),
         other => panic!("{other:?}"),

@@ -1,5 +1,5 @@
-//! Lists, the feed and pages of the panel that must stay cheap however large the tables are: the rows and pages that the server reads per call,
-//! with generic plans (which a prepared statement may get).
+//! Lists, the feed and pages of the panel that must stay cheap however large the tables are: the rows and
+//! pages that the server reads per call, with generic plans (which a prepared statement may get).
 
 use accounts::{UsageCount, UsageKey};
 use adapter_postgres::Database;
@@ -16,7 +16,8 @@ impl Fixture {
     /// A filled and analyzed database with generic plans.
     pub(crate) async fn filled(&self, fill: &str) {
         self.tamper(fill).await;
-        // Rows of which the commit is not on disk yet would not become visible to all, and index-only scans would read them.
+        // Rows of which the commit is not on disk yet would not become visible to all, and index-only scans
+        // would read them.
         self.tamper("set synchronous_commit = on").await;
         self.tamper("select pg_logical_emit_message(true, '', '')").await;
         self.tamper("vacuum analyze").await;
@@ -60,8 +61,9 @@ const DEEP_AT: &str = "2026-01-01T08:20:00Z";
 /// A page of 200, the row that shows whether more follow, and some rows for finding its start.
 const PAGE: i64 = 201 + 20;
 
-/// 100 000 offers and orders of one seller, one a second; half of them are drafts, or cancelled; every 100th was updated in June, and one
-/// in 10 in May. As many offers of other sellers, and a quarter as many parts of the same orders.
+/// 100 000 offers and orders of one seller, one a second; half of them are drafts, or cancelled; every 100th
+/// was updated in June, and one in 10 in May. As many offers of other sellers, and a quarter as many parts of
+/// the same orders.
 const LISTS: &str = "
     insert into sellers (id, name, email, created_at) overriding system value
       select ('00000000-0000-7000-8000-00000000a' || lpad(n::text, 3, '0'))::uuid, 's', 's' || n || '@x', api_now()
@@ -93,7 +95,8 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         at: DEEP_AT.parse().unwrap(),
         id: deep,
     };
-    // All those created since then; 1 000 updated ones, few enough to be sorted; 10 000, of which the walk meets one in 10.
+    // All those created since then; 1 000 updated ones, few enough to be sorted; 10 000, of which the walk
+    // meets one in 10.
     for (updated_after, most) in [
         (None, PAGE),
         (Some("2025-01-01T00:00:00Z"), PAGE),
@@ -159,7 +162,8 @@ async fn lists_are_read_by_their_index_at_any_depth() {
     fixture.costs("the feed", 120, feed).await;
 }
 
-/// 50 000 offers and orders of one seller, of which the oldest 20 000 were updated in June; the newest ten are rejected, or cancelled.
+/// 50 000 offers and orders of one seller, of which the oldest 20 000 were updated in June; the newest ten
+/// are rejected, or cancelled.
 const FAR_END: &str = "
     insert into sellers (id, name, email, created_at) values ('00000000-0000-7000-8000-00000000a000', 's', 's@x', api_now());
     create temporary table things as
@@ -174,7 +178,8 @@ const FAR_END: &str = "
         case when n > 49990 then 'cancelled' else 'pending' end, 'N-' || n,
         '[{\"offer\":\"00000000-0000-0000-0000-000000000001\",\"quantity\":1}]' from things";
 
-/// The first page costs a bounded number of rows, and the pages lead to this many items, some over empty ones.
+/// The first page costs a bounded number of rows, and the pages lead to this many items, some over empty
+/// ones.
 async fn leads_to(
     fixture: &Fixture,
     items: usize,

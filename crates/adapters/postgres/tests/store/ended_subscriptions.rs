@@ -143,7 +143,8 @@ async fn a_running_attempt_that_fails_after_the_end_is_recorded_and_not_repeated
     assert!(fixture.claim().await.is_empty());
 }
 
-/// The follow-up stops them, in batches: hundreds of queues may have hundreds of thousands, and claims serve all sellers.
+/// The follow-up stops them, in batches: hundreds of queues may have hundreds of thousands, and claims serve
+/// all sellers.
 #[tokio::test]
 async fn claims_put_ended_queues_to_sleep_and_touch_none_of_their_deliveries() {
     let fixture = Fixture::new().await;

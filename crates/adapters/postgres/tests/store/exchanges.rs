@@ -1,4 +1,5 @@
-//! Exchanges of codes and refresh tokens in batches: who drops out and why, and what is known of a lost answer.
+//! Exchanges of codes and refresh tokens in batches: who drops out and why, and what is known of a lost
+//! answer.
 
 use std::{sync::Arc, time::Duration};
 

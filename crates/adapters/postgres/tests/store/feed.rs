@@ -11,8 +11,8 @@ use crate::support::{Fixture, SetStock};
 const UP: &str = include_str!("../../../../../migrations/0025_database_identity/up.sql");
 const DOWN: &str = include_str!("../../../../../migrations/0025_database_identity/down.sql");
 
-/// Reads until this many items have arrived. Transactions of other tests on the same server hold the feed back while
-/// they last.
+/// Reads until this many items have arrived. Transactions of other tests on the same server hold the feed
+/// back while they last.
 pub(crate) async fn follow(
     reader: &dyn ChangeReader,
     mut after: Option<ChangeCursor>,

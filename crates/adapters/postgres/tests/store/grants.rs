@@ -123,7 +123,8 @@ async fn a_disconnection_stops_deliveries_of_a_concurrent_fan_out() {
     );
 }
 
-/// Nothing is revoked by a sweep: what is being issued meanwhile dies too, and what is issued afterwards lives.
+/// Nothing is revoked by a sweep: what is being issued meanwhile dies too, and what is issued afterwards
+/// lives.
 #[tokio::test]
 async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_the_making() {
     let fixture = Fixture::new().await;
@@ -182,7 +183,8 @@ async fn one_row_revokes_all_tokens_of_an_application_or_a_seller_also_those_in_
         }
         let revoked = fixture.rows_of("families where revoked_at is not null").await;
         assert!(revoked >= 3, "the families of {of}: {revoked}");
-        // A family of the new generation lives, also where the follow-up comes later. The last one is not due.
+        // A family of the new generation lives, also where the follow-up comes later. The last one is not
+        // due.
         let late = format!(
             "update families set revoked_at = null; delete from follow_ups;
              insert into follow_ups (seller_id, client_id, due_at)
@@ -276,7 +278,8 @@ async fn used_or_unknown_credentials_cannot_be_used() {
         is_unexpected(fixture.begin().await.use_credential(used, next()).await);
     }
     is_unexpected(fixture.begin().await.revoke_family(id().into()).await);
-    // A family has a generation exactly if it came from a consent, and only a personal token may never expire.
+    // A family has a generation exactly if it came from a consent, and only a personal token may never
+    // expire.
     let soon = Some(instant() + TimeDelta::hours(1));
     for loose in [
         new_token(&parties.application, FamilyKind::AuthorizationCode, soon),

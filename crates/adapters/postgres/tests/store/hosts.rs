@@ -95,7 +95,8 @@ async fn the_writable_host_is_found_also_after_a_switch() {
     set_mark(&silent).await;
     assert!(!two.has_mark(0).await && two.has_mark(1).await);
 
-    // An established connection: its server now refuses the write, and the next connection goes to the other one.
+    // An established connection: its server now refuses the write, and the next connection goes to the other
+    // one.
     two.only_reads(0, false).await;
     two.only_reads(1, true).await;
     set_mark(&silent).await;

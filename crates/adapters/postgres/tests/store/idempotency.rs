@@ -1,5 +1,5 @@
-//! Claims on idempotency keys: the fence, the lease, waiting requests, and the outcome of a lost COMMIT, that of a token
-//! pair as well.
+//! Claims on idempotency keys: the fence, the lease, waiting requests, and the outcome of a lost COMMIT, that
+//! of a token pair as well.
 
 use std::time::Duration;
 

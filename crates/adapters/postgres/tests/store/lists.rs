@@ -33,9 +33,10 @@ async fn all<T>(
     }
 }
 
-/// Offers and orders of a seller, with the ids that other sellers' have too: three of each instant, of which one is updated a year later and
-/// one two years later; every second one is a draft or cancelled, every seventh order is a test order. As after any such growth, the tables
-/// are analyzed: with the plan for the few rows of before, a page would join every row of the seller with every other.
+/// Offers and orders of a seller, with the ids that other sellers' have too: three of each instant, of which
+/// one is updated a year later and one two years later; every second one is a draft or cancelled, every
+/// seventh order is a test order. As after any such growth, the tables are analyzed: with the plan for the
+/// few rows of before, a page would join every row of the seller with every other.
 const FILL: &str = "
     create temporary table items as select n, t, t + (n % 3) * interval '1 year' as updated from
       (select n, timestamptz '2026-01-01Z' + n / 3 * interval '1 s' as t from generate_series(1, {rows}) n) x;
@@ -55,8 +56,8 @@ async fn every_combination_of_filters_and_page_sizes_reads_each_row_once_in_orde
     let later = |column: &str, than: Option<&str>| {
         than.map_or(String::new(), |than| format!(" and {column} > '{than}'"))
     };
-    // All, two of three, one of three, and some of both parts of a list. Of 9 000 rows two of three are more than are sorted, so that
-    // another statement reads them.
+    // All, two of three, one of three, and some of both parts of a list. Of 9 000 rows two of three are more
+    // than are sorted, so that another statement reads them.
     let updates = [
         None,
         Some("2025-01-01T00:00:00Z"),

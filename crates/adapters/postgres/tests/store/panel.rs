@@ -193,7 +193,8 @@ async fn a_newer_link_by_mail_leaves_the_older_ones_and_each_works_once() {
     );
 }
 
-/// The account is locked before its links, here too: with the link alone, the change would wait for the link and the reset for the account.
+/// The account is locked before its links, here too: with the link alone, the change would wait for the link
+/// and the reset for the account.
 #[tokio::test]
 async fn a_reset_takes_precedence_over_a_change_that_was_compared_before() {
     for commits in [true, false] {

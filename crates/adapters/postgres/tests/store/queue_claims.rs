@@ -41,7 +41,8 @@ async fn concurrent_claims_lease_each_queue_and_delivery_once() {
     assert_eq!(fixture.leased().await, 50);
 }
 
-/// A claim whose snapshot is older than another worker's whole lease does not give out what that worker has delivered.
+/// A claim whose snapshot is older than another worker's whole lease does not give out what that worker has
+/// delivered.
 #[tokio::test]
 async fn what_was_delivered_since_the_claim_began_is_not_given_out() {
     let fixture = Fixture::new().await;

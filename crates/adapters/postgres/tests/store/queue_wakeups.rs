@@ -1,4 +1,5 @@
-//! A queue sleeps if it has no due delivery, and never with work; while its application is suspended it stays asleep.
+//! A queue sleeps if it has no due delivery, and never with work; while its application is suspended it stays
+//! asleep.
 
 use std::{future::Future, pin::pin, time::Duration};
 

@@ -7,7 +7,8 @@ use futures_util::join;
 use testkit::{Fault, StatementProxy};
 use tokio::time::timeout;
 use webhooks::{
-    AttemptRecord, Capacity, DeliveryState, Failure, LOSSES_FORGIVEN, Outcome, Phase, Progress, Release,
+    AttemptFailure, AttemptRecord, Capacity, DeliveryState, LOSSES_FORGIVEN, Outcome, Phase, Progress,
+    Release,
 };
 
 use crate::support::{
@@ -20,7 +21,7 @@ async fn recorded_attempts_read_back() {
     let (application, queue) = fixture.subscribed().await;
     let queued = fixture.enqueue(queue, 4).await;
     let claimed = fixture.claim_one().await;
-    let failed = |n: usize, failure: Failure, delay| {
+    let failed = |n: usize, failure: AttemptFailure, delay| {
         let end = ended(claimed.lease, &claimed.deliveries[n], 500);
         AttemptRecord {
             outcome: Outcome::Failed(failure),
@@ -34,8 +35,12 @@ async fn recorded_attempts_read_back() {
     let records = [
         ended(claimed.lease, &claimed.deliveries[0], 204),
         ended(claimed.lease, &claimed.deliveries[1], 999),
-        failed(2, Failure::tls("certificate: expired"), TimeDelta::minutes(5)),
-        failed(3, Failure::Dns, TimeDelta::hours(2)),
+        failed(
+            2,
+            AttemptFailure::tls("certificate: expired"),
+            TimeDelta::minutes(5),
+        ),
+        failed(3, AttemptFailure::Dns, TimeDelta::hours(2)),
     ];
     fixture.record(&records, &[release(claimed.lease)]).await;
     let mut history = fixture.history(application, queue).await.unwrap();

@@ -131,7 +131,8 @@ async fn expired_panel_data_are_cleared() {
     let (fixture, _clock) = Fixture::frozen().await;
     let old = fixture.seller().await;
     fixture.tamper(FILL).await;
-    // Of the three flashes one is deleted, and another loses its unfetched content. An unsent mail is given up.
+    // Of the three flashes one is deleted, and another loses its unfetched content. An unsent mail is given
+    // up.
     assert_eq!(clear(&fixture).await, 9);
     let audit = fixture.database.clear(Expired::AuditLog(TimeDelta::days(400)));
     assert_eq!(audit.await.unwrap().rows, 1);

@@ -1,5 +1,5 @@
-//! Schema migrations up and down, the reported schema state, and the schema's rules: reversible, indexed, keyed by
-//! class, and compatible with the previous program version during a rollout.
+//! Schema migrations up and down, the reported schema state, and the schema's rules: reversible, indexed,
+//! keyed by class, and compatible with the previous program version during a rollout.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -205,7 +205,8 @@ async fn no_function_runs_as_its_owner_with_a_path_that_its_caller_can_fill() {
     assert_eq!(fixture.texts(public).await, Vec::<String>::new());
 }
 
-/// A login without any right has the owner plant an operator's token: its own `pg_class` stands before the system's.
+/// A login without any right has the owner plant an operator's token: its own `pg_class` stands before the
+/// system's.
 const ATTACK: &str = "
     create function pg_temp.plant() returns oid language plpgsql as $$ begin
         insert into public.operator_tokens (id, name, hash) values (gen_random_uuid(), 'planted', sha256('x')) on conflict do nothing;
@@ -374,7 +375,8 @@ async fn the_clock_is_read_only_through_api_now() {
                 continue;
             }
             let source = fs::read_to_string(&path).unwrap();
-            // Between `$$` are commands for Citus's workers, which judge what they prepared by their own clocks.
+            // Between `$$` are commands for Citus's workers, which judge what they prepared by their own
+            // clocks.
             let source = source.split("$$").step_by(2).collect::<String>();
             for word in [" now()", "(now()", "clock_timestamp", "current_timestamp"] {
                 assert!(!source.contains(word), "{} reads {word}", path.display());
@@ -430,7 +432,8 @@ fn fault_of_change(change: &str, all: &[&str]) -> Option<Fault> {
     let Some((name, check)) = constraint.and_then(|rest| rest.split_once(" check ")) else {
         return (!change.starts_with("drop constraint ")).then_some(Fault::Breaks);
     };
-    // It replaces one of the same name, which allowed no more, or is about a new column, which no older program writes: the author's promise.
+    // It replaces one of the same name, which allowed no more, or is about a new column, which no older
+    // program writes: the author's promise.
     let is_promised = all.iter().any(|other| {
         let of = other.split(' ').nth(2).unwrap_or(other);
         other.starts_with("drop constraint ") && of == name
@@ -440,8 +443,8 @@ fn fault_of_change(change: &str, all: &[&str]) -> Option<Fault> {
     if is_promised { scans } else { Some(Fault::Breaks) }
 }
 
-/// The statements of a migration that are not known to be safe. Safe are purely additive ones, those on tables created
-/// in the same migration, and those that drop an index or a check.
+/// The statements of a migration that are not known to be safe. Safe are purely additive ones, those on
+/// tables created in the same migration, and those that drop an index or a check.
 fn faults(sql: &str) -> Vec<(String, Fault)> {
     let all = statements(sql);
     let table = |statement: &str, lead: &str| {
@@ -498,7 +501,8 @@ fn faults(sql: &str) -> Vec<(String, Fault)> {
         .collect()
 }
 
-/// During a rollout, the previous version runs on the new schema (`migrations/README.md`, "Rules for a change").
+/// During a rollout, the previous version runs on the new schema (`migrations/README.md`, "Rules for a
+/// change").
 #[test]
 fn incompatible_migrations_raise_the_oldest_program() {
     let mut newest: Vec<u32> = Vec::new();

@@ -227,7 +227,8 @@ impl Fixture {
         }
     }
 
-    /// Waits until no other session except the clock's is connected: a server process reports its statistics when it ends.
+    /// Waits until no other session except the clock's is connected: a server process reports its statistics
+    /// when it ends.
     pub(crate) async fn wait_until_alone(&self) {
         let idle = "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() \
             and application_name = 'seller-api' and state = 'idle'";

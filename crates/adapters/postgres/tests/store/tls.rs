@@ -176,7 +176,8 @@ async fn each_sslmode_verifies_the_server_as_it_says() {
     assert!(error.contains("pg_hba.conf"), "{error}");
 }
 
-/// A certificate of X.509 version 1 for the key of this one, as Citus makes them. Its signature is not valid any more, and not looked at.
+/// A certificate of X.509 version 1 for the key of this one, as Citus makes them. Its signature is not valid
+/// any more, and not looked at.
 fn of_version_1(pem: &str) -> String {
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let mut certificate = Certificate::from_der(&der).unwrap();

@@ -1,5 +1,6 @@
-//! Work of operators and workers that must stay cheap however large the tables are, measured as in `costs.rs`: decisions and what follows
-//! them, claims of queues, leases, reconciliation. Contract `webhook_retries` shows that a queue's backlog does not delay the others.
+//! Work of operators and workers that must stay cheap however large the tables are, measured as in
+//! `costs.rs`: decisions and what follows them, claims of queues, leases, reconciliation. Contract
+//! `webhook_retries` shows that a queue's backlog does not delay the others.
 
 use adapter_postgres::{Database, QUEUE_LIMIT};
 use chrono::TimeDelta;
@@ -13,7 +14,8 @@ use webhooks::{QueueKey, SubscriptionQueues, Undelivered, UndeliveredFilter};
 use crate::costs::OTHERS;
 use crate::support::{CAPACITY, Fixture, all_ended, id, ids, more, queue_one, release, set_status};
 
-/// An application that 20 000 sellers have connected, each with a token, a subscription and a pending delivery; and the owner's sessions.
+/// An application that 20 000 sellers have connected, each with a token, a subscription and a pending
+/// delivery; and the owner's sessions.
 const LARGEST: &str = "
     set session_replication_role = replica;
     create temporary table n as select n, md5('s' || n)::uuid as seller, md5('f' || n)::uuid as family, md5('q' || n)::uuid as queue
@@ -168,7 +170,8 @@ async fn claims_do_not_read_what_was_done_since_an_old_snapshot() {
     let before = fixture.statistic(entries).await;
     deliver(30).await;
     let read = fixture.statistic(entries).await - before;
-    // A process reads the whole index with its first claim, and every five seconds; each of thirty would read 800 entries and more.
+    // A process reads the whole index with its first claim, and every five seconds; each of thirty would read
+    // 800 entries and more.
     assert!(read < 10_000, "{read} entries");
 }
 
@@ -214,11 +217,13 @@ async fn leases_do_not_read_what_was_leased_since_an_old_snapshot() {
         let leased = format!("{table} where fence is not null");
         assert_eq!(fixture.rows_of(&leased).await, 230, "{table}");
     }
-    // A process reads the whole indexes with its first look-up, and every five seconds; each of ninety would read 200 entries and more.
+    // A process reads the whole indexes with its first look-up, and every five seconds; each of ninety would
+    // read 200 entries and more.
     assert!(read < 8_000, "{read} entries");
 }
 
-/// 2 000 subscriptions like the first one, each with ten finished deliveries, and as many mails that were sent.
+/// 2 000 subscriptions like the first one, each with ten finished deliveries, and as many mails that were
+/// sent.
 const HISTORY: &str = "
     insert into subscriptions select (jsonb_populate_record(null::subscriptions,
         to_jsonb(s) || jsonb_build_object('id', gen_random_uuid(), 'wake_at', null))).*
@@ -266,7 +271,8 @@ async fn what_operators_list_and_what_is_reconciled_is_found_without_the_rest() 
         let mails = database.mail_directory().given_up(None, 50).await.unwrap();
         assert_eq!(mails.len(), 20);
     };
-    // Each of the 80 deliveries with its application and what tells whether it has ended; of what is listed there are 20 000.
+    // Each of the 80 deliveries with its application and what tells whether it has ended; of what is listed
+    // there are 20 000.
     fixture.costs("lists", 380, list).await;
     let reconcile = async |database: &Database| {
         assert_eq!(database.subscription_queues().reconcile().await.unwrap(), 1);

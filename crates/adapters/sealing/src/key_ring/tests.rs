@@ -63,7 +63,8 @@ fn a_values_key_is_derived_from_its_binding() {
     assert!(!opens_with_key_for(&binding(FOR, b"another")));
 }
 
-/// Values in databases were sealed by earlier releases. This one was made by another implementation of the format.
+/// Values in databases were sealed by earlier releases. This one was made by another implementation of the
+/// format.
 #[test]
 fn the_format_does_not_change() {
     let ring = ring(&[("a", 1)]);

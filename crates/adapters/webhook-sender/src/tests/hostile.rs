@@ -11,7 +11,7 @@ use testkit::HttpServer;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
-use webhooks::{Failure, Outcome};
+use webhooks::{AttemptFailure, Outcome};
 
 use super::support::{
     LONG, OK, SHORT, answering, delivers, failed, is_protocol, outcome, receive_and_send, send, sender,
@@ -22,7 +22,8 @@ use crate::read_limit::MAX_HEAD_SIZE;
 /// More than the kernel buffers of an answer that is not read.
 const BUFFERED: usize = 24 << 20;
 
-/// A receiver that sends `head` and then `rest` repeatedly, up to 100 MB, and the number of bytes that were accepted.
+/// A receiver that sends `head` and then `rest` repeatedly, up to 100 MB, and the number of bytes that were
+/// accepted.
 async fn pouring(head: &'static [u8], rest: &'static [u8]) -> (HttpServer, Arc<AtomicUsize>) {
     let accepted = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&accepted);
@@ -106,7 +107,7 @@ async fn heads_of_16_kib_many_fields_and_ten_interim_answers_pass_and_larger_one
         let outcome = outcome(&sender(), &receiver.url()).await;
         assert_eq!(outcome == Outcome::Answered(200), is_accepted, "{outcome:?}");
         if answer.contains("103") && !is_accepted {
-            let refused = Failure::protocol("more than 10 interim answers");
+            let refused = AttemptFailure::protocol("more than 10 interim answers");
             assert_eq!(outcome, failed(refused));
         }
         assert_eq!(is_protocol(&outcome), !is_accepted);
@@ -178,7 +179,10 @@ async fn a_connection_that_closes_early_is_no_answer() {
     for is_reset in [false, true] {
         for answer in [b"".as_slice(), b"HTTP/1.1 20", b"HTTP/1.1 200 OK\r\na: b\r\n"] {
             let receiver = ending(answer, is_reset).await;
-            assert_eq!(outcome(&sender(), &receiver.url()).await, failed(Failure::Closed));
+            assert_eq!(
+                outcome(&sender(), &receiver.url()).await,
+                failed(AttemptFailure::Closed)
+            );
             assert_eq!(receiver.connections(), 1, "only reused connections are retried");
         }
     }
@@ -235,5 +239,5 @@ async fn a_closed_port_is_refused() {
     let receiver = answering(OK).await;
     let url = receiver.url();
     receiver.stop().await;
-    assert_eq!(outcome(&sender(), &url).await, failed(Failure::Refused));
+    assert_eq!(outcome(&sender(), &url).await, failed(AttemptFailure::Refused));
 }

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
-use webhooks::{Attempted, Failure, Outcome, Sent, WebhookSender as _};
+use webhooks::{AttemptFailure, Attempted, Outcome, Sent, WebhookSender as _};
 
 use super::support::{
     OK, answering, delivers, failed, message, outcome, receive_and_send, send, sender, sender_with,
@@ -27,7 +27,7 @@ async fn the_deadline_is_ten_seconds_and_holds_while_the_rest_of_an_answer_is_aw
     })
     .await;
     for (receiver, outcome, answered_after) in [
-        (silent, failed(Failure::TimedOut), 10_000),
+        (silent, failed(AttemptFailure::TimedOut), 10_000),
         (late, Outcome::Answered(200), 9_500),
     ] {
         let begin = Instant::now();
@@ -51,11 +51,11 @@ async fn an_attempt_over_the_limit_is_postponed_at_once_and_the_next_has_its_who
     });
     assert_eq!(second, (Sent::Postponed, Duration::ZERO));
     assert!(
-        matches!(first, Sent::Attempted(Attempted { outcome, .. }) if outcome == failed(Failure::TimedOut))
+        matches!(first, Sent::Attempted(Attempted { outcome, .. }) if outcome == failed(AttemptFailure::TimedOut))
     );
     assert_eq!(receiver.connections(), 1, "nothing was begun for the second");
     let third = send(&sender, &receiver.url()).await;
-    assert_eq!(third.outcome, failed(Failure::TimedOut));
+    assert_eq!(third.outcome, failed(AttemptFailure::TimedOut));
     assert!(third.duration >= Duration::from_secs(10), "{third:?}");
 }
 

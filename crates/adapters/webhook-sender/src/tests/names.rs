@@ -9,7 +9,7 @@ use hickory_resolver::proto::rr::rdata::CNAME;
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use testkit::{HttpServer, answer_all};
 use tokio::{net::UdpSocket, time::sleep};
-use webhooks::{AddressPolicy, Failure, HostCheck as _, HostRefused, Outcome};
+use webhooks::{AddressPolicy, AttemptFailure, HostCheck as _, HostRefused, Outcome};
 
 use super::support::{LONG, OK, answering, delivers, failed, outcome, send, settings, url};
 use crate::{HttpSender, SenderSettings};
@@ -61,7 +61,8 @@ impl NameServer {
         Self::start(move |_| Some(Ok(addresses.clone()))).await
     }
 
-    /// Resolves to one address for this number of queries of a type, then to the other for as many, and so on.
+    /// Resolves to one address for this number of queries of a type, then to the other for as many, and so
+    /// on.
     async fn alternating(first: &'static str, then: &'static str, count: usize) -> Self {
         Self::start(move |before| {
             let address = if before % (2 * count) < count { first } else { then };
@@ -133,7 +134,7 @@ async fn beside(receiver: &HttpServer) -> HttpServer {
 /// Asserts that no connection is made, neither by a delivery nor by the check of a new subscription.
 async fn is_refused(sender: &HttpSender, hook: &str) {
     let outcome = outcome(sender, hook).await;
-    assert_eq!(outcome, failed(Failure::AddressRefused), "{hook}");
+    assert_eq!(outcome, failed(AttemptFailure::AddressRefused), "{hook}");
     assert_eq!(sender.check(&url(hook)).await, Err(HostRefused), "{hook}");
 }
 
@@ -171,7 +172,8 @@ async fn a_host_with_any_address_that_is_not_public_gets_no_connection() {
     assert_eq!((receiver.connections(), names.queries()), (0, Vec::new()));
 }
 
-/// Only the first answer is checked, so a connection to the second one would show that names are resolved twice.
+/// Only the first answer is checked, so a connection to the second one would show that names are resolved
+/// twice.
 #[tokio::test]
 async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
     let denied = answering(OK).await;
@@ -184,7 +186,10 @@ async fn the_address_that_was_checked_is_the_one_that_is_connected_to() {
     let hook = at("rebinding.example", "http", &denied);
     for _ in 0..5 {
         delivers(&sender, &hook, 1).await;
-        assert_eq!(outcome(&sender, &hook).await, failed(Failure::AddressRefused));
+        assert_eq!(
+            outcome(&sender, &hook).await,
+            failed(AttemptFailure::AddressRefused)
+        );
     }
     assert_eq!((denied.connections(), allowed.connections()), (0, 5));
     let of_kind = |kind| names.queries().iter().filter(|query| query.1 == kind).count();
@@ -224,7 +229,7 @@ async fn names_are_absolute_and_queried_once() {
     ] {
         let names = NameServer::failing(code).await;
         let outcome = outcome(&names.sender(AddressPolicy::Public), &format!("https://{name}/")).await;
-        assert_eq!(outcome, failed(Failure::Dns));
+        assert_eq!(outcome, failed(AttemptFailure::Dns));
         let absolute = format!("{}.", name.trim_end_matches('.'));
         let expected = [(absolute.clone(), RecordType::A), (absolute, RecordType::AAAA)];
         assert_eq!(names.queries(), expected);
@@ -257,7 +262,7 @@ async fn of_several_servers_the_first_usable_answer_counts() {
         let expected = if is_found {
             Outcome::Answered(200)
         } else {
-            failed(Failure::Dns)
+            failed(AttemptFailure::Dns)
         };
         assert_eq!(attempted.outcome, expected);
         assert!(attempted.duration < Duration::from_secs(1), "{attempted:?}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use testkit::HttpServer;
 use tokio::sync::Notify;
 use tokio::time::{advance, sleep};
-use webhooks::{Failure, Outcome};
+use webhooks::{AttemptFailure, Outcome};
 
 use super::support::{OK, answering, delivers, failed, outcome, receive_and_send, sender, sender_with};
 use crate::read_limit::{MAX_BODY, MAX_HEAD_SIZE};
@@ -51,7 +51,7 @@ async fn connections_are_reused_unless_the_answer_prevents_it() {
 async fn a_reused_connection_that_closes_at_once_is_replaced_unless_an_answer_has_begun() {
     for (then, second, expected) in [
         (b"".as_slice(), Outcome::Answered(200), (2, 3)),
-        (b"HTTP/1.1 2", failed(Failure::Closed), (1, 2)),
+        (b"HTTP/1.1 2", failed(AttemptFailure::Closed), (1, 2)),
     ] {
         let requests = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&requests);
@@ -82,7 +82,10 @@ async fn a_reused_connection_that_closes_after_a_while_is_a_failure() {
     .await;
     let sender = sender();
     delivers(&sender, &receiver.url(), 1).await;
-    assert_eq!(outcome(&sender, &receiver.url()).await, failed(Failure::Closed));
+    assert_eq!(
+        outcome(&sender, &receiver.url()).await,
+        failed(AttemptFailure::Closed)
+    );
     assert_eq!(
         receiver.connections(),
         1,

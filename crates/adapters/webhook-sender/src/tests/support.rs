@@ -6,8 +6,8 @@ use testkit::{HttpServer, answer_all, read_request};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AddressRules, Attempted, Failure, Message, Outcome, Sent, WebhookEvent, WebhookSecret,
-    WebhookSender as _, WebhookUrl, signature,
+    AddressPolicy, AddressRules, AttemptFailure, Attempted, Message, Outcome, Sent, WebhookEvent,
+    WebhookSecret, WebhookSender as _, WebhookUrl, signature,
 };
 
 use crate::{HttpSender, SenderSettings};
@@ -75,19 +75,19 @@ pub(super) async fn delivers(sender: &HttpSender, text: &str, times: usize) {
 /// Asserts that an attempt gets no answer within [`SHORT`], the sender's timeout.
 pub(super) async fn times_out(sender: &HttpSender, text: &str) {
     let attempted = send(sender, text).await;
-    assert_eq!(attempted.outcome, failed(Failure::TimedOut), "{text}");
+    assert_eq!(attempted.outcome, failed(AttemptFailure::TimedOut), "{text}");
     assert!(
         attempted.duration >= SHORT && attempted.duration < LONG,
         "{attempted:?}"
     );
 }
 
-pub(super) fn failed(failure: Failure) -> Outcome {
+pub(super) fn failed(failure: AttemptFailure) -> Outcome {
     Outcome::Failed(failure)
 }
 
 pub(super) fn is_protocol(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Failed(Failure::Protocol(_)))
+    matches!(outcome, Outcome::Failed(AttemptFailure::Protocol(_)))
 }
 
 /// Sends the same answer to every request of every connection.

@@ -7,7 +7,7 @@ use rustls::{ServerConfig, crypto::ring::default_provider, pki_types::PrivateKey
 use testkit::{HttpServer, answer_all};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::TlsAcceptor;
-use webhooks::{Failure, Outcome};
+use webhooks::{AttemptFailure, Outcome};
 
 use super::support::{OK, delivers, outcome, sender, sender_with};
 use crate::HttpSender;
@@ -75,7 +75,7 @@ fn secure(receiver: &HttpServer) -> String {
 /// The failure of a handshake.
 async fn failure(sender: &HttpSender, receiver: &HttpServer) -> String {
     match outcome(sender, &secure(receiver)).await {
-        Outcome::Failed(Failure::Tls(reason)) => reason,
+        Outcome::Failed(AttemptFailure::Tls(reason)) => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -137,6 +137,6 @@ async fn failed_handshakes_have_a_reason() {
     let outcome = outcome(&sender(), &unknown.receiver().await.url()).await;
     assert!(matches!(
         outcome,
-        Outcome::Failed(Failure::Protocol(_) | Failure::Closed)
+        Outcome::Failed(AttemptFailure::Protocol(_) | AttemptFailure::Closed)
     ));
 }

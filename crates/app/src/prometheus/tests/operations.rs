@@ -32,8 +32,8 @@ fn metric(name: &str) -> Option<&'static Metric> {
     })
 }
 
-/// The faults of an expression: every metric is followed by conditions in braces, and is one of the table or of the programs around the
-/// service. `promtool` checks the language, and the alerts by what they fire for.
+/// The faults of an expression: every metric is followed by conditions in braces, and is one of the table or
+/// of the programs around the service. `promtool` checks the language, and the alerts by what they fire for.
 fn faults(expression: &str) -> Vec<String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_:$.".contains(c);
     let (mut faults, mut others, mut rest) = (Vec::new(), String::new(), expression);
@@ -59,8 +59,8 @@ fn faults(expression: &str) -> Vec<String> {
     faults
 }
 
-/// The faults of the conditions on a metric's labels, a list of `name="value"` or `name=~"one|other"`; also finds conditions that include
-/// requests of probes.
+/// The faults of the conditions on a metric's labels, a list of `name="value"` or `name=~"one|other"`; also
+/// finds conditions that include requests of probes.
 fn of_conditions(metric: &Metric, conditions: &str) -> Vec<String> {
     let (mut faults, mut given) = (Vec::new(), Vec::new());
     for condition in conditions.split(',') {

@@ -1,4 +1,5 @@
-//! Compares the table with the sources: every recorded metric is in the table, and every metric in the table is recorded.
+//! Compares the table with the sources: every recorded metric is in the table, and every metric in the table
+//! is recorded.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

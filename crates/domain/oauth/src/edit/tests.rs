@@ -224,7 +224,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// After the first decision, scopes count that an operator has granted, and no others, and the owner loses no wish by asking.
+    /// After the first decision, scopes count that an operator has granted, and no others, and the owner
+    /// loses no wish by asking.
     #[test]
     fn nothing_counts_that_was_not_granted(steps in prop::collection::vec(step(), 1..12), own_use: bool) {
         let mut now = if own_use { application() } else { pending("offers:read") };

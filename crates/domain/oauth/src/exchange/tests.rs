@@ -1,4 +1,5 @@
-//! The state machine of a family, tested with a model: any sequence of exchanges, refreshes and everything that ends a family.
+//! The state machine of a family, tested with a model: any sequence of exchanges, refreshes and everything
+//! that ends a family.
 
 use chrono::TimeDelta;
 use proptest::prelude::*;

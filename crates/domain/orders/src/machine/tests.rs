@@ -1,4 +1,5 @@
-//! The transition table, and properties over any sequence of commands, compared with a model of statuses only.
+//! The transition table, and properties over any sequence of commands, compared with a model of statuses
+//! only.
 
 use chrono::TimeDelta;
 use proptest::prelude::*;

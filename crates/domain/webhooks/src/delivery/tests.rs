@@ -5,13 +5,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Failure, Outcome};
+use crate::{AttemptFailure, Outcome};
 
 fn outcomes() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         (100_u16..=999).prop_map(Outcome::Answered),
-        Just(Outcome::Failed(Failure::TimedOut)),
-        ".{0,20}".prop_map(|reason| Outcome::Failed(Failure::tls(&reason))),
+        Just(Outcome::Failed(AttemptFailure::TimedOut)),
+        ".{0,20}".prop_map(|reason| Outcome::Failed(AttemptFailure::tls(&reason))),
     ]
 }
 

@@ -1,9 +1,10 @@
-//! Properties over any sequence of what happens to a delivery, compared with a model: the list of what has happened.
+//! Properties over any sequence of what happens to a delivery, compared with a model: the list of what has
+//! happened.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Failure, MAX_ATTEMPTS};
+use crate::{AttemptFailure, MAX_ATTEMPTS};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -34,7 +35,7 @@ fn apply(step: Step, delivery: Progress, jitter: f64) -> Progress {
         Step::Postpone => delivery.postpone(),
         Step::Lose => delivery.lose(),
         Step::Succeed => end(Outcome::Answered(204)),
-        Step::Fail => end(Outcome::Failed(Failure::TimedOut)),
+        Step::Fail => end(Outcome::Failed(AttemptFailure::TimedOut)),
         Step::Stop => delivery.stop(),
     }
 }
@@ -106,7 +107,8 @@ proptest! {
             let ended = model.count(Step::Succeed) + model.count(Step::Fail);
             prop_assert_eq!(usize::from(delivery.attempt), ended);
             prop_assert!(delivery.attempt <= MAX_ATTEMPTS);
-            // A delivery that is lost again and again runs out of attempts as well, and a failed attempt forgives no loss.
+            // A delivery that is lost again and again runs out of attempts as well, and a failed attempt
+            // forgives no loss.
             prop_assert!(usize::from(delivery.lost) <= model.count(Step::Lose));
             prop_assert!(delivery.has_failed_by_loss() == (usize::from(delivery.lost) > 2));
             prop_assert!(usize::from(delivery.lost) >= model.losses());

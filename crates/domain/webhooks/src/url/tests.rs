@@ -72,9 +72,9 @@ fn lengths_are_limited() {
     assert!(public(&format!("https://{}/", &name[1..])).is_err());
 }
 
-/// Hosts outside the public internet, in every notation that a parser accepts: loopback; private use; link-local and the
-/// metadata services of clouds; other special IPv4; IPv6 that is unspecified, loopback or embeds IPv4; private, link-local,
-/// site-local, multicast, documentation, discard-only and segment routing.
+/// Hosts outside the public internet, in every notation that a parser accepts: loopback; private use;
+/// link-local and the metadata services of clouds; other special IPv4; IPv6 that is unspecified, loopback or
+/// embeds IPv4; private, link-local, site-local, multicast, documentation, discard-only and segment routing.
 const SPECIAL: &str = "
     127.0.0.1 127.0.0.1. 127.1 127.0.1 127.255.255.254 2130706433 2130706433. 0x7f000001 0X7F000001 0x7f.1
     0x7f.0x0.0x0.0x1 0x7f.0.0.01 017700000001 0177.0.0.1 0177.0.0.01 0177.0x0.0.1 00000177.0.0.1 127.0.0x1
@@ -111,7 +111,8 @@ fn special_addresses_are_refused_in_every_spelling() {
     }
 }
 
-/// No absolute URLs; other schemes; characters outside of RFC 3986; fragments; user information; ports; names; IPv4; IPv6.
+/// No absolute URLs; other schemes; characters outside of RFC 3986; fragments; user information; ports;
+/// names; IPv4; IPv6.
 const REFUSED: &str = r#"
     hook /hook //example.com/hook https: https:/example.com https:example.com https:// https:///hook https://?a
     https://:443/ http://example.com/ HTTP://example.com/ ftp://example.com/ file:///etc/passwd

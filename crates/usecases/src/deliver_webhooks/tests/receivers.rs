@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::sleep;
-use webhooks::{Attempted, DeliveryId, Failure, Host, Message, Outcome, Sent, WebhookSender, signature};
+use webhooks::{
+    AttemptFailure, Attempted, DeliveryId, Host, Message, Outcome, Sent, WebhookSender, signature,
+};
 
 use super::store::secret;
 
@@ -20,7 +22,7 @@ impl Response {
     }
 
     pub(super) const fn timeout(after: Duration) -> Self {
-        Self(after, Outcome::Failed(Failure::TimedOut))
+        Self(after, Outcome::Failed(AttemptFailure::TimedOut))
     }
 }
 

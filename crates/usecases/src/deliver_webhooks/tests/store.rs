@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, Claimed, DeliveryId, Due, DueQueue, Lease, Outcome, Phase,
+    AddressPolicy, AttemptRecord, Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Outcome, Phase,
     Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
     WebhookSecret, WebhookUrl,
 };
@@ -41,7 +41,8 @@ struct StoredQueue {
 }
 
 impl StoredQueue {
-    /// Gives out due deliveries, beside the running ones: three first attempts for each repeated one, beginning with a first one.
+    /// Gives out due deliveries, beside the running ones: three first attempts for each repeated one,
+    /// beginning with a first one.
     fn lease(&mut self, running: &[DeliveryId], capacity: u16, repeats: u16) -> Vec<Due> {
         self.postpone(running);
         let waiting = || self.due.iter().filter(|due| due.progress.phase != Phase::Leased);
@@ -240,11 +241,11 @@ impl Store {
 
 #[async_trait]
 impl SubscriptionQueues for Store {
-    async fn claim(&self, fence: Uuid, mut capacity: Capacity) -> Result<Claimed, StoreError> {
+    async fn claim(&self, fence: Uuid, mut capacity: Capacity) -> Result<ClaimedQueues, StoreError> {
         let mut state = self.call().await?;
         let suspended = state.suspended.min(QUEUES_OF_A_CLAIM);
         state.suspended -= suspended;
-        let mut claimed = Claimed {
+        let mut claimed = ClaimedQueues {
             queues: Vec::new(),
             more: suspended > 0,
         };

@@ -9,8 +9,8 @@ use kernel::StoreError;
 use private_postgres::{Cluster, Error, Options};
 use tokio_postgres::{Client, NoTls};
 
-/// A cluster for one test; dropping it deletes its data. A process that another test is just starting may briefly hold
-/// the lock of the directory's previous owner.
+/// A cluster for one test; dropping it deletes its data. A process that another test is just starting may
+/// briefly hold the lock of the directory's previous owner.
 pub(crate) async fn start(options: Options) -> Cluster {
     let (options, end) = (
         options.delete_at_end(true),

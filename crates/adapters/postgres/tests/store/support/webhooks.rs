@@ -73,7 +73,8 @@ impl Fixture {
         self.tx(queue).await
     }
 
-    /// Inserts deliveries by SQL: the first due an hour ago, then one each millisecond; with failed attempts the queue counts as failing.
+    /// Inserts deliveries by SQL: the first due an hour ago, then one each millisecond; with failed attempts
+    /// the queue counts as failing.
     pub(crate) async fn fill(&self, queue: QueueKey, number: usize, attempt: i16) {
         let fill = "insert into deliveries (seller_id, subscription_id, id, created_at, due_at, attempt, response_status, event, body) \
                select '{seller}', '{queue}', api_uuid(api_now()), api_now(), api_now() - interval '1 hour' + n * interval '1 ms', \
