@@ -334,6 +334,8 @@ async fn a_restore_to_an_instant_has_the_documented_effects() {
     world.server.ready().await;
     let answer = page(&world, &before.cursor).await;
     answer.is_problem(409, &refused_cursor);
+    let asked = run(PROGRAM, &adopt[..3], &environment).await.ended(2);
+    assert!(asked.output().contains("its rows are its own already"));
 }
 
 #[test]

@@ -43,9 +43,14 @@ impl Command {
         };
         let identity = database.identity().await?;
         let id = &identity.here;
+        let doubt = if self.arrival.restored && identity.is_own() {
+            "; its rows are its own already, so go on only if a dump was restored in place"
+        } else {
+            ""
+        };
         if !self.yes && (self.arrival.restored || !identity.is_own()) {
             confirm(&format!(
-                "adopting the database {id}, which {feed} and sends the webhooks and mails that wait in it"
+                "adopting the database {id}, which {feed} and sends the webhooks and mails that wait in it{doubt}"
             ))?;
         }
         let adoption = database.adopt(arrival).await?;
