@@ -8,6 +8,8 @@ select
     s.seller_id, s.id, s.client_id, s.created_at, s.url, s.events, s.secret, s.active, s.failing, s.leased, s.fence, s.in_hand, s.wake_at,
     -- No pending delivery is due before this.
     coalesce(s.none_due_before, '-infinity') as due_from,
+    -- Where a locked row is found again: its key leads past every version that an old snapshot keeps.
+    s.ctid as place,
     -- `ended` if nothing will ever be delivered there again: the rows of an application, a seller or a connection that ended follow in
     -- batches. `suspended` as long as its application is. Else `live`.
     case when s.active then coalesce((

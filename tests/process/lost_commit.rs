@@ -135,7 +135,7 @@ async fn a_family_survives_an_unknown_outcome() {
     let mut member = world.member().await;
     let mut pair = world.pair(&mut member.browser, &partner, "offers:read").await;
     for loss in [Fault::AnswerLost, Fault::NeverArrives] {
-        link.lose_and_block("select n, scopes from pair", loss);
+        link.lose_and_block("select n from pair", loss);
         let unblocked = async {
             link.reached().await;
             link.unblock();

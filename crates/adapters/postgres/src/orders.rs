@@ -80,7 +80,8 @@ impl Listed for SellerParts {
     ) -> Result<Vec<PartRow>, StoreError> {
         let mut page = seller_orders::table
             .filter(seller_orders::seller_id.eq(seller))
-            .filter(seller_orders::is_test.eq(false))
+            // Not a comparison with a parameter: the index holds these rows alone.
+            .filter(diesel::dsl::not(seller_orders::is_test))
             .filter(seller_orders::placed_at.le(after.at))
             .filter(
                 seller_orders::placed_at

@@ -145,7 +145,7 @@ where d.seller_id = x.seller_id
 -- name: WAKE
 -- $1 the owner; $2 the application; $3 how many queues at most.
 with sleeping as materialized (
-    select q.seller_id, q.id
+    select q.place
     from subscription_queues as q
     where q.client_id = $2
       and exists (
@@ -164,6 +164,4 @@ with sleeping as materialized (
 )
 update subscriptions as s
 set wake_at = (select api_now())
-from sleeping as q
-where s.seller_id = q.seller_id
-  and s.id = q.id
+where s.ctid = any(array(select place from sleeping))

@@ -36,11 +36,11 @@ pending (seller_id, subscription_id, due_at) as (
     ) as d
 ),
 forgotten as materialized (
-    select s.*
+    select s.place
     from clock
     cross join pending as p
     cross join lateral (
-        select q.seller_id, q.id
+        select q.place
         from subscription_queues as q
         where (q.seller_id, q.id) = (p.seller_id, p.subscription_id)
           and not q.leased
@@ -55,8 +55,7 @@ update subscriptions as s
 set wake_at = clock.at,
     none_due_before = null
 from forgotten as f, clock
-where s.seller_id = f.seller_id
-  and s.id = f.id
+where s.ctid = f.place
 
 -- name: SUSPEND
 -- $1, $2 sellers and subscriptions of queues that are not live.
