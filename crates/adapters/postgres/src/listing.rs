@@ -42,6 +42,7 @@ use crate::statement::{Statement, TableRow};
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
 /// The parameters of the statements: see `offers/list.sql`.
+pub(crate) type ByIdParameters = (Array<SqlUuid>, Array<SqlUuid>);
 pub(crate) type PagesParameters = (
     Array<SqlUuid>,
     Array<Nullable<Text>>,
@@ -69,7 +70,7 @@ pub(crate) trait Listed: Send + Sync + 'static {
     type Row: TableRow + Send + 'static;
     /// The type of an item.
     type Item: Clone + Send + TryFrom<Self::Row, Error = StoreError>;
-    const BY_ID: Statement<(Array<SqlUuid>, Array<SqlUuid>), Placed<Self::Row>>;
+    const BY_ID: Statement<ByIdParameters, Placed<Self::Row>>;
     const PAGES: Statement<PagesParameters, Placed<Self::Row>>;
     const UPDATED: Statement<UpdatedParameters, Walked<Self::Row>>;
 

@@ -137,10 +137,11 @@ impl CredentialRow {
     }
 }
 
+/// Families and hashes.
+type Credentials = Bound<(Array<SqlUuid>, Array<Binary>), CredentialRow, (Vec<Uuid>, Vec<Vec<u8>>)>;
+
 /// Reads credentials with their families.
-fn credentials(
-    keys: &[TokenKey],
-) -> Bound<(Array<SqlUuid>, Array<Binary>), CredentialRow, (Vec<Uuid>, Vec<Vec<u8>>)> {
+fn credentials(keys: &[TokenKey]) -> Credentials {
     CREDENTIALS.bind((
         column(keys, |key| key.family.uuid()),
         column(keys, |key| key.hash.bytes().to_vec()),

@@ -202,13 +202,13 @@ fn write(text: &str, selection: Option<Selection>, out: &mut PgQueryBuilder) -> 
         out.push_sql(text);
         return Ok(());
     };
-    ["select ", own, ", "]
-        .into_iter()
-        .for_each(|part| out.push_sql(part));
+    for part in ["select ", own, ", "] {
+        out.push_sql(part);
+    }
     columns(out)?;
-    [" from (", text, ") as ", table]
-        .into_iter()
-        .for_each(|part| out.push_sql(part));
+    for part in [" from (", text, ") as ", table] {
+        out.push_sql(part);
+    }
     Ok(())
 }
 

@@ -57,7 +57,7 @@ impl Dialer {
             match timeout_at(now + share, TcpStream::connect(SocketAddr::new(address, port))).await {
                 Ok(Ok(stream)) => return Ok((address, stream)),
                 Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    last = AttemptFailure::Refused
+                    last = AttemptFailure::Refused;
                 }
                 Ok(Err(_)) => last = AttemptFailure::Connect,
                 Err(_) => last = AttemptFailure::TimedOut,

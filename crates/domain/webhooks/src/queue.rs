@@ -28,7 +28,7 @@ pub struct Lease {
 /// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedQueues {
-    /// ClaimedQueues queues with their due deliveries.
+    /// Claimed queues with their due deliveries.
     pub queues: Vec<SubscriptionQueue>,
     /// True if not all due queues were examined, one got no capacity, or some were put to sleep, since these
     /// may have hidden others: another claim may find more. If false, there is more only once something

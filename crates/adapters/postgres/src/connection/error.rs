@@ -18,17 +18,18 @@ pub(crate) fn store_error(error: DieselError) -> StoreError {
         };
     }
     match (kind, meaning(information.as_ref())) {
-        (DatabaseErrorKind::SerializationFailure, _) => StoreError::Retryable(error.into()),
+        (DatabaseErrorKind::SerializationFailure, _) | (_, Some(Deadlock)) => {
+            StoreError::Retryable(error.into())
+        }
         // A read-only server is a standby: the primary is elsewhere, or not promoted yet.
         (
             DatabaseErrorKind::UnableToSendCommand
             | DatabaseErrorKind::ClosedConnection
             | DatabaseErrorKind::ReadOnlyTransaction,
             _,
-        ) => StoreError::Unavailable(error.into()),
-        (_, Some(Deadlock)) => StoreError::Retryable(error.into()),
+        )
+        | (_, Some(LockTimeout | Outage | EndsConnection)) => StoreError::Unavailable(error.into()),
         (_, Some(DiskFull)) => StoreError::Unavailable(Box::new(DiskIsFull(error))),
-        (_, Some(LockTimeout | Outage | EndsConnection)) => StoreError::Unavailable(error.into()),
         _ if is_schema_outdated(information.message()) => {
             StoreError::Unavailable(Box::new(SchemaOutdated(error)))
         }

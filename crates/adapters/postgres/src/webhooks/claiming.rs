@@ -284,9 +284,9 @@ impl Claims {
             full_applications(capacity, false),
             full_applications(capacity, true),
         ));
-        let begin = async { (&mut { connection }).batch_execute(BEGIN_CLAIM).await };
-        let (begun, due) = join!(begin, due.get_results::<DueRow>(&mut { connection }));
-        begun?;
+        let start = async { (&mut { connection }).batch_execute(BEGIN_CLAIM).await };
+        let (started, due) = join!(start, due.get_results::<DueRow>(&mut { connection }));
+        started?;
         let due = due?;
         if let Some(row) = due.as_slice().first() {
             self.searched.0.found(row.first_healthy);
