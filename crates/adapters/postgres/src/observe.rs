@@ -68,8 +68,11 @@ pub(crate) struct BatchSizes([Histogram; 2]);
 
 impl BatchSizes {
     pub(crate) fn of(statement: &'static str) -> Self {
-        let names = ["database_batch_size", "database_group_size"];
-        Self(names.map(|name| metrics::histogram!(name, "statement" => statement)))
+        Self([
+            metrics::histogram!("database_batch_size", "statement" => statement),
+            // Its former name, for one release.
+            metrics::histogram!("database_group_size", "statement" => statement),
+        ])
     }
 
     pub(crate) fn record(&self, size: usize) {

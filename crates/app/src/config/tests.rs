@@ -94,7 +94,7 @@ webhooks.name_servers=dns.example | must be
 webhooks.root_certificates=/nowhere.pem | /nowhere.pem
 SELLER_API__KEYS=k1:hush | `keys` must be a section with keys in it
 keys.sealing=k1:hush | `keys.sealing` cannot be used
-keys.sealing=k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= | `keys.sealing` cannot be used: key 1 is no secret
+keys.sealing=k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= | `keys.sealing` cannot be used: key 1 is not random
 tracing.headers=hush | `tracing.headers` cannot be used
 tracing.attributes=a | must be attributes
 server.bint=1 | did you mean `server.bind`?

@@ -127,6 +127,6 @@ mod tests {
         assert_eq!(error_chain(&failure), chain);
         let commit =
             TransactionError::Store(StoreError::Unexpected("unexpected failure of the store".into()));
-        assert_eq!(error_chain(&commit).matches("unexpectedly").count(), 1);
+        assert_eq!(error_chain(&commit).matches("unexpected failure").count(), 1);
     }
 }
