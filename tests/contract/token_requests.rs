@@ -170,7 +170,7 @@ async fn a_token_gets_the_requested_scopes_or_all_of_the_application() {
     assert_eq!(sorted(&me["scopes"]), ["messaging", "offers:read"]);
     // Unknown scopes, and those that the application does not have, are invalid.
     world.set_scopes(&app, &["offers:read", "messaging"]).await;
-    for scope in ["nothing", "offers:read offers:write"] {
+    for scope in ["nothing", "offers:read orders:read"] {
         ask(scope).await.oauth_error(400, "invalid_scope");
     }
 }
