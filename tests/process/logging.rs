@@ -1,6 +1,6 @@
 //! The log: one line for each request.
 
-use blackbox::{Expect as _, World, cases, events, logs_request, requests};
+use blackbox::{Expect as _, Pair, World, cases, events, logs_request, requests};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use testkit::Answer;
@@ -125,12 +125,18 @@ async fn a_call_of_oauth_names_a_stored_token_and_its_seller_and_a_deleted_appli
     let (owner, mut member) = (world.seller().await, world.member().await);
     let app = world.partner(&owner, &["offers:read"]).await;
     let other = world.partner(&owner, &["offers:read"]).await;
-    let first = world.pair(&mut member.browser, &app, "offers:read").await;
+    let asking = world.asking(&app, "offers:read");
+    let code = world.code(&mut member.browser, &asking).await;
+    let exchanged = world.exchange(&app, &asking, &code).await;
+    let first = Pair::of(exchanged.clone());
     let by_other = world.refresh(&other, &first.refresh).await;
-    let second = world.refreshed(&app, &first.refresh).await;
+    let refreshed = world.refresh(&app, &first.refresh).await;
+    let second = Pair::of(refreshed.clone());
     let (token, last) = second.refresh.split_at(second.refresh.len() - 1);
     let forged = format!("{token}{}", if last == "A" { "B" } else { "A" });
     let mut answers = vec![
+        (exchanged, "- - member app"),
+        (refreshed, "- - member app"),
         (by_other, "invalid_grant unknown member other"),
         (world.refresh(&app, &forged).await, "invalid_grant unknown - app"),
         (world.revoke(&app, &first.access).await, "- - member app"),
@@ -154,6 +160,7 @@ async fn a_call_of_oauth_names_a_stored_token_and_its_seller_and_a_deleted_appli
         (world.revoke(&app, &forged).await, "rate_limited - - app"),
     ];
     clock.advance(TimeDelta::minutes(1)).await;
+    answers.push((world.token_answer(&app).await, "- - owner app"));
     world.delete_application(&app).await;
     answers.push((
         world.refresh(&app, &second.refresh).await,

@@ -7,8 +7,8 @@
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, StoreError};
 use oauth::{
-    BearerToken, Credential, CredentialKind, Exchange, FamilyId, GrantRefusal, GrantStore, ScopeSet,
-    TokenKind, Verdict,
+    BearerToken, Credential, CredentialKind, Exchange, FamilyId, Grant, GrantRefusal, GrantStore, TokenKind,
+    Verdict,
 };
 
 use crate::{Failure, failure::refuse};
@@ -23,8 +23,8 @@ pub struct TokenPair {
 /// The result of an exchange. Both variants must be committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granted {
-    /// The pair was issued, with these scopes.
-    Pair(ScopeSet),
+    /// The pair was issued, with this grant.
+    Pair(Grant),
     /// The credential was used before: the family was revoked.
     Replayed,
 }
@@ -39,14 +39,15 @@ impl TokenPair {
         }
     }
 
-    /// The scopes with which the pair was stored, if it was. Waits for any transaction that holds the
-    /// family's lock, including one whose COMMIT is in progress.
-    pub async fn stored_scopes(&self, grants: &dyn GrantStore) -> Result<Option<ScopeSet>, StoreError> {
+    /// The grant with which the pair was stored, if it was. Waits for any transaction that holds the family's
+    /// lock, including one whose COMMIT is in progress.
+    pub async fn stored_grant(&self, grants: &dyn GrantStore) -> Result<Option<Grant>, StoreError> {
         let key = self.access.key();
-        match grants.lock_family(key.family).await? {
-            Some(_) => grants.stored_scopes(key).await,
-            None => Ok(None),
-        }
+        let Some(family) = grants.lock_family(key.family).await? else {
+            return Ok(None);
+        };
+        let scopes = grants.stored_scopes(key).await?;
+        Ok(scopes.map(|scopes| family.grant(scopes)))
     }
 }
 
@@ -65,7 +66,7 @@ pub async fn exchange(
     match verdict.map_err(Failure::Refused)? {
         Verdict::Issue(scopes) => {
             grants.use_credential(key, exchange.pair(scopes, now)).await?;
-            Ok(Granted::Pair(scopes))
+            Ok(Granted::Pair(family.grant(scopes)))
         }
         Verdict::RevokeFamily => {
             grants.revoke_family(family.id).await?;
@@ -79,7 +80,7 @@ mod tests {
     use chrono::TimeDelta;
     use oauth::{
         ClientId, Code, CodeChallenge, CodeExchange, CodeVerifier, Family, Presented, RefreshToken, Scope,
-        StoredCredential,
+        ScopeSet, StoredCredential,
     };
     use uuid::Uuid;
 
@@ -159,7 +160,7 @@ mod tests {
                 .withf(move |used, pair| *used == key && *pair == expected)
                 .returning(|_, _| Ok(()));
             let granted = exchange(&tx, &asked, now()).await.unwrap();
-            assert_eq!(granted, Granted::Pair(scopes));
+            assert_eq!(granted, Granted::Pair(family().grant(scopes)));
         }
     }
 
@@ -202,7 +203,8 @@ mod tests {
                 .times(usize::from(exists))
                 .withf(move |key| *key == access)
                 .returning(move |_| Ok(stored));
-            assert_eq!(pair().stored_scopes(&tx).await.unwrap(), stored);
+            let expected = stored.map(|scopes| family().grant(scopes));
+            assert_eq!(pair().stored_grant(&tx).await.unwrap(), expected);
         }
     }
 }

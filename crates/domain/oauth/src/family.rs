@@ -107,6 +107,17 @@ pub struct Family {
     pub status: FamilyStatus,
 }
 
+impl Family {
+    /// The grant of these scopes by its seller to its application.
+    pub const fn grant(&self, scopes: ScopeSet) -> Grant {
+        Grant {
+            seller: self.seller,
+            client_id: self.client_id,
+            scopes,
+        }
+    }
+}
+
 /// The states that a family depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FamilyStatus {

@@ -8,8 +8,8 @@ use kernel::{Change, SellerId, StoreError, TransactionError};
 
 use crate::{
     Admission, Application, ClientId, CodeChallenge, ConnectedApplication, Consent, ConsentId, Count,
-    DeadToken, Exchange, FamiliesOf, Family, FamilyId, InvalidClient, Limiter, NewClientToken, NewPair,
-    NewToken, ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
+    DeadToken, Exchange, FamiliesOf, Family, FamilyId, Grant, InvalidClient, Limiter, NewClientToken,
+    NewPair, NewToken, ScopeSet, SecretHash, StoredCredential, Subject, TokenKey, Viewer,
 };
 
 /// The gate that every request to `/v1` passes.
@@ -54,7 +54,7 @@ pub trait TokenIssuer: Send + Sync {
     async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError>;
 
     /// Uses the credential and stores its pair if [`Presented::judge`](crate::Presented::judge) issues it;
-    /// returns the pair's scopes. None, without an effect, if it does not, or if other work holds or changes
+    /// returns the pair's grant. None, without an effect, if it does not, or if other work holds or changes
     /// one of the rows.
     ///
     /// Fails after `time_left` unless the exchange has been sent by then; from then on its outcome is
@@ -64,7 +64,7 @@ pub trait TokenIssuer: Send + Sync {
         &self,
         exchange: Exchange,
         time_left: Duration,
-    ) -> Result<Option<ScopeSet>, TransactionError>;
+    ) -> Result<Option<Grant>, TransactionError>;
 }
 
 /// Reads applications outside a transaction.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use kernel::{StoreError, TransactionError};
-use oauth::{Exchange, GrantRefusal, Presented, ScopeSet};
+use oauth::{Exchange, Grant, GrantRefusal, Presented};
 use tokio::time::Instant;
 use usecases::token_pair::{Granted, TokenPair, exchange};
 use usecases::{Failure, LockSet, Row, Transaction, repeat};
@@ -35,8 +35,8 @@ type Refused = Failure<GrantRefusal>;
 
 /// How far the pair has come while the request could still be dropped.
 enum Begun {
-    /// It is stored, with these scopes.
-    Stored(ScopeSet),
+    /// It is stored, with this grant.
+    Stored(Grant),
     /// It is stored by the COMMIT.
     Prepared(PreparedTransaction<Granted>),
 }
@@ -64,7 +64,7 @@ pub(super) async fn issue(
         pair,
     };
     let ready = match issue.begin(deadline).await? {
-        Begun::Stored(scopes) => return Ok(issued(issue.pair, scopes)),
+        Begun::Stored(grant) => return Ok(issued(issue.pair, grant)),
         Begun::Prepared(ready) => ready,
     };
     let concluded = public.ports.tasks.run(async move {
@@ -75,16 +75,16 @@ pub(super) async fn issue(
             .map_err(|refused| OAuthError::from(refused).logged(&trace_id, Endpoint::Token.as_str()))
     });
     match concluded.await?? {
-        (pair, Granted::Pair(scopes)) => Ok(issued(pair, scopes)),
+        (pair, Granted::Pair(grant)) => Ok(issued(pair, grant)),
         (_, Granted::Replayed) => Err(GrantRefusal::Used.into()),
     }
 }
 
-fn issued(pair: TokenPair, scopes: ScopeSet) -> Issued {
+fn issued(pair: TokenPair, grant: Grant) -> Issued {
     Issued {
         access: pair.access,
         refresh: Some(pair.refresh),
-        scopes,
+        grant,
     }
 }
 
@@ -93,7 +93,7 @@ impl Issue {
     async fn begin(&self, deadline: Deadline) -> Result<Begun, Refused> {
         let tokens = &self.public.tokens;
         match tokens.exchange(self.exchange.clone(), deadline.remaining()).await {
-            Ok(Some(scopes)) => Ok(Begun::Stored(scopes)),
+            Ok(Some(grant)) => Ok(Begun::Stored(grant)),
             Err(TransactionError::Unknown(cause)) => self.look_up(cause).await,
             Ok(None) | Err(TransactionError::Store(_)) => self.prepared(deadline).await.map(Begun::Prepared),
         }
@@ -104,11 +104,11 @@ impl Issue {
     async fn look_up(&self, cause: StoreError) -> Result<Begun, Refused> {
         let look = || async {
             let transaction = self.public.ports.units.begin(&self.locks()).await?;
-            let stored = self.pair.stored_scopes(transaction.as_ref()).await?;
+            let stored = self.pair.stored_grant(transaction.as_ref()).await?;
             Ok((transaction, stored))
         };
         match resolve(Instant::now() + RESOLVE_TIMEOUT, look).await {
-            Some((_, Some(scopes))) => Ok(Begun::Stored(scopes)),
+            Some((_, Some(grant))) => Ok(Begun::Stored(grant)),
             Some((transaction, None)) => self.granted(transaction).await.map(Begun::Prepared),
             None => Err(TransactionError::Unknown(cause).into()),
         }
@@ -151,6 +151,6 @@ impl Recoverable for Issue {
     }
 
     async fn was_committed(&self, transaction: &dyn Transaction, _: &Granted) -> Result<bool, StoreError> {
-        Ok(self.pair.stored_scopes(transaction).await?.is_some())
+        Ok(self.pair.stored_grant(transaction).await?.is_some())
     }
 }

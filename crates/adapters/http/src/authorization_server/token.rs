@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use oauth::{
     Application, BearerToken, ClientId, ClientType, CodeExchange, CodeVerifier, Credential, CredentialKind,
-    GrantRefusal, Presented, ScopeSet,
+    Grant, GrantRefusal, Presented,
 };
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
@@ -24,7 +24,7 @@ use crate::Public;
 pub(super) struct Issued {
     pub(super) access: BearerToken,
     pub(super) refresh: Option<Credential>,
-    pub(super) scopes: ScopeSet,
+    pub(super) grant: Grant,
 }
 
 /// Issues tokens, and counts the grant type and the outcome.
@@ -81,7 +81,10 @@ async fn check_and_issue(
         Some(presented) => issuing::issue(public, presented, asked_at, deadline, request.trace_id).await,
     };
     let issued = issued.map_err(|error| client::challenged(headers, error))?;
-    request.record_caller(|caller| caller.token = key.map(|key| key.family));
+    request.record_caller(|caller| {
+        caller.seller = Some(issued.grant.seller);
+        caller.token = key.map(|key| key.family);
+    });
     granted(
         &issued,
         settings.access_token_ttl.num_seconds(),
@@ -106,7 +109,7 @@ fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpRes
         token_type: "Bearer",
         expires_in: lifetime,
         refresh_token: issued.refresh.as_ref().map(Credential::reveal),
-        scope: issued.scopes.to_string(),
+        scope: issued.grant.scopes.to_string(),
     };
     let mut response = response::json(StatusCode::OK, serde_json::to_vec(&body)?, trace_id);
     set_pragma(response.headers_mut());
@@ -160,7 +163,7 @@ async fn client_credentials(
     Ok(Issued {
         access: deadline.run(issuing).await??,
         refresh: None,
-        scopes: grant.scopes,
+        grant,
     })
 }
 

@@ -11,7 +11,7 @@ use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz, Uuid 
 use diesel::{QueryResult, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use kernel::{StoreError, TransactionError};
-use oauth::{ClientId, Exchange, NewClientToken, NewPair, ScopeSet, TokenIssuer, Verdict};
+use oauth::{ClientId, Exchange, Grant, NewClientToken, NewPair, TokenIssuer, Verdict};
 use uuid::Uuid;
 
 use super::{CredentialRow, credentials};
@@ -58,7 +58,7 @@ impl TokenIssuer for BatchedTokens {
         &self,
         exchange: Exchange,
         time_left: Duration,
-    ) -> Result<Option<ScopeSet>, TransactionError> {
+    ) -> Result<Option<Grant>, TransactionError> {
         self.pairs.send_once(exchange, time_left).await
     }
 }
@@ -165,6 +165,7 @@ struct ExchangedRow {
 struct Judged<'m> {
     n: i64,
     exchange: &'m Exchange,
+    grant: Grant,
     pair: NewPair,
     versions: String,
 }
@@ -182,6 +183,7 @@ impl<'m> Judged<'m> {
             Ok(Verdict::Issue(scopes)) if member.take() => Some(Self {
                 n,
                 exchange,
+                grant: family.grant(scopes),
                 pair: exchange.pair(scopes, at),
                 versions,
             }),
@@ -191,11 +193,11 @@ impl<'m> Judged<'m> {
 }
 
 /// Uses the credentials whose rows are free and unchanged, and stores their pairs; returns these pairs'
-/// scopes by place.
+/// grants by place.
 async fn exchange(
     batch: &[Judged<'_>],
     mut connection: &AsyncPgConnection,
-) -> QueryResult<HashMap<i64, ScopeSet>> {
+) -> QueryResult<HashMap<i64, Grant>> {
     if batch.is_empty() {
         return Ok(HashMap::new());
     }
@@ -214,7 +216,7 @@ async fn exchange(
     let rows = exchange.get_results::<ExchangedRow>(&mut connection).await?;
     let exchanged: HashSet<_> = rows.into_iter().map(|row| row.n).collect();
     let stored = batch.iter().filter(|one| exchanged.contains(&one.n));
-    Ok(stored.map(|one| (one.n, one.pair.scopes)).collect())
+    Ok(stored.map(|one| (one.n, one.grant)).collect())
 }
 
 /// Exchanges of any families: read in one statement, judged, and stored in another one if what was read still
@@ -226,7 +228,7 @@ impl BatchQuery for ExchangeBatch {
     const NAME: &'static str = "exchanges";
     const MAX_MEMBERS: usize = 64;
     type Question = Withdrawable<Exchange>;
-    type Answer = Option<ScopeSet>;
+    type Answer = Option<Grant>;
 
     /// None for each that dropped out. A statement that the server rejected changed nothing: all its
     /// exchanges dropped out.
@@ -234,7 +236,7 @@ impl BatchQuery for ExchangeBatch {
         &self,
         mut connection: &AsyncPgConnection,
         members: &[Withdrawable<Exchange>],
-    ) -> QueryResult<Vec<Result<Option<ScopeSet>, StoreError>>> {
+    ) -> QueryResult<Vec<Result<Option<Grant>, StoreError>>> {
         let keys = column(members, |member| member.change.presented.key());
         let rows = credentials(&keys).get_results(&mut connection).await?;
         let judged = rows.into_iter().filter_map(|row| Judged::new(row, members));
