@@ -13,7 +13,6 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use accounts::AccountMail;
 use adapter_postgres::Expired;
-use chrono::TimeDelta;
 use kernel::{MailQueue, Mailer, StoreError, error_chain};
 use orders::{Carrier, ShipmentMail};
 use tokio::{select, sync::Semaphore};
@@ -100,10 +99,6 @@ impl Shared {
                 units: self.database.units(),
                 randomness: self.randomness.clone(),
                 schedule: self.config.poll_schedule(),
-                shortest: match carrier {
-                    Carrier::Dhl if !are_simulated => parcels::DHL_INTERVAL,
-                    _ => TimeDelta::zero(),
-                },
                 slots: TaskSlots::of(&Arc::new(Semaphore::new(parcels::SLOTS)), &self.tasks),
             });
         }

@@ -28,8 +28,6 @@ pub struct Tracking<'a> {
     pub carriers: &'a dyn CarrierLookup,
     pub units: &'a dyn UnitOfWork,
     pub schedule: PollSchedule,
-    /// The shortest time that the carrier allows between two look-ups of a parcel.
-    pub shortest: TimeDelta,
 }
 
 /// Looks up a leased parcel, and records the answer and when to ask again. No database connection is held
@@ -43,14 +41,14 @@ pub async fn track_parcel(tracking: Tracking<'_>, parcel: &DueParcel) -> Result<
         Lookup::Found(tracking_report) => Some(tracking_report),
         Lookup::NotFound | Lookup::Unavailable(_) => None,
     };
-    let input = (parcel, tracking_report, tracking);
+    let input = (parcel, tracking_report, tracking.schedule);
     let locks = LockSet::of_row(Row::Order(OrderRef::Id(parcel.order)));
     let next = transact(
         tracking.units,
         &locks,
         &input,
-        |tx, (parcel, tracking_report, tracking)| {
-            Box::pin(record(tx, parcel, tracking_report.as_ref(), *tracking))
+        |tx, (parcel, tracking_report, schedule)| {
+            Box::pin(record(tx, parcel, tracking_report.as_ref(), *schedule))
         },
     );
     let next = next.await?;
@@ -64,7 +62,7 @@ async fn record(
     tx: &dyn Transaction,
     parcel: &DueParcel,
     tracking_report: Option<&TrackingReport>,
-    tracking: Tracking<'_>,
+    schedule: PollSchedule,
 ) -> Result<Option<DateTime<Utc>>, TransactionError> {
     let now = tx.now();
     let order = OrderRef::Id(parcel.order);
@@ -84,8 +82,7 @@ async fn record(
             }
         }
     }
-    let next = tracking.schedule.next(parcel.shipped_at, status, now);
-    Ok(next.map(|next| next.max(now + tracking.shortest)))
+    Ok(schedule.next(parcel.shipped_at, status, now))
 }
 
 #[cfg(test)]
@@ -101,7 +98,6 @@ mod tests {
     use crate::{MockTransaction, MockUnitOfWork};
 
     const INTERVAL: TimeDelta = TimeDelta::minutes(30);
-    const SHORTEST: TimeDelta = TimeDelta::minutes(40);
 
     fn tracking_number() -> TrackingNumber {
         TrackingNumber::new("ABCD".to_owned()).unwrap()
@@ -163,7 +159,6 @@ mod tests {
             carriers: &carriers,
             units: &units,
             schedule: PollSchedule { interval: INTERVAL },
-            shortest: SHORTEST,
         };
         track_parcel(tracking, &parcel).await.unwrap();
     }
@@ -179,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_an_answer_the_latest_status_decides_when_to_ask_again() {
-        track(Lookup::NotFound, None, Some(SHORTEST)).await;
-        track(Lookup::Unavailable("busy".to_owned()), None, Some(SHORTEST)).await;
+        track(Lookup::NotFound, None, Some(INTERVAL)).await;
+        track(Lookup::Unavailable("busy".to_owned()), None, Some(INTERVAL)).await;
     }
 }

@@ -38,6 +38,8 @@ cross join lateral (
         code.redirect_uri, code.code_challenge, token.scopes as token_scopes,
         coalesce(code.expires_at, token.expires_at) as expires_at,
         coalesce(code.used_at, token.used_at) as used_at,
+        -- The guard of EXCHANGE, which lists the same rows in the same order. Every change of a row gives it
+        -- another `xmin`; locks and freezing leave it. A row that is missing shortens the list.
         concat_ws(' ', f.xmin, c.xmin, a.xmin, s.xmin) as versions
     from families as f
     join sellers as s on s.id = f.seller_id

@@ -1,7 +1,7 @@
 //! Asks carriers about parcels that are due, within each carrier's daily limit. Each carrier has its own
 //! worker. Sellers' requests also ask the carriers and have priority.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Clock, Randomness, TransactionError};
 use orders::{Carrier, CarrierLookup, Lookup, PollSchedule, TrackingNumber, TrackingQueue};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use usecases::UnitOfWork;
 use usecases::track_parcels::{Tracking, lease_parcel, track_parcel};
 
@@ -28,8 +28,6 @@ pub(super) struct Parcels {
     pub(super) units: Arc<dyn UnitOfWork>,
     pub(super) randomness: Arc<dyn Randomness>,
     pub(super) schedule: PollSchedule,
-    /// See [`Tracking::shortest`].
-    pub(super) shortest: TimeDelta,
     pub(super) slots: TaskSlots,
 }
 
@@ -54,14 +52,13 @@ impl Routine for Parcels {
             Arc::clone(&self.carriers),
             Arc::clone(&self.units),
         );
-        let (schedule, shortest) = (self.schedule, self.shortest);
+        let schedule = self.schedule;
         self.slots.begin(slot, async move {
             let tracking = Tracking {
                 queue: &*queue,
                 carriers: &*carriers,
                 units: &*units,
                 schedule,
-                shortest,
             };
             track_parcel(tracking, &parcel).await?;
             metrics::counter!("parcel_lookups_total").increment(1);
@@ -74,14 +71,14 @@ impl Routine for Parcels {
 
 /// DHL allows ten look-ups per parcel and day. One is left for the seller's request that reports the
 /// shipment.
-pub(super) const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
+const DHL_INTERVAL: TimeDelta = TimeDelta::minutes(24 * 60 / 9);
 
 /// Asks carriers within their daily limits, counted in this process alone.
 pub(super) struct QuotaLimitedCarriers {
     carriers: Arc<dyn CarrierLookup>,
     clock: Arc<dyn Clock>,
-    /// The look-ups that the workers may still send, if the carrier's limit is known.
-    shares: BTreeMap<Carrier, Mutex<EvenShare>>,
+    /// The look-ups that the workers may still send.
+    quotas: BTreeMap<Carrier, Mutex<DailyQuota>>,
 }
 
 impl QuotaLimitedCarriers {
@@ -91,28 +88,77 @@ impl QuotaLimitedCarriers {
         clock: Arc<dyn Clock>,
         daily_limit: impl Fn(Carrier) -> Option<u32>,
     ) -> Self {
-        let share = |carrier| Some((carrier, Mutex::new(EvenShare::new(daily_limit(carrier)?))));
+        let quota = |carrier| {
+            let quota = DailyQuota {
+                share: daily_limit(carrier).map(EvenShare::new),
+                interval: (carrier == Carrier::Dhl).then_some(DHL_INTERVAL),
+                last_lookup: HashMap::new(),
+                pruned_at: 0,
+            };
+            (carrier, Mutex::new(quota))
+        };
         Self {
             carriers,
             clock,
-            shares: Carrier::ALL.into_iter().filter_map(share).collect(),
+            quotas: Carrier::ALL.into_iter().map(quota).collect(),
         }
+    }
+
+    fn quota(&self, carrier: Carrier) -> Option<MutexGuard<'_, DailyQuota>> {
+        self.quotas.get(&carrier).map(Mutex::lock)
     }
 }
 
 #[async_trait]
 impl CarrierLookup for QuotaLimitedCarriers {
     async fn look_up(&self, carrier: Carrier, number: &TrackingNumber) -> Lookup {
-        let (share, now) = (self.shares.get(&carrier), self.clock.now());
-        if share.is_some_and(|share| !share.lock().take(now)) {
+        let now = self.clock.now();
+        if !self
+            .quota(carrier)
+            .is_some_and(|mut quota| quota.take(number, now))
+        {
             return Lookup::Unavailable("not asked: the carrier's daily limit is used up for now".to_owned());
         }
         self.carriers.look_up(carrier, number).await
     }
 
     fn is_paused(&self, carrier: Carrier) -> bool {
-        let (share, now) = (self.shares.get(&carrier), self.clock.now());
-        share.is_some_and(|share| share.lock().is_used_up(now)) || self.carriers.is_paused(carrier)
+        let now = self.clock.now();
+        let is_used_up = |mut quota: MutexGuard<'_, DailyQuota>| {
+            quota.share.as_mut().is_some_and(|share| share.is_used_up(now))
+        };
+        self.quota(carrier).is_some_and(is_used_up) || self.carriers.is_paused(carrier)
+    }
+}
+
+struct DailyQuota {
+    share: Option<EvenShare>,
+    /// The shortest time between two look-ups of one parcel.
+    interval: Option<TimeDelta>,
+    /// Per parcel; those beyond the interval are pruned when it has `pruned_at` of them.
+    last_lookup: HashMap<TrackingNumber, DateTime<Utc>>,
+    pruned_at: usize,
+}
+
+impl DailyQuota {
+    /// Whether to ask now. Counts the look-up if so.
+    fn take(&mut self, number: &TrackingNumber, now: DateTime<Utc>) -> bool {
+        if let Some(interval) = self.interval {
+            let is_recent = |at: &DateTime<Utc>| now - *at < interval;
+            if self.last_lookup.get(number).is_some_and(is_recent) {
+                return false;
+            }
+            // The walk over all is rare: it begins once there are twice as many as the last one left.
+            if self.last_lookup.len() >= self.pruned_at {
+                self.last_lookup.retain(|_, at| is_recent(at));
+                self.pruned_at = 2 * self.last_lookup.len() + 1;
+            }
+        }
+        let is_allowed = self.share.as_mut().is_none_or(|share| share.take(now));
+        if is_allowed && self.interval.is_some() {
+            self.last_lookup.insert(number.clone(), now);
+        }
+        is_allowed
     }
 }
 
@@ -194,6 +240,25 @@ mod tests {
         assert!(share.take(at(60 * 24 * 365)));
         let taken = taken_in_a_day(&mut share, 0);
         assert!(taken > 150, "{taken}");
+    }
+
+    #[test]
+    fn a_dhl_parcel_is_looked_up_nine_times_a_day() {
+        let mut quota = DailyQuota {
+            share: None,
+            interval: Some(DHL_INTERVAL),
+            last_lookup: HashMap::new(),
+            pruned_at: 0,
+        };
+        let taken = (0..24 * 60)
+            .filter(|minute| quota.take(&number(1), at(*minute)))
+            .count();
+        assert_eq!(taken, 9);
+        for day in 1..20 {
+            assert!((0..500).all(|n| quota.take(&number(500 * day + n), at(day * 24 * 60))));
+        }
+        assert!(quota.take(&number(1), at(20 * 24 * 60)));
+        assert!(quota.last_lookup.len() < 3 * 500, "{}", quota.last_lookup.len());
     }
 
     #[tokio::test]

@@ -171,9 +171,10 @@ struct Judged<'m> {
 }
 
 impl<'m> Judged<'m> {
-    /// None if the verdict is another one, or the row is invalid, which the exchange on its own tells; or if
-    /// it was withdrawn.
-    fn new(row: CredentialRow, members: &'m [Withdrawable<Exchange>]) -> Option<Self> {
+    /// Judges what was read, and takes the exchange if its verdict is a pair: from then on its outcome is
+    /// unknown until EXCHANGE has answered. None for other verdicts and invalid rows, which the exchange on its
+    /// own reports, and if its request has withdrawn it.
+    fn judge_and_take(row: CredentialRow, members: &'m [Withdrawable<Exchange>]) -> Option<Self> {
         let CredentialRow { n, at, .. } = row;
         let versions = row.versions.clone();
         let member = members.get(usize::try_from(n - 1).ok()?)?;
@@ -239,7 +240,9 @@ impl BatchQuery for ExchangeBatch {
     ) -> QueryResult<Vec<Result<Option<Grant>, StoreError>>> {
         let keys = column(members, |member| member.change.presented.key());
         let rows = credentials(&keys).get_results(&mut connection).await?;
-        let judged = rows.into_iter().filter_map(|row| Judged::new(row, members));
+        let judged = rows
+            .into_iter()
+            .filter_map(|row| Judged::judge_and_take(row, members));
         let judged: Vec<_> = judged.collect();
         let exchanged = match exchange(&judged, connection).await {
             Ok(exchanged) => exchanged,

@@ -171,10 +171,18 @@ async fn an_exchange_that_its_rules_refuse_drops_out_of_its_batch_alone() {
         (before.0 + 4, before.1 + 1),
         "two of each kind in one transaction"
     );
+    let [token, code] = [&cases[0].0, &cases[of_both.len() + of_tokens.len()].0];
+    for (asked, table) in [(token, "refresh_tokens"), (code, "authorization_codes")] {
+        let family = asked.exchange.presented.key().family.uuid();
+        let remembered = format!(
+            "select count(*) from {table} where family_id = '{family}' and expires_at = used_at + interval '90 days'"
+        );
+        assert_eq!(fixture.count(&remembered).await, 1, "{table}");
+    }
     // The next tokens live as long as was asked for, and the used credentials are known.
     clock.advance(TimeDelta::days(20) - TimeDelta::seconds(1)).await;
     let now = fixture.now().await;
-    let again = [&cases[0].0, &cases[of_both.len() + of_tokens.len()].0].map(|first| {
+    let again = [token, code].map(|first| {
         let next = refresh(&first.parties, first.key(first.exchange.refresh), now);
         [next, exchange(first.exchange.presented.clone(), now)]
     });
