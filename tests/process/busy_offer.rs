@@ -13,9 +13,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::PROGRAM;
 
-/// Requests of one seller, and the time within which they are sent.
+/// Requests of one seller, and the time within which they are sent. A machine that cannot do so many for a
+/// hundred offers gets four times as long, and so on.
 const REQUESTS: u32 = 2_000;
 const WITHIN: Duration = Duration::from_secs(8);
+const LONGEST: Duration = Duration::from_secs(128);
 /// What a neighbour's request may take beside them, or so many times what it takes while they are for a
 /// hundred offers: all of it shares two cores with the program, the proxy and the clients, in a debug build.
 const LIMIT: Duration = Duration::from_millis(500);
@@ -102,6 +104,7 @@ async fn send_all(
     offers: &[Shop],
     neighbour: &Shop,
     in_carts: &Shop,
+    within: Duration,
 ) -> (Vec<Answer>, [Beside; 2]) {
     let began = Instant::now();
     let requests: Vec<_> = (0..REQUESTS)
@@ -109,7 +112,7 @@ async fn send_all(
         .map(|(n, offer)| {
             let (world, offer, in_carts) = (Arc::clone(world), offer.clone(), in_carts.clone());
             tokio::spawn(async move {
-                sleep_until(began + WITHIN * n / REQUESTS).await;
+                sleep_until(began + within * n / REQUESTS).await;
                 request(&world, &offer, &in_carts, n).send().await
             })
         })
@@ -147,8 +150,16 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
         delay: Duration::from_millis(1),
         ..Pace::default()
     });
-    let (_, beside_spread) = send_all(&world, &spread, &neighbour, &in_carts).await;
-    let (answers, beside_busy) = send_all(&world, slice::from_ref(&busy), &neighbour, &in_carts).await;
+    let mut within = WITHIN;
+    let beside_spread = loop {
+        let (_, beside) = send_all(&world, &spread, &neighbour, &in_carts, within).await;
+        if within == LONGEST || beside.iter().all(|one| one.failed == 0) {
+            break beside;
+        }
+        within *= 4;
+    };
+    let busy_offers = slice::from_ref(&busy);
+    let (answers, beside_busy) = send_all(&world, busy_offers, &neighbour, &in_carts, within).await;
     let (mut placed, mut changed, mut refused) = (0, 0, Vec::new());
     for (n, answer) in (0..).zip(answers) {
         match answer.status {
@@ -162,13 +173,12 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
         }
     }
     let told = format!(
-        "beside a busy offer {beside_busy:?}, beside a hundred {beside_spread:?}; {placed} orders, {changed} changes"
+        "beside a busy offer {beside_busy:?}, beside a hundred {beside_spread:?}; {placed} orders, {changed} changes in {within:?}"
     );
     // Orders for both hold the offer that is in them too, each for a moment.
     for (n, times) in [(0, TIMES_SPREAD), (1, 2 * TIMES_SPREAD)] {
         let (busy, spread) = (&beside_busy[n], &beside_spread[n]);
-        // Where the machine is too slow for so many requests, some fail beside the hundred offers too.
-        assert!(busy.failed <= spread.failed, "{told}");
+        assert_eq!(busy.failed, 0, "{told}");
         assert!(
             busy.slowest < (LIMIT * times / TIMES_SPREAD).max(spread.slowest * times),
             "{told}"
