@@ -55,6 +55,12 @@ async fn used(browser: &mut Visitor, link: &str, password: Option<&str>) -> Page
     browser.sent(&form).await
 }
 
+/// The number of entries of the audit log with this action.
+async fn logged(world: &World, action: &str) -> i64 {
+    let count = "select count(*) from audit_log where action = $1";
+    world.count(count, &[&action]).await
+}
+
 /// Asserts that a link has no effect any more.
 async fn leads_nowhere(world: &World, link: &str) {
     let page = world.visitor().open(link).await;
@@ -158,6 +164,7 @@ async fn a_sign_in_link_signs_in_once_within_a_minute() {
     let mut browser = world.visitor();
     used(&mut browser, &link, None).await;
     assert!(browser.is_in().await);
+    assert_eq!(logged(&world, "session.opened").await, 1);
     leads_nowhere(&world, &link).await;
     let clock = world.stop_clock("2040-01-01T12:00:00Z").await;
     let made = world.office_made(&path, &json!({})).await;
@@ -258,6 +265,7 @@ async fn a_password_reset_ends_every_session_and_every_other_link() {
     let mut browser = world.visitor();
     let form = browser.filled(&reset, "password", NEW).await;
     browser.sent(&form).await;
+    assert_eq!(logged(&world, "password.changed").await, 1);
     assert!(!member.browser.is_in().await, "its sessions have ended");
     assert!(stranger.browser.is_in().await, "another's has not");
     is_dead(&world, &sign_in).await;

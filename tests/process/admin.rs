@@ -183,6 +183,7 @@ async fn operators_actions_are_in_the_audit_log() {
     assert_eq!(actions(&by), all, "what the token did, and what was done to it");
     let revoke = format!("operator-tokens revoke {token}");
     admin(&world, &revoke).await.success();
+    admin(&world, &revoke).await.ended(3);
     let first = audit(&world, "--limit 2").await;
     assert_eq!(actions(&first), ["operator_token.revoked", "seller.closed"]);
     let next = audit(&world, &format!("--before {}", first[1]["id"].as_str().unwrap())).await;

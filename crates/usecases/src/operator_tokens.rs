@@ -32,26 +32,3 @@ pub async fn revoke_operator_token(accounts: &dyn AccountStore, id: Uuid) -> Res
     }
     Ok(revoked)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::{chance, logging};
-
-    #[tokio::test]
-    async fn a_creation_and_an_effective_revocation_are_logged() {
-        let mut tx = logging(1, Action::OperatorTokenCreated);
-        tx.expect_add_operator_token().returning(|_, _, _| Ok(()));
-        let created = create_operator_token(&tx, &chance(), NewOperatorToken::named("ci")).await;
-        let (id, token) = created.unwrap();
-        assert_eq!(id, Uuid::from_u128(1));
-        assert!(token.reveal().starts_with("ps_op_"));
-        for (id, times) in [(7, 1), (8, 0)] {
-            let mut tx = logging(times, Action::OperatorTokenRevoked);
-            tx.expect_revoke_operator_token()
-                .returning(|id| Ok(id == Uuid::from_u128(7)));
-            let revoked = revoke_operator_token(&tx, Uuid::from_u128(id)).await.unwrap();
-            assert_eq!(revoked, times == 1);
-        }
-    }
-}

@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
     use crate::MockTransaction;
-    use crate::test_support::{OPERATOR, family, logging, now, refusal};
+    use crate::test_support::{OPERATOR, family, logging, now};
 
     fn bearer(kind: TokenKind) -> PresentedToken {
         PresentedToken::parse(BearerToken::from_random(kind, family().id, &[1; 32]).reveal()).unwrap()
@@ -190,26 +190,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_token_is_refused() {
-        let tx = finding(MockTransaction::new(), family(), false);
-        for token in [bearer(TokenKind::Access), bearer(TokenKind::Personal), refresh()] {
-            let refused = revoke_presented(&tx, &tx, OPERATOR, token).await;
-            assert_eq!(refusal(refused), NoSuchToken);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_revocation_of_all_tokens_is_logged() {
-        let seller = FamiliesOf::Seller(Uuid::from_u128(1).into());
-        let mut tx = logging(1, Action::TokensRevoked);
-        tx.expect_revoke_families()
-            .once()
-            .withf(move |of| *of == seller)
-            .returning(|_| Ok(()));
-        revoke_all(&tx, &tx, OPERATOR, seller).await.unwrap();
-    }
-
-    #[tokio::test]
     async fn a_client_revokes_its_own_tokens_alone() {
         let own = family().client_id;
         let other = ClientId::from(Uuid::from_u128(77));
@@ -232,14 +212,6 @@ mod tests {
                 .returning(|_| Ok(true));
             let revoked = revoke_own(&tx, token, client).await.unwrap();
             assert_eq!(revoked.is_some(), families + tokens == 1, "{token:?}");
-        }
-    }
-
-    #[test]
-    fn other_texts_are_no_tokens() {
-        let code = Credential::from_random(CredentialKind::AuthorizationCode, family().id, &[1; 32]);
-        for text in ["", "ps_at_x", "ps_rt_", "ps_op_x", code.reveal()] {
-            assert_eq!(PresentedToken::parse(text), None, "{text}");
         }
     }
 }

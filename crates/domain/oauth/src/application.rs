@@ -64,8 +64,8 @@ pub struct Application {
     pub scopes: ScopeSet,
     /// The scopes of the marketplace's last decision; None before the first one. See [`Self::ceiling`].
     pub granted: Option<ScopeSet>,
-    /// The scopes beyond the ceiling that its owner asks for; they have no effect until the marketplace
-    /// accepts them.
+    /// The scopes beyond the ceiling that its owner requests; without effect until the marketplace accepts
+    /// them.
     pub requested: ScopeSet,
     pub status: ApplicationStatus,
     /// Requests a minute on `/v1`; None means the service's default.
@@ -108,11 +108,8 @@ pub enum Registrar {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplicationEvent {
     /// A seller registered an application; the operator may have to review it.
-    Registered {
-        /// The new application.
-        client_id: ClientId,
-    },
-    /// Its owner asks for scopes beyond the ceiling.
+    Registered { client_id: ClientId },
+    /// Its owner requests scopes beyond the ceiling.
     ScopesRequested { client_id: ClientId },
     /// Its owner replaced its redirect URIs.
     Changed { client_id: ClientId },
@@ -191,7 +188,7 @@ impl Application {
         self.granted.or(is_accepted.then_some(self.scopes))
     }
 
-    /// All scopes that its owner wants: those in effect and those asked for.
+    /// All scopes that its owner wants: those in effect and those requested.
     pub const fn wanted(&self) -> ScopeSet {
         self.scopes.union(self.requested)
     }
@@ -204,9 +201,9 @@ impl Application {
         }
     }
 
-    /// Applies one of the operator's transitions. Acceptance grants what is asked for; with `expected`, only
-    /// if that is what the operator saw, and of a pending application nothing else. Where nothing is asked
-    /// for, it changes nothing, and `expected` is what is granted already.
+    /// Applies an operator's transition. An acceptance grants the requested scopes; it is refused if they are
+    /// not the ones that the operator saw (`expected`), and a pending application gets exactly those. Without
+    /// a request the grant stays, and `expected` must equal it.
     pub fn moved(
         self,
         transition: Transition,
@@ -238,7 +235,7 @@ impl Application {
         Ok(Change::of_existing(after, Vec::new()))
     }
 
-    /// Sets the limit, the scopes, or both, on behalf of the operator. Scopes become the ceiling, and decide
+    /// Sets the limit, the scopes, or both, on behalf of the operator. Scopes become the ceiling, and settle
     /// the owner's request.
     #[must_use]
     pub fn adjusted(
@@ -279,10 +276,10 @@ pub enum InvalidClient {
     /// `is_proved` if the client has authenticated, or sent a token of its own that can still be used.
     #[error("this application is suspended")]
     Suspended { is_proved: bool },
-    /// Only a client that has authenticated learns it.
+    /// Shown only to an authenticated client.
     #[error("the account of this application's owner is closed")]
     Closed,
-    /// The caller does not learn it: to clients a deleted application is an unknown one.
+    /// Never shown: to clients, a deleted application is unknown.
     #[error("{}", Self::Credentials)]
     Deleted,
     /// The application or the account has ended, or its scopes were narrowed, since the client was
@@ -292,7 +289,7 @@ pub enum InvalidClient {
 }
 
 impl InvalidClient {
-    /// The cause for programs (D141); None where the caller must not learn it.
+    /// The machine-readable cause (D141); None if the caller must not learn it.
     pub const fn reason(self) -> Option<&'static str> {
         match self {
             Self::Suspended { is_proved: true } | Self::Closed => Some(self.cause()),
@@ -316,7 +313,8 @@ impl InvalidClient {
         }
     }
 
-    /// What a client with this secret learns of it: with a wrong one, not that the account is closed.
+    /// The refusal as shown to a client with this secret: a wrong one does not reveal that the account is
+    /// closed.
     #[must_use]
     pub fn disclosed_to(self, application: &Application, secret: &str) -> Self {
         match self {

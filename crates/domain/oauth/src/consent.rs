@@ -72,7 +72,6 @@ pub enum Decision {
 pub struct Consent {
     pub id: ConsentId,
     pub viewer: Viewer,
-    /// When it expires.
     pub expires_at: DateTime<Utc>,
     pub decided_at: Option<DateTime<Utc>>,
 }
@@ -127,10 +126,8 @@ impl Consent {
 /// The content of the sealed handle between `/oauth/authorize` and the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsentTicket {
-    /// The screen's id.
     pub id: ConsentId,
     pub request: crate::AuthorizationRequest,
-    /// When it expires.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -150,7 +147,6 @@ pub struct ConnectedApplication {
     pub client_id: ClientId,
     pub name: String,
     pub owner: SellerId,
-    /// The owner's name.
     pub owner_name: String,
     pub documentation_url: Option<String>,
     /// The union of the scopes of all live consents, limited to the application's current scopes.

@@ -45,7 +45,7 @@ impl RawEdit {
     }
 }
 
-/// What a form showed of an application: a digest of each part, to find out what has changed since.
+/// A digest of each part of an application as a form showed it, to detect later changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown([u64; 3]);
 
@@ -75,7 +75,7 @@ impl FromStr for Shown {
 pub struct ChangedSince;
 
 impl Application {
-    /// What a form shows now. The scopes' part includes the grant: another one changes what the form does.
+    /// What a form shows now. The scopes' part includes the grant, since the form's effect depends on it.
     pub fn shown(&self) -> Shown {
         let digest = |parts: &[&[u8]]| {
             let first = Fingerprint::of(parts).bytes().first_chunk().copied();
@@ -98,9 +98,10 @@ impl Application {
         parts.filter_map(|((name, now), then)| (now != then).then_some(name))
     }
 
-    /// Applies the owner's edit, made in a form that showed `shown`; what is already so may be sent again.
-    /// Narrowed scopes take effect on existing tokens; removing a redirect URI revokes nothing that was
-    /// issued (D89). Scopes beyond the ceiling are only asked for (D138).
+    /// Applies the owner's edit, made in a form that showed `shown`. If the application was changed since,
+    /// only an edit without an effect is accepted. Narrowed scopes take effect on existing tokens; removing a
+    /// redirect URI revokes nothing that was issued (D89). Scopes beyond the ceiling are only requested
+    /// (D138).
     pub fn edited(
         self,
         edit: ApplicationEdit,

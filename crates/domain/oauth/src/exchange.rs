@@ -15,7 +15,6 @@ pub struct Code {
     pub redirect_uri: String,
     /// The challenge that the verifier must match.
     pub challenge: CodeChallenge,
-    /// When it expires.
     pub expires_at: DateTime<Utc>,
     pub used_at: Option<DateTime<Utc>>,
 }
@@ -68,7 +67,7 @@ impl Presented {
 pub struct RefreshToken {
     /// The scopes of its pair.
     pub scopes: ScopeSet,
-    /// When it expires; of a used one, until when its second use is recognised.
+    /// When it expires; once used, until when a second use is detected.
     pub expires_at: DateTime<Utc>,
     pub used_at: Option<DateTime<Utc>>,
 }
@@ -120,13 +119,13 @@ pub enum GrantRefusal {
     Revoked,
     #[error("the application no longer holds any of the scopes that the seller consented to")]
     NoScope,
-    /// The client cannot get tokens any more, though it could when it was authenticated.
+    /// The client was valid when it authenticated, and is not any more.
     #[error(transparent)]
     Client(#[from] InvalidClient),
 }
 
 impl GrantRefusal {
-    /// The cause for programs (D141).
+    /// The machine-readable cause (D141).
     pub const fn reason(self) -> Option<&'static str> {
         match self {
             Self::Unknown => Some("unknown"),

@@ -39,16 +39,16 @@ pub trait RateCounter: Send + Sync {
 
 /// Issues tokens without a transaction of the caller.
 ///
-/// An adapter MUST do each call whole or not at all, durably before it returns, with the store's clock. It
-/// may do several calls together, but MUST then give each its own outcome: one that cannot be stored MUST NOT
-/// fail the others. What may have reached the store MUST NOT be sent again.
+/// An adapter MUST do each call atomically and durably before it returns, by the store's clock. It may
+/// combine calls, but MUST then give each its own outcome: one that cannot be stored MUST NOT fail the
+/// others. What may have reached the store MUST NOT be sent again.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait TokenIssuer: Send + Sync {
     /// Stores a family with its token. False, without an effect, if the application is not the account's, is
     /// suspended or deleted, or no longer has all of the scopes, or if the account is closed. Concurrent
     /// changes of these are serialized with this call: no token is issued once such a change has been
-    /// acknowledged. A long wait fails with [`StoreError::Retryable`], which means that certainly nothing was
+    /// acknowledged. A long wait fails with [`StoreError::Retryable`], which guarantees that nothing was
     /// stored. After any other failure the token may be stored; it is then unknown to all clients, and
     /// expires.
     async fn issue(&self, token: NewClientToken) -> Result<bool, StoreError>;
@@ -138,7 +138,7 @@ pub trait ApplicationDirectory: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedApplication {
     pub application: Application,
-    /// Since when the seller has let it in; None if it is only the seller's own.
+    /// Since when it is connected; None if it is only the seller's own.
     pub connected_at: Option<DateTime<Utc>>,
 }
 
@@ -148,12 +148,10 @@ pub struct NewConsent {
     pub family: FamilyId,
     pub seller: SellerId,
     pub client_id: ClientId,
-    /// The consented scopes.
     pub scopes: ScopeSet,
     pub code: SecretHash,
     /// The redirect URI of the request.
     pub redirect_uri: String,
-    /// The PKCE challenge for the exchange.
     pub challenge: CodeChallenge,
     /// When the code expires.
     pub expires_at: DateTime<Utc>,
@@ -189,7 +187,7 @@ pub trait GrantStore: Send + Sync {
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
 
     /// Revokes all families of an application or a seller with all their tokens, however many there are, by
-    /// changing one row. An adapter MUST reject them from the commit on, those in the making too.
+    /// changing one row. An adapter MUST reject them from the commit on, also those that are being issued.
     async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError>;
 
     /// Revokes one access token of the locked family. False if there is none, or it was revoked before.
@@ -214,7 +212,7 @@ pub trait GrantStore: Send + Sync {
     async fn disconnect(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
 }
 
-/// Whose a code or token is.
+/// The client and the seller of a code or token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
     pub client_id: ClientId,
@@ -227,12 +225,12 @@ pub struct Holder {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait GrantReader: Send + Sync {
-    /// Whose the code or token with this key is; None if it is unknown.
+    /// The holder of the code or token with this key; None if it is unknown.
     async fn holder(&self, key: TokenKey) -> Result<Option<Holder>, StoreError>;
 
     /// Up to `limit` of the seller's connected applications after one with this name, by name: those with a
-    /// live code or token, or an active subscription. `client_credentials` tokens are no connection. Of very
-    /// many consents the newest count.
+    /// live code or token, or an active subscription. `client_credentials` tokens do not count. Of very many
+    /// consents, only the newest are considered.
     async fn connections(
         &self,
         seller: SellerId,

@@ -69,7 +69,7 @@ pub struct Admission {
 }
 
 kernel::words! {
-    /// Why a token that was issued is not live: the first that applies.
+    /// Why an issued token is not live: the first cause that applies.
     pub enum TokenEnd {
         Expired = "expired",
         /// Its application is suspended.
@@ -80,7 +80,7 @@ kernel::words! {
     }
 }
 
-/// A token that was issued and is not live, for the log.
+/// An issued token that is not live, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeadToken {
     pub seller: SellerId,

@@ -113,7 +113,7 @@ impl<K> fmt::Debug for Secret<K> {
     }
 }
 
-/// The secret of a browser's session, or of one that is yet to be signed in.
+/// The secret of a browser's session, signed in or not.
 #[derive(Debug)]
 pub struct BrowserKind;
 

@@ -38,7 +38,6 @@ impl Transition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the application is {}: it cannot be {}", .status.as_str(), .transition.participle())]
 pub struct ImpossibleTransition {
-    /// The current status.
     pub status: ApplicationStatus,
     pub transition: Transition,
 }
@@ -48,8 +47,8 @@ pub struct ImpossibleTransition {
 pub enum TransitionRefusal {
     #[error(transparent)]
     Impossible(#[from] ImpossibleTransition),
-    /// The operator accepts another request than this one.
-    #[error("the application's request is another one: {}", if .0.is_empty() { "none".to_owned() } else { .0.to_string() })]
+    /// The operator accepts a request that is not the current one, which this is.
+    #[error("the application requests different scopes: {}", if .0.is_empty() { "none".to_owned() } else { .0.to_string() })]
     Request(ScopeSet),
 }
 

@@ -77,7 +77,7 @@ pub enum AttemptFailure {
     #[error("the connection was closed before the answer")]
     Closed,
     /// The worker was lost during the attempt, and the allowed number of losses is used up.
-    #[error("the delivery was lost together with its sender")]
+    #[error("the worker was lost during the attempt")]
     WorkerLost,
 }
 
@@ -134,11 +134,11 @@ impl AttemptFailure {
         match text.split_once(':') {
             Some(("tls", reason)) => Ok(Self::tls(reason)),
             Some(("protocol", reason)) => Ok(Self::protocol(reason)),
-            Some(_) => Err(Invalid::new("is not a failure of an attempt")),
+            Some(_) => Err(Invalid::new("is not an attempt's failure")),
             None => PLAIN
                 .into_iter()
                 .find(|failure| failure.as_code() == text)
-                .ok_or_else(|| Invalid::new("is not a failure of an attempt")),
+                .ok_or_else(|| Invalid::new("is not an attempt's failure")),
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct Load {
     pub failing: u16,
 }
 
-/// A queue of which a delivery may be due.
+/// A queue that may have due deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DueQueue {
     pub client_id: ClientId,

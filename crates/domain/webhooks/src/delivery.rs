@@ -83,13 +83,12 @@ impl TryFrom<DeliveryRecord> for DeliveryState {
                 attempt,
                 last: Some(last),
             }),
-            _ => Err(Invalid::new("is no state that a delivery can be in")),
+            _ => Err(Invalid::new("is not a state of a delivery")),
         }
     }
 }
 
 impl DeliveryState {
-    /// The state's name.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Queued => "queued",

@@ -109,8 +109,8 @@ pub trait SubscriptionStore: Send + Sync {
         delivery: DeliveryId,
     ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;
 
-    /// Queues a delivery and wakes the queue. False, without an effect, if the subscription or its
-    /// application does not exist, or the former is inactive or the latter suspended.
+    /// Queues a delivery and wakes the queue. False, without an effect, unless the subscription is active and
+    /// its application exists and is not suspended.
     async fn queue_delivery(
         &self,
         seller: SellerId,
@@ -123,7 +123,6 @@ pub trait SubscriptionStore: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SellerSubscription {
     pub subscription: Subscription,
-    /// The application's name.
     pub app_name: String,
     /// The URL, as far as the seller sees it.
     pub receiver: String,
@@ -133,7 +132,6 @@ pub struct SellerSubscription {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SellerDelivery {
     pub subscription: SubscriptionId,
-    /// The application's name.
     pub app_name: String,
     /// The URL, as far as the seller sees it.
     pub receiver: String,
@@ -206,8 +204,8 @@ pub trait SubscriptionReader: Send + Sync {
 ///
 /// - A claim is valid for 30 s, longer than any attempt takes. An expired one is given out again; the
 ///   deliveries that its worker had in hand are lost: see [`crate::Progress::lose`].
-/// - Each claim and refill MUST check the subscription again: queues of a suspended application are left
-///   alone, and those of a subscription that is deleted, disconnected or inactive are stopped.
+/// - Each claim and refill MUST check the subscription again: nothing is given out of queues whose
+///   application is suspended, or whose subscription is deleted, disconnected or inactive.
 /// - Times MUST be the database's.
 /// - No connection is held between calls.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
@@ -260,7 +258,6 @@ pub struct DeliveryWithSeller {
     /// The seller whose events the subscription receives.
     pub seller: SellerId,
     pub subscription: SubscriptionId,
-    /// The name of the subscription's application.
     pub app_name: String,
     pub url: String,
     pub delivery: Delivery,

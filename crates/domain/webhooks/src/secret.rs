@@ -27,7 +27,7 @@ impl WebhookSecret {
             .map(|random| URL_SAFE_NO_PAD.decode(random));
         match random {
             Some(Ok(bytes)) if bytes.len() == RANDOM_BYTES => Ok(Self(text)),
-            _ => Err(Invalid::new("is not a secret of a webhook")),
+            _ => Err(Invalid::new("is not a webhook secret")),
         }
     }
 

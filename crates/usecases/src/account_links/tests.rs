@@ -4,7 +4,7 @@ use oauth::Count;
 
 use super::*;
 use crate::MockTransaction;
-use crate::test_support::{HOME, OPERATOR, by, chance, knowing_sellers, logging, now, refusal, seller};
+use crate::test_support::{OPERATOR, by, chance, knowing_sellers, logging, now, refusal};
 
 const URL: &str = "https://api.example";
 const INTERVAL: TimeDelta = TimeDelta::minutes(5);
@@ -88,14 +88,6 @@ async fn a_created_link_is_stored_and_mailed_or_returned() {
 }
 
 #[tokio::test]
-async fn a_seller_with_a_password_is_not_invited() {
-    let mut tx = knowing_sellers(MockTransaction::new(), false);
-    tx.expect_password_hash().returning(|_| Ok(Some(hash("set"))));
-    let invited = invite(&tx, &chance(), OPERATOR, by().seller, URL, INTERVAL, now()).await;
-    assert_eq!(refusal(invited), NotInvited::HasPassword);
-}
-
-#[tokio::test]
 async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
     let mut unknown = MockTransaction::new();
     unknown.expect_lock_seller().returning(|_| Ok(None));
@@ -112,44 +104,6 @@ async fn an_account_that_is_closed_or_unknown_gets_no_link_and_no_password() {
         let refused = change_password(&tx, by(), session(), &old, new).await;
         assert_eq!(refusal(refused), Refusal::Account(expected));
     }
-}
-
-#[tokio::test]
-async fn a_link_sets_a_password_and_ends_every_session_or_signs_in() {
-    let link = SecretHash::of("l");
-    let used_up = |action, kind| {
-        let mut tx = logging(1, action);
-        tx.expect_use_link()
-            .once()
-            .withf(move |hash, used| *hash == link && *used == kind)
-            .returning(|_, _| Ok(Some(seller(by().seller))));
-        tx
-    };
-    let mut tx = used_up(Action::PasswordChanged, LinkKind::Invitation);
-    tx.expect_set_password().once().returning(|_, _| Ok(()));
-    tx.expect_end_sessions()
-        .once()
-        .withf(|_, but| but.is_none())
-        .returning(|_, _| Ok(()));
-    set_password(&tx, link, LinkKind::Invitation, hash("new"), HOME)
-        .await
-        .unwrap();
-
-    let mut tx = used_up(Action::SignedIn, LinkKind::SignIn);
-    tx.expect_open_session()
-        .once()
-        .withf(|opened| opened.hash == session())
-        .returning(|_| Ok(()));
-    sign_in_by_link(&tx, link, session(), None, HOME, now())
-        .await
-        .unwrap();
-
-    let mut dead = MockTransaction::new();
-    dead.expect_use_link().returning(|_, _| Ok(None));
-    let refused = set_password(&dead, link, LinkKind::PasswordReset, hash("new"), HOME).await;
-    assert_eq!(refusal(refused), Refusal::DeadLink);
-    let refused = sign_in_by_link(&dead, link, session(), None, HOME, now()).await;
-    assert_eq!(refusal(refused), Refusal::DeadLink);
 }
 
 #[tokio::test]
