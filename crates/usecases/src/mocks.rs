@@ -11,8 +11,8 @@ use chrono::{DateTime, Utc};
 use kernel::{Change, Claim, MailId, OfferId, SellerId, StoreError, StoredResponse, TransactionError};
 use mockall::mock;
 use oauth::{
-    Application, ApplicationStore, ClientId, Consent, ConsentId, Count, FamiliesOf, Family, FamilyId,
-    GrantStore, Limiter, NewConsent, NewPair, NewToken, ScopeSet, SecretHash, StoredCredential, Subject,
+    AccessToken, Application, ApplicationStore, ClientId, Consent, ConsentId, Count, FamiliesOf, Family,
+    FamilyId, GrantStore, Limiter, NewConsent, NewPair, NewToken, SecretHash, StoredCredential, Subject,
     TokenKey, Viewer,
 };
 use offers::{Offer, OfferStore};
@@ -57,7 +57,7 @@ mock! {
         async fn lock_family(&self, id: FamilyId) -> Result<Option<Family>, StoreError>;
         async fn lock_credential(&self, key: TokenKey) -> Result<Option<(Family, StoredCredential)>, StoreError>;
         async fn use_credential(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
-        async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError>;
+        async fn access_token(&self, key: TokenKey) -> Result<Option<AccessToken>, StoreError>;
         async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;
         async fn revoke_families(&self, of: FamiliesOf) -> Result<(), StoreError>;
         async fn revoke_access_token(&self, key: TokenKey) -> Result<bool, StoreError>;

@@ -109,7 +109,7 @@ pub async fn revoke_presented(
 async fn lock_family_of(grants: &dyn GrantStore, key: TokenKey) -> Result<Family, Failure<NoSuchToken>> {
     let family = grants.lock_family(key.family).await?;
     match family {
-        Some(family) if grants.stored_scopes(key).await?.is_some() => Ok(family),
+        Some(family) if grants.access_token(key).await?.is_some() => Ok(family),
         _ => refuse(NoSuchToken),
     }
 }
@@ -127,7 +127,7 @@ pub async fn revoke_all(
 
 #[cfg(test)]
 mod tests {
-    use oauth::{RefreshToken, ScopeSet, StoredCredential};
+    use oauth::{AccessToken, RefreshToken, ScopeSet, StoredCredential};
     use uuid::Uuid;
 
     use super::*;
@@ -146,8 +146,12 @@ mod tests {
     /// A transaction that finds the family, and the token where it holds one.
     fn finding(mut tx: MockTransaction, family: Family, held: bool) -> MockTransaction {
         tx.expect_lock_family().returning(move |_| Ok(Some(family)));
-        tx.expect_stored_scopes()
-            .returning(move |_| Ok(held.then(ScopeSet::all)));
+        let token = AccessToken {
+            scopes: ScopeSet::all(),
+            expires_at: None,
+        };
+        tx.expect_access_token()
+            .returning(move |_| Ok(held.then_some(token)));
         tx.expect_lock_credential().returning(move |_| {
             let token = RefreshToken {
                 scopes: ScopeSet::all(),

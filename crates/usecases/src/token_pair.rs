@@ -1,14 +1,15 @@
 //! A client exchanges an authorization code or a refresh token for a token pair: an access token and a new
 //! refresh token.
 //!
-//! The pair's secrets are generated before it is stored. If the store's answer is lost, the same pair can be
-//! looked up, and returned if it was stored.
+//! The pair's secrets are made before it is stored. If the store's answer is lost, the same pair can be looked
+//! up, and returned if it was stored. If the client's answer is lost, a client that has sent an
+//! `Idempotency-Key` repeats its refresh: the secrets are then derived anew, and nothing more is stored.
 
-use chrono::{DateTime, Utc};
-use kernel::{Randomness, StoreError};
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Randomness, SealPurpose, Sealer, StoreError};
 use oauth::{
-    BearerToken, Credential, CredentialKind, Exchange, FamilyId, Grant, GrantRefusal, GrantStore, TokenKind,
-    Verdict,
+    BearerToken, Credential, CredentialKind, Exchange, Family, FamilyId, Grant, GrantRefusal, GrantStore,
+    StoredCredential, TokenKind, Verdict,
 };
 
 use crate::{Failure, failure::refuse};
@@ -27,15 +28,44 @@ pub enum Granted {
     Pair(Grant),
     /// The credential was used before: the family was revoked.
     Replayed,
+    /// A repeat: the pair was issued before.
+    Repeated(Repeated),
+}
+
+/// The pair that a repeated refresh gets again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeated {
+    /// Its place among those that the call may be a repeat of.
+    pub place: usize,
+    pub grant: Grant,
+    /// What is left of its access token's lifetime.
+    pub lifetime: TimeDelta,
 }
 
 impl TokenPair {
     /// A new pair for a family.
     pub fn new(randomness: &dyn Randomness, family: FamilyId) -> Self {
-        let kind = CredentialKind::RefreshToken;
+        Self::of(family, &randomness.secret(), &randomness.secret())
+    }
+
+    /// The pair of a refresh with an `Idempotency-Key`, and those that it had under the other keys of the
+    /// server: only who has a server's key, the used token and `key` can make them.
+    pub fn repeatable(sealer: &dyn Sealer, used: &Credential, key: &str) -> (Self, Vec<Self>) {
+        let family = used.key().family;
+        let secrets = |part| {
+            let input = format!("{part}\n{}\n{key}", used.reveal());
+            sealer.derive(SealPurpose::RefreshedPair, input.as_bytes())
+        };
+        let ((access, accesses), (refresh, refreshes)) = (secrets("access"), secrets("refresh"));
+        let others = accesses.iter().zip(&refreshes);
+        let others = others.map(|(access, refresh)| Self::of(family, access, refresh));
+        (Self::of(family, &access, &refresh), others.collect())
+    }
+
+    fn of(family: FamilyId, access: &[u8; 32], refresh: &[u8; 32]) -> Self {
         Self {
-            access: BearerToken::from_random(TokenKind::Access, family, &randomness.secret()),
-            refresh: Credential::from_random(kind, family, &randomness.secret()),
+            access: BearerToken::from_random(TokenKind::Access, family, access),
+            refresh: Credential::from_random(CredentialKind::RefreshToken, family, refresh),
         }
     }
 
@@ -46,16 +76,18 @@ impl TokenPair {
         let Some(family) = grants.lock_family(key.family).await? else {
             return Ok(None);
         };
-        let scopes = grants.stored_scopes(key).await?;
-        Ok(scopes.map(|scopes| family.grant(scopes)))
+        let token = grants.access_token(key).await?;
+        Ok(token.map(|token| family.grant(token.scopes)))
     }
 }
 
 /// Exchanges a credential for an authenticated client. A replay revokes the family and returns `Ok`, so that
-/// it is committed; a refusal changes nothing.
+/// it is committed; a refusal changes nothing. A refresh with an `Idempotency-Key` may repeat an earlier one,
+/// which then issued one of `repeats`.
 pub async fn exchange(
     grants: &dyn GrantStore,
     exchange: &Exchange,
+    repeats: &[&TokenPair],
     now: DateTime<Utc>,
 ) -> Result<Granted, Failure<GrantRefusal>> {
     let key = exchange.presented.key();
@@ -69,18 +101,51 @@ pub async fn exchange(
             Ok(Granted::Pair(family.grant(scopes)))
         }
         Verdict::RevokeFamily => {
+            if let Some(repeated) = repeated(grants, &family, &stored, repeats, now).await? {
+                return Ok(Granted::Repeated(repeated));
+            }
             grants.revoke_family(family.id).await?;
             Ok(Granted::Replayed)
         }
     }
 }
 
+/// The pair that the used credential was exchanged for, if it is one of `repeats` and may be returned again.
+async fn repeated(
+    grants: &dyn GrantStore,
+    family: &Family,
+    used: &StoredCredential,
+    repeats: &[&TokenPair],
+    now: DateTime<Utc>,
+) -> Result<Option<Repeated>, Failure<GrantRefusal>> {
+    let StoredCredential::RefreshToken(used) = used else {
+        return Ok(None);
+    };
+    for (place, pair) in repeats.iter().enumerate() {
+        let next = grants.lock_credential(pair.refresh.key()).await?;
+        let Some((_, StoredCredential::RefreshToken(next))) = next else {
+            continue;
+        };
+        let Some(scopes) = used.judge_repeat(&next, now).map_err(Failure::Refused)? else {
+            return Ok(None);
+        };
+        let access = grants.access_token(pair.access.key()).await?;
+        let expires_at = access.and_then(|token| token.expires_at).unwrap_or(now);
+        return Ok(Some(Repeated {
+            place,
+            grant: family.grant(scopes),
+            lifetime: (expires_at - now).max(TimeDelta::zero()),
+        }));
+    }
+    Ok(None)
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::TimeDelta;
     use oauth::{
-        ClientId, Code, CodeChallenge, CodeExchange, CodeVerifier, Family, Presented, RefreshToken, Scope,
-        ScopeSet, StoredCredential,
+        AccessToken, ClientId, Code, CodeChallenge, CodeExchange, CodeVerifier, Family, Presented,
+        RefreshToken, Scope, ScopeSet, StoredCredential,
     };
     use uuid::Uuid;
 
@@ -159,7 +224,7 @@ mod tests {
                 .once()
                 .withf(move |used, pair| *used == key && *pair == expected)
                 .returning(|_, _| Ok(()));
-            let granted = exchange(&tx, &asked, now()).await.unwrap();
+            let granted = exchange(&tx, &asked, &[], now()).await.unwrap();
             assert_eq!(granted, Granted::Pair(family().grant(scopes)));
         }
     }
@@ -176,7 +241,7 @@ mod tests {
                 .once()
                 .withf(|id| *id == family().id)
                 .returning(|_| Ok(()));
-            let granted = exchange(&tx, &exchange_of(&presented), now()).await.unwrap();
+            let granted = exchange(&tx, &exchange_of(&presented), &[], now()).await.unwrap();
             assert_eq!(granted, Granted::Replayed);
         }
         for (presented, found) in [
@@ -186,9 +251,45 @@ mod tests {
             (token(own), Some((family(), stored_code(None)))),
         ] {
             let tx = finding(&presented, found);
-            let refused = exchange(&tx, &exchange_of(&presented), now()).await;
+            let refused = exchange(&tx, &exchange_of(&presented), &[], now()).await;
             assert_eq!(refusal(refused), GrantRefusal::Unknown);
         }
+    }
+
+    #[tokio::test]
+    async fn a_repeated_refresh_gets_the_pair_of_any_key_of_the_server() {
+        let own = family().client_id;
+        let (presented, used) = (token(own), stored_token(Some(now())));
+        let first = TokenPair::of(family().id, &[3; 32], &[4; 32]);
+        let (stored, scopes) = (pair(), ScopeSet::all());
+        let mut tx = MockTransaction::new();
+        let (asked, next) = (presented.key(), stored.refresh.key());
+        tx.expect_lock_credential().returning(move |key| {
+            let found = match key {
+                key if key == asked => Some(used.clone()),
+                key if key == next => Some(stored_token(None)),
+                _ => None,
+            };
+            Ok(found.map(|stored| (family(), stored)))
+        });
+        let access = stored.access.key();
+        tx.expect_access_token()
+            .withf(move |key| *key == access)
+            .returning(move |_| {
+                let expires_at = Some(now() + TimeDelta::hours(1));
+                Ok(Some(AccessToken { scopes, expires_at }))
+            });
+        let repeated = Granted::Repeated(Repeated {
+            place: 1,
+            grant: family().grant(scopes),
+            lifetime: TimeDelta::hours(1),
+        });
+        let granted = exchange(&tx, &exchange_of(&presented), &[&first, &stored], now()).await;
+        assert_eq!(granted.unwrap(), repeated);
+        // Where none of them was stored, it is a reuse.
+        tx.expect_revoke_family().once().returning(|_| Ok(()));
+        let granted = exchange(&tx, &exchange_of(&presented), &[&first], now()).await;
+        assert_eq!(granted.unwrap(), Granted::Replayed);
     }
 
     #[tokio::test]
@@ -199,10 +300,14 @@ mod tests {
             tx.expect_lock_family()
                 .once()
                 .returning(move |_| Ok(exists.then(family)));
-            tx.expect_stored_scopes()
+            let token = stored.map(|scopes| AccessToken {
+                scopes,
+                expires_at: None,
+            });
+            tx.expect_access_token()
                 .times(usize::from(exists))
                 .withf(move |key| *key == access)
-                .returning(move |_| Ok(stored));
+                .returning(move |_| Ok(token));
             let expected = stored.map(|scopes| family().grant(scopes));
             assert_eq!(pair().stored_grant(&tx).await.unwrap(), expected);
         }

@@ -14,7 +14,8 @@ use crate::trace_id::TraceId;
 /// The text format of Prometheus.
 const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
 
-const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// `true` on an answer that was given before.
+pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The length of most bodies, in bytes.
 const USUAL_LENGTH: usize = 1024;

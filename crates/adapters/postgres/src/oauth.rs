@@ -13,9 +13,9 @@ use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Ti
 use futures_util::join;
 use kernel::{SellerId, StoreError};
 use oauth::{
-    ApplicationStatus, ClientId, Code, CodeChallenge, Consent, ConsentId, FamiliesOf, Family, FamilyId,
-    FamilyKind, FamilyStatus, GrantStore, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet,
-    StoredCredential, TokenKey, Viewer,
+    AccessToken, ApplicationStatus, ClientId, Code, CodeChallenge, Consent, ConsentId, FamiliesOf, Family,
+    FamilyId, FamilyKind, FamilyStatus, GrantStore, NewConsent, NewPair, NewToken, RefreshToken, ScopeSet,
+    StoredCredential, TokenKey, UnknownScope, Viewer,
 };
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ statements! {
     CREDENTIALS: (Array<SqlUuid>, Array<Binary>) -> CredentialRow;
     ISSUE_TOKEN: (SqlUuid, Text, Integer, SqlUuid, SqlUuid, Binary, Nullable<Timestamptz>);
     USE_CREDENTIAL: (SqlUuid, Binary, Binary, Timestamptz, Binary, Timestamptz, Integer);
-    STORED_SCOPES: (SqlUuid, Binary) -> ScopesRow;
+    ACCESS_TOKEN: (SqlUuid, Binary) -> AccessTokenRow;
     REVOKE_FAMILY: (SqlUuid);
 }
 
@@ -168,9 +168,11 @@ async fn lock(
 }
 
 #[derive(QueryableByName)]
-#[diesel(table_name = families, check_for_backend(Pg))]
-struct ScopesRow {
+#[diesel(table_name = access_tokens, check_for_backend(Pg))]
+struct AccessTokenRow {
+    #[diesel(sql_type = Integer)]
     scopes: i32,
+    expires_at: Option<DateTime<Utc>>,
 }
 
 #[async_trait]
@@ -217,11 +219,16 @@ impl GrantStore for Tx {
         expect_rows("access_tokens", self.execute(exchange).await?, 1)
     }
 
-    async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError> {
-        let stored = STORED_SCOPES.bind((key.family.uuid(), key.hash.bytes().as_slice()));
-        let row = self.row(stored).await?;
-        let scopes = row.map(|row| ScopeSet::from_bits(row.scopes)).transpose();
-        scopes.map_err(|unknown| StoreError::corrupt("access_tokens", key.family, unknown.to_string()))
+    async fn access_token(&self, key: TokenKey) -> Result<Option<AccessToken>, StoreError> {
+        let stored = ACCESS_TOKEN.bind((key.family.uuid(), key.hash.bytes().as_slice()));
+        let token = self.row(stored).await?.map(|row| {
+            let scopes = ScopeSet::from_bits(row.scopes)?;
+            let expires_at = row.expires_at;
+            Ok::<_, UnknownScope>(AccessToken { scopes, expires_at })
+        });
+        token
+            .transpose()
+            .map_err(|unknown| StoreError::corrupt("access_tokens", key.family, unknown.to_string()))
     }
 
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError> {

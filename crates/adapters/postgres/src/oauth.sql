@@ -108,9 +108,9 @@ insert into access_tokens (family_id, hash, scopes, expires_at)
 select family_id, $5, $7, $6
 from used
 
--- name: STORED_SCOPES
+-- name: ACCESS_TOKEN
 -- $1 the family; $2 the access token's hash.
-select coalesce(t.scopes, f.scopes) as scopes
+select coalesce(t.scopes, f.scopes) as scopes, t.expires_at
 from access_tokens as t
 join families as f on f.id = t.family_id
 where f.id = $1

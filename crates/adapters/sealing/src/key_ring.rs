@@ -76,6 +76,14 @@ impl Key {
         })
     }
 
+    /// A secret for `info` (HKDF-Expand). Its inputs differ from those of every sealed value by their purpose.
+    fn secret(&self, info: &[u8]) -> Result<[u8; 32], Unspecified> {
+        let mut secret = [0; 32];
+        let id = length_prefixed(self.id.as_bytes());
+        self.root.expand(&[&id, info], HKDF_SHA256)?.fill(&mut secret)?;
+        Ok(secret)
+    }
+
     fn format(id: &str, bytes: &[u8; 32]) -> String {
         format!("{id}:{}", STANDARD.encode(bytes))
     }
@@ -191,6 +199,16 @@ impl Sealer for KeyRing {
     fn open(&self, purpose: SealPurpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         self.try_open(&binding(purpose, bound_to), sealed)
             .ok_or(SealError)
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "fails only for a secret of another length than the hash's"
+    )]
+    fn derive(&self, purpose: SealPurpose, input: &[u8]) -> ([u8; 32], Vec<[u8; 32]>) {
+        let info = binding(purpose, input);
+        let secret = |key: &Key| key.secret(&info).expect("a secret has the length of the hash");
+        (secret(&self.first), self.others.iter().map(secret).collect())
     }
 }
 

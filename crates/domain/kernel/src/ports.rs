@@ -38,6 +38,8 @@ pub enum SealPurpose {
     MailedLink,
     /// The secret of a webhook's subscription.
     WebhookSecret,
+    /// The token pair of a refresh that its client may repeat; derived, never sealed.
+    RefreshedPair,
 }
 
 impl SealPurpose {
@@ -50,6 +52,7 @@ impl SealPurpose {
             Self::Flash => "flash",
             Self::MailedLink => "mailed-link",
             Self::WebhookSecret => "webhook-secret",
+            Self::RefreshedPair => "refreshed-pair",
         }
     }
 }
@@ -67,6 +70,10 @@ pub trait Sealer: Send + Sync {
 
     /// The plain value, or an error that does not reveal the cause.
     fn open(&self, purpose: SealPurpose, bound_to: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError>;
+
+    /// The secrets that the keys of the ring make of this purpose and input, always the same: first that of
+    /// the key that seals, then those of the others. Without the key nobody can tell them from random bytes.
+    fn derive(&self, purpose: SealPurpose, input: &[u8]) -> ([u8; 32], Vec<[u8; 32]>);
 }
 
 /// The value was not sealed here, or for another purpose or binding, or its key is gone.
@@ -88,6 +95,7 @@ mod tests {
             (SealPurpose::Flash, "flash"),
             (SealPurpose::MailedLink, "mailed-link"),
             (SealPurpose::WebhookSecret, "webhook-secret"),
+            (SealPurpose::RefreshedPair, "refreshed-pair"),
         ];
         for (purpose, name) in names {
             assert_eq!(purpose.name(), name);

@@ -62,6 +62,9 @@ impl Presented {
     }
 }
 
+/// How long after the first answer a refresh can be repeated.
+const REPEATABLE: TimeDelta = TimeDelta::hours(24);
+
 /// A stored refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefreshToken {
@@ -112,6 +115,8 @@ pub enum GrantRefusal {
     VerifierMismatch,
     #[error("it was used before, so everything issued from it is revoked. Ask the seller for consent again")]
     Used,
+    #[error("it was used before, and so was the refresh token of that answer. Nothing was revoked")]
+    SuccessorUsed,
     #[error("the seller has disconnected the application. Ask the seller for consent again")]
     Disconnected,
     /// Its family was revoked, its application deleted, or its account closed.
@@ -132,7 +137,7 @@ impl GrantRefusal {
             Self::Expired => Some("expired"),
             Self::RedirectMismatch => Some("redirect_mismatch"),
             Self::VerifierMismatch => Some("verifier_mismatch"),
-            Self::Used => Some("used"),
+            Self::Used | Self::SuccessorUsed => Some("used"),
             Self::Disconnected => Some("disconnected"),
             Self::Revoked => Some("revoked"),
             Self::NoScope => None,
@@ -171,6 +176,17 @@ impl RefreshToken {
             return Err(GrantRefusal::Unknown);
         }
         judge(family, self.scopes, is_used, is_expired)
+    }
+
+    /// Judges a second use for which [`Self::judge`] would revoke the family, with the key of the first use;
+    /// `next` is the refresh token of its answer. For 24 hours the client may have that answer again, with
+    /// these scopes. Later it is None.
+    pub fn judge_repeat(&self, next: &Self, now: DateTime<Utc>) -> Result<Option<ScopeSet>, GrantRefusal> {
+        match (self.used_at, next.used_at) {
+            (Some(first), None) if now < first + REPEATABLE => Ok(Some(next.scopes)),
+            (Some(first), Some(_)) if now < first + REPEATABLE => Err(GrantRefusal::SuccessorUsed),
+            _ => Ok(None),
+        }
     }
 }
 

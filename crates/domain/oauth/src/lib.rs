@@ -40,8 +40,8 @@ pub use family::{
 pub use link::{documentation_link, redirect_uri};
 pub use pkce::{CodeChallenge, CodeVerifier};
 pub use ports::{
-    ApplicationDirectory, ApplicationReader, ApplicationStore, Gate, GrantReader, GrantStore, Holder,
-    ListedApplication, NewConsent, RateCounter, TokenIssuer,
+    AccessToken, ApplicationDirectory, ApplicationReader, ApplicationStore, Gate, GrantReader, GrantStore,
+    Holder, ListedApplication, NewConsent, RateCounter, TokenIssuer,
 };
 pub use principal::{Admission, DeadToken, Principal, Quota, TokenEnd};
 pub use rate::{Count, Limiter, Subject};

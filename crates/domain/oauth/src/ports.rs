@@ -157,6 +157,14 @@ pub struct NewConsent {
     pub expires_at: DateTime<Utc>,
 }
 
+/// A stored access token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccessToken {
+    pub scopes: ScopeSet,
+    /// None for a personal token that does not expire.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
 /// Changes families within a transaction.
 ///
 /// An adapter MUST first lock the family's row `for no key update`, together with a `for share` lock of the
@@ -179,9 +187,8 @@ pub trait GrantStore: Send + Sync {
     /// Marks the code or refresh token as used and stores its token pair. An already used one is an error.
     async fn use_credential(&self, key: TokenKey, pair: NewPair) -> Result<(), StoreError>;
 
-    /// The scopes of this access token of the locked family; None if it was not stored. Used to find the
-    /// outcome of a lost COMMIT.
-    async fn stored_scopes(&self, key: TokenKey) -> Result<Option<ScopeSet>, StoreError>;
+    /// This access token of the locked family; None if it was not stored, or has expired and was deleted.
+    async fn access_token(&self, key: TokenKey) -> Result<Option<AccessToken>, StoreError>;
 
     /// Revokes the locked family with all its tokens.
     async fn revoke_family(&self, id: FamilyId) -> Result<(), StoreError>;

@@ -7,11 +7,11 @@
 //! outcome is looked up: a client that got an error would present the same credential again, which revokes
 //! its family.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
-use chrono::{DateTime, Utc};
-use kernel::{StoreError, TransactionError};
-use oauth::{Exchange, Grant, GrantRefusal, Presented};
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{IdempotencyKey, StoreError, TransactionError};
+use oauth::{Credential, Exchange, Grant, GrantRefusal, Presented};
 use tokio::time::Instant;
 use usecases::token_pair::{Granted, TokenPair, exchange};
 use usecases::{Failure, LockSet, Row, Transaction, repeat};
@@ -29,6 +29,8 @@ struct Issue {
     public: Arc<Public>,
     exchange: Exchange,
     pair: TokenPair,
+    /// Of a call that its client may repeat: its pairs under the other keys of the server.
+    others: Option<Vec<TokenPair>>,
 }
 
 type Refused = Failure<GrantRefusal>;
@@ -42,15 +44,25 @@ enum Begun {
 }
 
 /// Consumes the presented credential and issues the pair. The store's clock counted the request at
-/// `asked_at`.
+/// `asked_at`. `repeatable` is the refresh token with the `Idempotency-Key`, if it came with one.
 pub(super) async fn issue(
     public: &Arc<Public>,
     presented: Presented,
+    repeatable: Option<(&Credential, &IdempotencyKey)>,
     asked_at: DateTime<Utc>,
     deadline: Deadline,
     trace_id: TraceId,
 ) -> Result<Issued, OAuthError> {
-    let pair = TokenPair::new(public.ports.randomness.as_ref(), presented.key().family);
+    let (pair, others) = match repeatable {
+        None => {
+            let family = presented.key().family;
+            (TokenPair::new(public.ports.randomness.as_ref(), family), None)
+        }
+        Some((used, key)) => {
+            let (pair, others) = TokenPair::repeatable(public.sealer.as_ref(), used, key.as_str());
+            (pair, Some(others))
+        }
+    };
     let issue = Issue {
         exchange: Exchange {
             presented,
@@ -62,29 +74,37 @@ pub(super) async fn issue(
         },
         public: Arc::clone(public),
         pair,
+        others,
     };
     let ready = match issue.begin(deadline).await? {
-        Begun::Stored(grant) => return Ok(issued(issue.pair, grant)),
+        Begun::Stored(grant) => return Ok(issued(issue.pair, grant, None)),
         Begun::Prepared(ready) => ready,
     };
     let concluded = public.ports.tasks.run(async move {
         let outcome = commit_or_resolve(issue.public.ports.units.as_ref(), &issue, ready).await;
         // Logged here, because no request handler is left to log it once the client has disconnected.
         outcome
-            .map(|granted| (issue.pair, granted))
+            .map(|granted| (issue.pair, issue.others, granted))
             .map_err(|refused| OAuthError::from(refused).logged(&trace_id, Endpoint::Token.as_str()))
     });
     match concluded.await?? {
-        (pair, Granted::Pair(grant)) => Ok(issued(pair, grant)),
-        (_, Granted::Replayed) => Err(GrantRefusal::Used.into()),
+        (pair, _, Granted::Pair(grant)) => Ok(issued(pair, grant, None)),
+        (pair, others, Granted::Repeated(repeated)) => {
+            let pairs = iter::once(pair).chain(others.into_iter().flatten());
+            let pair = pairs.into_iter().nth(repeated.place);
+            let pair = pair.ok_or_else(|| StoreError::unexpected("a repeat of no pair"))?;
+            Ok(issued(pair, repeated.grant, Some(repeated.lifetime)))
+        }
+        (.., Granted::Replayed) => Err(GrantRefusal::Used.into()),
     }
 }
 
-fn issued(pair: TokenPair, grant: Grant) -> Issued {
+fn issued(pair: TokenPair, grant: Grant, left: Option<TimeDelta>) -> Issued {
     Issued {
         access: pair.access,
         refresh: Some(pair.refresh),
         grant,
+        left,
     }
 }
 
@@ -137,7 +157,11 @@ impl Issue {
         &self,
         transaction: Box<dyn Transaction>,
     ) -> Result<PreparedTransaction<Granted>, Refused> {
-        let granted = exchange(transaction.as_ref(), &self.exchange, transaction.now()).await?;
+        let others = self.others.iter();
+        let repeats: Vec<_> = others
+            .flat_map(|others| iter::once(&self.pair).chain(others))
+            .collect();
+        let granted = exchange(transaction.as_ref(), &self.exchange, &repeats, transaction.now()).await?;
         Ok((transaction, granted))
     }
 }
@@ -150,7 +174,12 @@ impl Recoverable for Issue {
         self.prepared(Deadline::of_request(Instant::now())).await
     }
 
-    async fn was_committed(&self, transaction: &dyn Transaction, _: &Granted) -> Result<bool, StoreError> {
-        Ok(self.pair.stored_grant(transaction).await?.is_some())
+    async fn was_committed(
+        &self,
+        transaction: &dyn Transaction,
+        granted: &Granted,
+    ) -> Result<bool, StoreError> {
+        // A repeat has changed nothing.
+        Ok(matches!(granted, Granted::Repeated(_)) || self.pair.stored_grant(transaction).await?.is_some())
     }
 }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderMap, HeaderValue};
+use chrono::TimeDelta;
+use kernel::IdempotencyKey;
 use oauth::{
     Application, BearerToken, ClientId, ClientType, CodeExchange, CodeVerifier, Credential, CredentialKind,
     Grant, GrantRefusal, Presented,
@@ -11,8 +14,9 @@ use oauth::{
 use serde::Serialize;
 use usecases::issue_client_token::issue_client_token;
 use web::deadline::Deadline;
+use web::reply::IDEMPOTENT_REPLAYED;
 use web::request::Request;
-use web::{TraceId, response};
+use web::{TraceId, idempotency, response};
 
 use super::client::{self, Parameters};
 use super::error::{Code, OAuthError, set_pragma};
@@ -25,6 +29,8 @@ pub(super) struct Issued {
     pub(super) access: BearerToken,
     pub(super) refresh: Option<Credential>,
     pub(super) grant: Grant,
+    /// Of an answer that was given before: what is left of the access token's lifetime.
+    pub(super) left: Option<TimeDelta>,
 }
 
 /// Issues tokens, and counts the grant type and the outcome.
@@ -67,29 +73,38 @@ async fn check_and_issue(
     }
     count_client(public, &client, key, deadline).await?;
 
-    let presented = match grant_type {
-        GrantType::ClientCredentials => None,
-        GrantType::AuthorizationCode => Some(presented_code(&parameters, credential, client.client_id)?),
-        GrantType::RefreshToken => Some(presented_refresh_token(
-            &parameters,
-            credential,
-            client.client_id,
-        )?),
+    let (presented, repeat_key) = match grant_type {
+        GrantType::ClientCredentials => (None, None),
+        GrantType::AuthorizationCode => {
+            let code = presented_code(&parameters, credential.as_ref(), client.client_id)?;
+            (Some(code), None)
+        }
+        GrantType::RefreshToken => {
+            let token = presented_refresh_token(&parameters, credential.as_ref(), client.client_id)?;
+            (Some(token), repeat_key(headers)?)
+        }
     };
     let issued = match presented {
         None => client_credentials(public, &client, &parameters, deadline).await,
-        Some(presented) => issuing::issue(public, presented, asked_at, deadline, request.trace_id).await,
+        Some(presented) => {
+            let repeatable = credential.as_ref().zip(repeat_key.as_ref());
+            issuing::issue(
+                public,
+                presented,
+                repeatable,
+                asked_at,
+                deadline,
+                request.trace_id,
+            )
+            .await
+        }
     };
     let issued = issued.map_err(|error| client::challenged(headers, error))?;
     request.record_caller(|caller| {
         caller.seller = Some(issued.grant.seller);
         caller.token = key.map(|key| key.family);
     });
-    granted(
-        &issued,
-        settings.access_token_ttl.num_seconds(),
-        &request.trace_id,
-    )
+    granted(&issued, settings.access_token_ttl, &request.trace_id)
 }
 
 /// The response body (contract: `TokenResponse`).
@@ -103,16 +118,20 @@ struct TokenView<'a> {
     scope: String,
 }
 
-fn granted(issued: &Issued, lifetime: i64, trace_id: &TraceId) -> Result<HttpResponse, OAuthError> {
+fn granted(issued: &Issued, lifetime: TimeDelta, trace_id: &TraceId) -> Result<HttpResponse, OAuthError> {
     let body = TokenView {
         access_token: issued.access.reveal(),
         token_type: "Bearer",
-        expires_in: lifetime,
+        expires_in: issued.left.unwrap_or(lifetime).num_seconds(),
         refresh_token: issued.refresh.as_ref().map(Credential::reveal),
         scope: issued.grant.scopes.to_string(),
     };
     let mut response = response::json(StatusCode::OK, serde_json::to_vec(&body)?, trace_id);
     set_pragma(response.headers_mut());
+    if issued.left.is_some() {
+        let replayed = HeaderValue::from_static("true");
+        response.headers_mut().insert(IDEMPOTENT_REPLAYED, replayed);
+    }
     Ok(response)
 }
 
@@ -164,13 +183,14 @@ async fn client_credentials(
         access: deadline.run(issuing).await??,
         refresh: None,
         grant,
+        left: None,
     })
 }
 
 /// Reads an exchange: first checks that all parameters are present, then that the code is well-formed.
 fn presented_code(
     parameters: &Parameters,
-    code: Option<Credential>,
+    code: Option<&Credential>,
     client_id: ClientId,
 ) -> Result<Presented, OAuthError> {
     required(parameters, "code")?;
@@ -190,12 +210,24 @@ fn presented_code(
 /// Reads a refresh, in the same order.
 fn presented_refresh_token(
     parameters: &Parameters,
-    token: Option<Credential>,
+    token: Option<&Credential>,
     client_id: ClientId,
 ) -> Result<Presented, OAuthError> {
     required(parameters, "refresh_token")?;
     let token = token.ok_or(GrantRefusal::Unknown)?;
     Ok(Presented::RefreshToken(token.key(), client_id))
+}
+
+/// The key with which a client may repeat its refresh. It has to be hard to guess, hence longer than those of
+/// other requests.
+fn repeat_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, OAuthError> {
+    let malformed =
+        || OAuthError::invalid_request("Idempotency-Key must be sent once, with 16 to 128 characters.");
+    let key = idempotency::key(headers).map_err(|_| malformed())?;
+    match key {
+        Some(key) if key.as_str().len() < 16 => Err(malformed()),
+        key => Ok(key),
+    }
 }
 
 /// The credential of a call if it is well-formed, even if the rest of the call is not valid.

@@ -129,7 +129,7 @@ async fn the_outcome_of_a_lost_commit_waits_for_its_backend() {
         tx.complete(&first, &answer("a")).await.unwrap();
         let has_pair = async {
             reader.lock_family(code.family).await.unwrap();
-            reader.stored_scopes(pair.access).await.unwrap().is_some()
+            reader.access_token(pair.access).await.unwrap().is_some()
         };
         let (outcome, has_pair, ()) = join!(
             claims.outcome(&first),

@@ -146,3 +146,19 @@ fn a_generated_key_can_be_used_and_is_never_printed() {
     assert_ne!(secrets[0], secrets[1]);
     assert!(!format!("{ring:?}").contains(&secrets[0]));
 }
+
+#[test]
+fn a_derived_secret_is_made_of_key_purpose_and_input_alone() {
+    let (before, after) = (ring(&[("old", 1)]), ring(&[("new", 2), ("old", 1)]));
+    let derive = |ring: &KeyRing, purpose, input: &[u8]| ring.derive(purpose, input);
+    let (old, none) = derive(&before, SealPurpose::RefreshedPair, b"x");
+    assert_eq!(
+        (old, none.len()),
+        (before.derive(SealPurpose::RefreshedPair, b"x").0, 0)
+    );
+    let (new, others) = derive(&after, SealPurpose::RefreshedPair, b"x");
+    assert_eq!(others, [old]);
+    assert_ne!(new, old);
+    assert_ne!(derive(&before, SealPurpose::RefreshedPair, b"y").0, old);
+    assert_ne!(derive(&before, SealPurpose::Cursor, b"x").0, old);
+}

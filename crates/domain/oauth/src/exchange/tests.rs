@@ -111,6 +111,27 @@ fn verdicts_on_refresh_tokens() {
 }
 
 #[test]
+fn a_refresh_is_repeatable_for_a_day_until_its_successor_is_used() {
+    let token = |used_at| RefreshToken {
+        scopes: scopes(0b11),
+        expires_at: start() + TimeDelta::days(90),
+        used_at,
+    };
+    let (day, moment) = (TimeDelta::days(1), TimeDelta::microseconds(1));
+    for (after, next_used, expected) in [
+        (TimeDelta::zero(), None, Ok(Some(scopes(0b11)))),
+        (day - moment, None, Ok(Some(scopes(0b11)))),
+        (day - moment, Some(start()), Err(GrantRefusal::SuccessorUsed)),
+        (day, None, Ok(None)),
+        (day, Some(start()), Ok(None)),
+    ] {
+        let verdict = token(Some(start())).judge_repeat(&token(next_used), start() + after);
+        assert_eq!(verdict, expected, "{after}");
+    }
+    assert_eq!(token(None).judge_repeat(&token(None), start()), Ok(None));
+}
+
+#[test]
 fn a_family_ends_with_everything_it_depends_on() {
     let of = |code: &Code, change: fn(&mut FamilyStatus), now| {
         let mut family = family(scopes(0b1));
