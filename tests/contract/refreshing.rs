@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use blackbox::{Application, Expect as _, Pair, World};
+use blackbox::{Application, Expect as _, Pair, World, at_once};
 use chrono::TimeDelta;
-use futures_util::future::join_all;
 use serde_json::json;
-use testkit::Answer;
+use testkit::{Answer, Request};
 
 use crate::{instant, with_partner};
 
@@ -115,11 +114,11 @@ async fn a_refresh_never_widens_scopes() {
 
 const KEY: &str = "6f1c9b1e-52b1-4a1d";
 
-/// Refreshes with an `Idempotency-Key`.
-async fn keyed(world: &World, app: &Application, token: &str, key: &str) -> Answer {
+/// A refresh with an `Idempotency-Key`.
+fn keyed(world: &World, app: &Application, token: &str, key: &str) -> Request {
     let fields = [("grant_type", "refresh_token"), ("refresh_token", token)];
     let request = world.oauth_request(app, "token", &fields);
-    request.header("idempotency-key", key).send().await
+    request.header("idempotency-key", key)
 }
 
 #[tokio::test]
@@ -130,10 +129,11 @@ async fn a_refresh_with_a_key_is_repeated_until_its_new_refresh_token_is_used() 
     let used = world.pair(&mut browser, &app, "offers:read").await.refresh;
     for malformed in ["15 characters..", &"x".repeat(129)] {
         keyed(&world, &app, &used, malformed)
+            .send()
             .await
             .oauth_error(400, "invalid_request");
     }
-    let answers = join_all((0..5).map(|_| keyed(&world, &app, &used, KEY))).await;
+    let answers = at_once((0..5).map(|_| keyed(&world, &app, &used, KEY))).await;
     let is_repeat = |answer: &Answer| answer.header("idempotent-replayed") == Some("true");
     assert_eq!(answers.iter().filter(|answer| is_repeat(answer)).count(), 4);
     let bodies: HashSet<_> = answers
@@ -144,25 +144,27 @@ async fn a_refresh_with_a_key_is_repeated_until_its_new_refresh_token_is_used() 
         })
         .collect();
     assert_eq!(bodies.len(), 1);
-    let pair = Pair::of(keyed(&world, &app, &used, KEY).await);
+    let pair = Pair::of(keyed(&world, &app, &used, KEY).send().await);
     assert!(world.works(&pair.access).await);
     for (minutes, left) in [(11 * 60, 3600), (12 * 60, 0), (24 * 60 - 1, 0)] {
         clock
             .freeze(instant("2040-01-01T12:00:00Z") + TimeDelta::minutes(minutes))
             .await;
-        let answer = keyed(&world, &app, &used, KEY).await;
+        let answer = keyed(&world, &app, &used, KEY).send().await;
         assert!(is_repeat(&answer));
         assert_eq!(answer.json()["expires_in"], left);
         assert_eq!(answer.json()["refresh_token"], pair.refresh);
     }
     let next = world.refreshed(&app, &pair.refresh).await;
     keyed(&world, &app, &used, KEY)
+        .send()
         .await
         .oauth_error(400, "invalid_grant used");
     assert!(world.works(&next.access).await);
     // A day after the first answer it is a reuse.
     clock.freeze(instant("2040-01-02T12:00:00Z")).await;
     keyed(&world, &app, &used, KEY)
+        .send()
         .await
         .oauth_error(400, "invalid_grant used");
     world.has_ended(&app, &next).await;
@@ -173,14 +175,15 @@ async fn reuse_without_the_key_or_with_another_one_ends_the_family() {
     let (world, mut member, app) = with_partner(&["offers:read"]).await;
     for other in [None, Some("another key of 24 chars.")] {
         let used = world.pair(&mut member.browser, &app, "offers:read").await.refresh;
-        let pair = Pair::of(keyed(&world, &app, &used, KEY).await);
+        let pair = Pair::of(keyed(&world, &app, &used, KEY).send().await);
         let reused = match other {
             None => world.refresh(&app, &used).await,
-            Some(key) => keyed(&world, &app, &used, key).await,
+            Some(key) => keyed(&world, &app, &used, key).send().await,
         };
         reused.oauth_error(400, "invalid_grant used");
         world.has_ended(&app, &pair).await;
         keyed(&world, &app, &used, KEY)
+            .send()
             .await
             .oauth_error(400, "invalid_grant revoked");
     }
