@@ -22,7 +22,7 @@ const WHOLE_EVERY: Duration = Duration::from_secs(5);
 pub(crate) struct Searched(Mutex<(DateTime<Utc>, Option<Instant>)>);
 
 impl Default for Searched {
-    /// The first look-up searches the whole index. If it fails, the next one begins at its own time.
+    /// The first look-up searches the whole index. If it fails, look-ups find nothing until the next such one.
     fn default() -> Self {
         Self(Mutex::new((DateTime::<Utc>::MAX_UTC, None)))
     }

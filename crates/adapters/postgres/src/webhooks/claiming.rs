@@ -37,9 +37,9 @@ statements! {
 }
 
 /// Begins a claim. It is committed asynchronously: if a crash loses it, its fence is invalid and the queues
-/// are due again. If the process is stopped in it, others wait 10 s for the queues that it has locked.
+/// are due again. If the process is stopped in it, others wait 3 s for the queues that it has locked.
 const BEGIN_CLAIM: &str = "begin isolation level read committed read write; set local synchronous_commit = off; \
-    set local idle_in_transaction_session_timeout = '10s'";
+    set local idle_in_transaction_session_timeout = '3s'";
 /// How many queues a claim looks at, healthy and failing ones each.
 const MOST_QUEUES: u16 = 128;
 /// The longest time between a transaction's writing of when a queue is due and its commit.

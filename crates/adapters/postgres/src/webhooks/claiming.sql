@@ -8,14 +8,15 @@
 -- name: DUE
 -- $1 queues at most; $2 failing ones at most; $3, $4 where the search for healthy queues begins, and for failing ones;
 -- $5 applications that have used up their share; $6 those whose failing queues have used up theirs.
--- Locks due queues, the longest waiting first, and counts what is due in each. Failing queues have an index of their own:
+-- Locks due queues, the longest waiting first, and counts what is due in each: nothing in one that is not live, so that it
+-- takes no share from others. Failing queues have an index of their own:
 -- however many wait, the others are found without passing over them. The queues of a full application are skipped: each
 -- costs some microseconds, which bounds how much it can delay others. One row without a queue if there is none.
 with clock as materialized (
     select api_now() as at
 ),
 healthy as materialized (
-    select seller_id, id, client_id, failing, fence, url, secret, wake_at, due_from
+    select seller_id, id, client_id, failing, fence, url, secret, wake_at, due_from, state
     from subscription_queues
     where wake_at between $3 and (select at from clock)
       and not failing
@@ -25,7 +26,7 @@ healthy as materialized (
     for no key update skip locked
 ),
 failing as materialized (
-    select seller_id, id, client_id, failing, fence, url, secret, wake_at, due_from
+    select seller_id, id, client_id, failing, fence, url, secret, wake_at, due_from, state
     from subscription_queues
     where wake_at between $4 and (select at from clock)
       and failing
@@ -47,6 +48,7 @@ select
             where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
               and d.attempt = 0
               and d.due_at between q.due_from and clock.at
+              and q.state = 'live'
             order by d.due_at
             limit 16
         ) as d
@@ -59,6 +61,7 @@ select
             where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
               and d.attempt > 0
               and d.due_at between q.due_from and clock.at
+              and q.state = 'live'
             order by d.due_at
             limit 16
         ) as d
@@ -80,7 +83,8 @@ order by q.wake_at, q.seller_id, q.id
 with in_hand as materialized (
     select s.seller_id, s.id as subscription_id, s.wake_at, unnest(s.in_hand) as id
     from unnest($1::uuid[], $2::uuid[]) as k (seller_id, id)
-    join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
+    join subscription_queues as s on s.seller_id = k.seller_id and s.id = k.id
+    where s.state = 'live'
 )
 update deliveries as d
 set lost = least(d.lost + 1, 255)

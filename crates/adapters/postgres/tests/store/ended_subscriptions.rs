@@ -171,6 +171,38 @@ async fn claims_put_ended_queues_to_sleep_and_touch_none_of_their_deliveries() {
 }
 
 #[tokio::test]
+async fn ended_queues_take_no_share_of_a_claim() {
+    let fixture = Fixture::new().await;
+    let (_, application, queue) = subscribed_guest(&fixture).await;
+    fixture.enqueue(queue, 12).await;
+    let alike = "
+        with copies as (
+            insert into subscriptions
+            select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid()))).*
+            from subscriptions as s, generate_series(1, 120)
+            returning id
+        )
+        insert into deliveries
+        select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'subscription_id', c.id))).*
+        from deliveries as d, copies as c";
+    fixture.tamper(alike).await;
+    let end = format!(
+        "update applications set deleted_at = api_now() where client_id = '{}'",
+        application.uuid()
+    );
+    fixture.tamper(&end).await;
+    let live = fixture.queue().await;
+    fixture.enqueue(live, 1).await;
+    assert_eq!(fixture.claim_keys().await, [live]);
+    assert_eq!(
+        fixture
+            .rows_of("subscriptions where wake_at is not null and not leased")
+            .await,
+        0
+    );
+}
+
+#[tokio::test]
 async fn a_claim_checks_again_that_the_subscription_is_alive() {
     let fixture = Fixture::new().await;
     for end in [
