@@ -38,7 +38,7 @@ async fn main() {
         client_secret: Some(client_secret.clone()),
         ..TokenRequest::new(GrantType::ClientCredentials)
     };
-    let issued = authorization_api::issue_token(&api, request, None).await.unwrap();
+    let issued = authorization_api::issue_token(&api, request, None, None).await.unwrap();
     api.bearer_access_token = Some(issued.access_token.clone());
 
     let me = account_api::get_me(&api, AGENT, None, None).await.unwrap();
