@@ -16,6 +16,7 @@ mod carrier_answers;
 mod changes;
 mod code_exchange;
 mod concurrent_requests;
+mod conditional_changes;
 mod consent_screen;
 mod cursors;
 mod docs;

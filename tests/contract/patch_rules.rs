@@ -37,7 +37,13 @@ async fn each_property_can_be_changed_alone_and_with_others() {
         let answer = world.patch(&trader.token, &offer, &change).await.expect(200);
         assert_eq!(answer.must("content-type"), "application/json");
         let after = answer.json();
-        let expected = merged(before, merged(change, json!({"updated_at": after["updated_at"]})));
+        let expected = merged(
+            before,
+            merged(
+                change,
+                json!({"updated_at": after["updated_at"], "etag": after["etag"]}),
+            ),
+        );
         assert_eq!(after, expected);
         assert_eq!(read(&world, &trader.token, &offer).await, after);
     }
@@ -73,6 +79,10 @@ async fn each_invalid_value_is_named_by_its_path_and_nothing_is_changed() {
         {"stock":-1}                                => stock
         {"stock":2147483648}                        => stock
         {"stock":7.0}                               => stock
+        {"stock_adjustment":0}                      => stock_adjustment
+        {"stock_adjustment":-1000001}               => stock_adjustment
+        {"stock_adjustment":1.0}                    => stock_adjustment
+        {"stock":8,"stock_adjustment":1}            => stock_adjustment
         {"status":"proposed"}                       => status
         {"status":1}                                => status
         {"stock":8,"title":"Other"}                 => title

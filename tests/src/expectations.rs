@@ -6,13 +6,14 @@ use testkit::{Answer, Request};
 use crate::{merged, text};
 
 /// The error codes that a seller can act on: only their entries have a message for the seller.
-const FOR_SELLERS: [&str; 8] = [
+const FOR_SELLERS: [&str; 9] = [
     "already_shipped",
     "order_unpaid",
     "order_cancelled",
     "multi_seller_order",
     "no_price_row",
     "no_inventory_row",
+    "stock_out_of_range",
     "status_locked_by_moderation",
     "webhook_limit_reached",
 ];

@@ -65,12 +65,17 @@ codes! {
         Some("Zamówienie zawiera też produkty innych sprzedawców. Jego wysyłką zajmuje się obsługa serwisu.");
     /// A request with the same idempotency key is still running.
     IdempotencyInProgress, "idempotency_in_progress", CONFLICT, None;
+    /// The resource is in another state than the one that `If-Match` names.
+    PreconditionFailed, "precondition_failed", PRECONDITION_FAILED, None;
     /// The request sets a price, but the offer has no price to change.
     NoPriceRow, "no_price_row", UNPROCESSABLE_ENTITY,
         Some("Ta oferta nie ma jeszcze ceny w złotych. Ustal ją najpierw w serwisie.");
     /// The request sets the stock, but the offer has no inventory level.
     NoInventoryRow, "no_inventory_row", UNPROCESSABLE_ENTITY,
         Some("Ta oferta nie ma jeszcze stanu magazynowego. Ustal go najpierw w serwisie.");
+    /// The adjusted stock would be below 0 or above 2147483647.
+    StockOutOfRange, "stock_out_of_range", UNPROCESSABLE_ENTITY,
+        Some("Stan magazynowy po tej zmianie byłby ujemny albo za duży.");
     /// The request sets the status, but only moderation may change it now.
     StatusLockedByModeration, "status_locked_by_moderation", UNPROCESSABLE_ENTITY,
         Some("Oferta czeka na moderację albo została odrzucona, więc nie można teraz zmienić jej statusu.");

@@ -28,6 +28,8 @@ pub struct Docs {
     pub status: StatusCode,
     /// The JSON response body; none with 204.
     pub response: Option<JsonBody>,
+    /// The answer has an `ETag`; a write takes `If-Match`.
+    pub is_tagged: bool,
     /// The deprecation of the operation.
     pub deprecated: Option<&'static Deprecation>,
     /// Its own refusals, as answered: one for each code that does not follow from its scope, path or effect.
@@ -50,6 +52,7 @@ impl Docs {
             body: None,
             status: StatusCode::OK,
             response: None,
+            is_tagged: false,
             deprecated: None,
             refusals: &[],
         }
@@ -78,6 +81,12 @@ impl Docs {
     #[must_use]
     pub const fn answers_nothing(mut self) -> Self {
         self.status = StatusCode::NO_CONTENT;
+        self
+    }
+
+    #[must_use]
+    pub const fn tagged(mut self) -> Self {
+        self.is_tagged = true;
         self
     }
 

@@ -1,8 +1,10 @@
 //! The successful answer of an operation.
 
+use std::fmt::Display;
+
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use bytes::Bytes;
 use kernel::{StoreError, StoredResponse};
 use serde::Serialize;
@@ -26,6 +28,8 @@ pub struct Reply {
     status: StatusCode,
     body: Bytes,
     content_type: HeaderValue,
+    /// The entity tag of what was read or changed, with its quotes.
+    etag: Option<String>,
     /// Whether it is the stored answer to an earlier request with the same idempotency key.
     replayed: bool,
 }
@@ -62,10 +66,21 @@ impl Reply {
         }
     }
 
+    /// Adds the entity tag of what was read or changed.
+    #[must_use]
+    pub fn tagged(self, etag: impl Display) -> Self {
+        let etag = Some(etag.to_string());
+        Self { etag, ..self }
+    }
+
     /// The answer stored in an idempotency row.
     pub(crate) fn from_stored(response: StoredResponse) -> Result<Self, StoreError> {
         let status = StatusCode::from_u16(response.status).map_err(StoreError::unexpected)?;
-        Ok(Self::new(status, response.body.into()))
+        let etag = response.etag;
+        Ok(Self {
+            etag,
+            ..Self::new(status, response.body.into())
+        })
     }
 
     pub(crate) fn replayed(self) -> Self {
@@ -79,6 +94,7 @@ impl Reply {
         StoredResponse {
             status: self.status.as_u16(),
             body: self.body.to_vec(),
+            etag: self.etag.clone(),
         }
     }
 
@@ -87,6 +103,7 @@ impl Reply {
             status,
             body,
             content_type: JSON,
+            etag: None,
             replayed: false,
         }
     }
@@ -100,6 +117,9 @@ impl Reply {
                 response
             }
         };
+        if let Some(etag) = self.etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
+            response.headers_mut().insert(ETAG, etag);
+        }
         if self.replayed {
             let replayed = HeaderValue::from_static("true");
             response.headers_mut().insert(IDEMPOTENT_REPLAYED, replayed);

@@ -49,6 +49,7 @@ crate::view! {
         "url": uri().describe("The product's page.") => offer.url,
         "created_at": date_time() => Timestamp::new(offer.created_at),
         "updated_at": date_time().describe("Changes whenever another field does.") => Timestamp::new(offer.updated_at),
+        "etag": string().describe("The entity tag of this state, quotes included, for `If-Match`.") => offer.etag().to_string(),
     }
 }
 
@@ -76,6 +77,11 @@ pub fn offer_status() -> Node {
         .one_of(OfferStatus::ALL.map(OfferStatus::as_str))
         .describe("`proposed`: awaits moderation. `rejected`: rejected by moderation and hidden.")
         .named("OfferStatus")
+}
+
+/// Pieces to be added to the stock, or taken away.
+pub fn stock_adjustment() -> impl Shape<Value = StockAdjustment> {
+    integer(-StockAdjustment::MOST..=StockAdjustment::MOST).checked(StockAdjustment::new)
 }
 
 /// A stock to be set.

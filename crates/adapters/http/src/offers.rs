@@ -5,7 +5,7 @@ use std::{pin::pin, time::Duration};
 use actix_web::http::{Method, StatusCode};
 use kernel::{Claim, Claimed, OfferId};
 use oauth::Scope;
-use offers::{OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus};
+use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock, StockChange};
 use tokio::time::timeout;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
@@ -14,10 +14,10 @@ use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
 use web::reply::Reply;
-use web::resources::{OfferView, money, offer_status, stock};
+use web::resources::{OfferView, money, offer_status, stock, stock_adjustment};
 use web::schema::date_time;
 use web::view::View;
-use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations, both, if_match};
 
 use crate::Public;
 use crate::documents::{example, examples, prose};
@@ -38,7 +38,8 @@ impl Operation<Public> for ReadOffer {
     const DOCS: Option<&'static Docs> = Some(
         &Docs::new("getOffer", "Offers", prose!("getOffer"))
             .about("The offer's id.", examples::OFFER)
-            .answers(StatusCode::OK, OfferView::schema, example!("offer")),
+            .answers(StatusCode::OK, OfferView::schema, example!("offer"))
+            .tagged(),
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -51,8 +52,12 @@ impl Read<Public> for ReadOffer {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let offer = call.state.offers.offer(call.caller.seller, self.id).await?;
         let offer = offer.ok_or_else(Problem::not_found)?;
-        Reply::ok(&OfferView::new(&offer, self.fields))
+        reply(&offer, self.fields)
     }
+}
+
+fn reply(offer: &Offer, fields: Selection) -> Result<Reply, Error> {
+    Ok(Reply::ok(&OfferView::new(offer, fields))?.tagged(offer.etag()))
 }
 
 /// Lists a page of the seller's offers, newest first.
@@ -127,16 +132,21 @@ impl Operation<Public> for PatchOffer {
             .about("The offer's id.", examples::OFFER)
             .takes(|| patch().schema(), example!("offer_update"))
             .answers(StatusCode::OK, OfferView::schema, example!("offer"))
+            .tagged()
             .refuses(&[
+                || entry(PatchRefusal::OtherState).into(),
                 || entry(PatchRefusal::NoPrice).into(),
-                || entry(PatchRefusal::NoStock).into(),
+                || entry(PatchRefusal::NoStock(StockChange::Set(Stock::default()))).into(),
+                || entry(PatchRefusal::StockOutOfRange(Stock::default())).into(),
                 || entry(PatchRefusal::StatusLocked(OfferStatus::Rejected)).into(),
             ]),
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
         let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
-        let (fields, patch) = incoming.json(fields, &patch())?;
+        let (if_match, (fields, patch)) =
+            both(if_match(incoming.headers()), incoming.json(fields, &patch()))?;
+        let patch = OfferPatch { if_match, ..patch };
         Ok(incoming.id(0).map(|id| Self { id, patch, fields }))
     }
 }
@@ -171,7 +181,7 @@ impl Write<Public> for PatchOffer {
             return Ok(Unclaimed::KeyUsed(read.key));
         }
         let change = decide_patch(read.offer, self.patch, read.at).map_err(problem)?;
-        let reply = Reply::ok(&OfferView::new(&change.change.after, self.fields))?;
+        let reply = reply(&change.change.after, self.fields)?;
         // Not dropped at the deadline: once it was sent, its outcome has to be known.
         let time_left = call.deadline.remaining();
         let saved = changes
@@ -189,18 +199,40 @@ impl Write<Public> for PatchOffer {
         let offer = patch_offer(transaction, seller, self.id, self.patch, now)
             .await
             .map_refusal(problem)?;
-        Reply::ok(&OfferView::new(&offer, self.fields))
+        reply(&offer, self.fields)
     }
 }
 
 fn patch() -> impl Shape<Value = OfferPatch> {
     let status = || one_of(&SellerStatus::ALL, |status| status.status().as_str()).named("SellerOfferStatus");
-    object!(OfferPatch {
+    object!(
         price: optional(money().describe("Only for an offer that has a PLN price.")),
         stock: optional(stock().describe("Pieces. Only for an offer that has an inventory level.")),
-        status: optional(status().describe("Not for an offer that is `proposed` or `rejected`.")),
-    })
+        stock_adjustment: optional(stock_adjustment().describe(
+            "Pieces to add to the stock of that moment, or to take away; not 0, and not beside `stock`."
+        )),
+        status: optional(status().describe("Not for an offer that is `proposed` or `rejected`."))
+        => (price, stock, stock_adjustment, status)
+    )
     .not_empty()
+    .refined(|(price, stock, adjustment, status), place| {
+        let stock = match (stock, adjustment) {
+            (Some(_), Some(_)) => {
+                return place
+                    .field("stock_adjustment")
+                    .refuse("Send `stock` or `stock_adjustment`, not both.");
+            }
+            (stock, None) => stock.map(StockChange::Set),
+            (None, Some(by)) => Some(StockChange::Adjust(by)),
+        };
+        let if_match = None;
+        Some(OfferPatch {
+            price,
+            stock,
+            status,
+            if_match,
+        })
+    })
     .named("OfferUpdate")
 }
 
@@ -213,16 +245,31 @@ fn problem(refusal: Refusal<Vec<PatchRefusal>>) -> Problem {
 
 fn entry(reason: PatchRefusal) -> Entry {
     match reason {
+        PatchRefusal::OtherState => Entry::new(
+            Code::PreconditionFailed,
+            "The offer is in another state than the one in If-Match. Read it again.",
+        ),
         PatchRefusal::NoPrice => Entry::new(
             Code::NoPriceRow,
             "This offer has no PLN price, and the API cannot create one.",
         )
         .at("price"),
-        PatchRefusal::NoStock => Entry::new(
+        PatchRefusal::NoStock(change) => Entry::new(
             Code::NoInventoryRow,
             "This offer has no inventory level, and the API cannot create one.",
         )
-        .at("stock"),
+        .at(match change {
+            StockChange::Set(_) => "stock",
+            StockChange::Adjust(_) => "stock_adjustment",
+        }),
+        PatchRefusal::StockOutOfRange(present) => Entry::new(
+            Code::StockOutOfRange,
+            format!(
+                "The stock is {}, and must stay from 0 to 2147483647.",
+                present.get()
+            ),
+        )
+        .at("stock_adjustment"),
         PatchRefusal::StatusLocked(status) => Entry::new(
             Code::StatusLockedByModeration,
             format!(

@@ -170,6 +170,9 @@ fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
     parameters.push(reference("parameters", "RequestId"));
     if route.effect == Effect::Write {
         parameters.push(reference("parameters", "IdempotencyKey"));
+        if docs.is_tagged {
+            parameters.push(reference("parameters", "IfMatch"));
+        }
     }
     parameters.extend(route.query.iter().map(|parameter| query(parameter, route, docs)));
     parameters.into()
@@ -205,13 +208,16 @@ fn fields(names: &[&str]) -> Node {
 }
 
 fn success(route: &Route<Public>, docs: &Docs) -> Node {
-    let replayed: &[_] = match route.effect {
-        Effect::Write => &[("Idempotent-Replayed", "Idempotent-Replayed")],
-        _ => &[],
-    };
+    let mut more = Vec::new();
+    if docs.is_tagged {
+        more.push(("ETag", "ETag"));
+    }
+    if route.effect == Effect::Write {
+        more.push(("Idempotent-Replayed", "Idempotent-Replayed"));
+    }
     let response = Node::of([
         ("description", docs.section("Response").into()),
-        ("headers", headers(replayed)),
+        ("headers", headers(&more)),
     ]);
     match &docs.response {
         Some(body) => response.with("content", content(body)),

@@ -26,7 +26,7 @@ statements! {
     CLAIM: (SqlUuid, Text, SqlUuid, Binary, BigInt) -> Taken;
     RELEASE: (SqlUuid, Text, SqlUuid);
     LOCK_KEY: (SqlUuid, Text, SqlUuid, Binary) -> ClaimRow;
-    COMPLETE: (SqlUuid, Text, SqlUuid, SmallInt, Binary);
+    COMPLETE: (SqlUuid, Text, SqlUuid, SmallInt, Binary, Nullable<Text>);
 }
 
 /// How long the outcome of a transaction is looked up: longer than the server keeps a transaction whose
@@ -44,6 +44,7 @@ pub(crate) struct ClaimRow {
     #[diesel(select_expression = idempotency::status, sql_type = Nullable<SmallInt>)]
     answer_status: Option<i16>,
     body: Option<Vec<u8>>,
+    etag: Option<String>,
 }
 
 #[derive(QueryableByName)]
@@ -78,6 +79,7 @@ impl ClaimRow {
         Ok(Some(StoredResponse {
             status: u16::try_from(status).map_err(corrupt)?,
             body: sealing.open(claim, self.fence, &body)?,
+            etag: self.etag,
         }))
     }
 }
@@ -203,7 +205,7 @@ pub(crate) async fn complete(tx: &Tx, claim: &Claim, answer: &StoredResponse) ->
     let status = i16::try_from(answer.status).map_err(StoreError::unexpected)?;
     let body = tx.context().sealing.seal(claim, &answer.body)?;
     let (space, key) = (claim.space.uuid(), claim.key.as_str().to_owned());
-    let complete = COMPLETE.bind((space, key, claim.fence, status, body));
+    let complete = COMPLETE.bind((space, key, claim.fence, status, body, answer.etag.clone()));
     let completion = checked(complete, |changed| match changed {
         1 => Ok(()),
         _ => Err(StoreError::Conflict {

@@ -18,10 +18,11 @@ set fence = case when t.expires_at <= excluded.created_at then excluded.fence el
     fingerprint = case when t.expires_at <= excluded.created_at then excluded.fingerprint else t.fingerprint end,
     status = case when t.expires_at > excluded.created_at then t.status end,
     body = case when t.expires_at > excluded.created_at then t.body end,
+    etag = case when t.expires_at > excluded.created_at then t.etag end,
     created_at = case when t.expires_at <= excluded.created_at then excluded.created_at else t.created_at end,
     expires_at = case when t.expires_at <= excluded.created_at then excluded.expires_at else t.expires_at end
 -- Only an existing row was locked, which `xmax` shows.
-returning fence, fingerprint, status as answer_status, body, t.xmax <> 0 as existed
+returning fence, fingerprint, status as answer_status, body, etag, t.xmax <> 0 as existed
 
 -- name: RELEASE
 -- $1 the space; $2 the key; $3 the fence.
@@ -40,12 +41,12 @@ select $1, $2, $3, $4, clock.at, clock.at
 from (select api_now() as at, set_config('lock_timeout', '300ms', true) as lock_timeout) as clock
 on conflict (seller_id, key) do update
 set fence = t.fence
-returning fence, fingerprint, status as answer_status, body
+returning fence, fingerprint, status as answer_status, body, etag
 
 -- name: COMPLETE
--- $1 the space; $2 the key; $3 the fence; $4 the status and $5 the sealed body of the answer.
+-- $1 the space; $2 the key; $3 the fence; $4 the status, $5 the sealed body and $6 the entity tag of the answer.
 update idempotency
-set status = $4, body = $5, expires_at = clock.at + interval '24 hours'
+set status = $4, body = $5, etag = $6, expires_at = clock.at + interval '24 hours'
 from (select api_now() as at) as clock
 where seller_id = $1
   and key = $2

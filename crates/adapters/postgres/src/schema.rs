@@ -211,6 +211,7 @@ diesel::table! {
         key -> Text,
         fingerprint -> Binary,
         body -> Nullable<Binary>,
+        etag -> Nullable<Text>,
     }
 }
 

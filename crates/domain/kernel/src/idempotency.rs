@@ -102,6 +102,8 @@ pub struct StoredResponse {
     pub status: u16,
     /// The body; empty for 204.
     pub body: Vec<u8>,
+    /// The entity tag of what was changed, with its quotes.
+    pub etag: Option<String>,
 }
 
 /// Claims keys outside of the request's transaction.

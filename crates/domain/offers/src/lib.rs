@@ -1,5 +1,6 @@
 //! Offers: their fields, status machine, price and stock rules, and the ports that store them.
 
+mod condition;
 mod feed;
 mod offer;
 mod patch;
@@ -16,11 +17,12 @@ use kernel::{
     TransactionError,
 };
 
+pub use condition::{ETag, IfMatch};
 pub use feed::{FeedEffect, OfferInput};
 pub use offer::{Offer, OfferEvent, Price, PriceSource, Stock};
-pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus};
+pub use patch::{AutomaticPriceRefusal, OfferPatch, PatchRefusal, SellerStatus, StockChange};
 pub use status::{Decision, OfferStatus};
-pub use stock::InsufficientStock;
+pub use stock::{InsufficientStock, StockAdjustment};
 pub use text::{handle, short_text, title, web_address};
 
 /// Filters of a seller's offer list.

@@ -77,7 +77,7 @@ kernel::words! {
 }
 
 /// Pieces in stock: 0 to 2^31 − 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Stock(i32);
 
 impl Stock {

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use kernel::{Change, Money};
 
-use crate::{Offer, OfferEvent, OfferStatus, Price, PriceSource, Stock};
+use crate::{IfMatch, Offer, OfferEvent, OfferStatus, Price, PriceSource, Stock, StockAdjustment};
 
 /// The statuses that a seller can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,22 +27,36 @@ impl SellerStatus {
     }
 }
 
+/// A change of the stock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StockChange {
+    Set(Stock),
+    /// Relative to what it is at that moment.
+    Adjust(StockAdjustment),
+}
+
 /// A seller's change; None leaves a field unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OfferPatch {
     /// A new price; it becomes manual even if the amount is the same.
     pub price: Option<Money>,
-    pub stock: Option<Stock>,
+    pub stock: Option<StockChange>,
     pub status: Option<SellerStatus>,
+    /// Only if the offer is in this state.
+    pub if_match: Option<IfMatch>,
 }
 
 /// Why part of a patch is refused (contract: PATCH /v1/offers/{id}).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchRefusal {
+    /// `precondition_failed`: the only reason then.
+    OtherState,
     /// `no_price_row`.
     NoPrice,
     /// `no_inventory_row`.
-    NoStock,
+    NoStock(StockChange),
+    /// `stock_out_of_range`, with the present stock.
+    StockOutOfRange(Stock),
     /// `status_locked_by_moderation`.
     StatusLocked(OfferStatus),
 }
@@ -59,19 +73,28 @@ pub enum AutomaticPriceRefusal {
 }
 
 impl Offer {
-    /// Applies a seller's whole change, or refuses it with every reason, in the contract's field order.
+    /// Applies a seller's whole change, or refuses it: if its condition is not met, for that alone, else with
+    /// every reason, in the contract's field order.
     pub fn patch(
         self,
         patch: OfferPatch,
         now: DateTime<Utc>,
     ) -> Result<Change<Self, OfferEvent>, Vec<PatchRefusal>> {
+        if patch.if_match.is_some_and(|state| !state.is_met_by(&self)) {
+            return Err(vec![PatchRefusal::OtherState]);
+        }
         let mut refusals = Vec::new();
         if patch.price.is_some() && self.price.is_none() {
             refusals.push(PatchRefusal::NoPrice);
         }
-        if patch.stock.is_some() && self.stock.is_none() {
-            refusals.push(PatchRefusal::NoStock);
-        }
+        let stock = match patch.stock.map(|change| self.changed_stock(change)) {
+            None => self.stock,
+            Some(Ok(stock)) => Some(stock),
+            Some(Err(refusal)) => {
+                refusals.push(refusal);
+                None
+            }
+        };
         if patch.status.is_some() && self.status.is_locked() {
             refusals.push(PatchRefusal::StatusLocked(self.status));
         }
@@ -86,7 +109,7 @@ impl Offer {
                     source: PriceSource::Manual,
                 })
                 .or(self.price),
-            stock: patch.stock.or(self.stock),
+            stock,
             status: patch.status.map_or(self.status, SellerStatus::status),
             ..self.clone()
         };
@@ -94,6 +117,14 @@ impl Offer {
         let mut change = self.changed(after, now);
         change.events.extend(events);
         Ok(change)
+    }
+
+    fn changed_stock(&self, change: StockChange) -> Result<Stock, PatchRefusal> {
+        let present = self.stock.ok_or(PatchRefusal::NoStock(change))?;
+        match change {
+            StockChange::Set(stock) => Ok(stock),
+            StockChange::Adjust(by) => present.adjusted(by).ok_or(PatchRefusal::StockOutOfRange(present)),
+        }
     }
 
     /// Sets a price on behalf of the pricing engine. It neither overwrites a manual price nor creates one.
@@ -173,8 +204,9 @@ pub(crate) mod tests {
     fn full() -> OfferPatch {
         OfferPatch {
             price: Some(pln(9)),
-            stock: Stock::new(9).ok(),
+            stock: Stock::new(9).ok().map(StockChange::Set),
             status: Some(SellerStatus::Draft),
+            if_match: None,
         }
     }
 
@@ -184,7 +216,44 @@ pub(crate) mod tests {
             .patch(full(), at(1))
             .unwrap_err();
         let locked = PatchRefusal::StatusLocked(OfferStatus::Rejected);
-        assert_eq!(refused, [PatchRefusal::NoPrice, PatchRefusal::NoStock, locked]);
+        let no_stock = PatchRefusal::NoStock(full().stock.unwrap());
+        assert_eq!(refused, [PatchRefusal::NoPrice, no_stock, locked]);
+        // A condition that is not met is the only reason.
+        let conditional = OfferPatch {
+            if_match: Some(IfMatch::Tag(None)),
+            ..full()
+        };
+        let refused = offer(OfferStatus::Rejected, None, None).patch(conditional, at(1));
+        assert_eq!(refused.unwrap_err(), [PatchRefusal::OtherState]);
+    }
+
+    #[test]
+    fn an_adjusted_stock_stays_in_its_range() {
+        let adjust = |stock: Option<i64>, by| {
+            let patch = OfferPatch {
+                stock: Some(StockChange::Adjust(StockAdjustment::new(by).unwrap())),
+                ..OfferPatch::default()
+            };
+            let patched = offer(OfferStatus::Draft, None, stock).patch(patch, at(1));
+            patched.map(|change| change.after.stock.unwrap().get())
+        };
+        let most = i64::from(i32::MAX);
+        assert_eq!(adjust(Some(3), -3), Ok(0));
+        assert_eq!(adjust(Some(most - 1), 1), Ok(i32::MAX));
+        for (stock, by) in [(3, -4), (most, 1)] {
+            let present = Stock::new(stock).unwrap();
+            assert_eq!(
+                adjust(Some(stock), by),
+                Err(vec![PatchRefusal::StockOutOfRange(present)])
+            );
+        }
+        assert!(matches!(
+            adjust(None, 1).unwrap_err()[..],
+            [PatchRefusal::NoStock(_)]
+        ));
+        for refused in [0, -1_000_001, 1_000_001] {
+            assert!(StockAdjustment::new(refused).is_err());
+        }
     }
 
     #[test]
@@ -222,8 +291,9 @@ pub(crate) mod tests {
             let before = offer(status, price.map(|amount| (amount, PriceSource::Manual)), stock);
             let patch = OfferPatch {
                 price: new_price.map(pln),
-                stock: new_stock.map(|pieces| Stock::new(pieces).unwrap()),
+                stock: new_stock.map(|pieces| StockChange::Set(Stock::new(pieces).unwrap())),
                 status: new_status,
+                if_match: Some(IfMatch::Tag(Some(before.etag()))),
             };
             let refused = (new_price.is_some() && price.is_none())
                 || (new_stock.is_some() && stock.is_none())

@@ -1,9 +1,32 @@
-//! Stock taken by orders and returned by cancellations.
+//! Stock taken by orders and returned by cancellations, and adjusted by sellers.
 
 use chrono::{DateTime, Utc};
-use kernel::Change;
+use kernel::{Change, Invalid};
 
 use crate::{Offer, OfferEvent, Stock};
+
+/// Pieces that a seller adds, or takes away if negative: up to a million, not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StockAdjustment(i32);
+
+impl StockAdjustment {
+    pub const MOST: i64 = 1_000_000;
+
+    pub fn new(pieces: i64) -> Result<Self, Invalid> {
+        i32::try_from(pieces)
+            .ok()
+            .filter(|_| pieces != 0 && pieces.abs() <= Self::MOST)
+            .map(Self)
+            .ok_or_else(|| Invalid::new("must be an integer from -1000000 to 1000000, not 0"))
+    }
+}
+
+impl Stock {
+    /// The stock with this adjustment; None if it would be out of range.
+    pub(crate) fn adjusted(self, by: StockAdjustment) -> Option<Self> {
+        Self::new(i64::from(self.get()) + i64::from(by.0)).ok()
+    }
+}
 
 /// An offer has fewer pieces than an order requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -93,6 +93,7 @@ async fn a_panic_and_a_claim_with_a_lost_answer_release_the_key() {
     let unreadable = || StoredResponse {
         status: 1,
         body: Vec::new(),
+        etag: None,
     };
     for (claimed, begun, released, retry_after) in [
         (Ok(Claimed::Run), 1, 1, None),

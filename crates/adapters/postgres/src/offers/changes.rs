@@ -37,14 +37,17 @@ statements! {
     "changes.sql";
     OFFERS_TO_CHANGE: (
         Array<SqlUuid>, Array<SqlUuid>, Array<SqlUuid>, Array<Text>
-    ) -> ReadRow = "at, fence, fingerprint, answer_status, body", OfferRow;
+    ) -> ReadRow = "at, fence, fingerprint, answer_status, body, etag", OfferRow;
     SAVE_CHANGES: (
         Array<BigInt>, Array<SqlUuid>, Array<SqlUuid>, Array<Timestamptz>, Array<Timestamptz>, Array<Nullable<Text>>,
         Array<Timestamptz>, Array<Nullable<BigInt>>, Array<Nullable<Text>>, Array<Nullable<Integer>>, Array<Text>,
-        Array<Text>, Array<SqlUuid>, Array<Binary>, Array<SmallInt>, Array<Binary>, Array<BigInt>, Array<Timestamptz>,
-        Array<Text>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
+        Array<Text>, Array<SqlUuid>, Array<Binary>, Array<SmallInt>, Array<Binary>, Array<Nullable<Text>>, Array<BigInt>,
+        Array<Timestamptz>, Array<Text>, Array<Nullable<BigInt>>, Array<Nullable<Integer>>, Array<Nullable<Text>>
     ) -> Saved;
 }
+
+/// Where the offer's columns begin in a [`ReadRow`].
+const OFFER_AT: usize = 6;
 
 /// An offer with the row of a key, as of one moment.
 struct ReadRow {
@@ -55,11 +58,11 @@ struct ReadRow {
 
 impl QueryableByName<Pg> for ReadRow {
     fn build<'a>(row: &impl NamedRow<'a, Pg>) -> deserialize::Result<Self> {
-        let is_there = Row::get(row, 5).is_some_and(|offer| !offer.is_null());
+        let is_there = Row::get(row, OFFER_AT).is_some_and(|offer| !offer.is_null());
         Ok(Self {
             at: row.get_value::<Timestamptz, _, _>(0)?,
             key: <Option<ClaimRow> as QueryableByName<Pg>>::build(row)?,
-            offer: is_there.then(|| OfferRow::at(5, row)).transpose()?,
+            offer: is_there.then(|| OfferRow::at(OFFER_AT, row)).transpose()?,
         })
     }
 }
@@ -154,6 +157,7 @@ struct Member {
     status: i16,
     /// The sealed body of the answer.
     body: Vec<u8>,
+    etag: Option<String>,
     items: Vec<ChangeItem>,
 }
 
@@ -174,6 +178,7 @@ impl Member {
         Ok(Some(Self {
             status: i16::try_from(answer.status).map_err(StoreError::unexpected)?,
             body: sealing.seal(claim, &answer.body)?,
+            etag: answer.etag.clone(),
             claim: claim.clone(),
             items: announced.iter().filter_map(|one| one.item).collect(),
             change,
@@ -253,6 +258,7 @@ async fn save(batch: &[(i64, &Member)], connection: &AsyncPgConnection) -> Query
         column(batch, |(_, member)| member.claim.fingerprint.bytes().as_slice()),
         column(batch, |(_, member)| member.status),
         column(batch, |(_, member)| member.body.as_slice()),
+        column(batch, |(_, member)| member.etag.as_deref()),
         column(&items, |(n, _)| *n),
         column(&items, |(_, item)| item.at),
         column(&items, |(_, item)| item.kind.as_str()),

@@ -4,7 +4,7 @@
 with clock as materialized (
     select api_now() as at
 )
-select clock.at, i.fence, i.fingerprint, i.status as answer_status, i.body, o.*
+select clock.at, i.fence, i.fingerprint, i.status as answer_status, i.body, i.etag, o.*
 from clock
 cross join unnest((select $1::uuid[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::text[]))
     with ordinality as k (seller_id, id, space, key, n)
@@ -31,8 +31,8 @@ order by k.n
 --
 -- $1 the members' places in the batch; $2 the sellers; $3 the offers; $4 when they were read; $5 their `updated_at` and $6 their price
 -- sources then; and after the change $7 `updated_at`, $8 prices, $9 price sources, $10 stocks and $11 statuses; $12 the keys, $13 their
--- fences and $14 their fingerprints; $15 the statuses and $16 the sealed bodies of the answers.
--- The items of the feed: $17 the places of their members, $18 times, $19 kinds, $20 prices, $21 stocks, $22 statuses.
+-- fences and $14 their fingerprints; $15 the statuses, $16 the sealed bodies and $17 the entity tags of the answers.
+-- The items of the feed: $18 the places of their members, $19 times, $20 kinds, $21 prices, $22 stocks, $23 statuses.
 --
 -- - Each step joins what the step before returned, so a member is saved whole or drops out.
 -- - Locks are taken in the order of all transactions: offers, then keys, each sorted. A locked offer is skipped. A locked key is waited
@@ -48,10 +48,10 @@ locked as materialized (
         (select $1::bigint[]), (select $2::uuid[]), (select $3::uuid[]), (select $4::timestamptz[]),
         (select $5::timestamptz[]), (select $6::text[]), (select $7::timestamptz[]), (select $8::bigint[]),
         (select $9::text[]), (select $10::integer[]), (select $11::text[]), (select $12::text[]), (select $13::uuid[]),
-        (select $14::bytea[]), (select $15::smallint[]), (select $16::bytea[])
+        (select $14::bytea[]), (select $15::smallint[]), (select $16::bytea[]), (select $17::text[])
     ) as w (
         n, seller_id, offer_id, read_at, old_updated_at, old_source, updated_at, amount, source, stock, status, key, fence,
-        fingerprint, answer_status, answer
+        fingerprint, answer_status, answer, etag
     )
     join offers as o on o.seller_id = w.seller_id and o.id = w.offer_id
     where o.updated_at = w.old_updated_at
@@ -62,13 +62,13 @@ locked as materialized (
     for no key update of o skip locked
 ),
 keyed as (
-    insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at, status, body)
-    select seller_id, key, fence, fingerprint, at, at + interval '24 hours', answer_status, answer
+    insert into idempotency as t (seller_id, key, fence, fingerprint, created_at, expires_at, status, body, etag)
+    select seller_id, key, fence, fingerprint, at, at + interval '24 hours', answer_status, answer, etag
     from locked
     order by seller_id, key
     on conflict (seller_id, key) do update
     set fence = excluded.fence, fingerprint = excluded.fingerprint, created_at = excluded.created_at,
-        expires_at = excluded.expires_at, status = excluded.status, body = excluded.body
+        expires_at = excluded.expires_at, status = excluded.status, body = excluded.body, etag = excluded.etag
     where t.expires_at <= excluded.created_at
     returning seller_id, key
 ),
@@ -86,8 +86,8 @@ fed as (
     select c.seller_id, e.at, e.kind, c.offer_id, e.amount, e.stock, e.status
     from changed as c
     join unnest(
-        (select $17::bigint[]), (select $18::timestamptz[]), (select $19::text[]), (select $20::bigint[]),
-        (select $21::integer[]), (select $22::text[])
+        (select $18::bigint[]), (select $19::timestamptz[]), (select $20::text[]), (select $21::bigint[]),
+        (select $22::integer[]), (select $23::text[])
     ) with ordinality as e (n, at, kind, amount, stock, status, place) on e.n = c.n
     order by e.place
 )

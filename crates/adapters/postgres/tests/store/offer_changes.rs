@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use chrono::TimeDelta;
 use futures_util::{future::join_all, join};
 use kernel::{Claim, Claimed, Money, OfferId, SellerId, StoreError, TransactionError};
-use offers::{OfferChanges, OfferPatch, OptimisticChange, Stock};
+use offers::{OfferChanges, OfferPatch, OptimisticChange, Stock, StockChange};
 use tokio::select;
 use usecases::Announcement;
 use usecases::change_offer::decide_patch;
@@ -55,7 +55,7 @@ impl Patch {
         let read = changes.read(self.seller, self.offer, &self.claim).await.unwrap();
         assert_eq!(read.key, Claimed::Run);
         let patch = OfferPatch {
-            stock: Stock::new(3).ok(),
+            stock: Stock::new(3).ok().map(StockChange::Set),
             ..OfferPatch::default()
         };
         decide_patch(read.offer, patch, read.at).unwrap()
@@ -316,7 +316,10 @@ async fn stock_taken_by_orders_and_set_in_batches_loses_no_update() {
             let claim = claim(seller, &format!("k{n}"), "a");
             let patch = OfferPatch {
                 price: Money::pln(1_000 + n).ok(),
-                stock: Stock::new(1_000 * (n + 2)).ok().filter(|_| n % 3 > 0),
+                stock: Stock::new(1_000 * (n + 2))
+                    .ok()
+                    .filter(|_| n % 3 > 0)
+                    .map(StockChange::Set),
                 ..OfferPatch::default()
             };
             loop {

@@ -8,7 +8,7 @@ use kernel::{
     Claim, Claimed, Fingerprint, IdempotencyKey, KeySpace, Money, OfferId, SellerId, StoredResponse,
     TransactionError,
 };
-use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock};
+use offers::{Decision, Offer, OfferPatch, PatchRefusal, Stock, StockChange};
 use orders::{
     Buyer, Carrier, Cause, NewShipment, OrderId, OrderItem, OrderNumber, OrderRef, OrderState, PollSchedule,
     SellerOrder, ShipmentMail, ShippingAddress, TrackingNumber, TrackingReport, TrackingStatus,
@@ -132,7 +132,7 @@ impl Work for SetStock {
 
     async fn run(&self, tx: &dyn Transaction) -> Result<Self::Done, Self::Error> {
         let patch = OfferPatch {
-            stock: Stock::new(self.2).ok(),
+            stock: Stock::new(self.2).ok().map(StockChange::Set),
             ..OfferPatch::default()
         };
         change_offer::patch_offer(tx, self.0, self.1, patch, tx.now()).await
@@ -294,5 +294,6 @@ pub(crate) fn answer(body: &str) -> StoredResponse {
     StoredResponse {
         status: 200,
         body: body.as_bytes().to_vec(),
+        etag: Some(format!("\"{body}\"")),
     }
 }
