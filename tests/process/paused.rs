@@ -68,7 +68,9 @@ async fn a_server_that_was_paused_in_a_transaction_cannot_end_it_after_others_we
             .client
             .request(reqwest::Method::PATCH, &url)
             .bearer(&trader.token);
-        request.header("idempotency-key", &format!("k{attempt}")).json(&json!({"stock": 3}))
+        request
+            .header("idempotency-key", &format!("k{attempt}"))
+            .json(&json!({"stock": 3}))
     };
     // The row is locked, so that the transaction waits in its middle.
     let mut holder = world.database.connect().await;

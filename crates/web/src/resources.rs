@@ -2,7 +2,7 @@
 //! marketplace feeds an offer.
 
 use kernel::{Currency, MAX_AMOUNT, Money, OfferId};
-use offers::{Offer, OfferInput, OfferStatus, Stock};
+use offers::{Offer, OfferInput, OfferStatus, Stock, StockAdjustment};
 use orders::{Buyer, OrderItem, OrderStatus, ShippingAddress};
 
 use crate::decode::{Shape, integer, object, one_of, parsed, text};
