@@ -29,7 +29,7 @@ async fn the_first_feed_creates_an_offer_and_the_next_replaces_every_field() {
     for body in [&least, &nulls] {
         world.put(&seller, &id, body).await.expect(200);
         assert_members(&read().await, nulls.clone());
-        assert_eq!(read().await.as_object().unwrap().len(), 13);
+        assert_eq!(read().await.as_object().unwrap().len(), 14);
     }
 }
 

@@ -135,7 +135,7 @@ async fn changes_an_offer_once(api: &Configuration, offers: &[Offer]) {
         ..OfferUpdate::new()
     };
     let key = Uuid::new_v4().to_string();
-    let changed = || offers_api::update_offer(api, &id, AGENT, change.clone(), None, Some(&key), None);
+    let changed = || offers_api::update_offer(api, &id, AGENT, change.clone(), None, Some(&key), None, None);
     let (first, repeated) = (changed().await.unwrap(), changed().await.unwrap());
     assert_eq!(first.stock, Some(stock + 1));
     assert_eq!(repeated, first);
@@ -149,7 +149,7 @@ async fn cannot_price_what_has_no_price(api: &Configuration, offers: &[Offer]) {
         ..OfferUpdate::new()
     };
     let id = unpriced.id.to_string();
-    let answer = offers_api::update_offer(api, &id, AGENT, change, None, None, None).await;
+    let answer = offers_api::update_offer(api, &id, AGENT, change, None, None, None, None).await;
     let Some(offers_api::UpdateOfferError::Status422(refused)) = refusal(answer, 422) else {
         panic!("a 422 is of its own type");
     };
