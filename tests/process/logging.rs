@@ -54,6 +54,14 @@ async fn each_request_has_one_line_with_trace_id_caller_route_ids_status_and_dur
         let has_id = expected.contains("{id}") && path.contains(&id);
         assert_eq!(line["ids"].as_str(), has_id.then_some(id.as_str()), "{line}");
     }
+    for secret in [token.as_str(), "pss_A7q1uX5nptCdAkUw"] {
+        let request = world.at("GET", "/v1/me").bearer(&token).without("user-agent");
+        let answer = request
+            .header("user-agent", &format!("Shop/1 {secret}"))
+            .send()
+            .await;
+        assert_eq!(line_of(&world, &answer).await["user_agent"], "Shop/1 ");
+    }
     let answer = world.office_get(&format!("/sellers/{}", seller.id)).await;
     let line = line_of(&world, &answer.expect(200)).await;
     assert!(line.get("otel_trace_id").is_none(), "without a collector: {line}");

@@ -100,14 +100,24 @@ impl AccessLine<'_> {
     }
 }
 
-/// The beginning of the `User-Agent`. What is not visible ASCII becomes `?`, so that nobody can forge lines.
+/// The beginning of the `User-Agent`, to where it has a secret. What is not visible ASCII becomes `?`, so that nobody can
+/// forge lines.
 fn user_agent(request: &HttpRequest) -> Option<String> {
     let sent = request.headers().get(USER_AGENT)?.as_bytes().iter();
     let visible = |byte: &u8| match byte {
         b' '..=b'~' => char::from(*byte),
         _ => '?',
     };
-    Some(sent.take(MAX_USER_AGENT).map(visible).collect())
+    let mut text: String = sent.take(MAX_USER_AGENT).map(visible).collect();
+    text.truncate(start_of_secret(&text).unwrap_or(text.len()));
+    Some(text)
+}
+
+/// Where the text has a secret's prefix: `pss_`, or `ps_` with two letters and `_`.
+fn start_of_secret(text: &str) -> Option<usize> {
+    let prefixed = |at: &usize| text.as_bytes().get(at + 5) == Some(&b'_');
+    let kinds = text.match_indices("ps_").map(|(at, _)| at).filter(prefixed);
+    kinds.chain(text.find("pss_")).min()
 }
 
 /// The well-formed ids at the variables of a route's template. Other text may be a secret or forged.
