@@ -41,7 +41,7 @@ web::view! {
 web::view! {
     /// A new subscription with its secret, which is never shown again.
     WebhookCreatedView<'a> of webhook: &'a NewSubscription, named "WebhookCreated",
-        "A new subscription with its secret.", never without "secret"
+        "A new subscription with its secret.", never without "secret", never without "standard_secret"
     {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
@@ -50,6 +50,8 @@ web::view! {
         "created_at": date_time() => Timestamp::new(webhook.created_at),
         "secret": string().describe("The signing key, prefix included. Never shown again, so it is returned whatever `fields` selects.")
             => webhook.secret.reveal(),
+        "standard_secret": string().describe("The same key as verifiers of Standard Webhooks take it: `whsec_` and the padded base64 of the whole `secret`. \
+            Always returned, too.") => webhook.secret.reveal_standard(),
     }
 }
 

@@ -222,7 +222,7 @@ fn record_outcome(span: &Span, sent: &Sent) {
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
-    use webhooks::{WebhookEvent, WebhookUrl};
+    use webhooks::{WebhookEvent, WebhookSecret, WebhookUrl};
 
     use super::*;
 
@@ -239,11 +239,12 @@ mod tests {
     async fn a_panic_costs_one_attempt() {
         let message = Message {
             application: Uuid::nil().into(),
+            subscription: Uuid::nil().into(),
             delivery: Uuid::nil().into(),
             event: WebhookEvent::OrderPaid,
             url: WebhookUrl::parse("https://example.com/", webhooks::AddressPolicy::Public).unwrap(),
             body: Arc::from(*b"{}"),
-            signature: String::new(),
+            secret: WebhookSecret::from_random(&[7; 32]),
         };
         let sent = SpawningSender(Arc::new(Panicking)).send(&message).await;
         let lost = Outcome::Failed(AttemptFailure::WorkerLost);

@@ -27,7 +27,7 @@ pub use ports::{
 pub use queue::{
     AttemptRecord, ClaimedQueues, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
-pub use secret::{WebhookSecret, signature};
+pub use secret::{WebhookSecret, signature, standard_signature};
 pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
 pub use url::{Host, MAX_URL, Scheme, WebhookUrl};
 

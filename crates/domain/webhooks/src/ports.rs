@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     AttemptRecord, Capacity, ClaimedQueues, Delivery, DeliveryId, NewSubscription, Refill, Refilled, Release,
-    Sent, Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
+    Sent, Subscription, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 /// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The
@@ -36,14 +36,16 @@ pub trait HostCheck: Send + Sync {
 pub struct Message {
     /// The subscription's application. It is not sent.
     pub application: ClientId,
+    /// `X-Webhook-Id`.
+    pub subscription: SubscriptionId,
     /// `X-Delivery-Id`.
     pub delivery: DeliveryId,
     /// `X-Event`.
     pub event: WebhookEvent,
     pub url: WebhookUrl,
     pub body: Arc<[u8]>,
-    /// `X-Signature`.
-    pub signature: String,
+    /// The key of its signatures, which are made at each attempt: they include its time.
+    pub secret: WebhookSecret,
 }
 
 /// Sends the message of an attempt.

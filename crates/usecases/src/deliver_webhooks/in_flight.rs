@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use oauth::ClientId;
 use webhooks::{
     AttemptFailure, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Lease, Load, Message, Outcome,
-    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
+    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
 
 use super::Slots;
@@ -197,11 +197,12 @@ impl InFlight {
             from: due.progress,
             message: (!due.progress.has_failed_by_loss()).then(|| Message {
                 application: queue.client_id,
+                subscription: lease.queue.subscription,
                 delivery: due.id,
                 event: due.event,
                 url: queue.url.clone(),
-                signature: signature(&queue.secret, &due.body),
                 body: due.body,
+                secret: queue.secret.clone(),
             }),
         };
         deliveries.into_iter().map(start).collect()

@@ -58,6 +58,9 @@ fn example_events_orders_and_deliveries_agree() {
     assert_eq!(delivery["event"], "order.paid");
     assert_eq!(body("order.shipped")["occurred_at"], shipment["created_at"]);
     assert_eq!(shipment["item_ids"][0], order["items"][0]["id"]);
+    let created = of("~1v1~1webhooks/post", "201");
+    let secret = WebhookSecret::parse(created["secret"].as_str().unwrap().to_owned()).unwrap();
+    assert_eq!(created["standard_secret"], secret.reveal_standard());
 }
 
 #[test]
