@@ -155,7 +155,8 @@ async fn a_delivery_is_listed_as_soon_as_it_is_queued() {
     let created_at = instant(&text(&queued, "created_at"));
     let expected = json!({
         "id": queued["id"], "event": "order.created", "attempt": 0, "response_status": null, "duration_ms": null,
-        "delivered_at": null, "next_retry_at": null, "created_at": queued["created_at"],
+        "delivered_at": null, "next_retry_at": null, "created_at": queued["created_at"], "failure": null,
+        "order_id": order.id, "offer_id": null,
     });
     assert_eq!(queued, expected);
     let _worker = TestWorker::start(&world.options, &world.database);

@@ -74,7 +74,10 @@ async fn failed_deliveries_are_listed_and_each_failure_is_explained() {
         deliveries.push(world.attempted(&own.token, hook, 1).await);
     }
     let (delivered, failed) = deliveries.split_first().unwrap();
-    assert_eq!(delivered["response_status"], 204);
+    assert_eq!((&delivered["response_status"], &delivered["failure"]), (&json!(204), &json!(null)));
+    let failures = failed.iter().map(|delivery| text(delivery, "failure"));
+    let expected = ["status", "timeout", "connect", "tls", "address"];
+    assert_eq!(failures.collect::<Vec<_>>(), expected);
 
     let all = member.browser.page(PAGE).await;
     let only = member.browser.page(&format!("{PAGE}?failed=1")).await;

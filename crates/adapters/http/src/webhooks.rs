@@ -16,8 +16,8 @@ use web::timestamps::Timestamp;
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 use webhooks::{
-    AddressPolicy, Attempted, Delivery, HostRefused, MAX_ATTEMPTS, NewSubscription, Subscription,
-    SubscriptionId, WebhookEvent, WebhookUrl,
+    AddressPolicy, Attempted, Delivery, FailureKind, HostRefused, MAX_ATTEMPTS, NewSubscription, Outcome,
+    Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
 };
 
 use crate::Public;
@@ -85,7 +85,23 @@ web::view! {
                 and once it is stopped, since the seller disconnected the application.")
             => delivery.state.next_retry_at().map(Timestamp::new),
         "created_at": date_time() => Timestamp::new(delivery.created_at),
+        "failure": failure().or_null() => delivery.outcome().and_then(Outcome::failure).map(FailureKind::as_str),
+        "order_id": uuid().or_null().describe("The order that the event is about.") => delivery.about().order_id,
+        "offer_id": uuid().or_null().describe("The offer that the event is about.") => delivery.about().offer_id,
     }
+}
+
+/// Contract: `failure` of `WebhookDelivery`.
+fn failure() -> Node {
+    string()
+        .one_of(FailureKind::ALL.map(FailureKind::as_str))
+        .describe(
+            "Why the last attempt failed; `null` if it did not, or there was none. `address`: the host does not resolve, or not to public \
+             addresses only; `protocol`: no valid HTTP, or closed early; `status`: another status than 2xx; `sender_lost`: the sender was \
+             lost, also where that attempt does not count. Further values may be added.",
+        )
+        .extensible()
+        .named("WebhookDeliveryFailure")
 }
 
 /// Lists all of the application's subscriptions at the seller, oldest first (D97).
@@ -279,7 +295,7 @@ impl Read<Public> for ListDeliveries {
             .history(caller.seller, caller.client_id, self.id)
             .await?;
         let history = history.ok_or_else(Problem::not_found)?;
-        let expected = history.len().saturating_add(1).saturating_mul(320);
+        let expected = history.len().saturating_add(1).saturating_mul(420);
         Reply::json(
             StatusCode::OK,
             &DeliveryList::whole((&history, self.fields)),

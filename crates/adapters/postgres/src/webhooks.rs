@@ -158,6 +158,8 @@ struct DeliveryRow {
     response_status: Option<i16>,
     failure: Option<String>,
     duration_ms: Option<i32>,
+    lost_after: Option<i16>,
+    body: Vec<u8>,
 }
 
 #[derive(QueryableByName)]
@@ -220,7 +222,9 @@ impl TryFrom<DeliveryRow> for Delivery {
             id,
             event: event(id, &row.event)?,
             created_at: row.created_at,
+            body: row.body,
             state: DeliveryState::try_from(record).map_err(|invalid| corrupt(invalid.to_string()))?,
+            is_lost: row.lost_after == Some(row.attempt),
         })
     }
 }

@@ -39,7 +39,7 @@ limit $3
 -- subscription without deliveries has one row.
 select
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from subscription_queues as s
 left join lateral (
     select *
@@ -61,7 +61,7 @@ order by d.created_at desc, d.id desc
 select
     s.id as subscription_id, s.app_name, s.is_own, s.url, s.state <> 'ended' as active,
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from (
     select s.*, a.name as app_name, a.owner_id = s.seller_id as is_own, d.id as delivery
     from subscription_queues as s
@@ -156,7 +156,7 @@ with recursive queues (seller_id, subscription_id) as (
 )
 select
     s.seller_id, s.id as subscription_id, s.app_name, s.url, d.id, d.event, d.created_at, d.attempt, d.due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from queues as q
 cross join lateral (
     select s.seller_id, s.id, s.url, a.name as app_name
@@ -216,7 +216,7 @@ with recursive queues (seller_id, subscription_id) as (
 )
 select
     s.seller_id, s.id as subscription_id, s.app_name, s.url, d.id, d.event, d.created_at, d.attempt, d.due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from queues as q
 cross join lateral (
     select s.seller_id, s.id, s.url, a.name as app_name

@@ -308,8 +308,7 @@ impl Listed for DeliveryWithSeller {
     const COLUMNS: &'static str = "id created_at event state attempts next_retry_at response_status seller_id subscription_id application url error";
 
     fn cell(&self, member: &str) -> Option<String> {
-        let last = self.delivery.state.last().map(|last| &last.outcome);
-        match (member, &self.delivery.state, last) {
+        match (member, &self.delivery.state, self.delivery.outcome()) {
             ("next_retry_at", DeliveryState::Queued, _) => Some("now".to_owned()),
             ("response_status", _, Some(Outcome::Failed(failure))) => Some(failure.as_code().to_owned()),
             _ => None,
@@ -332,7 +331,7 @@ impl Listed for DeliveryWithSeller {
             "delivered_at": state.delivered_at().map(to_microsecond),
             "response_status": state.last().and_then(Attempted::response_status),
             "duration_ms": state.last().map(Attempted::duration_ms),
-            "error": state.last().and_then(|last| match &last.outcome {
+            "error": delivery.outcome().and_then(|outcome| match outcome {
                 Outcome::Answered(_) => None,
                 Outcome::Failed(failure) => Some(failure.to_string()),
             }),

@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Invalid;
 
-use crate::{Attempted, DeliveryId, WebhookEvent};
+use crate::{About, AttemptFailure, Attempted, DeliveryId, Outcome, WebhookEvent};
 
 /// Maximum number of attempts of a delivery (contract: Limits).
 pub const MAX_ATTEMPTS: u8 = 6;
@@ -15,7 +15,24 @@ pub struct Delivery {
     pub id: DeliveryId,
     pub event: WebhookEvent,
     pub created_at: DateTime<Utc>,
+    /// As it is sent at every attempt.
+    pub body: Vec<u8>,
     pub state: DeliveryState,
+    /// An attempt was lost with its worker after those that have ended, and does not count.
+    pub is_lost: bool,
+}
+
+impl Delivery {
+    /// How the last attempt ended, if there was one.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        static LOST: Outcome = Outcome::Failed(AttemptFailure::WorkerLost);
+        let ended = || self.state.last().map(|last| &last.outcome);
+        if self.is_lost { Some(&LOST) } else { ended() }
+    }
+
+    pub fn about(&self) -> About {
+        About::of(&self.body)
+    }
 }
 
 /// The state of a delivery. `attempt` counts the attempts that have ended.

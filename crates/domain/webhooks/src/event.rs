@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use offers::OfferEvent;
 use orders::{OrderEvent, OrderEventKind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 kernel::uuid_id! {
@@ -56,6 +56,24 @@ struct Data {
 enum Thing {
     Order { order_id: String, order_number: String },
     Offer { offer_id: String },
+}
+
+/// What an event is about: an order or an offer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct About {
+    pub order_id: Option<String>,
+    pub offer_id: Option<String>,
+}
+
+impl About {
+    /// Reads it from the body of a delivery.
+    pub(crate) fn of(body: &[u8]) -> Self {
+        #[derive(Deserialize)]
+        struct Body {
+            data: About,
+        }
+        serde_json::from_slice(body).map_or_else(|_| Self::default(), |Body { data }| data)
+    }
 }
 
 #[derive(Serialize)]
@@ -179,9 +197,17 @@ mod tests {
     fn a_sample_of_any_kind_says_that_it_is_one() {
         for name in WebhookEvent::ALL {
             let body = Event::sample(name, Uuid::max()).body(Uuid::nil().into(), DateTime::<Utc>::UNIX_EPOCH);
+            let about = About::of(body.as_ref().unwrap());
             let body: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
             assert_eq!(body["data"]["test"], true, "{body}");
+            let id = Some(Uuid::max().to_string());
+            let (order_id, offer_id) = match name {
+                WebhookEvent::OfferRejected => (None, id),
+                _ => (id, None),
+            };
+            assert_eq!(about, About { order_id, offer_id });
         }
+        assert_eq!(About::of(b"x"), About::default());
     }
 
     #[test]

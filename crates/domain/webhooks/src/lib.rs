@@ -14,10 +14,10 @@ mod subscription;
 mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
-pub use attempt::{AttemptFailure, Attempted, Outcome, Sent};
+pub use attempt::{AttemptFailure, Attempted, FailureKind, Outcome, Sent};
 pub use capacity::{Capacity, DueQueue, Load, Share};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, RetrySchedule};
-pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
+pub use event::{About, DeliveryId, Event, WebhookEvent, with_delivery_id};
 pub use machine::{LOSSES_FORGIVEN, Phase, Progress};
 pub use ports::{
     DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, Message, NewDelivery,

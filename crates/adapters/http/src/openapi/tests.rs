@@ -150,6 +150,7 @@ fn extensible_enumerations_are_marked_and_described() {
             "/InvalidGrantReason",
             "/Scope",
             "/TrackingStatus",
+            "/WebhookDeliveryFailure",
             "/WebhookEvent"
         ]
     );

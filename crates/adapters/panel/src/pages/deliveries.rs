@@ -7,8 +7,8 @@ use usecases::redeliver::{self, Refusal};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 use webhooks::{
-    Attempted, DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery,
-    SellerSubscription, SubscriptionId,
+    DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery, SellerSubscription,
+    SubscriptionId,
 };
 
 use super::{ROWS, done, next_page, ok};
@@ -89,10 +89,10 @@ impl DeliveriesPage {
         (state.as_str(), text)
     }
 
-    /// The result of the last attempt, and its technical reason in English; empty for none.
-    fn outcome<'a>(&self, last: &'a Attempted) -> (String, &'a str) {
+    /// The result of an attempt, and its technical reason in English; empty for none.
+    fn outcome<'a>(&self, outcome: &'a Outcome) -> (String, &'a str) {
         let t = self.frame.t;
-        match &last.outcome {
+        match outcome {
             Outcome::Answered(status) => ((t.deliveries.answered)(*status), ""),
             Outcome::Failed(failure) => (
                 t.failure(failure).to_owned(),

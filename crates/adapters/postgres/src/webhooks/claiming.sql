@@ -87,7 +87,8 @@ with in_hand as materialized (
     where s.state = 'live'
 )
 update deliveries as d
-set lost = least(d.lost + 1, 255)
+set lost = least(d.lost + 1, 255),
+    lost_after = d.attempt
 from in_hand as h
 where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, h.id)
   and d.due_at <= h.wake_at - interval '30 seconds'

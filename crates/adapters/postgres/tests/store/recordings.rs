@@ -7,8 +7,8 @@ use futures_util::join;
 use testkit::{Fault, StatementProxy};
 use tokio::time::timeout;
 use webhooks::{
-    AttemptFailure, AttemptRecord, Capacity, DeliveryState, LOSSES_FORGIVEN, Outcome, Phase, Progress,
-    Release,
+    AttemptFailure, AttemptRecord, Capacity, DeliveryState, FailureKind, LOSSES_FORGIVEN, Outcome, Phase,
+    Progress, Release,
 };
 
 use crate::support::{
@@ -256,6 +256,29 @@ async fn a_queue_is_taken_over_after_its_lease_and_its_running_attempts_are_lost
         third.deliveries.iter().all(|due| due.progress.lost < 2),
         "released is not lost"
     );
+}
+
+#[tokio::test]
+async fn the_last_attempt_is_the_one_that_was_lost_until_another_ends() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let (application, queue) = fixture.subscribed().await;
+    fixture.enqueue(queue, 1).await;
+    let last = async || {
+        let delivery = fixture.history(application, queue).await.unwrap().remove(0);
+        let failure = delivery.outcome().and_then(Outcome::failure);
+        (delivery.state.attempt(), failure)
+    };
+    assert_eq!(last().await, (0, None));
+    for (attempt, failure) in [(0, None), (1, Some(FailureKind::Status))] {
+        fixture.claim_one().await;
+        assert_eq!(last().await, (attempt, failure));
+        clock.advance(TimeDelta::seconds(31)).await;
+        let again = fixture.claim_one().await;
+        assert_eq!(last().await, (attempt, Some(FailureKind::SenderLost)));
+        fixture.end_all(&again, 500).await;
+        assert_eq!(last().await, (attempt + 1, Some(FailureKind::Status)));
+        clock.advance(TimeDelta::minutes(2)).await;
+    }
 }
 
 #[tokio::test]
