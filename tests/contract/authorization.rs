@@ -49,7 +49,9 @@ const NEEDED: &str = "
     GET /v1/orders/ID               => orders:read
     POST /v1/orders/ID/shipments    => shipments:write
     GET /v1/webhooks                => settings:read
+    GET /v1/webhooks/ID             => settings:read
     GET /v1/webhooks/ID/deliveries  => settings:read
+    GET /v1/webhooks/ID/deliveries/ID => settings:read
     POST /v1/webhooks               => settings:write
     DELETE /v1/webhooks/ID          => settings:write";
 

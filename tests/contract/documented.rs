@@ -25,6 +25,7 @@ fn writing() -> impl Iterator<Item = &'static Operation> {
 /// A valid request for the operation, with the document's example as body.
 fn asking(world: &World, operation: &Operation, id: &str, query: &str) -> Request {
     let path = operation.template.replace("{id}", id);
+    let path = path.replace("{delivery_id}", NOBODYS);
     let request = world.at(&operation.method, &format!("{path}{query}"));
     let content = &operation.json["requestBody"]["content"]["application/json"];
     match &content["examples"]["example"]["value"] {

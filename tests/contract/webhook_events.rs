@@ -169,9 +169,17 @@ async fn a_delivery_is_listed_as_soon_as_it_is_queued() {
         json!({"response_status": 204, "next_retry_at": null, "id": arrived.delivery()}),
     );
     assert!(done["duration_ms"].as_i64().is_some_and(|ms| ms >= 0));
-    let path = format!("/v1/webhooks/{}/deliveries?fields=attempt", hook.id);
+    let path = format!("/v1/webhooks/{}/deliveries", hook.id);
     let some = json!({"items": [{"id": done["id"], "attempt": 1}]});
-    assert_eq!(world.read(&own.token, &path).await, some);
+    let attempt = format!("{path}?fields=attempt");
+    assert_eq!(world.read(&own.token, &attempt).await, some);
+    let one = format!("{path}/{}", arrived.delivery());
+    let mut whole = world.read(&own.token, &one).await;
+    let body = whole.as_object_mut().unwrap().remove("body").unwrap();
+    assert_eq!(body.as_str().unwrap().as_bytes(), arrived.body, "as sent");
+    assert_eq!(whole, done);
+    let some = world.read(&own.token, &format!("{one}?fields=body")).await;
+    assert_eq!(some, json!({"id": done["id"], "body": body}));
 }
 
 #[tokio::test]

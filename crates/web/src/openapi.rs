@@ -23,6 +23,8 @@ pub struct Docs {
     pub prose: &'static str,
     /// What `{id}` in the path identifies: its description, and the id in examples.
     pub resource: Option<(&'static str, &'static str)>,
+    /// The second variable of the path: its name, what it identifies, and the id in examples.
+    pub part: Option<(&'static str, &'static str, &'static str)>,
     /// The JSON request body.
     pub body: Option<JsonBody>,
     pub status: StatusCode,
@@ -49,6 +51,7 @@ impl Docs {
             tag,
             prose,
             resource: None,
+            part: None,
             body: None,
             status: StatusCode::OK,
             response: None,
@@ -62,6 +65,18 @@ impl Docs {
     #[must_use]
     pub const fn about(mut self, description: &'static str, example: &'static str) -> Self {
         self.resource = Some((description, example));
+        self
+    }
+
+    /// Sets what the second variable of the path identifies.
+    #[must_use]
+    pub const fn and_about(
+        mut self,
+        name: &'static str,
+        description: &'static str,
+        example: &'static str,
+    ) -> Self {
+        self.part = Some((name, description, example));
         self
     }
 

@@ -107,11 +107,8 @@ fn operations(json: &Value) -> Vec<Operation> {
 }
 
 fn matches(template: &str, path: &str) -> bool {
-    match template.split_once("{id}") {
-        None => template == path,
-        Some((before, after)) => path
-            .strip_prefix(before)
-            .and_then(|rest| rest.strip_suffix(after))
-            .is_some_and(|id| !id.is_empty() && !id.contains('/')),
-    }
+    let (known, given) = (template.split('/'), path.split('/'));
+    let mut parts = known.clone().zip(given.clone());
+    let fits = |(known, given): (&str, &str)| known == given || known.starts_with('{') && !given.is_empty();
+    known.count() == given.count() && parts.all(fits)
 }

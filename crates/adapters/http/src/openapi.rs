@@ -155,9 +155,9 @@ fn security(scope: Option<Scope>) -> Node {
 }
 
 fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
-    let id = |(description, example): (&str, &str)| {
+    let id = |(name, description, example): (&str, &str, &str)| {
         Node::of([
-            ("name", "id".into()),
+            ("name", name.into()),
             ("in", "path".into()),
             ("required", true.into()),
             ("description", description.into()),
@@ -165,7 +165,8 @@ fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
             ("example", example.into()),
         ])
     };
-    let mut parameters: Vec<Node> = docs.resource.into_iter().map(id).collect();
+    let resource = docs.resource.map(|(description, example)| ("id", description, example));
+    let mut parameters: Vec<Node> = resource.into_iter().chain(docs.part).map(id).collect();
     parameters.push(reference("parameters", "UserAgent"));
     parameters.push(reference("parameters", "RequestId"));
     if route.effect == Effect::Write {

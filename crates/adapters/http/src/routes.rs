@@ -3,11 +3,12 @@
 use web::route::Route;
 
 use crate::Public;
+use crate::deliveries::{ListDeliveries, ReadDelivery};
 use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
 use crate::shipments::ReportShipment;
-use crate::webhooks::{CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks};
+use crate::webhooks::{CreateWebhook, DeleteWebhook, ListWebhooks, ReadWebhook};
 
 /// Every operation of `/v1`, in the contract's order.
 pub static TABLE: &[Route<Public>] = &[
@@ -20,6 +21,8 @@ pub static TABLE: &[Route<Public>] = &[
     Route::write::<ReportShipment>(),
     Route::read::<ListWebhooks>(),
     Route::write::<CreateWebhook>(),
+    Route::read::<ReadWebhook>(),
     Route::write::<DeleteWebhook>(),
     Route::read::<ListDeliveries>(),
+    Route::read::<ReadDelivery>(),
 ];

@@ -1,4 +1,4 @@
-//! Webhook subscriptions and the history of their deliveries.
+//! Webhook subscriptions.
 
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
@@ -11,13 +11,12 @@ use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
-use web::schema::{Node, array, boolean, date_time, integer, string, uri, uuid};
+use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
 use web::timestamps::Timestamp;
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 use webhooks::{
-    AddressPolicy, Attempted, Delivery, FailureKind, HostRefused, MAX_ATTEMPTS, NewSubscription, Outcome,
-    Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
+    AddressPolicy, HostRefused, NewSubscription, Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
 };
 
 use crate::Public;
@@ -56,7 +55,7 @@ web::view! {
 }
 
 /// Contract: `WebhookEvent`.
-fn event() -> Node {
+pub(crate) fn event() -> Node {
     string()
         .one_of(WebhookEvent::ALL.map(WebhookEvent::as_str))
         .describe("Further events may be added.")
@@ -66,42 +65,6 @@ fn event() -> Node {
 
 fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
     events.iter().map(|event| event.as_str()).collect()
-}
-
-web::view! {
-    /// A delivery with the selected fields.
-    DeliveryView<'a> of delivery: &'a Delivery, named "WebhookDelivery", "The delivery of an event to a subscription." {
-        "id": uuid().describe("The id of the delivery, as in `X-Delivery-Id`.") => delivery.id.uuid(),
-        "event": event() => delivery.event.as_str(),
-        "attempt": integer(0, MAX_ATTEMPTS.into()).describe("Attempts made; 0 before the first.")
-            => delivery.state.attempt(),
-        "response_status": integer(100, 999).or_null().describe("The HTTP status of the last attempt's response, if there was one.")
-            => delivery.state.last().and_then(Attempted::response_status),
-        "duration_ms": integer(0, i32::MAX.into()).or_null().describe("Duration of the last attempt in milliseconds.")
-            => delivery.state.last().map(Attempted::duration_ms),
-        "delivered_at": date_time().or_null() => delivery.state.delivered_at().map(Timestamp::new),
-        "next_retry_at": date_time().or_null()
-            .describe("`null` while the first attempt is queued (`attempt` is 0), once it is delivered, once it is given up (`attempt` is 6), \
-                and once it is stopped, since the seller disconnected the application.")
-            => delivery.state.next_retry_at().map(Timestamp::new),
-        "created_at": date_time() => Timestamp::new(delivery.created_at),
-        "failure": failure().or_null() => delivery.outcome().and_then(Outcome::failure).map(FailureKind::as_str),
-        "order_id": uuid().or_null().describe("The order that the event is about.") => delivery.about().order_id,
-        "offer_id": uuid().or_null().describe("The offer that the event is about.") => delivery.about().offer_id,
-    }
-}
-
-/// Contract: `failure` of `WebhookDelivery`.
-fn failure() -> Node {
-    string()
-        .one_of(FailureKind::ALL.map(FailureKind::as_str))
-        .describe(
-            "Why the last attempt failed; `null` if it did not, or there was none. `address`: the host does not resolve, or not to public \
-             addresses only; `protocol`: no valid HTTP, or closed early; `status`: another status than 2xx; `sender_lost`: the sender was \
-             lost, also where that attempt does not count. Further values may be added.",
-        )
-        .extensible()
-        .named("WebhookDeliveryFailure")
 }
 
 /// Lists all of the application's subscriptions at the seller, oldest first (D97).
@@ -229,6 +192,44 @@ fn limit_reached(LimitReached: LimitReached) -> Problem {
     Problem::new(Code::WebhookLimitReached, message)
 }
 
+/// Reads one of the application's subscriptions.
+pub(crate) struct ReadWebhook {
+    id: SubscriptionId,
+    fields: Selection,
+}
+
+impl Operation<Public> for ReadWebhook {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/webhooks/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("getWebhook", "Webhooks", prose!("getWebhook"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .answers(StatusCode::OK, WebhookView::schema, example!("webhook")),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        Ok(incoming.id(0).map(|id| Self { id, fields }))
+    }
+}
+
+impl Read<Public> for ReadWebhook {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
+        let found = subscriptions
+            .subscription_of_seller(caller.seller, self.id)
+            .await?;
+        let own = found
+            .map(|found| found.subscription)
+            .filter(|found| found.client_id == caller.client_id)
+            .ok_or_else(Problem::not_found)?;
+        Reply::ok(&WebhookView::new(&own, self.fields))
+    }
+}
+
 /// Deletes one of the application's subscriptions and its pending deliveries. A body is ignored (D9).
 pub(crate) struct DeleteWebhook {
     id: SubscriptionId,
@@ -257,56 +258,5 @@ impl Write<Public> for DeleteWebhook {
             .await
             .map_refusal(|NoSuchSubscription| Problem::not_found())?;
         Ok(Reply::no_content())
-    }
-}
-
-/// Lists the latest deliveries of one of the application's subscriptions, newest first (D58).
-pub(crate) struct ListDeliveries {
-    id: SubscriptionId,
-    fields: Selection,
-}
-
-impl Operation<Public> for ListDeliveries {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
-    const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &Docs::new(
-            "listWebhookDeliveries",
-            "Webhooks",
-            prose!("listWebhookDeliveries"),
-        )
-        .about("The subscription's id.", examples::WEBHOOK)
-        .answers(StatusCode::OK, DeliveryList::schema, example!("deliveries")),
-    );
-
-    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        Ok(incoming.id(0).map(|id| Self { id, fields }))
-    }
-}
-
-impl Read<Public> for ListDeliveries {
-    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
-        let history = subscriptions
-            .history(caller.seller, caller.client_id, self.id)
-            .await?;
-        let history = history.ok_or_else(Problem::not_found)?;
-        let expected = history.len().saturating_add(1).saturating_mul(420);
-        Reply::json(
-            StatusCode::OK,
-            &DeliveryList::whole((&history, self.fields)),
-            expected,
-        )
-    }
-}
-
-web::view! {
-    DeliveryList<'a> of (history, fields): (&'a [Delivery], Selection), named "WebhookDeliveryList" {
-        "items": array(DeliveryView::schema())
-            => history.iter().map(|delivery| DeliveryView::new(delivery, *fields)).collect::<Vec<_>>(),
     }
 }

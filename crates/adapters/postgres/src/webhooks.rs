@@ -41,6 +41,7 @@ statements! {
     SUBSCRIPTION: (SqlUuid, SqlUuid) -> SellerSubscriptionRow;
     SUBSCRIPTIONS_OF_SELLER: (SqlUuid, SqlUuid, BigInt) -> SellerSubscriptionRow;
     HISTORY: (SqlUuid, SqlUuid, SqlUuid) -> Option<DeliveryRow>;
+    DELIVERY: (SqlUuid, SqlUuid, SqlUuid, SqlUuid) -> DeliveryRow;
     DELIVERIES_OF_SELLER: (
         SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Bool, Nullable<Text>, SqlUuid, Binary
     ) -> SellerDeliveryRow;
@@ -286,6 +287,23 @@ impl SubscriptionReader for Autocommit {
         }
         let deliveries = rows.into_iter().flatten().map(Delivery::try_from);
         deliveries.collect::<Result<_, _>>().map(Some)
+    }
+
+    async fn delivery(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<Delivery>, StoreError> {
+        let find = DELIVERY.bind((
+            seller.uuid(),
+            client_id.uuid(),
+            subscription.uuid(),
+            delivery.uuid(),
+        ));
+        let row = self.of_seller(seller).row(find).await?;
+        row.map(Delivery::try_from).transpose()
     }
 
     async fn subscription_of_seller(

@@ -53,6 +53,18 @@ where s.seller_id = $1
   and s.id = $3
 order by d.created_at desc, d.id desc
 
+-- name: DELIVERY
+-- $1 the seller; $2 the application; $3 the subscription; $4 the delivery.
+select
+    d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
+from subscription_queues as s
+join deliveries as d on d.seller_id = s.seller_id and d.subscription_id = s.id
+where s.seller_id = $1
+  and s.client_id = $2
+  and s.id = $3
+  and d.id = $4
+
 -- name: DELIVERIES_OF_SELLER
 -- $1 the seller; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at most; $5
 -- only failed ones; $6 only those of an event or an order; $7 the event, or null; $8 the first id that can be about the

@@ -177,6 +177,15 @@ pub trait SubscriptionReader: Send + Sync {
         subscription: SubscriptionId,
     ) -> Result<Option<Vec<Delivery>>, StoreError>;
 
+    /// A delivery of an application's subscription.
+    async fn delivery(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<Delivery>, StoreError>;
+
     /// A subscription at a seller.
     async fn subscription_of_seller(
         &self,
