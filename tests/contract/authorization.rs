@@ -53,6 +53,7 @@ const NEEDED: &str = "
     GET /v1/webhooks/ID/deliveries  => settings:read
     GET /v1/webhooks/ID/deliveries/ID => settings:read
     POST /v1/webhooks               => settings:write
+    PATCH /v1/webhooks/ID           => settings:write
     DELETE /v1/webhooks/ID          => settings:write";
 
 #[tokio::test]

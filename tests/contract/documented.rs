@@ -103,9 +103,10 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
     let offer = world.any_offer(&trader.seller, json!({})).await;
     let order = world.paid_order(&trader).await;
     let subscription = json!({"url": "http://127.0.0.1:9/", "events": ["order.paid"]});
-    let hook = world.subscribing(&token, &subscription).send().await.expect(201);
-    let hook = text(&hook.json(), "id");
     for operation in writing() {
+        // Each has its own, since one of them deletes it.
+        let hook = world.subscribing(&token, &subscription).send().await.expect(201);
+        let hook = text(&hook.json(), "id");
         let id = match operation.id.as_str() {
             "updateOffer" => &offer,
             "createShipment" => &order.id,

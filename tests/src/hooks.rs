@@ -125,6 +125,12 @@ impl World {
         }
     }
 
+    /// The request that changes a subscription.
+    pub fn changing(&self, token: &str, id: &str, body: &Value) -> Request {
+        let request = self.at("PATCH", &format!("/v1/webhooks/{id}"));
+        request.bearer(token).json(body)
+    }
+
     /// The request that deletes a subscription.
     pub fn unsubscribing(&self, token: &str, id: &str) -> Request {
         let url = self.url(&format!("/v1/webhooks/{id}"));

@@ -20,7 +20,8 @@ use orders::{OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMa
 use serde_json::Value;
 use uuid::Uuid;
 use webhooks::{
-    DeliveryId, NewDelivery, NewSubscription, Subscription, SubscriptionId, SubscriptionStore, WebhookEvent,
+    DeliveryId, NewDelivery, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
+    SubscriptionStore, WebhookEvent,
 };
 
 use crate::{Announcement, Transaction};
@@ -84,6 +85,7 @@ mock! {
     impl SubscriptionStore for Transaction {
         async fn take_subscription_place(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
         async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
+        async fn change_subscription(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId, change: SubscriptionChange) -> Result<Option<Subscription>, StoreError>;
         async fn remove_subscription(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId) -> Result<bool, StoreError>;
         async fn subscription(&self, seller: SellerId, subscription: SubscriptionId) -> Result<Option<Subscription>, StoreError>;
         async fn delivery_body(&self, seller: SellerId, subscription: SubscriptionId, delivery: DeliveryId) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;

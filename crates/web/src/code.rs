@@ -65,6 +65,8 @@ codes! {
         Some("Zamówienie zawiera też produkty innych sprzedawców. Jego wysyłką zajmuje się obsługa serwisu.");
     /// A request with the same idempotency key is still running.
     IdempotencyInProgress, "idempotency_in_progress", CONFLICT, None;
+    /// The subscription has ended: the seller has disconnected the application.
+    WebhookInactive, "webhook_inactive", CONFLICT, None;
     /// The resource is in another state than the one that `If-Match` names.
     PreconditionFailed, "precondition_failed", PRECONDITION_FAILED, None;
     /// The request sets a price, but the offer has no price to change.

@@ -8,7 +8,7 @@ use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
 use crate::shipments::ReportShipment;
-use crate::webhooks::{CreateWebhook, DeleteWebhook, ListWebhooks, ReadWebhook};
+use crate::webhooks::{ChangeWebhook, CreateWebhook, DeleteWebhook, ListWebhooks, ReadWebhook};
 
 /// Every operation of `/v1`, in the contract's order.
 pub static TABLE: &[Route<Public>] = &[
@@ -22,6 +22,7 @@ pub static TABLE: &[Route<Public>] = &[
     Route::read::<ListWebhooks>(),
     Route::write::<CreateWebhook>(),
     Route::read::<ReadWebhook>(),
+    Route::write::<ChangeWebhook>(),
     Route::write::<DeleteWebhook>(),
     Route::read::<ListDeliveries>(),
     Route::read::<ReadDelivery>(),

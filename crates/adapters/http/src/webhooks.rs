@@ -4,7 +4,8 @@ use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use usecases::Transaction;
 use usecases::subscriptions::{
-    LimitReached, NoSuchSubscription, SubscriptionRequest, create_subscription, delete_subscription,
+    ChangeRefusal, LimitReached, NoSuchSubscription, SubscriptionRequest, change_subscription,
+    create_subscription, delete_subscription,
 };
 use web::decode::{Shape, list, object, one_of, text};
 use web::openapi::{Docs, Parameter};
@@ -16,7 +17,8 @@ use web::timestamps::Timestamp;
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 use webhooks::{
-    AddressPolicy, HostRefused, NewSubscription, Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
+    AddressPolicy, HostRefused, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
+    WebhookEvent, WebhookUrl,
 };
 
 use crate::Public;
@@ -145,13 +147,7 @@ impl Operation<Public> for CreateWebhook {
 
 impl Write<Public> for CreateWebhook {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
-        let checked = call
-            .deadline
-            .pause(call.state.hosts.check(&self.request.url))
-            .await;
-        // The message does not say why, so that it reveals no names of the internal network.
-        let refused = "Must have a host that resolves to public addresses only.";
-        checked.map_err(|HostRefused| Problem::from(Entry::validation("url", refused)).into())
+        check_host(call, &self.request.url).await
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
@@ -169,13 +165,25 @@ impl Write<Public> for CreateWebhook {
     }
 }
 
+/// Checks that deliveries can go to the URL's host.
+async fn check_host(call: &mut Call<Public>, url: &WebhookUrl) -> Result<(), Error> {
+    let checked = call.deadline.pause(call.state.hosts.check(url)).await;
+    // The message does not say why, so that it reveals no names of the internal network.
+    let refused = "Must have a host that resolves to public addresses only.";
+    checked.map_err(|HostRefused| Problem::from(Entry::validation("url", refused)).into())
+}
+
 fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionRequest> {
-    let event = || one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
     object!(SubscriptionRequest {
         url: required(url(addresses)),
-        events: required(list(event()).at_least(1).describe("Duplicates are ignored.")),
+        events: required(events()),
     })
     .named("NewWebhook")
+}
+
+fn events() -> impl Shape<Value = Vec<WebhookEvent>> {
+    let one = one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
+    list(one).at_least(1).describe("Duplicates are ignored.")
 }
 
 fn url(addresses: AddressPolicy) -> impl Shape<Value = WebhookUrl> {
@@ -228,6 +236,79 @@ impl Read<Public> for ReadWebhook {
             .ok_or_else(Problem::not_found)?;
         Reply::ok(&WebhookView::new(&own, self.fields))
     }
+}
+
+/// Changes URL or events of one of the application's subscriptions.
+pub(crate) struct ChangeWebhook {
+    id: SubscriptionId,
+    change: SubscriptionChange,
+    fields: Selection,
+}
+
+impl Operation<Public> for ChangeWebhook {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/v1/webhooks/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("updateWebhook", "Webhooks", prose!("updateWebhook"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .takes(
+                || webhook_update(AddressPolicy::Public).schema(),
+                example!("webhook_update"),
+            )
+            .answers(StatusCode::OK, WebhookView::schema, example!("webhook"))
+            .refuses(&[inactive]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let body = webhook_update(call.state.settings.addresses);
+        let (fields, change) = incoming.json(fields, &body)?;
+        Ok(incoming.id(0).map(|id| Self { id, change, fields }))
+    }
+}
+
+impl Write<Public> for ChangeWebhook {
+    async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
+        match &self.change.url {
+            Some(url) => check_host(call, url).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let caller = &call.caller;
+        let changed = change_subscription(
+            transaction,
+            caller.seller,
+            caller.client_id,
+            self.id,
+            &self.change,
+        )
+        .await
+        .map_refusal(|refusal| match refusal {
+            ChangeRefusal::NotFound => Problem::not_found(),
+            ChangeRefusal::Inactive => inactive(),
+        })?;
+        Reply::ok(&WebhookView::new(&changed, self.fields))
+    }
+}
+
+fn webhook_update(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionChange> {
+    object!(SubscriptionChange {
+        url: optional(url(addresses)),
+        events: optional(events()),
+    })
+    .not_empty()
+    .named("WebhookUpdate")
+}
+
+/// A disconnection has ended the subscription.
+pub(crate) fn inactive() -> Problem {
+    let message = "The seller has disconnected the application, which has ended this subscription.";
+    Problem::new(Code::WebhookInactive, message)
 }
 
 /// Deletes one of the application's subscriptions and its pending deliveries. A body is ignored (D9).

@@ -19,8 +19,9 @@ use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId,
     DeliveryRecord, DeliveryState, DeliveryWithSeller, MAX_SUBSCRIPTIONS, NewDelivery, NewSubscription,
-    Outcome, SellerDelivery, SellerSubscription, Subscription, SubscriptionId, SubscriptionReader,
-    SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
+    Outcome, SellerDelivery, SellerSubscription, Subscription, SubscriptionChange, SubscriptionId,
+    SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret,
+    WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;
@@ -49,6 +50,9 @@ statements! {
     EXHAUSTED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt) -> UndeliveredRow;
     TAKE_SUBSCRIPTION_PLACE: (SqlUuid, SqlUuid, Integer);
     ADD_SUBSCRIPTION: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Array<Text>, Binary);
+    CHANGE_SUBSCRIPTION: (
+        SqlUuid, SqlUuid, SqlUuid, Nullable<Text>, Nullable<Array<Text>>
+    ) -> SubscriptionRow;
     QUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Binary);
 }
 
@@ -438,6 +442,25 @@ impl SubscriptionStore for Tx {
             secret,
         ));
         expect_rows("subscriptions", self.execute(insert).await?, 1)
+    }
+
+    async fn change_subscription(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+        change: SubscriptionChange,
+    ) -> Result<Option<Subscription>, StoreError> {
+        let events = change.events.map(|events| column(&events, |event| event.as_str()));
+        let change = CHANGE_SUBSCRIPTION.bind((
+            seller.uuid(),
+            client_id.uuid(),
+            subscription.uuid(),
+            change.url.as_ref().map(WebhookUrl::as_str),
+            events,
+        ));
+        let row = self.row(change).await?;
+        row.map(Subscription::try_from).transpose()
     }
 
     async fn remove_subscription(

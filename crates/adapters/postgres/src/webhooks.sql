@@ -299,6 +299,19 @@ from (
 ) as n
 left join connection as c on true
 
+-- name: CHANGE_SUBSCRIPTION
+-- $1 the seller; $2 the application; $3 the subscription; $4 its URL, or null; $5 its events, or null.
+update subscriptions as s
+set url = coalesce($4, s.url),
+    events = coalesce($5, s.events)
+from subscription_queues as q
+where q.seller_id = $1
+  and q.client_id = $2
+  and q.id = $3
+  and s.seller_id = q.seller_id
+  and s.id = q.id
+returning s.id, s.client_id, s.url, s.events, s.created_at, q.state <> 'ended' as active
+
 -- name: QUEUE_DELIVERY
 -- $1 the seller; $2 the subscription; $3 the delivery; $4 the time; $5 the event; $6 the body.
 -- If the queue is live, queues the delivery and wakes the queue, under the same locks as a fan-out.

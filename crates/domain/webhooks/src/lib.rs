@@ -28,7 +28,7 @@ pub use queue::{
     AttemptRecord, ClaimedQueues, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
 pub use secret::{WebhookSecret, signature, standard_signature};
-pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
+pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionChange, SubscriptionId};
 pub use url::{Host, MAX_URL, Scheme, WebhookUrl};
 
 #[cfg(any(test, feature = "mocks"))]

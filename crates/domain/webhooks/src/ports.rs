@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     AttemptRecord, Capacity, ClaimedQueues, Delivery, DeliveryId, NewSubscription, Refill, Refilled, Release,
-    Sent, Subscription, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl,
+    Sent, Subscription, SubscriptionChange, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 /// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The
@@ -86,6 +86,16 @@ pub trait SubscriptionStore: Send + Sync {
     /// Stores a new subscription whose place was taken. An adapter MUST seal its secret and MUST bind it to
     /// the seller's current connection with the application, if there is one: the subscription ends with it.
     async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
+
+    /// Changes an application's subscription and returns it as it is then, active or not; None if there is no
+    /// such subscription. Deliveries that begin after the commit go to the new URL.
+    async fn change_subscription(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+        change: SubscriptionChange,
+    ) -> Result<Option<Subscription>, StoreError>;
 
     /// Deletes an application's subscription with its history, stops its pending deliveries, and frees its
     /// place; false if there is no such subscription.
@@ -228,7 +238,8 @@ pub trait SubscriptionQueues: Send + Sync {
     /// more than one place, repeated attempts MUST leave one of them to a first attempt.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<ClaimedQueues, StoreError>;
 
-    /// Extends claims and returns what else is due in their queues, without the deliveries that are running.
+    /// Extends claims and returns what else is due in their queues, without the deliveries that are running,
+    /// and the present URLs.
     /// The claim of a queue missing from the result is lost: its attempts end, and no new one begins.
     async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError>;
 

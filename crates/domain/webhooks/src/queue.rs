@@ -102,6 +102,8 @@ pub struct Refill {
 pub struct Refilled {
     /// The lease, extended to its full duration.
     pub lease: Lease,
+    /// The URL, which may have changed since the claim.
+    pub url: WebhookUrl,
     /// The due deliveries, at most the capacity.
     pub deliveries: Vec<Due>,
 }

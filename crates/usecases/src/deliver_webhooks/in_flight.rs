@@ -170,9 +170,12 @@ impl InFlight {
                 }
             }
         }
-        let starts = refilled
-            .into_iter()
-            .map(|queue| self.starts(queue.lease, queue.deliveries));
+        let starts = refilled.into_iter().map(|given| {
+            if let Some(queue) = self.queues.get_mut(&given.lease) {
+                queue.url = given.url;
+            }
+            self.starts(given.lease, given.deliveries)
+        });
         starts.flatten().collect()
     }
 

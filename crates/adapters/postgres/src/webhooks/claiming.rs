@@ -105,6 +105,8 @@ struct LeasedRow {
     subscription_id: Uuid,
     #[diesel(sql_type = SqlUuid)]
     fence: Uuid,
+    #[diesel(sql_type = Text)]
+    url: String,
     #[diesel(embed)]
     delivery: Option<DeliveryRow>,
 }
@@ -178,10 +180,15 @@ pub(super) async fn lease(
             fence: row.fence,
         };
         if leased.last().is_none_or(|queue| queue.lease != lease) {
-            let deliveries = Vec::new();
-            leased.push(Refilled { lease, deliveries });
+            let url = super::url(lease.queue.subscription, &row.url);
+            let queue = url.map(|url| Refilled {
+                lease,
+                url,
+                deliveries: Vec::new(),
+            });
+            leased.extend(readable([queue].into_iter()));
         }
-        if let Some(queue) = leased.last_mut() {
+        if let Some(queue) = leased.last_mut().filter(|queue| queue.lease == lease) {
             let delivery = row.delivery.into_iter().map(Due::try_from);
             queue.deliveries.extend(readable(delivery));
         }
@@ -256,7 +263,7 @@ impl Claims {
             lose.execute(&mut connection).await?;
         }
         if !leases.is_empty() {
-            for Refilled { lease, deliveries } in lease(connection, &leases, held).await? {
+            for Refilled { lease, deliveries, .. } in lease(connection, &leases, held).await? {
                 let queue = opened.remove(&lease).flatten();
                 queues.extend(queue.map(|queue| SubscriptionQueue { deliveries, ..queue }));
             }
