@@ -54,7 +54,9 @@ const NEEDED: &str = "
     GET /v1/webhooks/ID/deliveries/ID => settings:read
     POST /v1/webhooks               => settings:write
     PATCH /v1/webhooks/ID           => settings:write
-    DELETE /v1/webhooks/ID          => settings:write";
+    DELETE /v1/webhooks/ID          => settings:write
+    POST /v1/webhooks/ID/test       => settings:write
+    POST /v1/webhooks/ID/deliveries/ID/redelivery => settings:write";
 
 #[tokio::test]
 async fn a_missing_scope_is_named_in_message_and_challenge() {

@@ -1,8 +1,6 @@
 //! Changes of a subscription (contract: PATCH /v1/webhooks/{id}).
 
-use blackbox::{
-    EVENTS, Expect, HOOK_SCOPES, Receiver, Reply, World, all_invalid, assert_members, keyed, merged, text, whole,
-};
+use blackbox::{EVENTS, Expect, Receiver, Reply, all_invalid, assert_members, keyed, merged, text, whole};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
@@ -32,16 +30,15 @@ async fn url_and_events_are_changed_together_or_alone() {
     }
     let request = || keyed(world.changing(&own.token, &id, &url), "k").send();
     let first = request().await.expect(200);
-    world
-        .changing(&own.token, &id, &both)
-        .send()
-        .await
-        .expect(200);
+    world.changing(&own.token, &id, &both).send().await.expect(200);
     replays(&first, &request().await);
     let chosen = world.changing(&own.token, &format!("{id}?fields=active"), &both);
     let chosen = chosen.send().await.expect(200).json();
     assert_eq!(chosen, json!({"id": id, "active": true}));
-    assert_eq!(world.read(&own.token, "/v1/webhooks").await["items"], json!([hook]));
+    assert_eq!(
+        world.read(&own.token, "/v1/webhooks").await["items"],
+        json!([hook])
+    );
 }
 
 #[tokio::test]
@@ -103,26 +100,4 @@ async fn what_is_queued_goes_to_the_new_url_with_its_attempts() {
     new.has(2).await;
     assert_eq!(world.history(&own.token, &hook.id).await.len(), 2);
     assert_eq!([&old, &new].map(Receiver::count), [1, 2]);
-}
-
-/// The application is connected again, which its subscription does not survive.
-#[tokio::test]
-async fn a_subscription_that_a_disconnection_has_ended_is_inactive() {
-    let world = world_of_hooks(&[]).await;
-    let mut member = world.member().await;
-    let receiver = Receiver::start().await;
-    let partner = world.partner(&world.seller().await, &HOOK_SCOPES).await;
-    let scope = HOOK_SCOPES.join(" ");
-    let pair = world.pair(&mut member.browser, &partner, &scope).await;
-    let hook = world.hook(&pair.access, &receiver).await.id;
-    let ending = format!("/panel/connections/{}/disconnect", partner.client_id);
-    let question = member.browser.form(&ending).await;
-    member.browser.sent(&question).await;
-    let token = world.pair(&mut member.browser, &partner, &scope).await.access;
-    let change = json!({"events": ["order.paid"]});
-    let answer = world.changing(&token, &hook, &change).send().await;
-    answer.refused(409, "webhook_inactive");
-    let present = world.read(&token, &format!("/v1/webhooks/{hook}")).await;
-    assert_members(&present, json!({"active": false, "events": EVENTS}));
-    world.unsubscribe(&token, &hook).await.expect(204);
 }

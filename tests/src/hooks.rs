@@ -131,6 +131,18 @@ impl World {
         request.bearer(token).json(body)
     }
 
+    /// The request that sends a test event, without a body.
+    pub fn testing(&self, token: &str, id: &str) -> Request {
+        let request = self.at("POST", &format!("/v1/webhooks/{id}/test"));
+        request.bearer(token)
+    }
+
+    /// The request that makes a delivery again.
+    pub fn redelivering(&self, token: &str, id: &str, delivery: &str) -> Request {
+        let path = format!("/v1/webhooks/{id}/deliveries/{delivery}/redelivery");
+        self.at("POST", &path).bearer(token)
+    }
+
     /// The request that deletes a subscription.
     pub fn unsubscribing(&self, token: &str, id: &str) -> Request {
         let url = self.url(&format!("/v1/webhooks/{id}"));

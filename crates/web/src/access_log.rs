@@ -117,7 +117,9 @@ fn user_agent(request: &HttpRequest) -> Option<String> {
 fn start_of_secret(text: &str) -> Option<usize> {
     let prefixed = |at: &usize| text.as_bytes().get(at + 5) == Some(&b'_');
     let kinds = text.match_indices("ps_").map(|(at, _)| at).filter(prefixed);
-    let others = ["pss_", "whsec_"].into_iter().filter_map(|prefix| text.find(prefix));
+    let others = ["pss_", "whsec_"]
+        .into_iter()
+        .filter_map(|prefix| text.find(prefix));
     kinds.chain(others).min()
 }
 

@@ -1,21 +1,27 @@
-//! The deliveries of a webhook subscription.
+//! The deliveries of a webhook subscription, and deliveries that its application asks for.
 
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
+use usecases::Transaction;
+use usecases::redeliver::{Refusal, Requester, redeliver, send_test_event};
+use web::decode::{Shape, object};
 use web::openapi::{Docs, Parameter};
-use web::operation::{Call, Incoming, Operation, Read};
+use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::schema::{Node, array, date_time, integer, string, uuid};
 use web::timestamps::Timestamp;
 use web::view::View;
-use web::{Error, Problem, Violations};
-use webhooks::{Attempted, Delivery, DeliveryId, FailureKind, MAX_ATTEMPTS, Outcome, SubscriptionId};
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
+use webhooks::{
+    Attempted, Delivery, DeliveryId, FailureKind, MAX_ATTEMPTS, Outcome, SubscriptionId, WebhookEvent,
+};
 
 use crate::Public;
 use crate::documents::{example, examples, prose};
 use crate::page;
-use crate::webhooks::event;
+use crate::policy::retry_after;
+use crate::webhooks::{event, inactive, one_event};
 
 /// Declares a view of deliveries: with the fields that all of them have, and more.
 macro_rules! delivery_view {
@@ -138,16 +144,12 @@ impl Operation<Public> for ReadDelivery {
     const QUERY: &'static [Parameter] = &[page::FIELDS];
     const FIELDS: &'static [&'static str] = DeliveryWithBodyView::FIELDS;
     const DOCS: Option<&'static Docs> = Some(
-        &Docs::new(
-            "getWebhookDelivery",
-            "Webhooks",
-            prose!("getWebhookDelivery"),
-        )
-        .about("The subscription's id.", examples::WEBHOOK)
-        .and_about("delivery_id", "The delivery's id.", examples::DELIVERY)
-        .answers(StatusCode::OK, DeliveryWithBodyView::schema, || {
-            example!("delivery")().with("body", examples::DELIVERY_BODY)
-        }),
+        &Docs::new("getWebhookDelivery", "Webhooks", prose!("getWebhookDelivery"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .and_about("delivery_id", "The delivery's id.", examples::DELIVERY)
+            .answers(StatusCode::OK, DeliveryWithBodyView::schema, || {
+                example!("delivery")().with("body", examples::DELIVERY_BODY)
+            }),
     );
 
     fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -166,4 +168,132 @@ impl Read<Public> for ReadDelivery {
         let found = found.ok_or_else(Problem::not_found)?;
         Reply::ok(&DeliveryWithBodyView::new(&found, self.fields))
     }
+}
+
+/// Queues a sample event for one of the application's subscriptions.
+pub(crate) struct TestWebhook {
+    id: SubscriptionId,
+    event: Option<WebhookEvent>,
+    fields: Selection,
+}
+
+impl Operation<Public> for TestWebhook {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/v1/webhooks/{id}/test";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("testWebhook", "Webhooks", prose!("testWebhook"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .takes_optionally(|| new_test_event().schema(), example!("new_test_event"))
+            .answers(
+                StatusCode::CREATED,
+                DeliveryView::schema,
+                example!("queued_delivery"),
+            )
+            .refuses(&[inactive]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let (fields, event) = if incoming.body.is_empty() {
+            (fields?, None)
+        } else {
+            incoming.json(fields, &new_test_event())?
+        };
+        Ok(incoming.id(0).map(|id| Self { id, event, fields }))
+    }
+}
+
+impl Write<Public> for TestWebhook {
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let queued = send_test_event(
+            transaction,
+            transaction,
+            call.state.ports.randomness.as_ref(),
+            requester(call),
+            self.id,
+            self.event,
+            transaction.now(),
+        )
+        .await
+        .map_refusal(problem)?;
+        Reply::created(&DeliveryView::new(&queued, self.fields))
+    }
+}
+
+fn new_test_event() -> impl Shape<Value = Option<WebhookEvent>> {
+    object!(event: optional(one_event()) => event).named("NewTestEvent")
+}
+
+/// Queues a delivery of one of the application's subscriptions again. A body is ignored.
+pub(crate) struct Redeliver {
+    id: SubscriptionId,
+    delivery: DeliveryId,
+    fields: Selection,
+}
+
+impl Operation<Public> for Redeliver {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}/redelivery";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new(
+            "redeliverWebhookDelivery",
+            "Webhooks",
+            prose!("redeliverWebhookDelivery"),
+        )
+        .about("The subscription's id.", examples::WEBHOOK)
+        .and_about("delivery_id", "The delivery's id.", examples::DELIVERY)
+        .answers(StatusCode::OK, DeliveryView::schema, example!("queued_delivery"))
+        .refuses(&[under_way, inactive]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(id, delivery)| Self { id, delivery, fields }))
+    }
+}
+
+impl Write<Public> for Redeliver {
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let which = (self.id, self.delivery);
+        let queued = redeliver(
+            transaction,
+            transaction,
+            requester(call),
+            which,
+            transaction.now(),
+        )
+        .await
+        .map_refusal(problem)?;
+        Reply::ok(&DeliveryView::new(&queued, self.fields))
+    }
+}
+
+fn requester(call: &Call<Public>) -> Requester {
+    Requester::Application(call.caller.seller, call.caller.client_id)
+}
+
+fn problem(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::NotFound => Problem::not_found(),
+        Refusal::NotSubscribed => {
+            Entry::validation("event", "Must be one of the subscription's events.").into()
+        }
+        Refusal::Inactive => inactive(),
+        Refusal::UnderWay => under_way(),
+        Refusal::TooMany(quota) => Problem::rate_limited(retry_after(&quota)),
+        // Of the panel alone.
+        Refusal::Form(_) => Problem::internal(),
+    }
+}
+
+fn under_way() -> Problem {
+    let message = "An attempt of this delivery is under way. Send the request again once it has ended.";
+    Problem::new(Code::DeliveryInProgress, message)
 }

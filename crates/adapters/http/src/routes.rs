@@ -3,7 +3,7 @@
 use web::route::Route;
 
 use crate::Public;
-use crate::deliveries::{ListDeliveries, ReadDelivery};
+use crate::deliveries::{ListDeliveries, ReadDelivery, Redeliver, TestWebhook};
 use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
@@ -24,6 +24,8 @@ pub static TABLE: &[Route<Public>] = &[
     Route::read::<ReadWebhook>(),
     Route::write::<ChangeWebhook>(),
     Route::write::<DeleteWebhook>(),
+    Route::write::<TestWebhook>(),
     Route::read::<ListDeliveries>(),
     Route::read::<ReadDelivery>(),
+    Route::write::<Redeliver>(),
 ];

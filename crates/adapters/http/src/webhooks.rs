@@ -182,8 +182,11 @@ fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionReque
 }
 
 fn events() -> impl Shape<Value = Vec<WebhookEvent>> {
-    let one = one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
-    list(one).at_least(1).describe("Duplicates are ignored.")
+    list(one_event()).at_least(1).describe("Duplicates are ignored.")
+}
+
+pub(crate) fn one_event() -> impl Shape<Value = WebhookEvent> {
+    one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event())
 }
 
 fn url(addresses: AddressPolicy) -> impl Shape<Value = WebhookUrl> {

@@ -18,7 +18,7 @@ use orders::OrderId;
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId,
-    DeliveryRecord, DeliveryState, DeliveryWithSeller, MAX_SUBSCRIPTIONS, NewDelivery, NewSubscription,
+    DeliveryRecord, DeliveryState, DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription,
     Outcome, SellerDelivery, SellerSubscription, Subscription, SubscriptionChange, SubscriptionId,
     SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret,
     WebhookUrl,
@@ -42,7 +42,7 @@ statements! {
     SUBSCRIPTION: (SqlUuid, SqlUuid) -> SellerSubscriptionRow;
     SUBSCRIPTIONS_OF_SELLER: (SqlUuid, SqlUuid, BigInt) -> SellerSubscriptionRow;
     HISTORY: (SqlUuid, SqlUuid, SqlUuid) -> Option<DeliveryRow>;
-    DELIVERY: (SqlUuid, SqlUuid, SqlUuid, SqlUuid) -> DeliveryRow;
+    DELIVERY: (SqlUuid, Nullable<SqlUuid>, SqlUuid, SqlUuid) -> FoundDeliveryRow;
     DELIVERIES_OF_SELLER: (
         SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Bool, Nullable<Text>, SqlUuid, Binary
     ) -> SellerDeliveryRow;
@@ -54,6 +54,7 @@ statements! {
         SqlUuid, SqlUuid, SqlUuid, Nullable<Text>, Nullable<Array<Text>>
     ) -> SubscriptionRow;
     QUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Binary);
+    REQUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz);
 }
 
 #[derive(QueryableByName)]
@@ -169,6 +170,17 @@ struct DeliveryRow {
 
 #[derive(QueryableByName)]
 #[diesel(check_for_backend(diesel::pg::Pg))]
+struct FoundDeliveryRow {
+    #[diesel(embed)]
+    delivery: DeliveryRow,
+    #[diesel(sql_type = Bool)]
+    is_live: bool,
+    #[diesel(sql_type = Bool)]
+    is_under_way: bool,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
 struct SellerDeliveryRow {
     #[diesel(sql_type = SqlUuid)]
     subscription_id: Uuid,
@@ -202,13 +214,6 @@ struct UndeliveredRow {
 #[diesel(table_name = subscriptions, check_for_backend(diesel::pg::Pg))]
 struct SellerRow {
     seller_id: Uuid,
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = deliveries, check_for_backend(diesel::pg::Pg))]
-struct BodyRow {
-    event: String,
-    body: Vec<u8>,
 }
 
 impl TryFrom<DeliveryRow> for Delivery {
@@ -302,12 +307,12 @@ impl SubscriptionReader for Autocommit {
     ) -> Result<Option<Delivery>, StoreError> {
         let find = DELIVERY.bind((
             seller.uuid(),
-            client_id.uuid(),
+            Some(client_id.uuid()),
             subscription.uuid(),
             delivery.uuid(),
         ));
         let row = self.of_seller(seller).row(find).await?;
-        row.map(Delivery::try_from).transpose()
+        row.map(|row| row.delivery.try_into()).transpose()
     }
 
     async fn subscription_of_seller(
@@ -451,7 +456,9 @@ impl SubscriptionStore for Tx {
         subscription: SubscriptionId,
         change: SubscriptionChange,
     ) -> Result<Option<Subscription>, StoreError> {
-        let events = change.events.map(|events| column(&events, |event| event.as_str()));
+        let events = change
+            .events
+            .map(|events| column(&events, |event| event.as_str()));
         let change = CHANGE_SUBSCRIPTION.bind((
             seller.uuid(),
             client_id.uuid(),
@@ -483,31 +490,11 @@ impl SubscriptionStore for Tx {
         row.map(|row| row.subscription.try_into()).transpose()
     }
 
-    async fn delivery_body(
-        &self,
-        seller: SellerId,
-        subscription: SubscriptionId,
-        delivery: DeliveryId,
-    ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError> {
-        let of_subscription = deliveries::seller_id
-            .eq(subscriptions::seller_id)
-            .and(deliveries::subscription_id.eq(subscriptions::id));
-        let find = subscriptions::table
-            .inner_join(deliveries::table.on(of_subscription))
-            .filter(subscriptions::seller_id.eq(seller.uuid()))
-            .filter(subscriptions::id.eq(subscription.uuid()))
-            .filter(deliveries::id.eq(delivery.uuid()))
-            .select(BodyRow::as_select());
-        let row = self.row(find).await?;
-        row.map(|row| Ok((event(delivery, &row.event)?, row.body)))
-            .transpose()
-    }
-
     async fn queue_delivery(
         &self,
         seller: SellerId,
         subscription: SubscriptionId,
-        delivery: NewDelivery,
+        delivery: &Delivery,
     ) -> Result<bool, StoreError> {
         let queue = QUEUE_DELIVERY.bind((
             seller.uuid(),
@@ -515,9 +502,57 @@ impl SubscriptionStore for Tx {
             delivery.id.uuid(),
             delivery.created_at,
             delivery.event.as_str(),
-            delivery.body,
+            delivery.body.as_slice(),
         ));
         let is_queued = self.execute(queue).await? == 1;
+        if is_queued {
+            self.wakes_queue();
+        }
+        Ok(is_queued)
+    }
+
+    async fn lock_delivery(
+        &self,
+        seller: SellerId,
+        client_id: Option<ClientId>,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<LockedDelivery>, StoreError> {
+        let lock = subscriptions::table
+            .filter(subscriptions::seller_id.eq(seller.uuid()))
+            .filter(subscriptions::id.eq(subscription.uuid()))
+            .select(SellerRow::as_select())
+            .for_no_key_update();
+        if self.row(lock).await?.is_none() {
+            return Ok(None);
+        }
+        // A statement of its own: it sees what was committed before the lock.
+        let find = DELIVERY.bind((
+            seller.uuid(),
+            client_id.map(ClientId::uuid),
+            subscription.uuid(),
+            delivery.uuid(),
+        ));
+        let row = self.row(find).await?;
+        let locked = row.map(|row| {
+            Ok(LockedDelivery {
+                delivery: row.delivery.try_into()?,
+                is_live: row.is_live,
+                is_under_way: row.is_under_way,
+            })
+        });
+        locked.transpose()
+    }
+
+    async fn requeue_delivery(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let requeue = REQUEUE_DELIVERY.bind((seller.uuid(), subscription.uuid(), delivery.uuid(), now));
+        let is_queued = self.execute(requeue).await? == 1;
         if is_queued {
             self.wakes_queue();
         }

@@ -210,10 +210,17 @@ mod tests {
             let success = (200..300).contains(&status);
             let outcome = Outcome::Answered(status);
             let failure = (!success).then_some(FailureKind::Status);
-            assert_eq!((outcome.is_success(), outcome.failure()), (success, failure), "{status}");
+            assert_eq!(
+                (outcome.is_success(), outcome.failure()),
+                (success, failure),
+                "{status}"
+            );
         }
         let closed = Outcome::Failed(AttemptFailure::Closed);
-        assert_eq!((closed.is_success(), closed.failure()), (false, Some(FailureKind::Protocol)));
+        assert_eq!(
+            (closed.is_success(), closed.failure()),
+            (false, Some(FailureKind::Protocol))
+        );
     }
 
     #[test]

@@ -23,6 +23,47 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// A new delivery, due when it is created.
+    pub const fn queued(
+        id: DeliveryId,
+        event: WebhookEvent,
+        body: Vec<u8>,
+        created_at: DateTime<Utc>,
+    ) -> Self {
+        Self {
+            id,
+            event,
+            created_at,
+            body,
+            state: DeliveryState::Queued,
+            is_lost: false,
+        }
+    }
+
+    /// The same to be delivered again: one that waits is due now and keeps its attempts, any other begins
+    /// anew.
+    #[must_use]
+    pub fn again(self, now: DateTime<Utc>) -> Self {
+        let state = match self.state {
+            DeliveryState::Queued => DeliveryState::Queued,
+            DeliveryState::Waiting {
+                attempt,
+                last,
+                due_at,
+            } => DeliveryState::Waiting {
+                attempt,
+                last,
+                due_at: due_at.min(now),
+            },
+            DeliveryState::Delivered { .. }
+            | DeliveryState::Exhausted { .. }
+            | DeliveryState::Stopped { .. } => {
+                return Self::queued(self.id, self.event, self.body, self.created_at);
+            }
+        };
+        Self { state, ..self }
+    }
+
     /// How the last attempt ended, if there was one.
     pub fn outcome(&self) -> Option<&Outcome> {
         static LOST: Outcome = Outcome::Failed(AttemptFailure::WorkerLost);

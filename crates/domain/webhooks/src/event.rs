@@ -159,15 +159,6 @@ impl Event {
     }
 }
 
-/// The body of a redelivery: an earlier body with a new id. None if `body` was not made by [`Event::body`].
-pub fn with_delivery_id(body: &[u8], id: DeliveryId) -> Option<Vec<u8>> {
-    let id = id.to_string();
-    let (earlier, after) = body.strip_prefix(BEFORE_ID)?.split_at_checked(id.len())?;
-    let spelled = std::str::from_utf8(earlier).ok()?;
-    let known = spelled.parse::<DeliveryId>().is_ok() && after.starts_with(b"\",");
-    known.then(|| [BEFORE_ID, id.as_bytes(), after].concat())
-}
-
 #[cfg(test)]
 mod tests {
     use orders::{Cause, OrderNumber};
@@ -218,28 +209,6 @@ mod tests {
         let status = offers::OfferStatus::Draft;
         let changed = OfferEvent::StatusChanged { offer, status };
         assert_eq!(Event::of_offer(&changed), None);
-    }
-
-    #[test]
-    fn a_body_with_another_id_is_the_same_but_for_the_id() {
-        let (first, second) = (Uuid::nil().into(), Uuid::from_u128(17).into());
-        for name in WebhookEvent::ALL {
-            let event = Event::sample(name, Uuid::max());
-            let at = DateTime::<Utc>::UNIX_EPOCH;
-            let again = with_delivery_id(&event.body(first, at).unwrap(), second);
-            assert_eq!(again, Some(event.body(second, at).unwrap()));
-        }
-        for strange in [
-            "",
-            "{}",
-            r#"{"id":"x"}"#,
-            r#"{"id":"00000000-0000-0000-0000-00000000000"}"#,
-            r#"{"id":"00000000-0000-0000-0000-000000000000"}"#,
-            r#"{"id":"00000000-0000-0000-0000-0000000000000","event":"order.paid"}"#,
-            r#"{"id":"not-an-id-of-any-delivery-that-ended","event":"order.paid"}"#,
-        ] {
-            assert_eq!(with_delivery_id(strange.as_bytes(), second), None, "{strange}");
-        }
     }
 
     #[test]

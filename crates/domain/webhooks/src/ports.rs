@@ -36,6 +36,8 @@ pub trait HostCheck: Send + Sync {
 pub struct Message {
     /// The subscription's application. It is not sent.
     pub application: ClientId,
+    /// When the attempt was due, likewise.
+    pub due_at: DateTime<Utc>,
     /// `X-Webhook-Id`.
     pub subscription: SubscriptionId,
     /// `X-Delivery-Id`.
@@ -61,15 +63,14 @@ pub trait WebhookSender: Send + Sync {
     async fn send(&self, message: &Message) -> Sent;
 }
 
-/// A manually queued delivery.
+/// A delivery while its queue is locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewDelivery {
-    pub id: DeliveryId,
-    pub event: WebhookEvent,
-    /// The body, with the id in it.
-    pub body: Vec<u8>,
-    /// When it is queued and due.
-    pub created_at: DateTime<Utc>,
+pub struct LockedDelivery {
+    pub delivery: Delivery,
+    /// Its subscription is active, and its application exists and is not suspended.
+    pub is_live: bool,
+    /// A worker has it in hand, under a lease that is valid.
+    pub is_under_way: bool,
 }
 
 /// Changes subscriptions within a transaction.
@@ -113,21 +114,33 @@ pub trait SubscriptionStore: Send + Sync {
         subscription: SubscriptionId,
     ) -> Result<Option<Subscription>, StoreError>;
 
-    /// The event and the body of a delivery of a seller's subscription.
-    async fn delivery_body(
-        &self,
-        seller: SellerId,
-        subscription: SubscriptionId,
-        delivery: DeliveryId,
-    ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;
-
-    /// Queues a delivery and wakes the queue. False, without an effect, unless the subscription is active and
-    /// its application exists and is not suspended.
+    /// Queues a new delivery and wakes the queue. False, without an effect, unless the subscription is active
+    /// and its application exists and is not suspended.
     async fn queue_delivery(
         &self,
         seller: SellerId,
         subscription: SubscriptionId,
-        delivery: NewDelivery,
+        delivery: &Delivery,
+    ) -> Result<bool, StoreError>;
+
+    /// A delivery of a seller's subscription, of this application if one is given. Until the transaction
+    /// ends, no worker takes a delivery of the subscription, and none records an attempt.
+    async fn lock_delivery(
+        &self,
+        seller: SellerId,
+        client_id: Option<ClientId>,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<LockedDelivery>, StoreError>;
+
+    /// Changes a locked delivery by [`Delivery::again`], and wakes the queue. False if the delivery is no
+    /// longer kept. A record of an earlier attempt that arrives once more MUST NOT change it.
+    async fn requeue_delivery(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+        now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 }
 

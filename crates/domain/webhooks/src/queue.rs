@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::SellerId;
 use oauth::ClientId;
 use uuid::Uuid;
@@ -56,6 +56,8 @@ pub struct Due {
     pub event: WebhookEvent,
     /// The body, the same on every attempt.
     pub body: Arc<[u8]>,
+    /// When this attempt was due.
+    pub due_at: DateTime<Utc>,
     /// Leased.
     pub progress: Progress,
 }

@@ -200,6 +200,7 @@ impl InFlight {
             from: due.progress,
             message: (!due.progress.has_failed_by_loss()).then(|| Message {
                 application: queue.client_id,
+                due_at: due.due_at,
                 subscription: lease.queue.subscription,
                 delivery: due.id,
                 event: due.event,

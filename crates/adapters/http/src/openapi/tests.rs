@@ -126,6 +126,7 @@ fn only_request_schemas_forbid_additional_properties() {
     let schemas = [
         "NewPrice",
         "NewShipment",
+        "NewTestEvent",
         "NewWebhook",
         "OfferUpdate",
         "WebhookUpdate",

@@ -119,6 +119,8 @@ struct DeliveryRow {
     body: Vec<u8>,
     attempt: i16,
     lost: i16,
+    #[diesel(sql_type = Timestamptz)]
+    due_at: DateTime<Utc>,
 }
 
 impl TryFrom<DeliveryRow> for Due {
@@ -133,6 +135,7 @@ impl TryFrom<DeliveryRow> for Due {
             id,
             event: super::event(id, &row.event)?,
             body: Arc::from(row.body),
+            due_at: row.due_at,
             progress: Progress {
                 attempt: count("attempt", row.attempt)?,
                 lost: count("lost", row.lost)?,
@@ -263,7 +266,10 @@ impl Claims {
             lose.execute(&mut connection).await?;
         }
         if !leases.is_empty() {
-            for Refilled { lease, deliveries, .. } in lease(connection, &leases, held).await? {
+            for Refilled {
+                lease, deliveries, ..
+            } in lease(connection, &leases, held).await?
+            {
                 let queue = opened.remove(&lease).flatten();
                 queues.extend(queue.map(|queue| SubscriptionQueue { deliveries, ..queue }));
             }

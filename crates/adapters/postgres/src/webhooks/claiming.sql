@@ -122,7 +122,7 @@ given as materialized (
         select *
         from (
             (
-                select d.id, d.event, d.body, d.attempt, d.lost, 2 * row_number() over (order by d.due_at) as place
+                select d.id, d.event, d.body, d.attempt, d.lost, d.due_at, 2 * row_number() over (order by d.due_at) as place
                 from deliveries as d
                 where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
                   and d.attempt = 0
@@ -133,7 +133,7 @@ given as materialized (
             )
             union all
             (
-                select d.id, d.event, d.body, d.attempt, d.lost, 6 * row_number() over (order by d.due_at) - 3
+                select d.id, d.event, d.body, d.attempt, d.lost, d.due_at, 6 * row_number() over (order by d.due_at) - 3
                 from deliveries as d
                 where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
                   and d.attempt > 0
@@ -160,7 +160,7 @@ leased as (
     cross join queues as q
     where (s.seller_id, s.id) = (q.seller_id, q.id)
 )
-select q.seller_id, q.id as subscription_id, q.fence, q.url, g.id, g.event, g.body, g.attempt, g.lost
+select q.seller_id, q.id as subscription_id, q.fence, q.url, g.id, g.event, g.body, g.attempt, g.lost, g.due_at
 from queues as q
 left join given as g on g.n = q.n
 order by q.n, g.place

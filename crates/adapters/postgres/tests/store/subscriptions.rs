@@ -38,25 +38,36 @@ async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
 }
 
 #[tokio::test]
-async fn a_delivery_body_is_read_by_its_own_seller_alone() {
+async fn a_delivery_is_found_by_its_own_seller_and_application_alone() {
     let fixture = Fixture::new().await;
-    let (queue, other) = (fixture.queue().await, fixture.queue().await);
+    let ((own, queue), (other, others)) = (fixture.subscribed().await, fixture.subscribed().await);
     let id = fixture.enqueue(queue, 1).await[0];
-    let body = format!("{{\"id\":\"{id}\"}}").into_bytes();
-    let tx = fixture.begin().await;
-    for (seller, subscription, expected) in [
-        (
-            queue.seller,
-            queue.subscription,
-            Some((WebhookEvent::OrderPaid, body)),
-        ),
-        (other.seller, queue.subscription, None),
-        (other.seller, other.subscription, None),
+    let expected = fixture.history(own, queue).await.unwrap().remove(0);
+    assert_eq!(expected.body, format!("{{\"id\":\"{id}\"}}").into_bytes());
+    let (reader, tx) = (fixture.database.subscriptions(), fixture.begin().await);
+    for (seller, subscription, client_id, is_found) in [
+        (queue.seller, queue.subscription, own, true),
+        (queue.seller, queue.subscription, other, false),
+        (others.seller, queue.subscription, own, false),
+        (others.seller, others.subscription, other, false),
     ] {
-        assert_eq!(
-            tx.delivery_body(seller, subscription, id).await.unwrap(),
-            expected
-        );
+        let found = reader
+            .delivery(seller, client_id, subscription, id)
+            .await
+            .unwrap();
+        assert_eq!(found, is_found.then(|| expected.clone()));
+        for client_id in [Some(client_id), None] {
+            let locked = tx
+                .lock_delivery(seller, client_id, subscription, id)
+                .await
+                .unwrap();
+            let is_found = is_found
+                || client_id.is_none() && (seller, subscription) == (queue.seller, queue.subscription);
+            assert_eq!(
+                locked.map(|locked| locked.delivery),
+                is_found.then(|| expected.clone())
+            );
+        }
     }
 }
 

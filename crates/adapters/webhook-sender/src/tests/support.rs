@@ -56,6 +56,7 @@ pub(super) fn url(text: &str) -> WebhookUrl {
 pub(super) fn message(text: &str) -> Message {
     Message {
         application: Uuid::from_u128(1).into(),
+        due_at: clock().now(),
         subscription: Uuid::from_u128(3).into(),
         delivery: Uuid::from_u128(7).into(),
         event: WebhookEvent::OrderPaid,

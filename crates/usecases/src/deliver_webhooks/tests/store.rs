@@ -16,6 +16,8 @@ use webhooks::{
     WebhookSecret, WebhookUrl,
 };
 
+use crate::test_support::now;
+
 /// The duration of each store call.
 const ROUND_TRIP: Duration = Duration::from_millis(2);
 
@@ -134,6 +136,7 @@ impl Store {
             id,
             event: WebhookEvent::OrderPaid,
             body: Arc::from(format!("{id}").into_bytes()),
+            due_at: now(),
             progress: Progress {
                 attempt,
                 lost,
