@@ -45,6 +45,7 @@ const NEEDED: &str = "
     GET /v1/offers                  => offers:read
     GET /v1/offers/ID               => offers:read
     PATCH /v1/offers/ID             => offers:write
+    POST /v1/offers/batch           => offers:write
     GET /v1/orders                  => orders:read
     GET /v1/orders/ID               => orders:read
     POST /v1/orders/ID/shipments    => shipments:write

@@ -1,15 +1,20 @@
 //! Operations on offers: read, list, change.
 
+mod batch;
+
 use std::{pin::pin, time::Duration};
 
 use actix_web::http::{Method, StatusCode};
-use kernel::{Claim, Claimed, OfferId};
+use kernel::{Claim, Claimed, Money, OfferId};
 use oauth::Scope;
-use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock, StockChange};
+use offers::{
+    IfMatch, Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock, StockAdjustment,
+    StockChange,
+};
 use tokio::time::timeout;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Shape, object, one_of};
+use web::decode::{Fields, ObjectShape, Place, Shape, one_of};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
@@ -22,6 +27,8 @@ use web::{Code, Entry, Error, MapRefusal, Problem, Violations, both, if_match};
 use crate::Public;
 use crate::documents::{example, examples, prose};
 use crate::page::{self, List, PageRequest};
+
+pub(crate) use batch::PatchOffers;
 
 /// Reads one of the seller's offers.
 pub(crate) struct ReadOffer {
@@ -204,36 +211,61 @@ impl Write<Public> for PatchOffer {
 }
 
 fn patch() -> impl Shape<Value = OfferPatch> {
-    let status = || one_of(&SellerStatus::ALL, |status| status.status().as_str()).named("SellerOfferStatus");
-    object!(
-        price: optional(money().describe("Only for an offer that has a PLN price.")),
-        stock: optional(stock().describe("Pieces. Only for an offer that has an inventory level.")),
-        stock_adjustment: optional(stock_adjustment().describe(
-            "Pieces to add to the stock of that moment, or to take away; not 0, and not beside `stock`."
-        )),
-        status: optional(status().describe("Not for an offer that is `proposed` or `rejected`."))
-        => (price, stock, stock_adjustment, status)
-    )
-    .not_empty()
-    .refined(|(price, stock, adjustment, status), place| {
-        let stock = match (stock, adjustment) {
-            (Some(_), Some(_)) => {
-                return place
-                    .field("stock_adjustment")
-                    .refuse("Send `stock` or `stock_adjustment`, not both.");
-            }
-            (stock, None) => stock.map(StockChange::Set),
-            (None, Some(by)) => Some(StockChange::Adjust(by)),
-        };
-        let if_match = None;
-        Some(OfferPatch {
-            price,
-            stock,
-            status,
-            if_match,
-        })
+    ObjectShape::new(changes)
+        .not_empty()
+        .refined(|changes, place| whole(changes, None, place))
+        .named("OfferUpdate")
+}
+
+/// What may be changed of an offer, in the contract's order.
+type Changes = (
+    Option<Money>,
+    Option<Stock>,
+    Option<StockAdjustment>,
+    Option<SellerStatus>,
+);
+
+fn changes(fields: &mut Fields<'_, '_>) -> Option<Changes> {
+    let status = one_of(&SellerStatus::ALL, |status| status.status().as_str()).named("SellerOfferStatus");
+    let price = fields.optional(
+        "price",
+        &money().describe("Only for an offer that has a PLN price."),
+    );
+    let stock = fields.optional(
+        "stock",
+        &stock().describe("Pieces. Only for an offer that has an inventory level."),
+    );
+    let adjustment = fields.optional(
+        "stock_adjustment",
+        &stock_adjustment().describe(
+            "Pieces to add to the stock of that moment, or to take away; not 0, and not beside `stock`.",
+        ),
+    );
+    let status = fields.optional(
+        "status",
+        &status.describe("Not for an offer that is `proposed` or `rejected`."),
+    );
+    Some((price?, stock?, adjustment?, status?))
+}
+
+/// The whole change.
+fn whole(changes: Changes, if_match: Option<IfMatch>, place: &mut Place<'_>) -> Option<OfferPatch> {
+    let (price, stock, adjustment, status) = changes;
+    let stock = match (stock, adjustment) {
+        (Some(_), Some(_)) => {
+            return place
+                .field("stock_adjustment")
+                .refuse("Send `stock` or `stock_adjustment`, not both.");
+        }
+        (stock, None) => stock.map(StockChange::Set),
+        (None, Some(by)) => Some(StockChange::Adjust(by)),
+    };
+    Some(OfferPatch {
+        price,
+        stock,
+        status,
+        if_match,
     })
-    .named("OfferUpdate")
 }
 
 fn problem(refusal: Refusal<Vec<PatchRefusal>>) -> Problem {

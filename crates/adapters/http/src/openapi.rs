@@ -5,7 +5,7 @@
 //! The fixed parts are in `openapi/*.json`, checked against the code by tests: authorization server,
 //! webhooks, headers, security.
 
-mod errors;
+pub(crate) mod errors;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@ use web::route::Route;
 
 use crate::Public;
 use crate::me::ReadMe;
-use crate::offers::{ListOffers, PatchOffer, ReadOffer};
+use crate::offers::{ListOffers, PatchOffer, PatchOffers, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
 use crate::shipments::ReportShipment;
 use crate::webhooks::{CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks};
@@ -15,6 +15,7 @@ pub static TABLE: &[Route<Public>] = &[
     Route::read::<ListOffers>(),
     Route::read::<ReadOffer>(),
     Route::write::<PatchOffer>(),
+    Route::write::<PatchOffers>(),
     Route::read::<ListOrders>(),
     Route::read::<ReadOrder>(),
     Route::write::<ReportShipment>(),

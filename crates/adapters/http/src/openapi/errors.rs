@@ -126,13 +126,12 @@ fn own_headers(status: StatusCode, codes: &[Code]) -> &'static [(&'static str, &
 
 /// The error shape with these codes (contract: Errors).
 fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
-    let all = string().one_of(codes.iter().map(|code| code.as_str()));
     let trace_id = string().describe("The request's `X-Trace-Id`.").named("TraceId");
     object(&[
         ("traceId", trace_id),
         (
             "errors",
-            array(entry(name, all, codes))
+            array(entry(name, codes))
                 .with("minItems", 1)
                 .with("maxItems", max_entries(status)),
         ),
@@ -140,9 +139,11 @@ fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
     .named(format!("{}Error", name.trim_end_matches("Error")))
 }
 
-fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
+/// The schema of an entry with one of these codes.
+pub(crate) fn entry(name: &str, codes: &[Code]) -> Node {
+    let code = string().one_of(codes.iter().map(|code| code.as_str()));
     let mut members = vec![
-        ("code", all.named(format!("{name}Code"))),
+        ("code", code.named(format!("{name}Code"))),
         (
             "message",
             string().describe("For developers; the wording may change."),
@@ -154,10 +155,8 @@ fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
             string().describe("In Polish, to be shown to the seller."),
         ));
     }
-    if matches!(
-        codes.first().map(|code| code.status()),
-        Some(StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
-    ) {
+    let has_path = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
+    if codes.iter().any(|code| has_path.contains(&code.status())) {
         let path = "The invalid field, such as `price.amount` or `item_ids[2]`, header or parameter.";
         members.push(("path", string().describe(path)));
     }
@@ -184,6 +183,7 @@ fn base_name(status: StatusCode) -> &'static str {
         403 => "Forbidden",
         404 => "NotFound",
         409 => "Conflict",
+        412 => "PreconditionFailed",
         422 => "Unprocessable",
         429 => "TooManyRequests",
         _ => "InternalError",

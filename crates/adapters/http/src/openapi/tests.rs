@@ -123,7 +123,7 @@ fn only_request_schemas_forbid_additional_properties() {
     let document = json();
     let mut closed: Vec<_> = found(&document, |_, value| value["additionalProperties"] == false);
     closed.sort();
-    let schemas = ["NewPrice", "NewShipment", "NewWebhook", "OfferUpdate"];
+    let schemas = ["NewPrice", "NewShipment", "NewWebhook", "OfferBatch", "OfferChange", "OfferUpdate"];
     assert_eq!(closed, schemas.map(|name| format!("/components/schemas/{name}")));
 }
 
