@@ -1,8 +1,6 @@
 //! `POST /v1/offers/batch`: many changes, each made whole or not at all, and answered together.
 
-use blackbox::{
-    Expect, Trader, World, all_invalid, assert_members, at_once, items, keyed, offer_id, text,
-};
+use blackbox::{Expect, Trader, World, all_invalid, assert_members, at_once, items, keyed, offer_id, text};
 use serde_json::{Value, json};
 use testkit::{Answer, Request};
 
@@ -19,7 +17,10 @@ async fn send(world: &World, trader: &Trader, items: &Value) -> Answer {
 
 fn statuses(answer: &Answer) -> Vec<u64> {
     let items = items(&answer.json()).to_vec();
-    items.iter().map(|item| item["http_status"].as_u64().unwrap()).collect()
+    items
+        .iter()
+        .map(|item| item["http_status"].as_u64().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -61,7 +62,10 @@ async fn each_item_is_answered_as_a_single_change_would_be() {
         // The same entries as those of a single change.
         let (id, tag) = (text(sent, "id"), sent["if_match"].as_str());
         let mut change = sent.clone();
-        change.as_object_mut().unwrap().retain(|name, _| !["id", "if_match"].contains(&name.as_str()));
+        change
+            .as_object_mut()
+            .unwrap()
+            .retain(|name, _| !["id", "if_match"].contains(&name.as_str()));
         let single = world.patching(&trader.token, &id.replace(' ', "%20"), &change);
         let single = match tag {
             Some(tag) => single.header("if-match", tag),
@@ -111,12 +115,21 @@ async fn a_malformed_item_refuses_the_whole_request() {
     })
     .await;
     let twice = json!([good, {"id": "a", "stock": 1}, good, {"id": "a", "status": "draft"}]);
-    send(&world, &trader, &twice).await.invalid("items[2].id items[3].id");
-    let many = |count| -> Value { (0..count).map(|n| json!({"id": offer_id(n), "stock": 1})).collect() };
+    send(&world, &trader, &twice)
+        .await
+        .invalid("items[2].id items[3].id");
+    let many = |count| -> Value {
+        (0..count)
+            .map(|n| json!({"id": offer_id(n), "stock": 1}))
+            .collect()
+    };
     for items in [many(0), many(101), json!({}), Value::Null] {
         send(&world, &trader, &items).await.invalid("items");
     }
-    assert_eq!(statuses(&send(&world, &trader, &many(100)).await.expect(200)).len(), 100);
+    assert_eq!(
+        statuses(&send(&world, &trader, &many(100)).await.expect(200)).len(),
+        100
+    );
 }
 
 #[tokio::test]
@@ -124,10 +137,16 @@ async fn a_repeat_gets_the_whole_answer_and_changes_nothing() {
     let (world, trader, _) = world_of_trade().await;
     let mut sent = Vec::new();
     for _ in 0..100 {
-        sent.push(json!({"id": world.any_offer(&trader.seller, json!({"stock": 9})).await, "stock_adjustment": -5}));
+        sent.push(
+            json!({"id": world.any_offer(&trader.seller, json!({"stock": 9})).await, "stock_adjustment": -5}),
+        );
     }
     sent[50] = json!({"id": "absent", "stock": 1});
-    let repeated = async || keyed(batch(&world, &trader, &json!(sent)), "one-batch").send().await;
+    let repeated = async || {
+        keyed(batch(&world, &trader, &json!(sent)), "one-batch")
+            .send()
+            .await
+    };
     let first = repeated().await.expect(200);
     let again = repeated().await.expect(200);
     assert!(again.is_replayed() && !first.is_replayed());

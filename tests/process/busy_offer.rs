@@ -160,7 +160,8 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
         let busy = Shop::open(&world).await;
         let busy_offers = slice::from_ref(&busy);
         let (answers, beside_busy) = send_all(&world, busy_offers, &neighbour, &in_carts, within).await;
-        let told = format!("beside a busy offer {beside_busy:?}, beside a hundred {beside_spread:?}, in {within:?}");
+        let told =
+            format!("beside a busy offer {beside_busy:?}, beside a hundred {beside_spread:?}, in {within:?}");
         is_well_served(&world, &busy, &in_carts, answers).await;
         // Orders for both hold the offer that is in them too, each for a moment.
         let times = [TIMES_SPREAD, 2 * TIMES_SPREAD];

@@ -67,7 +67,7 @@ pub async fn patch_offers(
     let locked = offers.lock_offers(seller, &ids).await?.into_iter();
     let mut present: BTreeMap<_, _> = locked.map(|offer| (offer.id, offer)).collect();
     let mut changes = Vec::new();
-    let mut patched = |(id, patch): &(Option<OfferId>, OfferPatch)| {
+    let mut outcome = |(id, patch): &(Option<OfferId>, OfferPatch)| {
         let Some(before) = id.and_then(|id| present.remove(&id)) else {
             return Patched::default();
         };
@@ -86,7 +86,7 @@ pub async fn patch_offers(
             },
         }
     };
-    let outcomes = patches.iter().map(&mut patched).collect();
+    let outcomes = patches.iter().map(&mut outcome).collect();
     if !changes.is_empty() {
         offers.save_offers(seller, changes).await?;
     }

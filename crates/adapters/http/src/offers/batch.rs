@@ -85,8 +85,8 @@ impl Write<Public> for PatchOffers {
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let patches: Vec<_> = self.items.iter().map(|item| (item.offer(), item.patch)).collect();
         let (seller, now) = (call.caller.seller, transaction.now());
-        let patched = patch_offers(transaction, seller, &patches, now).await?;
-        let outcomes: Vec<_> = patched.into_iter().map(Outcome::of).collect();
+        let outcomes = patch_offers(transaction, seller, &patches, now).await?;
+        let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();
         let shown = self.items.iter().zip(&outcomes);
         let items = shown.map(|(item, outcome)| OutcomeView::whole((item, outcome, self.fields)));
         let body = Body {
@@ -130,7 +130,12 @@ fn each_once(items: Vec<Item>, place: &mut Place<'_>) -> Option<Vec<Item>> {
     for (n, item) in items.iter().enumerate() {
         if let Some(first) = seen.get(&item.id) {
             let message = format!("`items[{first}]` has this id: send one change for each offer.");
-            is_valid = place.field("items").element(n).field("id").refuse(message).is_some();
+            is_valid = place
+                .field("items")
+                .element(n)
+                .field("id")
+                .refuse::<()>(message)
+                .is_some();
         } else {
             seen.insert(&item.id, n);
         }
@@ -173,9 +178,17 @@ web::view! {
             => outcome.status.as_u16(),
         "offer": OfferView::schema().named("ChangedOffer").or_null().describe("After the change; with 412 as it is; else `null`.")
             => outcome.offer.as_ref().map(|offer| OfferView::new(offer, *fields)),
-        "errors": array(openapi::errors::entry("OfferChange", &CODES)).or_null().describe("Why the change was refused; `null` if it was made.")
+        "errors": array(error()).or_null().describe("Why the change was refused; `null` if it was made.")
             => outcome.problem.as_ref().map(Problem::entries),
     }
+}
+
+fn error() -> Node {
+    let codes = string()
+        .one_of(CODES.map(Code::as_str))
+        .extensible()
+        .describe("Further codes may come.");
+    openapi::errors::entry("OfferChange", codes, &CODES)
 }
 
 #[derive(Serialize)]

@@ -126,12 +126,13 @@ fn own_headers(status: StatusCode, codes: &[Code]) -> &'static [(&'static str, &
 
 /// The error shape with these codes (contract: Errors).
 fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
+    let all = string().one_of(codes.iter().map(|code| code.as_str()));
     let trace_id = string().describe("The request's `X-Trace-Id`.").named("TraceId");
     object(&[
         ("traceId", trace_id),
         (
             "errors",
-            array(entry(name, codes))
+            array(entry(name, all, codes))
                 .with("minItems", 1)
                 .with("maxItems", max_entries(status)),
         ),
@@ -139,11 +140,10 @@ fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
     .named(format!("{}Error", name.trim_end_matches("Error")))
 }
 
-/// The schema of an entry with one of these codes.
-pub(crate) fn entry(name: &str, codes: &[Code]) -> Node {
-    let code = string().one_of(codes.iter().map(|code| code.as_str()));
+/// The schema of an entry; `all` is that of these codes.
+pub(crate) fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
     let mut members = vec![
-        ("code", code.named(format!("{name}Code"))),
+        ("code", all.named(format!("{name}Code"))),
         (
             "message",
             string().describe("For developers; the wording may change."),
