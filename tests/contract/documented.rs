@@ -115,6 +115,9 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
             let request = request.header("idempotency-key", &operation.id);
             match operation.id.as_str() {
                 "createWebhook" => request.without("content-type").json(&subscription),
+                "updateOffers" => request
+                    .without("content-type")
+                    .json(&json!({"items": [{"id": offer, "stock": 1}]})),
                 _ => request,
             }
         };
