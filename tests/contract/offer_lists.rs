@@ -1,7 +1,7 @@
 //! `GET /v1/offers`: order, filters, times, pages, and other query parameters.
 
 use blackbox::{
-    Expect, Seller, Wire, World, all_invalid, entry, ids, items, number_of, offer_line, pages, text,
+    Expect, Seller, Wire, World, all_invalid, entry, ids, items, number_of, offer_id, offer_line, pages, text,
 };
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -184,6 +184,45 @@ async fn each_query_error_names_its_parameter_in_the_contracts_order() {
         let answer = Wire::exchange(&world.server.base_url, bytes).await;
         answer.refused(400, "validation_error");
     }
+}
+
+#[tokio::test]
+async fn ids_name_offers_in_place_of_a_page() {
+    let (world, _, token) = catalogue(4).await;
+    let (other, _) = world.reader().await;
+    world.offer(&other, 5, json!({})).await;
+    let get = async |ids: &str, more: &str| world.get(&token, &format!("/v1/offers?ids={ids}{more}")).await;
+    // Another seller's, an unknown one, and texts that are no ids are left out.
+    let [one, two, three, four, others, unknown] = [1, 2, 3, 4, 5, 6].map(offer_id);
+    let strange = three.replace('-', "");
+    let named = format!("{two},{four},{others},x,{one},{unknown},{strange},%20,{two}");
+    let found = get(&named, "&limit=1&fields=title").await.expect(200).json();
+    let titles = [4, 2, 1].map(|n| json!({"id": offer_id(n), "title": format!("Kettle {n}")}));
+    assert_eq!(found, json!({"items": titles, "next": null}));
+    let whole = get(&named.replace(',', "%2C"), "").await.expect(200).json();
+    assert_eq!(
+        whole["items"][2],
+        world.read(&token, &format!("/v1/offers/{one}")).await
+    );
+    let none = get("x", "").await.expect(200).json();
+    assert_eq!(none, json!({"items": [], "next": null}));
+    // All that are named count.
+    get(&vec![one.as_str(); 100].join(","), "").await.expect(200);
+    let many = vec!["x"; 101].join(",");
+    for bad in ["", ",", "x,", ",x", "x,,x", &many] {
+        get(bad, "").await.invalid("ids");
+    }
+    let cursor = text(&world.read(&token, "/v1/offers?limit=1").await, "next");
+    let table = "
+        &after=CURSOR         => ids
+        &after=x              => ids
+        &status=published     => ids
+        &status=sold          => status ids
+        &updated_after=2000-01-01T00:00:00Z&fields=x => fields ids
+        &limit=x              => limit
+        &ids=x                => ids";
+    let beside = async |more: &str| get(&one, more).await;
+    all_invalid(&table.replace("CURSOR", &cursor), beside).await;
 }
 
 #[tokio::test]

@@ -143,6 +143,11 @@ impl<'a> Query<'a> {
         })
     }
 
+    /// The names that were sent, without those that were sent twice.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.given.iter().map(|(name, _)| *name)
+    }
+
     /// Records a violation of this parameter.
     pub fn refuse(&mut self, name: &'static str, message: impl Into<Message>) {
         self.violations.push(Entry::validation(name, message));

@@ -3,7 +3,7 @@
 use std::{pin::pin, time::Duration};
 
 use actix_web::http::{Method, StatusCode};
-use kernel::{Claim, Claimed, OfferId};
+use kernel::{Claim, Claimed, OfferId, Page};
 use oauth::Scope;
 use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock, StockChange};
 use tokio::time::timeout;
@@ -60,10 +60,10 @@ fn reply(offer: &Offer, fields: Selection) -> Result<Reply, Error> {
     Ok(Reply::ok(&OfferView::new(offer, fields))?.tagged(offer.etag()))
 }
 
-/// Lists a page of the seller's offers, newest first.
+/// Lists a page of the seller's offers, or those with some ids, newest first.
 pub(crate) struct ListOffers {
     filter: OfferFilter,
-    page: PageRequest,
+    page: PageRequest<OfferId>,
 }
 
 impl Operation<Public> for ListOffers {
@@ -83,6 +83,7 @@ impl Operation<Public> for ListOffers {
         page::FIELDS,
         Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
+        page::IDS,
     ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -106,10 +107,11 @@ impl Operation<Public> for ListOffers {
 impl Read<Public> for ListOffers {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
-        let offers = &call.state.offers;
-        let found = offers
-            .offers(call.caller.seller, filter, page.after, page.size)
-            .await?;
+        let (seller, offers) = (call.caller.seller, &call.state.offers);
+        let found = match &page.ids {
+            Some(ids) => Page::whole(offers.offers_by_id(seller, ids).await?),
+            None => offers.offers(seller, filter, page.after, page.size).await?,
+        };
         page.reply(&call, &found, OfferView::new, 768)
     }
 }

@@ -17,7 +17,7 @@
 //! One statement reads both parts, so that no commit comes between counting the updates and reading the page.
 //! Its cost is bounded whatever was updated, but not small: see [`SlowReads`].
 
-use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, marker::PhantomData, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -160,6 +160,23 @@ impl<L: Listed> List<L> {
 
     pub(crate) async fn one(&self, seller: SellerId, id: Uuid) -> Result<Option<L::Item>, StoreError> {
         self.by_id.ask((seller, id)).await
+    }
+
+    /// A seller's items with these ids, which are distinct, in the order of the list. They may be many, so
+    /// they are read where pages are, and delay no read of one item.
+    pub(crate) async fn by_ids(&self, seller: SellerId, ids: Vec<Uuid>) -> Result<Vec<L::Item>, StoreError> {
+        let questions = ids.into_iter().map(|id| (seller, id)).collect::<Vec<_>>();
+        let by_id = ById::<L>(self.layout, PhantomData);
+        let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
+        let connection = self.pages.connection();
+        let answers = connection.ask(|open| async move { by_id.answer(open.connection(), &questions).await });
+        let found = answers.await?.into_iter().filter_map(Result::transpose);
+        let mut items = found.collect::<Result<Vec<_>, _>>()?;
+        items.sort_unstable_by_key(|item| {
+            let Keyset { at, id } = L::key(item).1;
+            Reverse((at, id))
+        });
+        Ok(items)
     }
 
     /// For related reads that are not batched.

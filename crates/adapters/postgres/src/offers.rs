@@ -1,5 +1,7 @@
 //! Offers: their rows, reading and saving them.
 
+use std::collections::BTreeSet;
+
 use ::offers::{Offer, OfferFilter, OfferReader, OfferStatus, OfferStore, Price, PriceSource, Stock};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -190,6 +192,15 @@ impl Listed for SellerOffers {
 impl OfferReader for List<SellerOffers> {
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError> {
         self.one(seller, id.uuid()).await
+    }
+
+    async fn offers_by_id(
+        &self,
+        seller: SellerId,
+        ids: &BTreeSet<OfferId>,
+    ) -> Result<Vec<Offer>, StoreError> {
+        self.by_ids(seller, ids.iter().map(|id| id.uuid()).collect())
+            .await
     }
 
     async fn offers(

@@ -8,7 +8,7 @@ mod status;
 mod stock;
 mod text;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -42,6 +42,10 @@ pub struct OfferFilter {
 pub trait OfferReader: Send + Sync {
     /// One offer of a seller.
     async fn offer(&self, seller: SellerId, id: OfferId) -> Result<Option<Offer>, StoreError>;
+
+    /// A seller's offers with these ids, up to 100, in the order of its list.
+    async fn offers_by_id(&self, seller: SellerId, ids: &BTreeSet<OfferId>)
+    -> Result<Vec<Offer>, StoreError>;
 
     /// A page of a seller's offers, newest first (`created_at`, then `id`, both descending), beginning after
     /// `after`. The cost MUST NOT depend on the depth of the page or the number of the seller's offers.

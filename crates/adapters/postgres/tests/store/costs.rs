@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use kernel::{Keyset, PageSize, SellerId};
 use offers::{OfferFilter, OfferStatus};
 use orders::{OrderFilter, OrderRef, OrderStatus};
+use uuid::Uuid;
 use webhooks::DeliveryFilter;
 
 use crate::feed::follow;
@@ -152,6 +153,17 @@ async fn lists_are_read_by_their_index_at_any_depth() {
         assert!(offer.unwrap().is_some() && order.is_some() && parts.len() == 2);
     };
     fixture.costs("one", 12, one).await;
+    let hundred = async |database: &Database| {
+        let ids = (1..=100).map(|n| Uuid::from_u128(deep.as_u128() - n * 100));
+        let (offer_ids, order_ids) = (
+            ids.clone().map(Into::into).collect(),
+            ids.map(Into::into).collect(),
+        );
+        let offers = database.offer_reader().offers_by_id(seller, &offer_ids).await;
+        let orders = database.order_reader().orders_by_id(seller, &order_ids).await;
+        assert_eq!((offers.unwrap().len(), orders.unwrap().len()), (100, 100));
+    };
+    fixture.costs("a hundred", 2 * 100 + 20, hundred).await;
     follow(&*fixture.database.change_reader(), None, 100).await;
     let feed = async |database: &Database| {
         let reader = database.change_reader();
