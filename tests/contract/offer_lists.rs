@@ -148,7 +148,7 @@ async fn pages_together_are_the_whole_list_and_the_last_page_is_not_empty() {
     assert_eq!([&first, &second].map(numbers), [vec![12, 11], vec![10, 9, 8]]);
     assert_eq!(numbers(&third), [7, 6, 5, 4, 3, 2, 1]);
     assert_eq!(third["next"], Value::Null);
-    for (page, fields) in [(&first, 2), (&second, 14), (&third, 3)] {
+    for (page, fields) in [(&first, 2), (&second, 15), (&third, 3)] {
         assert_eq!(page["items"][0].as_object().unwrap().len(), fields);
     }
     // The same cursor gives the same page again.
@@ -223,6 +223,78 @@ async fn ids_name_offers_in_place_of_a_page() {
         &ids=x                => ids";
     let beside = async |more: &str| get(&one, more).await;
     all_invalid(&table.replace("CURSOR", &cursor), beside).await;
+}
+
+#[tokio::test]
+async fn offers_are_found_by_external_id_and_ean() {
+    let world = world().await;
+    let (trader, other) = (world.trader().await, world.trader().await);
+    let eans = [
+        json!("4006381333931"),
+        json!("4006381333931"),
+        json!("5901234123457"),
+        json!(""),
+        json!(null),
+    ];
+    let external_ids = ["A+B C/ż", "A+B C/ż", "A+B C/z", "a", "a"];
+    for trader in [&trader, &other] {
+        for (n, (ean, external_id)) in (1..).zip(eans.iter().zip(external_ids)) {
+            let status = if n == 2 { "draft" } else { "published" };
+            let offer = world
+                .offer(&trader.seller, n, json!({"ean": ean, "status": status}))
+                .await;
+            world
+                .patched(&trader.token, &offer, &json!({"external_id": external_id}))
+                .await;
+        }
+    }
+    world
+        .patched(&trader.token, &offer_id(5), &json!({"external_id": null}))
+        .await;
+    let named = "external_id=A%2BB%20C/%C5%BC";
+    let (before, after) = (
+        "updated_after=2000-01-01T00:00:00Z",
+        "updated_after=9999-01-01T00:00:00Z",
+    );
+    for (query, expected) in [
+        (named, vec![2, 1]),
+        // A space may be a plus sign, as in a form.
+        ("external_id=A%2BB+C%2F%C5%BC", vec![2, 1]),
+        ("external_id=A+B+C/%C5%BC", vec![]),
+        ("external_id=A%2BB%20C/z", vec![3]),
+        ("external_id=a%2Bb%20c/z", vec![]),
+        ("external_id=a", vec![4]),
+        ("external_id=", vec![]),
+        ("ean=4006381333931", vec![2, 1]),
+        ("ean=40063813339", vec![]),
+        ("ean=", vec![4]),
+        ("external_id=a&ean=", vec![4]),
+        ("external_id=a&ean=4006381333931", vec![]),
+        (
+            &format!("{named}&ean=4006381333931&status=draft&{before}"),
+            vec![2],
+        ),
+        (&format!("{named}&status=rejected"), vec![]),
+        (&format!("ean=4006381333931&{after}"), vec![]),
+    ] {
+        assert_eq!(listed(&world, &trader.token, query).await, expected, "{query}");
+    }
+    assert_eq!(
+        paged(&world, &trader.token, &format!("limit=1&{named}")).await,
+        [[2], [1]]
+    );
+    let get = async |query: &str| world.get(&trader.token, &format!("/v1/offers?{query}")).await;
+    let (hundred, digits) = ("%C5%BC".repeat(100), "5".repeat(64));
+    get(&format!("external_id={hundred}&ean={digits}"))
+        .await
+        .expect(200);
+    let table = "
+        external_id=HUNDREDx     => external_id
+        ean=DIGITS5              => ean
+        ean=%00&external_id=%ff  => external_id ean
+        external_id=a&ean=5&ids=x => ids";
+    let table = table.replace("HUNDRED", &hundred).replace("DIGITS", &digits);
+    all_invalid(&table, get).await;
 }
 
 #[tokio::test]

@@ -5,17 +5,20 @@ use std::{pin::pin, time::Duration};
 use actix_web::http::{Method, StatusCode};
 use kernel::{Claim, Claimed, OfferId, Page};
 use oauth::Scope;
-use offers::{Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal, SellerStatus, Stock, StockChange};
+use offers::{
+    ExternalIdChange, MAX_EXTERNAL_ID, Offer, OfferFilter, OfferPatch, OfferStatus, PatchRefusal,
+    SellerStatus, Stock, StockChange,
+};
 use tokio::time::timeout;
 use usecases::change_offer::{Refusal, decide_patch, patch_offer};
 use usecases::{LockSet, Row, Transaction};
-use web::decode::{Shape, object, one_of};
+use web::decode::{Shape, object, one_of, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::resources::{OfferView, money, offer_status, stock, stock_adjustment};
-use web::schema::date_time;
+use web::schema::{Node, date_time, string};
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, both, if_match};
 
@@ -60,6 +63,13 @@ fn reply(offer: &Offer, fields: Selection) -> Result<Reply, Error> {
     Ok(Reply::ok(&OfferView::new(offer, fields))?.tagged(offer.etag()))
 }
 
+/// The longest EAN that offers are looked for by. The marketplace may feed any text of up to 500 characters.
+const MAX_EAN: usize = 64;
+
+fn words(most: usize) -> Node {
+    string().with("maxLength", i64::try_from(most).unwrap_or(i64::MAX))
+}
+
 /// Lists a page of the seller's offers, or those with some ids, newest first.
 pub(crate) struct ListOffers {
     filter: OfferFilter,
@@ -83,6 +93,8 @@ impl Operation<Public> for ListOffers {
         page::FIELDS,
         Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
+        Parameter::new("external_id", || words(MAX_EXTERNAL_ID)),
+        Parameter::new("ean", || words(MAX_EAN)),
         page::IDS,
     ];
 
@@ -91,13 +103,19 @@ impl Operation<Public> for ListOffers {
             let filter = OfferFilter {
                 status: query.one_of("status", &OfferStatus::ALL, OfferStatus::as_str),
                 updated_after: query.date_time("updated_after"),
+                external_id: query.words("external_id", MAX_EXTERNAL_ID),
+                ean: query.words("ean", MAX_EAN),
             };
             let OfferFilter {
                 status,
                 updated_after,
-            } = filter;
+                external_id,
+                ean,
+            } = &filter;
             let words = [status.map(OfferStatus::as_str)];
-            let list = List::new("offers", call.caller.seller, &[updated_after], &words);
+            let list = List::new("offers", call.caller.seller, &[*updated_after], &words)
+                .and("external_id", external_id.as_deref())
+                .and("ean", ean.as_deref());
             let page = PageRequest::read(query, call, list, Self::FIELDS);
             Some(Self { filter, page })
         })
@@ -116,7 +134,7 @@ impl Read<Public> for ListOffers {
     }
 }
 
-/// Changes price, stock or status of one of the seller's offers: all that is sent, or nothing.
+/// Changes price, stock, status or external id of one of the seller's offers: all that is sent, or nothing.
 pub(crate) struct PatchOffer {
     id: OfferId,
     patch: OfferPatch,
@@ -182,7 +200,7 @@ impl Write<Public> for PatchOffer {
         if read.key != Claimed::Run {
             return Ok(Unclaimed::KeyUsed(read.key));
         }
-        let change = decide_patch(read.offer, self.patch, read.at).map_err(problem)?;
+        let change = decide_patch(read.offer, self.patch.clone(), read.at).map_err(problem)?;
         let reply = reply(&change.change.after, self.fields)?;
         // Not dropped at the deadline: once it was sent, its outcome has to be known.
         let time_left = call.deadline.remaining();
@@ -198,7 +216,7 @@ impl Write<Public> for PatchOffer {
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
         let (seller, now) = (call.caller.seller, transaction.now());
-        let offer = patch_offer(transaction, seller, self.id, self.patch, now)
+        let offer = patch_offer(transaction, seller, self.id, self.patch.clone(), now)
             .await
             .map_refusal(problem)?;
         reply(&offer, self.fields)
@@ -213,11 +231,15 @@ fn patch() -> impl Shape<Value = OfferPatch> {
         stock_adjustment: optional(stock_adjustment().describe(
             "Pieces to add to the stock of that moment, or to take away; not 0, and not beside `stock`."
         )),
-        status: optional(status().describe("Not for an offer that is `proposed` or `rejected`."))
-        => (price, stock, stock_adjustment, status)
+        status: optional(status().describe("Not for an offer that is `proposed` or `rejected`.")),
+        external_id: resettable(
+            external_id().describe("Your own name for the offer, such as a SKU, without control characters; `null` removes it."),
+            ExternalIdChange::Clear
+        )
+        => (price, stock, stock_adjustment, status, external_id)
     )
     .not_empty()
-    .refined(|(price, stock, adjustment, status), place| {
+    .refined(|(price, stock, adjustment, status, external_id), place| {
         let stock = match (stock, adjustment) {
             (Some(_), Some(_)) => {
                 return place
@@ -232,10 +254,16 @@ fn patch() -> impl Shape<Value = OfferPatch> {
             price,
             stock,
             status,
+            external_id,
             if_match,
         })
     })
     .named("OfferUpdate")
+}
+
+fn external_id() -> impl Shape<Value = ExternalIdChange> {
+    let text = text().length(1..=MAX_EXTERNAL_ID);
+    text.checked(offers::external_id).map(ExternalIdChange::Set)
 }
 
 fn problem(refusal: Refusal<Vec<PatchRefusal>>) -> Problem {

@@ -162,6 +162,16 @@ impl List {
         bytes.extend_from_slice(words.join("\0").as_bytes());
         Self(bytes)
     }
+
+    /// With a filter that is newer than its list: without it, cursors of older programs stay valid. The value
+    /// contains no NUL.
+    pub(crate) fn and(mut self, name: &str, value: Option<&str>) -> Self {
+        for part in value.map(|value| [name, value]).into_iter().flatten() {
+            self.0.push(0);
+            self.0.extend_from_slice(part.as_bytes());
+        }
+        self
+    }
 }
 
 /// The cursor of the page that begins after `position`.
@@ -180,4 +190,19 @@ fn open(sealer: &dyn Sealer, list: &List, text: &str) -> Option<Keyset> {
         at: DateTime::from_timestamp_micros(i64::from_be_bytes(*at))?,
         id: Uuid::from_slice(id).ok()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_without_newer_filters_is_identified_as_by_older_programs() {
+        let list = |ean| {
+            let list = List::new("offers", Uuid::nil().into(), &[None], &[Some("draft")]);
+            list.and("ean", ean).0
+        };
+        assert_eq!(list(None), [b"offers\0".as_slice(), &[0; 17], b"draft"].concat());
+        assert_ne!(list(Some("")), list(None));
+    }
 }

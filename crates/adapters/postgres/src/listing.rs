@@ -38,6 +38,7 @@ use crate::layout::Layout;
 use crate::slow_reads::SlowReads;
 use crate::sql::column;
 use crate::statement::{Statement, TableRow};
+use crate::turns::Admission;
 
 const _: () = assert!(MAX_PAGE_SIZE + 1 == 201, "a literal in the SQL of the lists");
 
@@ -167,8 +168,7 @@ impl<L: Listed> List<L> {
     pub(crate) async fn by_ids(&self, seller: SellerId, ids: Vec<Uuid>) -> Result<Vec<L::Item>, StoreError> {
         let questions = ids.into_iter().map(|id| (seller, id)).collect::<Vec<_>>();
         let by_id = ById::<L>(self.layout, PhantomData);
-        let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
-        let connection = self.pages.connection();
+        let (_turn, connection) = self.alone(seller).await?;
         let answers = connection.ask(|open| async move { by_id.answer(open.connection(), &questions).await });
         let found = answers.await?.into_iter().filter_map(Result::transpose);
         let mut items = found.collect::<Result<Vec<_>, _>>()?;
@@ -177,6 +177,12 @@ impl<L: Listed> List<L> {
             Reverse((at, id))
         });
         Ok(items)
+    }
+
+    /// The seller's turn at the connection of pages, for a read of as many rows as a batch of pages has.
+    pub(crate) async fn alone(&self, seller: SellerId) -> Result<(Admission, &SharedConnection), StoreError> {
+        let turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
+        Ok((turn, self.pages.connection()))
     }
 
     /// For related reads that are not batched.
@@ -200,7 +206,7 @@ impl<L: Listed> List<L> {
         } else {
             // On Citus a statement over several sellers would go to every shard.
             let is_batched = self.layout == Layout::Single && newer_than.is_none();
-            let _turn = self.pages.turn(seller, ANSWER_TIMEOUT).await?;
+            let (_turn, connection) = self.alone(seller).await?;
             let rows = if is_batched {
                 let question = PageQuestion {
                     seller,
@@ -210,7 +216,7 @@ impl<L: Listed> List<L> {
                 };
                 self.pages.ask(question).await?
             } else {
-                L::page(self.pages.connection(), of, filter, after, rows).await?
+                L::page(connection, of, filter, after, rows).await?
             };
             let matching = |row| Walked {
                 matches: true,
@@ -219,6 +225,15 @@ impl<L: Listed> List<L> {
             };
             rows.into_iter().map(matching).collect()
         };
+        Self::page_of(seller, size, rows)
+    }
+
+    /// The page of these rows, up to one more than its size.
+    pub(crate) fn page_of(
+        seller: SellerId,
+        size: PageSize,
+        rows: Vec<Walked<L::Row>>,
+    ) -> Result<Page<L::Item>, StoreError> {
         let (mut items, mut walked_to) = (Vec::with_capacity(rows.len()), None);
         for Walked { matches, is_end, row } in rows {
             let item = L::Item::try_from(row)?;
@@ -243,7 +258,7 @@ impl<L: Listed> List<L> {
 }
 
 /// Before all items: the list begins with the latest.
-const NEWEST: Keyset = Keyset {
+pub(crate) const NEWEST: Keyset = Keyset {
     at: DateTime::<Utc>::MAX_UTC,
     id: Uuid::max(),
 };

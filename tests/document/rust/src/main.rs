@@ -107,7 +107,7 @@ async fn all_offers(api: &Configuration) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     let mut after: Option<String> = None;
     loop {
-        let page = offers_api::list_offers(api, AGENT, None, Some(7), after.as_deref(), None, None, None, None)
+        let page = offers_api::list_offers(api, AGENT, None, Some(7), after.as_deref(), None, None, None, None, None, None)
             .await
             .unwrap();
         offers.extend(page.items);
