@@ -18,7 +18,7 @@ use web::operation::{Call, Incoming, Operation, Read, Unclaimed, Write};
 use web::query::Selection;
 use web::reply::Reply;
 use web::resources::{OfferView, money, offer_status, stock, stock_adjustment};
-use web::schema::{Node, date_time, string};
+use web::schema::date_time;
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations, both, if_match};
 
@@ -66,10 +66,6 @@ fn reply(offer: &Offer, fields: Selection) -> Result<Reply, Error> {
 /// The longest EAN that offers are looked for by. The marketplace may feed any text of up to 500 characters.
 const MAX_EAN: usize = 64;
 
-fn words(most: usize) -> Node {
-    string().with("maxLength", i64::try_from(most).unwrap_or(i64::MAX))
-}
-
 /// Lists a page of the seller's offers, or those with some ids, newest first.
 pub(crate) struct ListOffers {
     filter: OfferFilter,
@@ -93,8 +89,8 @@ impl Operation<Public> for ListOffers {
         page::FIELDS,
         Parameter::new("status", offer_status),
         Parameter::new("updated_after", date_time),
-        Parameter::new("external_id", || words(MAX_EXTERNAL_ID)),
-        Parameter::new("ean", || words(MAX_EAN)),
+        Parameter::new("external_id", || text().length(0..=MAX_EXTERNAL_ID).schema()),
+        Parameter::new("ean", || text().length(0..=MAX_EAN).schema()),
         page::IDS,
     ];
 

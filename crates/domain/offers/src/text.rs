@@ -7,6 +7,7 @@ const MAX_TITLE: usize = 500;
 const MAX_HANDLE: usize = 200;
 const MAX_TEXT: usize = 500;
 const MAX_ADDRESS: usize = 2048;
+/// The most characters of an external id.
 pub const MAX_EXTERNAL_ID: usize = 100;
 
 /// A title: 1 to 500 characters, not all of them white space.
