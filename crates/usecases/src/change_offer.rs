@@ -71,7 +71,7 @@ pub async fn patch_offers(
         let Some(before) = id.and_then(|id| present.remove(&id)) else {
             return Patched::default();
         };
-        match before.clone().patch(*patch, now) {
+        match before.clone().patch(patch.clone(), now) {
             Ok(change) => {
                 let offer = Some(change.after.clone());
                 if change.after != before {

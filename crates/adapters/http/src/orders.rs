@@ -1,8 +1,11 @@
 //! Operations on orders as one seller sees them: read, list.
 
 use actix_web::http::{Method, StatusCode};
+use kernel::Page;
 use oauth::Scope;
-use orders::{OrderFilter, OrderRef, OrderStatus, PaymentStatus, SellerOrder, Shipment, TrackingStatus};
+use orders::{
+    OrderFilter, OrderId, OrderRef, OrderStatus, PaymentStatus, SellerOrder, Shipment, TrackingStatus,
+};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read};
 use web::query::Selection;
@@ -50,10 +53,10 @@ impl Read<Public> for ReadOrder {
     }
 }
 
-/// Lists a page of the seller's orders, newest first, without test orders.
+/// Lists a page of the seller's orders without test orders, or those with some ids, newest first.
 pub(crate) struct ListOrders {
     filter: OrderFilter,
-    page: PageRequest,
+    page: PageRequest<OrderId>,
 }
 
 impl Operation<Public> for ListOrders {
@@ -74,6 +77,7 @@ impl Operation<Public> for ListOrders {
         Parameter::new("status", order_status),
         Parameter::new("placed_after", date_time),
         Parameter::new("updated_after", date_time),
+        page::IDS,
     ];
 
     fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
@@ -99,10 +103,11 @@ impl Operation<Public> for ListOrders {
 impl Read<Public> for ListOrders {
     async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
         let Self { filter, page } = self;
-        let orders = &call.state.orders;
-        let found = orders
-            .orders(call.caller.seller, filter, page.after, page.size)
-            .await?;
+        let (seller, orders) = (call.caller.seller, &call.state.orders);
+        let found = match &page.ids {
+            Some(ids) => Page::whole(orders.orders_by_id(seller, ids).await?),
+            None => orders.orders(seller, filter, page.after, page.size).await?,
+        };
         page.reply(&call, &found, OrderView::new, 1536)
     }
 }
@@ -130,7 +135,7 @@ web::view! {
             => shown(order, order.shipping_address.as_ref()).map(ShippingAddressView::whole),
         "items": array(OrderItemView::schema()).describe("Only the seller's own items.")
             => order.items.iter().map(|item| OrderItemView::whole((item, order.status()))).collect::<Vec<_>>(),
-        "is_test": boolean().describe("True for a test order, which no list contains.") => order.is_test,
+        "is_test": boolean().describe("True for a test order, which the list has only by `ids`.") => order.is_test,
         "updated_at": date_time().describe("Changes whenever another field does.") => Timestamp::new(order.updated_at),
     }
 }

@@ -122,6 +122,15 @@ impl OrderReader for List<SellerParts> {
         parts.pop().map(SellerOrder::try_from).transpose()
     }
 
+    async fn orders_by_id(
+        &self,
+        seller: SellerId,
+        ids: &BTreeSet<OrderId>,
+    ) -> Result<Vec<SellerOrder>, StoreError> {
+        self.by_ids(seller, ids.iter().map(|id| id.uuid()).collect())
+            .await
+    }
+
     async fn orders(
         &self,
         seller: SellerId,

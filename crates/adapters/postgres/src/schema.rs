@@ -275,6 +275,7 @@ diesel::table! {
         signature -> Nullable<Text>,
         thumbnail -> Nullable<Text>,
         url -> Text,
+        external_id -> Nullable<Text>,
     }
 }
 
