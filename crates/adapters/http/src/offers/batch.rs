@@ -83,7 +83,11 @@ impl Write<Public> for PatchOffers {
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
-        let patches: Vec<_> = self.items.iter().map(|item| (item.offer(), item.patch.clone())).collect();
+        let patches: Vec<_> = self
+            .items
+            .iter()
+            .map(|item| (item.offer(), item.patch.clone()))
+            .collect();
         let (seller, now) = (call.caller.seller, transaction.now());
         let outcomes = patch_offers(transaction, seller, &patches, now).await?;
         let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();

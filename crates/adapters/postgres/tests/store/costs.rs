@@ -86,6 +86,40 @@ const LISTS: &str = "
       from things where m = 0 or n % 4 = 0;
     insert into changes (seller_id, at, kind, order_id) select seller, t, 'order.shipped', id from things where n % 100 = 0";
 
+async fn coded_offers_are_read_by_their_index(fixture: &Fixture, seller: SellerId, size: PageSize) {
+    // Two of a name, of all offers none, and of all a page, of which a thousand are looked at.
+    let coded = [
+        (Some("SKU-7"), None, None, (2, false), 12),
+        (None, Some("another"), None, (0, false), 12),
+        (None, Some("same"), None, (200, true), 1_001 + 20),
+        (
+            None,
+            Some("same"),
+            Some(OfferStatus::Rejected),
+            (0, true),
+            1_001 + 20,
+        ),
+    ];
+    for (external_id, ean, status, expected, most) in coded {
+        let filter = OfferFilter {
+            status,
+            updated_after: None,
+            external_id: external_id.map(str::to_owned),
+            ean: ean.map(str::to_owned),
+        };
+        let what = format!("{filter:?}");
+        let read = async |database: &Database| {
+            let page = database
+                .offer_reader()
+                .offers(seller, filter, None, size)
+                .await
+                .unwrap();
+            assert_eq!((page.items.len(), page.next.is_some()), expected, "{what}");
+        };
+        fixture.costs(&what, most, read).await;
+    }
+}
+
 #[tokio::test]
 async fn lists_are_read_by_their_index_at_any_depth() {
     let fixture = Fixture::new().await;
@@ -144,37 +178,7 @@ async fn lists_are_read_by_their_index_at_any_depth() {
             }
         }
     }
-    // Two of a name, of all offers none, and of all a page, of which a thousand are looked at.
-    let coded = [
-        (Some("SKU-7"), None, None, (2, false), 12),
-        (None, Some("another"), None, (0, false), 12),
-        (None, Some("same"), None, (200, true), 1_001 + 20),
-        (
-            None,
-            Some("same"),
-            Some(OfferStatus::Rejected),
-            (0, true),
-            1_001 + 20,
-        ),
-    ];
-    for (external_id, ean, status, expected, most) in coded {
-        let filter = OfferFilter {
-            status,
-            updated_after: None,
-            external_id: external_id.map(str::to_owned),
-            ean: ean.map(str::to_owned),
-        };
-        let what = format!("{filter:?}");
-        let read = async |database: &Database| {
-            let page = database
-                .offer_reader()
-                .offers(seller, filter, None, size)
-                .await
-                .unwrap();
-            assert_eq!((page.items.len(), page.next.is_some()), expected, "{what}");
-        };
-        fixture.costs(&what, most, read).await;
-    }
+    coded_offers_are_read_by_their_index(&fixture, seller, size).await;
     let one = async |database: &Database| {
         let offer = database.offer_reader().offer(seller, deep.into()).await;
         let by_id = OrderRef::Id(deep.into());
