@@ -48,6 +48,7 @@ const NEEDED: &str = "
     POST /v1/offers/batch           => offers:write
     GET /v1/orders                  => orders:read
     GET /v1/orders/ID               => orders:read
+    GET /v1/orders/ID/shipments     => shipments:read
     POST /v1/orders/ID/shipments    => shipments:write
     GET /v1/webhooks                => settings:read
     GET /v1/webhooks/ID/deliveries  => settings:read

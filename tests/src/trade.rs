@@ -11,7 +11,13 @@ use tokio_postgres::types::ToSql;
 use crate::{Seller, World, merged, number_of, offer_body, offer_id, text};
 
 /// The scopes for everything that a seller does with orders and offers.
-pub const TRADE_SCOPES: [&str; 4] = ["offers:read", "offers:write", "orders:read", "shipments:write"];
+pub const TRADE_SCOPES: [&str; 5] = [
+    "offers:read",
+    "offers:write",
+    "orders:read",
+    "shipments:write",
+    "shipments:read",
+];
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

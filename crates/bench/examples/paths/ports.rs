@@ -92,6 +92,7 @@ fn principal() -> anyhow::Result<Principal> {
     Ok(Principal {
         seller: Uuid::from_u128(0xa).into(),
         seller_no: 17,
+        seller_name: "Kettles & Co".to_owned(),
         client_id: Uuid::from_u128(0xb).into(),
         app_name: "Kettle Sync".to_owned(),
         scopes: ScopeSet::parse("offers:read offers:write")
