@@ -1,5 +1,7 @@
 //! `seller-api migrate`.
 
+use std::sync::atomic::Ordering;
+
 use adapter_postgres::{Database, DatabaseSettings, MissingMigration, SchemaState};
 use anyhow::Context as _;
 use kernel::error_chain;
@@ -23,6 +25,10 @@ pub(super) struct Options {
     /// Distribute also if this locks the tables for long, since they hold many rows
     #[arg(long, requires = "distribute")]
     with_data: bool,
+    /// Once every process runs this version: let the schema admit no older one, for good, and begin what an
+    /// older one would misread
+    #[arg(long, conflicts_with_all = ["dry_run", "distribute"])]
+    finish: bool,
     #[command(flatten)]
     format: Format,
 }
@@ -35,7 +41,16 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
          postgres://user:password@host:5432/name",
     )?;
     let settings = |url: &Secret| loaded.config.database_settings(url.expose());
-    block_on(async { require_schema(&Database::new(settings(url))?, true).await })?;
+    let was_finished = block_on(is_finished(settings(url), !options.finish))?;
+    if options.finish {
+        block_on(async { Ok(adapter_postgres::finish(url.expose()).await?) })?;
+        let done = if was_finished {
+            "the schema was finished already"
+        } else {
+            "the schema is finished: it admits no older version of the program any more"
+        };
+        return Ok(format.changed(&json!({ "finished": !was_finished }), done)?);
+    }
     if options.dry_run {
         let missing = adapter_postgres::missing_migrations(url.expose());
         let missing = block_on(async { Ok(missing.await?) })?;
@@ -52,6 +67,9 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         count => format!("the schema is up to date; applied {count}"),
     };
     format.changed(&json!({ "applied": applied }), done)?;
+    if !block_on(is_finished(settings(url), true))? {
+        note("it still admits the version before: once every process runs this one, run `seller-api migrate --finish`");
+    }
     let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
     if let Some(serving) = serving {
         let fault = block_on(serving_fault(settings(url), settings(serving)));
@@ -76,6 +94,14 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
         format.changed(&json!({ "distributed": is_new }), done)?;
     }
     Ok(())
+}
+
+/// Whether the schema admits no program of the release before. Fails if this program cannot use it; with
+/// `migrates`, only if no migration can fix that.
+async fn is_finished(settings: DatabaseSettings, migrates: bool) -> anyhow::Result<bool> {
+    let database = Database::new(settings)?;
+    require_schema(&database, migrates).await?;
+    Ok(database.finished_flag().load(Ordering::Relaxed))
 }
 
 /// Why the processes that serve cannot use what was migrated.

@@ -165,6 +165,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         claims: Arc::new(MockIdempotencyClaims::new()),
         randomness: Arc::new(SystemRandomness::new()),
         tasks: Tasks::new(Handle::current()),
+        finished: Arc::default(),
         service: Arc::new(service),
     };
     Ok(Public {
