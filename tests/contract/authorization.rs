@@ -50,6 +50,7 @@ const NEEDED: &str = "
     GET /v1/orders/ID               => orders:read
     GET /v1/orders/ID/shipments     => shipments:read
     POST /v1/orders/ID/shipments    => shipments:write
+    PATCH /v1/orders/ID/shipments/ID => shipments:write
     GET /v1/webhooks                => settings:read
     GET /v1/webhooks/ID/deliveries  => settings:read
     POST /v1/webhooks               => settings:write

@@ -61,16 +61,25 @@ async fn the_shipments_of_an_order_are_listed() {
     for id in [&order.id, &order.number] {
         assert_eq!(listed(id).await, json!({"items": [made]}));
     }
-    let some = world.read(&trader.token, &path(&order.id, "?fields=carrier_code")).await;
+    let some = world
+        .read(&trader.token, &path(&order.id, "?fields=carrier_code"))
+        .await;
     assert_eq!(some["items"], json!([{"id": made["id"], "carrier_code": "dpd"}]));
     let table = "
         fields=nothing => fields
         limit=1        => limit
         after=x        => after";
-    let get = async |query: &str| world.get(&trader.token, &path(&order.id, &format!("?{query}"))).await;
+    let get = async |query: &str| {
+        world
+            .get(&trader.token, &path(&order.id, &format!("?{query}")))
+            .await
+    };
     all_invalid(table, get).await;
     let stranger = world.trader().await;
-    for (token, id) in [(&stranger.token, order.id.as_str()), (&trader.token, "PL-NOTHING")] {
+    for (token, id) in [
+        (&stranger.token, order.id.as_str()),
+        (&trader.token, "PL-NOTHING"),
+    ] {
         world.refuses(token, &path(id, ""), 404, "not_found").await;
     }
     // The marketplace's shipment is listed, and only that of the seller's own part.

@@ -133,6 +133,12 @@ impl World {
         self.ship(token, order, body).await.expect(201).json()
     }
 
+    /// The request that corrects a shipment.
+    pub fn correcting(&self, token: &str, order: &str, shipment: &str, body: &Value) -> Request {
+        let url = self.url(&format!("/v1/orders/{order}/shipments/{shipment}"));
+        self.client.request(Method::PATCH, &url).bearer(token).json(body)
+    }
+
     /// Places an order and returns the answer, of any status.
     pub async fn place(&self, body: &Value) -> Answer {
         self.office_post("/orders", body).await

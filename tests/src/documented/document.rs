@@ -107,11 +107,10 @@ fn operations(json: &Value) -> Vec<Operation> {
 }
 
 fn matches(template: &str, path: &str) -> bool {
-    match template.split_once("{id}") {
-        None => template == path,
-        Some((before, after)) => path
-            .strip_prefix(before)
-            .and_then(|rest| rest.strip_suffix(after))
-            .is_some_and(|id| !id.is_empty() && !id.contains('/')),
-    }
+    let (parts, segments) = (template.split('/'), path.split('/'));
+    let is_same = |(part, segment): (&str, &str)| match part.starts_with('{') {
+        true => !segment.is_empty(),
+        false => part == segment,
+    };
+    parts.clone().count() == segments.clone().count() && parts.zip(segments).all(is_same)
 }

@@ -1,4 +1,4 @@
-//! Shipments of an order: report one, list them.
+//! Shipments of an order: report one, correct it, list them.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -6,8 +6,14 @@ use std::collections::HashSet;
 use actix_web::http::{Method, StatusCode};
 use kernel::{OfferId, StoreError};
 use oauth::Scope;
-use orders::{Carrier, OrderRef, Reason, SellerOrder, Shipment, TrackingNumber, TrackingReport};
-use usecases::ship_order::{self, Report, ask_carrier, check_report, record_report};
+use orders::{
+    Carrier, Correction, OrderRef, Reason, SellerOrder, Shipment, ShipmentLocked, TrackingNumber,
+    TrackingReport,
+};
+use usecases::ship_order::{
+    self, CorrectionRefusal, Report, ShipmentCorrection, ask_carrier, check_report, correct_shipment,
+    record_report,
+};
 use usecases::{LockSet, Row, Transaction};
 use web::decode::{Shape, list, object, one_of, text};
 use web::openapi::{Docs, Parameter};
@@ -150,19 +156,104 @@ impl Write<Public> for ReportShipment {
         )
         .await
         .map_refusal(problem)?;
-        let missing = || StoreError::unexpected("a shipment was recorded and is not there");
-        let shipment = order.shipment().ok_or_else(missing)?;
-        Reply::created(&ShipmentView::new((&order, shipment), self.fields))
+        Reply::created(&shipment_of(&order, self.fields)?)
+    }
+}
+
+/// The shipment that was just saved.
+fn shipment_of(order: &SellerOrder, fields: Selection) -> Result<ShipmentView<'_>, StoreError> {
+    let missing = || StoreError::unexpected("a shipment was saved and is not there");
+    let shipment = order.shipment().ok_or_else(missing)?;
+    Ok(ShipmentView::new((order, shipment), fields))
+}
+
+/// Corrects the seller's shipment, and tells the buyer.
+pub(crate) struct CorrectShipment {
+    correction: ShipmentCorrection,
+    fields: Selection,
+}
+
+impl Operation<Public> for CorrectShipment {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/v1/orders/{id}/shipments/{shipment_id}";
+    const SCOPE: Option<Scope> = Some(Scope::ShipmentsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = ShipmentView::FIELDS;
+    const NEEDS_FINISHED: bool = true;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("correctShipment", "Shipments", prose!("correctShipment"))
+            .about("The order's id, or its number.", examples::ORDER)
+            .about("The shipment's id.", examples::SHIPMENT)
+            .takes(|| correction().schema(), example!("shipment_correction"))
+            .answers(StatusCode::OK, ShipmentView::schema, example!("shipment"))
+            .refuses(&[|| correction_problem(CorrectionRefusal::Locked(ShipmentLocked))]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let (fields, correction) = incoming.json(fields, &correction())?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(order, shipment)| Self {
+            correction: ShipmentCorrection {
+                order,
+                shipment,
+                correction,
+            },
+            fields,
+        }))
+    }
+}
+
+impl Write<Public> for CorrectShipment {
+    fn locks(&self, call: &Call<Public>) -> LockSet {
+        LockSet::of_row(Row::Part(call.caller.seller, self.correction.order.clone()))
+    }
+
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let order = correct_shipment(
+            transaction,
+            call.state.ports.randomness.as_ref(),
+            call.caller.seller,
+            &self.correction,
+            call.state.settings.tracking,
+            transaction.now(),
+        )
+        .await
+        .map_refusal(correction_problem)?;
+        Reply::ok(&shipment_of(&order, self.fields)?)
+    }
+}
+
+fn correction() -> impl Shape<Value = Correction> {
+    object!(Correction {
+        carrier: optional(reported_carrier()),
+        tracking_number: optional(tracking_number()),
+    })
+    .not_empty()
+    .named("ShipmentCorrection")
+}
+
+fn correction_problem(refusal: CorrectionRefusal) -> Problem {
+    match refusal {
+        CorrectionRefusal::NoSuchShipment => Problem::not_found(),
+        CorrectionRefusal::Locked(ShipmentLocked) => Problem::new(
+            Code::ShipmentLocked,
+            "The shipment can no longer be corrected: the order is delivered, it was corrected three times, or the marketplace made it.",
+        ),
     }
 }
 
 fn new_shipment() -> impl Shape<Value = NewShipment> {
     object!(NewShipment {
-        carrier: required(one_of(&Carrier::ALL, Carrier::as_str).map_schema(|_| carrier())),
+        carrier: required(reported_carrier()),
         tracking_number: required(tracking_number()),
         item_ids: optional(item_ids()).unwrap_or_default(),
     })
     .named("NewShipment")
+}
+
+fn reported_carrier() -> impl Shape<Value = Carrier> {
+    one_of(&Carrier::ALL, Carrier::as_str).map_schema(|_| carrier())
 }
 
 fn tracking_number() -> impl Shape<Value = TrackingNumber> {

@@ -156,7 +156,9 @@ fn oldest_program<'a>(applied: impl IntoIterator<Item = &'a Applied>) -> Option<
 /// that each supports. A program can work with the migrations that it embeds, whatever its version: one that
 /// is not released yet has that of the release before.
 fn compare_versions(embedded: &[String], applied: &[Applied], own: &str) -> SchemaState {
-    let unknown = applied.iter().filter(|applied| !embedded.contains(&applied.version));
+    let unknown = applied
+        .iter()
+        .filter(|applied| !embedded.contains(&applied.version));
     if let Some(oldest) = oldest_program(unknown).filter(|oldest| version(oldest) > version(own)) {
         return SchemaState::NeedsNewerBinary {
             oldest: oldest.to_owned(),

@@ -68,7 +68,9 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
     };
     format.changed(&json!({ "applied": applied }), done)?;
     if !block_on(is_finished(settings(url), true))? {
-        note("it still admits the version before: once every process runs this one, run `seller-api migrate --finish`");
+        note(
+            "it still admits the version before: once every process runs this one, run `seller-api migrate --finish`",
+        );
     }
     let serving = database.url.as_ref().filter(|_| database.direct_url.is_some());
     if let Some(serving) = serving {

@@ -122,7 +122,9 @@ async fn a_schema_that_an_older_program_may_use_is_finished_on_request() {
         let raised = "select oldest_binary from schema_facts where oldest_binary <> '0.1.0'";
         fixture.texts(raised).await
     };
-    fixture.tamper("update schema_facts set oldest_binary = '0.1.0'").await;
+    fixture
+        .tamper("update schema_facts set oldest_binary = '0.1.0'")
+        .await;
     assert!(!is_finished(&fixture.database).await);
     for _ in 0..2 {
         finish(fixture.test_database.url()).await.unwrap();
