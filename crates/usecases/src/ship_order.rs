@@ -1,8 +1,8 @@
 //! Shipments: a seller reports one and may correct it, or the marketplace reports one for an order of several
 //! sellers.
 //!
-//! A report has three steps, because no carrier may be called while a transaction is open: check, ask the carrier, record.
-//! The checks are repeated with the rows locked.
+//! A report has three steps, because no carrier may be called while a transaction is open: check, ask the
+//! carrier, record. The checks are repeated with the rows locked.
 
 use std::slice;
 
