@@ -26,15 +26,12 @@ pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
     let mut delivered_already = shipment(Carrier::PocztaPolska);
     delivered_already.tracking_report = Some(seen(TrackingStatus::Delivered));
     let apply_tracking = |carrier, status| shipped(new(), carrier).apply_tracking(&seen(status), at).after;
-    let correctable = paid(new())
-        .ship(shipment(Carrier::Dpd), Cause::Seller, at)
-        .unwrap()
-        .after;
     let correction = Correction {
         carrier: Some(Carrier::Other),
         tracking_number: None,
     };
-    let corrected = correctable.clone().correct(correction, at).unwrap().after;
+    let correctable = paid(new()).ship(shipment(Carrier::Dpd), Cause::Seller, at);
+    let corrected = correctable.unwrap().after.correct(correction, at);
     vec![
         new(),
         paid(new()),
@@ -45,8 +42,7 @@ pub(crate) fn parts_of_every_state(seller: SellerId) -> Vec<SellerOrder> {
             .ship(delivered_already, Cause::Seller, at)
             .unwrap()
             .after,
-        correctable,
-        corrected,
+        corrected.unwrap().after,
         paid(new()).deliver(at).unwrap().after,
         new().cancel(at).unwrap().after,
         paid(new()).cancel(at).unwrap().after,
