@@ -129,13 +129,13 @@ async fn each_invalid_value_is_named_by_its_path_and_nothing_is_corrected() {
         sent.order.number,
         text(&sent.shipment, "id")
     );
-    let send = async |fields: &str| {
+    let selecting = async |fields: &str| {
         let request = sent.world.at("PATCH", &format!("{path}?fields={fields}"));
         let request = request.bearer(&sent.trader.token);
         request.json(&json!({"carrier": "ups"})).send().await
     };
-    send("nothing").await.invalid("fields");
-    let some = send("carrier").await.expect(200).json();
+    selecting("nothing").await.invalid("fields");
+    let some = selecting("carrier").await.expect(200).json();
     assert_eq!(some, json!({"id": sent.shipment["id"], "carrier": "ups"}));
 }
 

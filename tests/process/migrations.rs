@@ -43,9 +43,15 @@ async fn what_an_older_program_would_misread_is_404_until_the_schema_is_finished
     // A new database is finished.
     correct("BBBB2").await.expect(200);
     // As an upgrade leaves it.
-    let older = "update schema_facts set oldest_binary = '0.1.0' where oldest_binary = '1.1.0'";
+    let upgraded = "update schema_facts set oldest_binary = '0.1.0' where oldest_binary = '1.1.0'";
     assert_eq!(
-        world.database.connect().await.execute(older, &[]).await.unwrap(),
+        world
+            .database
+            .connect()
+            .await
+            .execute(upgraded, &[])
+            .await
+            .unwrap(),
         1
     );
     let answered = async |number: &str, status| {

@@ -108,9 +108,7 @@ fn operations(json: &Value) -> Vec<Operation> {
 
 fn matches(template: &str, path: &str) -> bool {
     let (parts, segments) = (template.split('/'), path.split('/'));
-    let is_same = |(part, segment): (&str, &str)| match part.starts_with('{') {
-        true => !segment.is_empty(),
-        false => part == segment,
-    };
+    let is_same =
+        |(part, segment): (&str, &str)| part == segment || part.starts_with('{') && !segment.is_empty();
     parts.clone().count() == segments.clone().count() && parts.zip(segments).all(is_same)
 }

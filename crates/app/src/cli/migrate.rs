@@ -18,6 +18,18 @@ pub(super) struct Options {
     /// change nothing
     #[arg(long, conflicts_with = "distribute")]
     dry_run: bool,
+    #[command(flatten)]
+    distribution: Distribution,
+    /// Once every process runs this version: let the schema admit no older one, for good, and begin what an
+    /// older one would misread
+    #[arg(long, conflicts_with_all = ["dry_run", "distribute"])]
+    finish: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+struct Distribution {
     /// Also distribute offers and orders by seller over the workers of a Citus cluster; the database is its
     /// coordinator's
     #[arg(long)]
@@ -25,12 +37,6 @@ pub(super) struct Options {
     /// Distribute also if this locks the tables for long, since they hold many rows
     #[arg(long, requires = "distribute")]
     with_data: bool,
-    /// Once every process runs this version: let the schema admit no older one, for good, and begin what an
-    /// older one would misread
-    #[arg(long, conflicts_with_all = ["dry_run", "distribute"])]
-    finish: bool,
-    #[command(flatten)]
-    format: Format,
 }
 
 pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> {
@@ -85,8 +91,12 @@ pub(super) fn migrate(loaded: &Loaded, options: &Options) -> anyhow::Result<()> 
             note(format_args!("warning: {fault}"));
         }
     }
-    if options.distribute {
-        let distributed = adapter_postgres::distribute(url.expose(), options.with_data);
+    let Distribution {
+        distribute,
+        with_data,
+    } = options.distribution;
+    if distribute {
+        let distributed = adapter_postgres::distribute(url.expose(), with_data);
         let is_new = block_on(async { Ok(distributed.await?) })?;
         let done = if is_new {
             "the tables are distributed"
