@@ -12,7 +12,7 @@ use url::form_urlencoded;
 use crate::serving::lock;
 
 /// Members that may be missing although no request left them out: schema and member.
-pub(super) const MAY_LACK: [(&str, &str); 15] = [
+pub(super) const MAY_LACK: [(&str, &str); 16] = [
     ("OfferChangeEntry", "path"),
     ("OfferChangeEntry", "userMessage"),
     ("OfferEventData", "test"),
@@ -22,6 +22,7 @@ pub(super) const MAY_LACK: [(&str, &str); 15] = [
     ("OAuthUnauthorizedError", "reason"),
     ("BadRequestEntry", "path"),
     ("UnprocessableEntry", "path"),
+    ("CorrectShipmentConflictEntry", "userMessage"),
     ("CreateShipmentConflictEntry", "item_ids"),
     ("CreateShipmentConflictEntry", "userMessage"),
     ("CreateWebhookUnprocessableEntry", "path"),

@@ -19,6 +19,7 @@ use web::{Error, Problem, Violations};
 use crate::Public;
 use crate::documents::{example, examples, prose};
 use crate::page::{self, List, PageRequest};
+use crate::shipments::carrier_code;
 
 /// Reads the seller's part of an order by id or number, including test orders.
 pub(crate) struct ReadOrder {
@@ -128,6 +129,8 @@ web::view! {
         "shipped_at": date_time().or_null() => order.shipped_at().map(Timestamp::new),
         "delivered_at": date_time().or_null() => order.delivered_at().map(Timestamp::new),
         "delivery_method": string().or_null() => order.delivery_method,
+        "shipped_by": shipped_by().describe("Who ships the order: the marketplace if it has items of several sellers.")
+            => if order.several_sellers { "marketplace" } else { "seller" },
         "shipment": ShipmentView::schema().or_null() => order.shipment().map(ShipmentView::whole),
         "buyer": BuyerView::schema().or_null().describe(PERSONAL)
             => shown(order, order.buyer.as_ref()).map(BuyerView::whole),
@@ -150,6 +153,10 @@ fn payment_status() -> Node {
         .named("PaymentStatus")
 }
 
+fn shipped_by() -> Node {
+    string().one_of(["seller", "marketplace"]).named("ShippedBy")
+}
+
 fn tracking_status() -> Node {
     string()
         .one_of(TrackingStatus::ALL.map(TrackingStatus::as_str))
@@ -168,6 +175,7 @@ web::view! {
     ShipmentView<'a> of shipment: &'a Shipment, named "OrderShipment", "How the order was sent." {
         "carrier": string().or_null().describe("The carrier's brand name.").example("InPost")
             => shipment.carrier.display_name(),
+        "carrier_code": carrier_code() => shipment.carrier.as_str(),
         "tracking_number": string() => shipment.tracking_number.as_str(),
         "tracking_url": uri().or_null().describe("The carrier's page about the parcel.")
             => shipment.carrier.tracking_url(&shipment.tracking_number),

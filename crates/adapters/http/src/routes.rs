@@ -6,7 +6,7 @@ use crate::Public;
 use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, PatchOffers, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
-use crate::shipments::ReportShipment;
+use crate::shipments::{CorrectShipment, ListShipments, ReportShipment};
 use crate::webhooks::{CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks};
 
 /// Every operation of `/v1`, in the contract's order.
@@ -18,7 +18,9 @@ pub static TABLE: &[Route<Public>] = &[
     Route::write::<PatchOffers>(),
     Route::read::<ListOrders>(),
     Route::read::<ReadOrder>(),
+    Route::read::<ListShipments>(),
     Route::write::<ReportShipment>(),
+    Route::write::<CorrectShipment>(),
     Route::read::<ListWebhooks>(),
     Route::write::<CreateWebhook>(),
     Route::write::<DeleteWebhook>(),

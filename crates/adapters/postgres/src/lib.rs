@@ -63,7 +63,7 @@ pub use database::{Database, DatabaseSettings, WORKER_CONNECTIONS};
 pub use identity::{Adoption, Arrival, Identity};
 pub use layout::{Layout, distribute};
 pub use mails::MailDirectory;
-pub use migrations::{MigrateError, MissingMigration, migrate, missing_migrations};
+pub use migrations::{MigrateError, MissingMigration, finish, migrate, missing_migrations};
 pub use retention::{Cleared, Expired};
 pub use schema_state::SchemaState;
 pub use sealed::{Resealed, SealedValues, WEBHOOK_SECRETS};

@@ -364,6 +364,7 @@ impl OrderStore<Announcement> for Tx {
             mails::recipient_name.eq(mail.name),
             mails::carrier.eq(mail.carrier.as_str()),
             mails::tracking_number.eq(mail.tracking_number.as_str().to_owned()),
+            mails::is_correction.eq(mail.is_correction),
         ));
         self.write_later(changing("mails", 1, insert));
         Ok(())

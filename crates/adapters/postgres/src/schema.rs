@@ -255,6 +255,7 @@ diesel::table! {
         recipient_name -> Nullable<Text>,
         carrier -> Text,
         tracking_number -> Text,
+        is_correction -> Bool,
     }
 }
 
@@ -377,6 +378,7 @@ diesel::table! {
         buyer -> Nullable<Json>,
         shipping_address -> Nullable<Json>,
         items -> Json,
+        corrections_left -> Nullable<SmallInt>,
     }
 }
 

@@ -97,6 +97,7 @@ fn principal() -> anyhow::Result<Principal> {
     Ok(Principal {
         seller: Uuid::from_u128(0xa).into(),
         seller_no: 17,
+        seller_name: "Kettles & Co".to_owned(),
         client_id: Uuid::from_u128(0xb).into(),
         app_name: "Kettle Sync".to_owned(),
         scopes: ScopeSet::parse("offers:read offers:write")
@@ -169,6 +170,7 @@ pub(crate) fn public() -> anyhow::Result<Public> {
         claims: Arc::new(MockIdempotencyClaims::new()),
         randomness: Arc::new(SystemRandomness::new()),
         tasks: Tasks::new(Handle::current()),
+        finished: Arc::default(),
         service: Arc::new(service),
     };
     Ok(Public {

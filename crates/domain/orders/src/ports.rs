@@ -169,7 +169,7 @@ pub trait CarrierLookup: Send + Sync {
     fn is_paused(&self, carrier: Carrier) -> bool;
 }
 
-/// A mail to a buyer about a shipped parcel.
+/// A mail to a buyer about a shipped parcel, or a correction of an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShipmentMail {
     pub id: MailId,
@@ -180,6 +180,7 @@ pub struct ShipmentMail {
     pub name: Option<String>,
     pub carrier: Carrier,
     pub tracking_number: TrackingNumber,
+    pub is_correction: bool,
 }
 
 impl Mail for ShipmentMail {

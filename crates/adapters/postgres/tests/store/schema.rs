@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
-use adapter_postgres::{Database, MigrateError, SchemaState, migrate, missing_migrations};
+use adapter_postgres::{Database, MigrateError, SchemaState, finish, migrate, missing_migrations};
 use testkit::{Layout, TestDatabase};
 use tokio_postgres::Client;
 
@@ -44,6 +45,12 @@ fn embedded() -> Vec<String> {
     folders().iter().map(|folder| name(folder)).collect()
 }
 
+/// Whether the schema, which fits, is finished.
+async fn is_finished(database: &Database) -> bool {
+    assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
+    database.finished_flag().load(Ordering::Relaxed)
+}
+
 #[tokio::test]
 async fn an_empty_database_is_migrated_step_by_step() {
     let empty = TestDatabase::empty().await;
@@ -62,7 +69,7 @@ async fn an_empty_database_is_migrated_step_by_step() {
         .enumerate()
         .map(|(n, name)| format!("applying {name} ({} of {of})", n + 1));
     assert_eq!(steps, expected.collect::<Vec<_>>());
-    assert_eq!(database.schema_state().await.unwrap(), SchemaState::Ready);
+    assert!(is_finished(&database).await);
     let (report, steps) = migrated(empty.url()).await;
     assert!(report.unwrap().is_empty() && steps.is_empty());
     assert!(!database.is_empty().await.unwrap());
@@ -106,6 +113,30 @@ async fn the_schema_state_follows_versions_and_writability() {
         let next = fixture.another(1);
         assert_eq!(next.schema_state().await.unwrap(), expected);
     }
+}
+
+#[tokio::test]
+async fn a_schema_that_an_older_program_may_use_is_finished_on_request() {
+    let fixture = Fixture::new().await;
+    let facts = async || {
+        let raised = "select oldest_binary from schema_facts where oldest_binary <> '0.1.0'";
+        fixture.texts(raised).await
+    };
+    fixture
+        .tamper("update schema_facts set oldest_binary = '0.1.0'")
+        .await;
+    assert!(!is_finished(&fixture.database).await);
+    for _ in 0..2 {
+        finish(fixture.test_database.url()).await.unwrap();
+        assert!(is_finished(&fixture.another(1)).await);
+        assert_eq!(facts().await, ["1.1.0"]);
+    }
+    assert!(is_finished(&fixture.database).await);
+    fixture
+        .tamper("update schema_facts set oldest_binary = '1.10.0' where oldest_binary = '1.1.0'")
+        .await;
+    finish(fixture.test_database.url()).await.unwrap();
+    assert_eq!(facts().await, ["1.10.0"], "it is not lowered");
 }
 
 #[tokio::test]
