@@ -1,4 +1,4 @@
-delete from schema_facts where version = '0033';
+delete from schema_facts where version = '0032';
 
 -- Items that the older program cannot read.
 delete from changes where kind = 'shipment.corrected';

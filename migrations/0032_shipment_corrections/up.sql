@@ -24,4 +24,4 @@ alter table changes drop constraint changes_kind_check, add constraint changes_k
     end and num_nonnulls(offer_id, order_id, client_id) = 1
         and num_nonnulls(price_amount, stock, status) = case when offer_id is null then 0 else 1 end) not valid;
 
-insert into schema_facts values ('0033', '0.1.0');
+insert into schema_facts values ('0032', '0.1.0');
