@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use blackbox::{Document, Expect, HOOK_SCOPES, Operation, World, entry, local_receivers, text, whole};
+use blackbox::{
+    Document, Expect, HOOK_SCOPES, Operation, World, entry, local_receivers, parcel, text, whole,
+};
 use serde_json::{Value, json};
 use testkit::Request;
 
@@ -22,11 +24,15 @@ fn writing() -> impl Iterator<Item = &'static Operation> {
     operations().filter(|operation| operation.method != "GET")
 }
 
-/// A valid request for the operation, with the document's example as body.
+/// A valid request for the operation, with the document's example as body. Two ids are separated by a space.
 fn asking(world: &World, operation: &Operation, id: &str, query: &str) -> Request {
-    let path = operation.template.replace("{id}", id);
-    // The tests that need a delivery make one with this id.
-    let path = path.replace("{delivery_id}", NOBODYS);
+    // The tests that need a delivery make one with the id that stands for all.
+    let (id, part) = id.split_once(' ').unwrap_or((id, NOBODYS));
+    let path = operation
+        .template
+        .replace("{id}", id)
+        .replace("{shipment_id}", part)
+        .replace("{delivery_id}", part);
     let request = world.at(&operation.method, &format!("{path}{query}"));
     let content = &operation.json["requestBody"]["content"]["application/json"];
     match &content["examples"]["example"]["value"] {
@@ -104,6 +110,9 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
     let offer = world.any_offer(&trader.seller, json!({})).await;
     let order = world.paid_order(&trader).await;
     let subscription = json!({"url": "http://127.0.0.1:9/", "events": ["order.paid"]});
+    let sent = world.paid_order(&trader).await;
+    let shipment = world.shipped(&trader.token, &sent.id, &parcel("AAAA1")).await;
+    let shipment = format!("{} {}", sent.id, text(&shipment, "id"));
     for operation in writing() {
         // Each has its own, since one of them deletes it.
         let hook = world.subscribing(&token, &subscription).send().await.expect(201);
@@ -116,6 +125,7 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
         let id = match operation.id.as_str() {
             "updateOffer" => &offer,
             "createShipment" => &order.id,
+            "correctShipment" => &shipment,
             _ => &hook,
         };
         let ask = || {
@@ -123,6 +133,9 @@ async fn every_write_operation_is_409_while_the_first_request_runs() {
             let request = request.header("idempotency-key", &operation.id);
             match operation.id.as_str() {
                 "createWebhook" => request.without("content-type").json(&subscription),
+                "updateOffers" => request
+                    .without("content-type")
+                    .json(&json!({"items": [{"id": offer, "stock": 1}]})),
                 _ => request,
             }
         };

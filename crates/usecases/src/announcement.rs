@@ -40,7 +40,7 @@ impl Announcement {
         change.map_events(|event| Self {
             seller,
             item: ChangeItem::of_order(seller, &event, at),
-            event: Some(Event::of_order(&event)),
+            event: Event::of_order(&event),
             at,
         })
     }
@@ -85,11 +85,11 @@ mod tests {
             let offer = test_support::offer(by().seller, offer);
             Announcement::of_offer(Change::of_existing(offer, vec![event]), now())
         };
-        let of_order = |cause| {
+        let of_order = |kind, cause| {
             let event = OrderEvent {
                 order: Uuid::from_u128(4).into(),
                 number: OrderNumber::new("A-1".to_owned()).unwrap(),
-                kind: OrderEventKind::Shipped,
+                kind,
                 cause,
             };
             let part = test_support::part(1, 1);
@@ -107,8 +107,18 @@ mod tests {
                 receivers(&of_offer(OfferEvent::Rejected { offer })),
                 (false, true),
             ),
-            (receivers(&of_order(Cause::Seller)), (true, true)),
-            (receivers(&of_order(Cause::Marketplace)), (false, true)),
+            (
+                receivers(&of_order(OrderEventKind::Shipped, Cause::Seller)),
+                (true, true),
+            ),
+            (
+                receivers(&of_order(OrderEventKind::Shipped, Cause::Marketplace)),
+                (false, true),
+            ),
+            (
+                receivers(&of_order(OrderEventKind::ShipmentCorrected, Cause::Seller)),
+                (true, false),
+            ),
             (
                 receivers(&Announcement::of_application(registered, now())),
                 (true, false),

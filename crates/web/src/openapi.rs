@@ -23,8 +23,8 @@ pub struct Docs {
     pub prose: &'static str,
     /// What `{id}` in the path identifies: its description, and the id in examples.
     pub resource: Option<(&'static str, &'static str)>,
-    /// The second variable of the path: its name, what it identifies, and the id in examples.
-    pub part: Option<(&'static str, &'static str, &'static str)>,
+    /// The same for the path's second variable.
+    pub part: Option<(&'static str, &'static str)>,
     /// The JSON request body.
     pub body: Option<JsonBody>,
     /// The request body may be absent.
@@ -64,22 +64,14 @@ impl Docs {
         }
     }
 
-    /// Sets what `{id}` in the path identifies.
+    /// Sets what the path's first variable identifies; the second time, its second one.
     #[must_use]
     pub const fn about(mut self, description: &'static str, example: &'static str) -> Self {
-        self.resource = Some((description, example));
-        self
-    }
-
-    /// Sets what the second variable of the path identifies.
-    #[must_use]
-    pub const fn and_about(
-        mut self,
-        name: &'static str,
-        description: &'static str,
-        example: &'static str,
-    ) -> Self {
-        self.part = Some((name, description, example));
+        if self.resource.is_none() {
+            self.resource = Some((description, example));
+        } else {
+            self.part = Some((description, example));
+        }
         self
     }
 

@@ -7,6 +7,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use bytes::Bytes;
 use kernel::{StoreError, StoredResponse};
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::decompress_to_vec_zlib;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -21,6 +23,11 @@ pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-
 
 /// The length of most bodies, in bytes.
 const USUAL_LENGTH: usize = 1024;
+
+/// The length, in bytes, from which a body is stored compressed: a batch's answer has some 45 kB, and stays for a day.
+const COMPRESSED_FROM: usize = 16 * 1024;
+/// The first byte of a compressed body, with which no JSON begins (RFC 1950 §2.2).
+const COMPRESSED: u8 = b'x';
 
 /// A successful answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,10 +83,16 @@ impl Reply {
     /// The answer stored in an idempotency row.
     pub(crate) fn from_stored(response: StoredResponse) -> Result<Self, StoreError> {
         let status = StatusCode::from_u16(response.status).map_err(StoreError::unexpected)?;
-        let etag = response.etag;
+        let (body, etag) = (response.body, response.etag);
+        let body = match body.first() {
+            Some(&COMPRESSED) => {
+                decompress_to_vec_zlib(&body).map_err(|error| StoreError::unexpected(error.to_string()))?
+            }
+            _ => body,
+        };
         Ok(Self {
             etag,
-            ..Self::new(status, response.body.into())
+            ..Self::new(status, body.into())
         })
     }
 
@@ -93,7 +106,10 @@ impl Reply {
     pub fn to_stored_response(&self) -> StoredResponse {
         StoredResponse {
             status: self.status.as_u16(),
-            body: self.body.to_vec(),
+            body: match self.body.len() {
+                COMPRESSED_FROM.. => compress_to_vec_zlib(&self.body, 1),
+                _ => self.body.to_vec(),
+            },
             etag: self.etag.clone(),
         }
     }
@@ -125,5 +141,26 @@ impl Reply {
             response.headers_mut().insert(IDEMPOTENT_REPLAYED, replayed);
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_body_is_stored_compressed() {
+        for (length, stored) in [(100, 102), (60_000, 999)] {
+            let reply = Reply::ok(&"a".repeat(length)).unwrap().tagged("\"b\"");
+            let response = reply.to_stored_response();
+            assert!(response.body.len() <= stored, "{}", response.body.len());
+            assert_eq!(Reply::from_stored(response).unwrap(), reply);
+        }
+        let response = StoredResponse {
+            status: 200,
+            body: b"xa".to_vec(),
+            etag: None,
+        };
+        assert!(Reply::from_stored(response).is_err());
     }
 }

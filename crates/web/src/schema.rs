@@ -84,13 +84,17 @@ impl Node {
         self.with("examples", Self::List(vec![example.into()]))
     }
 
-    /// The same as a named schema, which the document refers to by its name.
+    /// The same as a named schema, which the document refers to by its name; one with a name gets another one.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
+        let (schema, beside) = match self {
+            Self::Named { schema, beside, .. } => (schema, beside),
+            unnamed => (Box::new(unnamed), Map::new()),
+        };
         Self::Named {
             name: name.into(),
-            schema: Box::new(self),
-            beside: Map::new(),
+            schema,
+            beside,
         }
     }
 

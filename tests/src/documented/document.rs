@@ -107,8 +107,8 @@ fn operations(json: &Value) -> Vec<Operation> {
 }
 
 fn matches(template: &str, path: &str) -> bool {
-    let (known, given) = (template.split('/'), path.split('/'));
-    let mut parts = known.clone().zip(given.clone());
-    let fits = |(known, given): (&str, &str)| known == given || known.starts_with('{') && !given.is_empty();
-    known.count() == given.count() && parts.all(fits)
+    let (parts, segments) = (template.split('/'), path.split('/'));
+    let is_same =
+        |(part, segment): (&str, &str)| part == segment || part.starts_with('{') && !segment.is_empty();
+    parts.clone().count() == segments.clone().count() && parts.zip(segments).all(is_same)
 }

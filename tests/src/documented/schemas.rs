@@ -12,7 +12,9 @@ use url::form_urlencoded;
 use crate::serving::lock;
 
 /// Members that may be missing although no request left them out: schema and member.
-pub(super) const MAY_LACK: [(&str, &str); 13] = [
+pub(super) const MAY_LACK: [(&str, &str); 16] = [
+    ("OfferChangeEntry", "path"),
+    ("OfferChangeEntry", "userMessage"),
     ("OfferEventData", "test"),
     ("OrderEventData", "test"),
     ("TokenResponse", "refresh_token"),
@@ -20,6 +22,7 @@ pub(super) const MAY_LACK: [(&str, &str); 13] = [
     ("OAuthUnauthorizedError", "reason"),
     ("BadRequestEntry", "path"),
     ("UnprocessableEntry", "path"),
+    ("CorrectShipmentConflictEntry", "userMessage"),
     ("CreateShipmentConflictEntry", "item_ids"),
     ("CreateShipmentConflictEntry", "userMessage"),
     ("CreateWebhookUnprocessableEntry", "path"),
@@ -98,13 +101,20 @@ impl Schemas {
         }))
     }
 
-    /// The name of the schema that `fields` applies to: that of the answer, or of a list's items.
+    /// The name of the schema that `fields` applies to: that of the answer, of a list's items, or of their offers
+    /// where each is the outcome of a change.
     fn resource<'a>(&'a self, answered: &'a Value) -> &'a str {
         let name = referred(answered);
         let members = &self.strict[name]["properties"];
         match members.get("items") {
             // An order has items too, and an id.
-            Some(items) if members.get("id").is_none() => referred(&items["items"]),
+            Some(items) if members.get("id").is_none() => {
+                let item = referred(&items["items"]);
+                match self.strict[item]["properties"].get("http_status") {
+                    Some(_) => referred(&self.strict[item]["properties"]["offer"]),
+                    None => item,
+                }
+            }
             _ => name,
         }
     }

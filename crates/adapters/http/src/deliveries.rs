@@ -146,7 +146,7 @@ impl Operation<Public> for ReadDelivery {
     const DOCS: Option<&'static Docs> = Some(
         &Docs::new("getWebhookDelivery", "Webhooks", prose!("getWebhookDelivery"))
             .about("The subscription's id.", examples::WEBHOOK)
-            .and_about("delivery_id", "The delivery's id.", examples::DELIVERY)
+            .about("The delivery's id.", examples::DELIVERY)
             .answers(StatusCode::OK, DeliveryWithBodyView::schema, || {
                 example!("delivery")().with("body", examples::DELIVERY_BODY)
             }),
@@ -247,7 +247,7 @@ impl Operation<Public> for Redeliver {
             prose!("redeliverWebhookDelivery"),
         )
         .about("The subscription's id.", examples::WEBHOOK)
-        .and_about("delivery_id", "The delivery's id.", examples::DELIVERY)
+        .about("The delivery's id.", examples::DELIVERY)
         .answers(StatusCode::OK, DeliveryView::schema, example!("queued_delivery"))
         .refuses(&[under_way, inactive]),
     );

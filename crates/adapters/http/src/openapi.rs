@@ -5,7 +5,7 @@
 //! The fixed parts are in `openapi/*.json`, checked against the code by tests: authorization server,
 //! webhooks, headers, security.
 
-mod errors;
+pub(crate) mod errors;
 #[cfg(test)]
 mod tests;
 
@@ -156,7 +156,7 @@ fn security(scope: Option<Scope>) -> Node {
 }
 
 fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
-    let id = |(name, description, example): (&str, &str, &str)| {
+    let id = |(name, (description, example)): (&str, (&str, &str))| {
         Node::of([
             ("name", name.into()),
             ("in", "path".into()),
@@ -166,10 +166,14 @@ fn parameters(route: &Route<Public>, docs: &Docs) -> Node {
             ("example", example.into()),
         ])
     };
-    let resource = docs
-        .resource
-        .map(|(description, example)| ("id", description, example));
-    let mut parameters: Vec<Node> = resource.into_iter().chain(docs.part).map(id).collect();
+    let variables = route
+        .path
+        .split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}'));
+    let names = variables.map(|(name, _)| name);
+    let ids = docs.resource.into_iter().chain(docs.part);
+    let mut parameters: Vec<Node> = names.zip(ids).map(id).collect();
     parameters.push(reference("parameters", "UserAgent"));
     parameters.push(reference("parameters", "RequestId"));
     if route.effect == Effect::Write {

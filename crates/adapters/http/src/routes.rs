@@ -5,9 +5,9 @@ use web::route::Route;
 use crate::Public;
 use crate::deliveries::{ListDeliveries, ReadDelivery, Redeliver, TestWebhook};
 use crate::me::ReadMe;
-use crate::offers::{ListOffers, PatchOffer, ReadOffer};
+use crate::offers::{ListOffers, PatchOffer, PatchOffers, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
-use crate::shipments::ReportShipment;
+use crate::shipments::{CorrectShipment, ListShipments, ReportShipment};
 use crate::webhooks::{ChangeWebhook, CreateWebhook, DeleteWebhook, ListWebhooks, ReadWebhook};
 
 /// Every operation of `/v1`, in the contract's order.
@@ -16,9 +16,12 @@ pub static TABLE: &[Route<Public>] = &[
     Route::read::<ListOffers>(),
     Route::read::<ReadOffer>(),
     Route::write::<PatchOffer>(),
+    Route::write::<PatchOffers>(),
     Route::read::<ListOrders>(),
     Route::read::<ReadOrder>(),
+    Route::read::<ListShipments>(),
     Route::write::<ReportShipment>(),
+    Route::write::<CorrectShipment>(),
     Route::read::<ListWebhooks>(),
     Route::write::<CreateWebhook>(),
     Route::read::<ReadWebhook>(),

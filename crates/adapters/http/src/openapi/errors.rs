@@ -140,7 +140,8 @@ fn body(name: &str, status: StatusCode, codes: &[Code]) -> Node {
     .named(format!("{}Error", name.trim_end_matches("Error")))
 }
 
-fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
+/// The schema of an entry; `all` is that of these codes.
+pub(crate) fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
     let mut members = vec![
         ("code", all.named(format!("{name}Code"))),
         (
@@ -154,10 +155,8 @@ fn entry(name: &str, all: Node, codes: &[Code]) -> Node {
             string().describe("In Polish, to be shown to the seller."),
         ));
     }
-    if matches!(
-        codes.first().map(|code| code.status()),
-        Some(StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
-    ) {
+    let has_path = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
+    if codes.iter().any(|code| has_path.contains(&code.status())) {
         let path = "The invalid field, such as `price.amount` or `item_ids[2]`, header or parameter.";
         members.push(("path", string().describe(path)));
     }
@@ -184,6 +183,7 @@ fn base_name(status: StatusCode) -> &'static str {
         403 => "Forbidden",
         404 => "NotFound",
         409 => "Conflict",
+        412 => "PreconditionFailed",
         422 => "Unprocessable",
         429 => "TooManyRequests",
         _ => "InternalError",

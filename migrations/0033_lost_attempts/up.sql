@@ -7,4 +7,4 @@ alter table deliveries
     add column lost_after smallint,
     add constraint deliveries_lost_after_check check (lost_after between 0 and 5) not valid;
 
-insert into schema_facts values ('0032', '0.1.0');
+insert into schema_facts values ('0033', '0.1.0');

@@ -1,0 +1,205 @@
+//! Changes of many offers in one request: each is made whole or not at all, and all that are made become
+//! durable together.
+
+use std::collections::HashMap;
+
+use actix_web::http::{Method, StatusCode};
+use kernel::OfferId;
+use oauth::Scope;
+use offers::{IfMatch, Offer, OfferPatch};
+use serde::Serialize;
+use usecases::change_offer::{Patched, Refusal, patch_offers};
+use usecases::{LockSet, Transaction};
+use web::decode::{ObjectShape, Place, Shape, list, object, text};
+use web::openapi::{Docs, Parameter};
+use web::operation::{Call, Incoming, Operation, Write};
+use web::query::Selection;
+use web::reply::Reply;
+use web::resources::OfferView;
+use web::schema::{self, Node, array, string};
+use web::view::View;
+use web::{Code, Error, Problem, Violations};
+
+use crate::documents::{example, prose};
+use crate::{Public, openapi, page};
+
+/// The most offers of a request.
+const MAX_ITEMS: usize = 100;
+/// The usual length of an item of the answer, in bytes.
+const ITEM_LENGTH: usize = 896;
+
+/// The codes of a change's refusals: see [`super::problem`].
+const CODES: [Code; 6] = [
+    Code::NotFound,
+    Code::PreconditionFailed,
+    Code::NoPriceRow,
+    Code::NoInventoryRow,
+    Code::StockOutOfRange,
+    Code::StatusLockedByModeration,
+];
+
+/// Changes several of the seller's offers.
+pub(crate) struct PatchOffers {
+    items: Vec<Item>,
+    fields: Selection,
+}
+
+/// A change, and what was sent as the offer's id.
+struct Item {
+    id: String,
+    patch: OfferPatch,
+}
+
+impl Item {
+    /// None if no offer can have the id.
+    fn offer(&self) -> Option<OfferId> {
+        self.id.parse().ok()
+    }
+}
+
+impl Operation<Public> for PatchOffers {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/v1/offers/batch";
+    const SCOPE: Option<Scope> = Some(Scope::OffersWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = OfferView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("updateOffers", "Offers", prose!("updateOffers"))
+            .takes(|| batch().schema(), example!("offer_batch"))
+            .answers(StatusCode::OK, answer, example!("offer_batch_answer")),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let (fields, items) = incoming.json(fields, &batch())?;
+        Ok(Some(Self { items, fields }))
+    }
+}
+
+impl Write<Public> for PatchOffers {
+    fn locks(&self, call: &Call<Public>) -> LockSet {
+        let offers = self.items.iter().filter_map(Item::offer);
+        LockSet::of_offers(offers.map(|offer| (call.caller.seller, offer)))
+    }
+
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let patches: Vec<_> = self
+            .items
+            .iter()
+            .map(|item| (item.offer(), item.patch.clone()))
+            .collect();
+        let (seller, now) = (call.caller.seller, transaction.now());
+        let outcomes = patch_offers(transaction, seller, &patches, now).await?;
+        let outcomes: Vec<_> = outcomes.into_iter().map(Outcome::of).collect();
+        let shown = self.items.iter().zip(&outcomes);
+        let items = shown.map(|(item, outcome)| OutcomeView::whole((item, outcome, self.fields)));
+        let body = Body {
+            items: items.collect(),
+        };
+        let usual_length = self.items.len().saturating_mul(ITEM_LENGTH);
+        Reply::json(StatusCode::OK, &body, usual_length)
+    }
+}
+
+fn batch() -> impl Shape<Value = Vec<Item>> {
+    object!(items: required(list(item()).at_least(1).at_most(MAX_ITEMS)) => items)
+        .refined(each_once)
+        .named("OfferBatch")
+}
+
+fn item() -> impl Shape<Value = Item> {
+    ObjectShape::new(|fields| {
+        let id = fields.required("id", &text().describe("The offer's id."));
+        let changes = super::changes(fields);
+        let tag = text().checked(|text: String| IfMatch::parse(&text));
+        let tag = tag.describe("As `If-Match` of a single change: the offer's `etag`, or `*`.");
+        let if_match = fields.optional("if_match", &tag);
+        Some((id?, changes?, if_match?))
+    })
+    .refined(|(id, changes, if_match), place| {
+        if matches!(changes, (None, None, None, None, None)) {
+            return place.refuse("Send at least one change besides `id` and `if_match`.");
+        }
+        let patch = super::whole(changes, if_match, place)?;
+        Some(Item { id, patch })
+    })
+    .map_schema(|schema| schema.with("minProperties", 2))
+    .named("OfferChange")
+}
+
+/// Refuses each repetition of an id.
+fn each_once(items: Vec<Item>, place: &mut Place<'_>) -> Option<Vec<Item>> {
+    let mut seen = HashMap::with_capacity(items.len());
+    let mut is_valid = true;
+    for (n, item) in items.iter().enumerate() {
+        if let Some(first) = seen.get(&item.id) {
+            let message = format!("`items[{first}]` has this id: send one change for each offer.");
+            is_valid = place
+                .field("items")
+                .element(n)
+                .field("id")
+                .refuse::<()>(message)
+                .is_some();
+        } else {
+            seen.insert(&item.id, n);
+        }
+    }
+    is_valid.then_some(items)
+}
+
+/// What became of a change.
+struct Outcome {
+    status: StatusCode,
+    offer: Option<Offer>,
+    problem: Option<Problem>,
+}
+
+impl Outcome {
+    fn of(Patched { offer, refusals }: Patched) -> Self {
+        let refusal = match offer {
+            None => Some(Refusal::NoSuchOffer),
+            Some(_) if refusals.is_empty() => None,
+            Some(_) => Some(Refusal::Rules(refusals)),
+        };
+        let problem = refusal.map(super::problem);
+        let status = problem.as_ref().map_or(StatusCode::OK, Problem::status);
+        let is_shown = matches!(status, StatusCode::OK | StatusCode::PRECONDITION_FAILED);
+        Self {
+            status,
+            offer: offer.filter(|_| is_shown),
+            problem,
+        }
+    }
+}
+
+web::view! {
+    /// An item of the answer.
+    OutcomeView<'a> of (item, outcome, fields): (&'a Item, &'a Outcome, Selection),
+        named "OfferChangeOutcome", "What became of a change."
+    {
+        "id": string().describe("As sent.") => item.id,
+        "http_status": schema::integer(200, 599).describe("What `PATCH` would have answered: 200, 404, 412 or 422.").example(200)
+            => outcome.status.as_u16(),
+        "offer": OfferView::schema().named("ChangedOffer").or_null().describe("After the change; with 412 as it is; else `null`.")
+            => outcome.offer.as_ref().map(|offer| OfferView::new(offer, *fields)),
+        "errors": array(error()).or_null().describe("Why the change was refused; `null` if it was made.")
+            => outcome.problem.as_ref().map(Problem::entries),
+    }
+}
+
+fn error() -> Node {
+    let codes = string()
+        .one_of(CODES.map(Code::as_str))
+        .extensible()
+        .describe("Further codes may come.");
+    openapi::errors::entry("OfferChange", codes, &CODES)
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    items: Vec<OutcomeView<'a>>,
+}
+
+fn answer() -> Node {
+    schema::object(&[("items", array(OutcomeView::schema()))]).named("OfferBatchAnswer")
+}
