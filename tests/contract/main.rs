@@ -71,6 +71,7 @@ mod webhook_events;
 mod webhook_lists;
 mod webhook_panel;
 mod webhook_retries;
+mod webhook_rotation;
 mod webhook_suspension;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};

@@ -1,6 +1,6 @@
 //! An application subscribes to a seller's events, changes the subscription, and unsubscribes.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{Randomness, SellerId};
 use oauth::ClientId;
 use webhooks::{
@@ -87,6 +87,41 @@ pub async fn change_subscription(
         Some(_) => refuse(ChangeRefusal::Inactive),
         None => refuse(ChangeRefusal::NotFound),
     }
+}
+
+/// A subscription's new secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rotated {
+    pub id: SubscriptionId,
+    pub secret: WebhookSecret,
+    /// The end of the overlap.
+    pub active_from: DateTime<Utc>,
+}
+
+/// Gives the subscription a new secret, which replaces the present one at the end of `overlap`, and one that
+/// is not yet active now. It is returned here and never again.
+pub async fn rotate_secret(
+    subscriptions: &dyn SubscriptionStore,
+    randomness: &dyn Randomness,
+    seller: SellerId,
+    client_id: ClientId,
+    id: SubscriptionId,
+    overlap: TimeDelta,
+    now: DateTime<Utc>,
+) -> Result<Rotated, Failure<ChangeRefusal>> {
+    let secrets = match subscriptions.lock_secrets(seller, client_id, id).await? {
+        None => return refuse(ChangeRefusal::NotFound),
+        Some((_, false)) => return refuse(ChangeRefusal::Inactive),
+        Some((secrets, true)) => secrets,
+    };
+    let secret = WebhookSecret::from_random(&randomness.secret());
+    let rotated = secrets.rotate(secret.clone(), now, overlap);
+    subscriptions.replace_secrets(seller, id, &rotated).await?;
+    Ok(Rotated {
+        id,
+        secret,
+        active_from: now + overlap,
+    })
 }
 
 /// The application has no such subscription at this seller.

@@ -8,7 +8,7 @@ use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, PatchOffers, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
 use crate::shipments::{CorrectShipment, ListShipments, ReportShipment};
-use crate::webhooks::{ChangeWebhook, CreateWebhook, DeleteWebhook, ListWebhooks, ReadWebhook};
+use crate::webhooks::{ChangeWebhook, CreateWebhook, DeleteWebhook, ListWebhooks, ReadWebhook, RotateSecret};
 
 /// Every operation of `/v1`, in the contract's order.
 pub static TABLE: &[Route<Public>] = &[
@@ -27,6 +27,7 @@ pub static TABLE: &[Route<Public>] = &[
     Route::read::<ReadWebhook>(),
     Route::write::<ChangeWebhook>(),
     Route::write::<DeleteWebhook>(),
+    Route::write::<RotateSecret>(),
     Route::write::<TestWebhook>(),
     Route::read::<ListDeliveries>(),
     Route::read::<ReadDelivery>(),

@@ -1,13 +1,14 @@
 //! Webhook subscriptions.
 
 use actix_web::http::{Method, StatusCode};
+use chrono::TimeDelta;
 use oauth::Scope;
 use usecases::Transaction;
 use usecases::subscriptions::{
-    ChangeRefusal, LimitReached, NoSuchSubscription, SubscriptionRequest, change_subscription,
-    create_subscription, delete_subscription,
+    ChangeRefusal, LimitReached, NoSuchSubscription, Rotated, SubscriptionRequest, change_subscription,
+    create_subscription, delete_subscription, rotate_secret,
 };
-use web::decode::{Shape, list, object, one_of, text};
+use web::decode::{Shape, integer, list, object, one_of, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
@@ -27,6 +28,10 @@ use crate::page;
 
 /// The longest URL, in characters (D54).
 const MAX_URL_LENGTH: i64 = 2048;
+
+/// How long a secret may go on signing after a rotation, and how long it does unless the request says.
+const MAX_OVERLAP: TimeDelta = TimeDelta::days(7);
+const DEFAULT_OVERLAP: TimeDelta = TimeDelta::days(1);
 
 web::view! {
     /// A subscription with the selected fields.
@@ -291,10 +296,7 @@ impl Write<Public> for ChangeWebhook {
             &self.change,
         )
         .await
-        .map_refusal(|refusal| match refusal {
-            ChangeRefusal::NotFound => Problem::not_found(),
-            ChangeRefusal::Inactive => inactive(),
-        })?;
+        .map_refusal(unchanged)?;
         Reply::ok(&WebhookView::new(&changed, self.fields))
     }
 }
@@ -308,10 +310,89 @@ fn webhook_update(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionCh
     .named("WebhookUpdate")
 }
 
+fn unchanged(refusal: ChangeRefusal) -> Problem {
+    match refusal {
+        ChangeRefusal::NotFound => Problem::not_found(),
+        ChangeRefusal::Inactive => inactive(),
+    }
+}
+
 /// A disconnection has ended the subscription.
 pub(crate) fn inactive() -> Problem {
     let message = "The seller has disconnected the application, which has ended this subscription.";
     Problem::new(Code::WebhookInactive, message)
+}
+
+web::view! {
+    /// A rotation's new secret, which is never shown again.
+    WebhookSecretView<'a> of rotated: &'a Rotated, named "WebhookSecret",
+        "A subscription's new secret.", never without "secret", never without "standard_secret"
+    {
+        "id": uuid() => rotated.id.uuid(),
+        "secret": string().describe("The new signing key, prefix included. Never shown again, so it is returned whatever `fields` selects.")
+            => rotated.secret.reveal(),
+        "standard_secret": string().describe("The same key as verifiers of Standard Webhooks take it. Always returned, too.")
+            => rotated.secret.reveal_standard(),
+        "active_from": date_time().describe("From then on `X-Signature` is made with it.") => Timestamp::new(rotated.active_from),
+    }
+}
+
+/// Gives one of the application's subscriptions a new secret.
+pub(crate) struct RotateSecret {
+    id: SubscriptionId,
+    overlap: TimeDelta,
+    fields: Selection,
+}
+
+impl Operation<Public> for RotateSecret {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/v1/webhooks/{id}/secret-rotation";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const NEEDS_FINISHED: bool = true;
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = WebhookSecretView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("rotateWebhookSecret", "Webhooks", prose!("rotateWebhookSecret"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .takes_optionally(|| rotation().schema(), example!("rotation"))
+            .answers(StatusCode::OK, WebhookSecretView::schema, example!("rotated"))
+            .refuses(&[inactive]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let (fields, overlap) = if incoming.body.is_empty() {
+            (fields?, None)
+        } else {
+            incoming.json(fields, &rotation())?
+        };
+        let overlap = overlap.map_or(DEFAULT_OVERLAP, TimeDelta::seconds);
+        Ok(incoming.id(0).map(|id| Self { id, overlap, fields }))
+    }
+}
+
+impl Write<Public> for RotateSecret {
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let caller = &call.caller;
+        let rotated = rotate_secret(
+            transaction,
+            call.state.ports.randomness.as_ref(),
+            caller.seller,
+            caller.client_id,
+            self.id,
+            self.overlap,
+            transaction.now(),
+        )
+        .await
+        .map_refusal(unchanged)?;
+        Reply::ok(&WebhookSecretView::new(&rotated, self.fields))
+    }
+}
+
+fn rotation() -> impl Shape<Value = Option<i64>> {
+    let seconds = integer(0..=MAX_OVERLAP.num_seconds())
+        .describe("For how long the present secret goes on making `X-Signature`; one day if missing.");
+    object!(overlap_seconds: optional(seconds) => overlap_seconds).named("SecretRotation")
 }
 
 /// Deletes one of the application's subscriptions and its pending deliveries. A body is ignored (D9).

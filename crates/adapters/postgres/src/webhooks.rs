@@ -19,9 +19,8 @@ use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId,
     DeliveryRecord, DeliveryState, DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription,
-    Outcome, SellerDelivery, SellerSubscription, Subscription, SubscriptionChange, SubscriptionId,
-    SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret,
-    WebhookUrl,
+    Outcome, SellerDelivery, SellerSubscription, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId,
+    SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;
@@ -53,6 +52,7 @@ statements! {
     CHANGE_SUBSCRIPTION: (
         SqlUuid, SqlUuid, SqlUuid, Nullable<Text>, Nullable<Array<Text>>
     ) -> SubscriptionRow;
+    LOCK_SECRETS: (SqlUuid, SqlUuid, SqlUuid) -> SecretsRow;
     QUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Binary);
     REQUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz);
 }
@@ -115,13 +115,34 @@ fn url(id: SubscriptionId, text: &str) -> Result<WebhookUrl, StoreError> {
         .map_err(|invalid| StoreError::corrupt("subscriptions", id, format!("url {invalid}")))
 }
 
-/// Opens a subscription's secret.
-fn open_secret(
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct SecretsRow {
+    #[diesel(sql_type = Binary)]
+    secret: Vec<u8>,
+    #[diesel(sql_type = Bool)]
+    active: bool,
+}
+
+fn seal_secrets(
+    sealing: &Sealing,
+    seller: SellerId,
+    id: SubscriptionId,
+    secrets: &SigningSecrets,
+) -> Result<Vec<u8>, StoreError> {
+    let binding = secret_binding(seller.uuid(), id.uuid());
+    let plain = secrets.reveal();
+    Ok(sealing
+        .sealer()?
+        .seal(SealPurpose::WebhookSecret, &binding, plain.as_bytes()))
+}
+
+fn open_secrets(
     sealing: &Sealing,
     seller: SellerId,
     id: SubscriptionId,
     sealed: &[u8],
-) -> Result<WebhookSecret, StoreError> {
+) -> Result<SigningSecrets, StoreError> {
     let corrupt = |reason: String| StoreError::corrupt("subscriptions", id, reason);
     let opened = sealing
         .sealer()?
@@ -132,7 +153,7 @@ fn open_secret(
         )
         .map_err(|cause| corrupt(cause.to_string()))?;
     let text = String::from_utf8(opened).map_err(|_| corrupt("a secret that is no text".to_owned()))?;
-    WebhookSecret::parse(text).map_err(|invalid| corrupt(format!("a secret that {invalid}")))
+    SigningSecrets::parse(&text).map_err(|invalid| corrupt(format!("a secret that {invalid}")))
 }
 
 /// Binds a secret to its row: moved into another row, it does not open.
@@ -427,19 +448,11 @@ impl SubscriptionStore for Tx {
 
     async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError> {
         let NewSubscription { seller, id, .. } = subscription;
-        let (seller, id) = (seller.uuid(), id.uuid());
-        let (binding, secret) = (
-            secret_binding(seller, id),
-            subscription.secret.reveal().as_bytes(),
-        );
-        let secret = self
-            .context()
-            .sealing
-            .sealer()?
-            .seal(SealPurpose::WebhookSecret, &binding, secret);
+        let secrets = subscription.secret.into();
+        let secret = seal_secrets(&self.context().sealing, seller, id, &secrets)?;
         let insert = ADD_SUBSCRIPTION.bind((
-            seller,
-            id,
+            seller.uuid(),
+            id.uuid(),
             subscription.client_id.uuid(),
             subscription.created_at,
             subscription.url.as_str(),
@@ -447,6 +460,34 @@ impl SubscriptionStore for Tx {
             secret,
         ));
         expect_rows("subscriptions", self.execute(insert).await?, 1)
+    }
+
+    async fn lock_secrets(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+    ) -> Result<Option<(SigningSecrets, bool)>, StoreError> {
+        let lock = LOCK_SECRETS.bind((seller.uuid(), client_id.uuid(), subscription.uuid()));
+        let Some(row) = self.row(lock).await? else {
+            return Ok(None);
+        };
+        let secrets = open_secrets(&self.context().sealing, seller, subscription, &row.secret)?;
+        Ok(Some((secrets, row.active)))
+    }
+
+    async fn replace_secrets(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+        secrets: &SigningSecrets,
+    ) -> Result<(), StoreError> {
+        let secret = seal_secrets(&self.context().sealing, seller, subscription, secrets)?;
+        let replace = diesel::update(subscriptions::table)
+            .filter(subscriptions::seller_id.eq(seller.uuid()))
+            .filter(subscriptions::id.eq(subscription.uuid()))
+            .set(subscriptions::secret.eq(secret));
+        expect_rows("subscriptions", self.execute(replace).await?, 1)
     }
 
     async fn change_subscription(

@@ -322,6 +322,15 @@ where q.seller_id = $1
   and s.id = q.id
 returning s.id, s.client_id, s.url, s.events, s.created_at, q.state <> 'ended' as active
 
+-- name: LOCK_SECRETS
+-- $1 the seller; $2 the application; $3 the subscription.
+select q.secret, q.state <> 'ended' as active
+from subscription_queues as q
+where q.seller_id = $1
+  and q.client_id = $2
+  and q.id = $3
+for no key update of q
+
 -- name: QUEUE_DELIVERY
 -- $1 the seller; $2 the subscription; $3 the delivery; $4 the time; $5 the event; $6 the body.
 -- If the queue is live, queues the delivery and wakes the queue, under the same locks as a fan-out.

@@ -27,7 +27,7 @@ pub use ports::{
 pub use queue::{
     AttemptRecord, ClaimedQueues, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
-pub use secret::{WebhookSecret, signature, standard_signature};
+pub use secret::{SigningSecrets, WebhookSecret, signature, standard_signature};
 pub use subscription::{
     MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
 };

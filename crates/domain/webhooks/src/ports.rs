@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     AttemptRecord, Capacity, ClaimedQueues, Delivery, DeliveryId, NewSubscription, Refill, Refilled, Release,
-    Sent, Subscription, SubscriptionChange, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl,
+    Sent, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId, WebhookEvent, WebhookUrl,
 };
 
 /// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The
@@ -46,8 +46,8 @@ pub struct Message {
     pub event: WebhookEvent,
     pub url: WebhookUrl,
     pub body: Arc<[u8]>,
-    /// The key of its signatures, which are made at each attempt: they include its time.
-    pub secret: WebhookSecret,
+    /// The keys of its signatures, which are made at each attempt, for its time.
+    pub secrets: SigningSecrets,
 }
 
 /// Sends the message of an attempt.
@@ -97,6 +97,24 @@ pub trait SubscriptionStore: Send + Sync {
         subscription: SubscriptionId,
         change: SubscriptionChange,
     ) -> Result<Option<Subscription>, StoreError>;
+
+    /// The secrets of an application's subscription, and whether it is active. Until the transaction ends,
+    /// nobody else replaces them.
+    async fn lock_secrets(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+    ) -> Result<Option<(SigningSecrets, bool)>, StoreError>;
+
+    /// Replaces the secrets of a locked subscription. An adapter MUST seal them. Attempts that begin after
+    /// the commit are signed with the new ones.
+    async fn replace_secrets(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+        secrets: &SigningSecrets,
+    ) -> Result<(), StoreError>;
 
     /// Deletes an application's subscription with its history, stops its pending deliveries, and frees its
     /// place; false if there is no such subscription.

@@ -7,7 +7,7 @@ use kernel::SellerId;
 use oauth::ClientId;
 use uuid::Uuid;
 
-use crate::{DeliveryId, Outcome, Progress, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl};
+use crate::{DeliveryId, Outcome, Progress, SigningSecrets, SubscriptionId, WebhookEvent, WebhookUrl};
 
 /// The key of a queue: each subscription has one queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,8 +43,8 @@ pub struct SubscriptionQueue {
     /// The subscription's application.
     pub client_id: ClientId,
     pub url: WebhookUrl,
-    /// The key of their signatures.
-    pub secret: WebhookSecret,
+    /// The keys of their signatures.
+    pub secrets: SigningSecrets,
     /// True if its last attempts failed.
     pub failing: bool,
     pub deliveries: Vec<Due>,
@@ -106,6 +106,8 @@ pub struct Refilled {
     pub lease: Lease,
     /// The URL, which may have changed since the claim.
     pub url: WebhookUrl,
+    /// The keys of their signatures, likewise.
+    pub secrets: SigningSecrets,
     /// The due deliveries, at most the capacity.
     pub deliveries: Vec<Due>,
 }

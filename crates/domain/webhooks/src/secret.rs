@@ -1,11 +1,12 @@
 //! The secret of a subscription, and its signatures (contract: Delivery).
 
-use std::fmt;
+use std::{fmt, iter};
 
 use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Invalid;
 use ring::hmac;
 
@@ -58,6 +59,76 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
+/// The secrets that sign a subscription's deliveries: one, and during a rotation's overlap two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigningSecrets {
+    first: WebhookSecret,
+    /// The one that replaces it at this instant, by the last rotation.
+    next: Option<(WebhookSecret, DateTime<Utc>)>,
+}
+
+impl From<WebhookSecret> for SigningSecrets {
+    fn from(only: WebhookSecret) -> Self {
+        Self {
+            first: only,
+            next: None,
+        }
+    }
+}
+
+impl SigningSecrets {
+    /// Replaces the present secret by a new one at the end of `overlap`, not negative. A secret that is not
+    /// yet active is dropped.
+    #[must_use]
+    pub fn rotate(self, secret: WebhookSecret, now: DateTime<Utc>, overlap: TimeDelta) -> Self {
+        if overlap.is_zero() {
+            return secret.into();
+        }
+        Self {
+            first: self.signing(now).clone(),
+            next: Some((secret, now + overlap)),
+        }
+    }
+
+    /// The one that makes `X-Signature` at this time.
+    pub fn signing(&self, at: DateTime<Utc>) -> &WebhookSecret {
+        match &self.next {
+            Some((next, active_from)) if *active_from <= at => next,
+            _ => &self.first,
+        }
+    }
+
+    /// Those that make `webhook-signature` at this time: the signing one, and the one that will replace it.
+    pub fn valid(&self, at: DateTime<Utc>) -> impl Iterator<Item = &WebhookSecret> {
+        let next = self.next.as_ref().filter(|(_, active_from)| *active_from > at);
+        iter::once(self.signing(at)).chain(next.map(|(next, _)| next))
+    }
+
+    /// The plain text, to be sealed: the first secret, and if there is a next one, that and its first
+    /// microsecond since 1970, separated by spaces.
+    pub fn reveal(&self) -> String {
+        match &self.next {
+            None => self.first.0.clone(),
+            Some((next, from)) => format!("{} {} {}", self.first.0, next.0, from.timestamp_micros()),
+        }
+    }
+
+    /// Parses what [`Self::reveal`] returned.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let mut parts = text.split(' ');
+        let mut secret = || parts.next().map(|part| WebhookSecret::parse(part.to_owned())).transpose();
+        let (first, next) = (secret()?, secret()?);
+        let from = parts.next().map(str::parse).transpose().ok().flatten();
+        let next = match (next, from.and_then(DateTime::from_timestamp_micros)) {
+            (None, None) => None,
+            (Some(next), Some(from)) => Some((next, from)),
+            _ => return Err(Invalid::new("has no time of its next secret")),
+        };
+        let first = first.ok_or_else(|| Invalid::new("is empty"))?;
+        Ok(Self { first, next })
+    }
+}
+
 /// The value of `X-Signature`: `sha256=` and the lowercase hexadecimal HMAC-SHA256 (RFC 2104) of the body's
 /// bytes.
 pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
@@ -82,6 +153,8 @@ pub fn standard_signature(secret: &WebhookSecret, id: DeliveryId, timestamp: i64
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -99,6 +172,44 @@ mod tests {
         let standard = "whsec_cHNfd2hfQndjSEJ3Y0hCd2NIQndjSEJ3Y0hCd2NIQndjSEJ3Y0hCd2NIQndjSEJ3Yw==";
         assert_eq!(secret.reveal_standard(), standard);
         assert_eq!(format!("{secret:?}"), "WebhookSecret(…)");
+    }
+
+    proptest! {
+        #[test]
+        fn rotations_drop_no_secret_before_its_time(
+            rotations in prop::collection::vec((0..100_i64, prop_oneof![Just(0), 1..100_i64]), 0..6),
+            later in 0..200_i64,
+        ) {
+            let secret = |n: usize| WebhookSecret::from_random(&[u8::try_from(n).unwrap(); 32]);
+            let (mut now, mut secrets) = (DateTime::<Utc>::UNIX_EPOCH, SigningSecrets::from(secret(0)));
+            // The signing secret, and the one that is to come.
+            let (mut signing, mut next) = (secret(0), None);
+            for (n, (passed, overlap)) in rotations.iter().enumerate() {
+                now += TimeDelta::seconds(*passed);
+                let overlap = TimeDelta::seconds(*overlap);
+                secrets = secrets.rotate(secret(n + 1), now, overlap);
+                signing = next.take().filter(|(_, from)| *from <= now).map_or(signing, |(next, _)| next);
+                next = Some((secret(n + 1), now + overlap));
+            }
+            let at = now + TimeDelta::seconds(later);
+            let (expected, to_come) = match next {
+                Some((next, from)) if from <= at => (next, None),
+                next => (signing, next.map(|(next, _)| next)),
+            };
+            prop_assert_eq!(secrets.signing(at), &expected);
+            let valid: Vec<_> = secrets.valid(at).cloned().collect();
+            prop_assert_eq!(valid, iter::once(expected).chain(to_come).collect::<Vec<_>>());
+            prop_assert_eq!(SigningSecrets::parse(&secrets.reveal()), Ok(secrets));
+        }
+    }
+
+    #[test]
+    fn stored_secrets_of_other_shapes_are_refused() {
+        let one = WebhookSecret::from_random(&[1; 32]);
+        let one = one.reveal();
+        for text in ["", "x", &format!("{one} {one}"), &format!("{one} {one} soon"), &format!("{one} x 1")] {
+            assert!(SigningSecrets::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -140,7 +140,7 @@ impl InFlight {
         let queue = LeasedQueue {
             client_id: claimed.client_id,
             url: claimed.url,
-            secret: claimed.secret,
+            secrets: claimed.secrets,
             failing: claimed.failing,
             in_hand: Vec::new(),
             running: 0,
@@ -173,6 +173,7 @@ impl InFlight {
         let starts = refilled.into_iter().map(|given| {
             if let Some(queue) = self.queues.get_mut(&given.lease) {
                 queue.url = given.url;
+                queue.secrets = given.secrets;
             }
             self.starts(given.lease, given.deliveries)
         });
@@ -206,7 +207,7 @@ impl InFlight {
                 event: due.event,
                 url: queue.url.clone(),
                 body: due.body,
-                secret: queue.secret.clone(),
+                secrets: queue.secrets.clone(),
             }),
         };
         deliveries.into_iter().map(start).collect()

@@ -1,7 +1,7 @@
 //! A leased queue, and how many more deliveries it may get.
 
 use oauth::ClientId;
-use webhooks::{DeliveryId, WebhookSecret, WebhookUrl};
+use webhooks::{DeliveryId, SigningSecrets, WebhookUrl};
 
 use crate::deliver_webhooks::Slots;
 
@@ -25,7 +25,7 @@ pub(super) struct InHand {
 pub(super) struct LeasedQueue {
     pub(super) client_id: ClientId,
     pub(super) url: WebhookUrl,
-    pub(super) secret: WebhookSecret,
+    pub(super) secrets: SigningSecrets,
     /// Whether the queue counted as failing when it was claimed.
     pub(super) failing: bool,
     /// Deliveries that the store must not give out again.

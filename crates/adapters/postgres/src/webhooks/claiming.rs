@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 use webhooks::{
     Capacity, ClaimedQueues, DeliveryId, Due, DueQueue, Lease, Phase, Progress, QueueKey, Refill, Refilled,
-    SubscriptionId, SubscriptionQueue,
+    SigningSecrets, SubscriptionId, SubscriptionQueue, WebhookUrl,
 };
 
 use crate::schema::deliveries;
@@ -107,6 +107,8 @@ struct LeasedRow {
     fence: Uuid,
     #[diesel(sql_type = Text)]
     url: String,
+    #[diesel(sql_type = Binary)]
+    secret: Vec<u8>,
     #[diesel(embed)]
     delivery: Option<DeliveryRow>,
 }
@@ -155,13 +157,21 @@ fn full_applications(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
         .collect()
 }
 
+/// A leased queue as it is stored, with its due deliveries.
+struct Leased {
+    lease: Lease,
+    url: String,
+    secret: Vec<u8>,
+    deliveries: Vec<Due>,
+}
+
 /// Leases queues, which have these fences now, and returns the live ones with their due deliveries. An
 /// unreadable delivery is skipped: returned as an error, it would block all deliveries read with it.
-pub(super) async fn lease(
+async fn lease(
     mut connection: &AsyncPgConnection,
     queues: &[Refill],
     held: Vec<Option<Uuid>>,
-) -> QueryResult<Vec<Refilled>> {
+) -> QueryResult<Vec<Leased>> {
     let running = queues.iter().zip(1_i64..);
     let running = running.flat_map(|(queue, n)| queue.running.iter().map(move |id| (n, id.uuid())));
     let (numbers, running): (Vec<_>, Vec<_>) = running.unzip();
@@ -176,20 +186,19 @@ pub(super) async fn lease(
         running,
     ));
     // Rows of one queue are adjacent.
-    let mut leased = Vec::<Refilled>::new();
+    let mut leased = Vec::<Leased>::new();
     for row in lease.get_results::<LeasedRow>(&mut connection).await? {
         let lease = Lease {
             queue: key(row.seller_id, row.subscription_id),
             fence: row.fence,
         };
         if leased.last().is_none_or(|queue| queue.lease != lease) {
-            let url = super::url(lease.queue.subscription, &row.url);
-            let queue = url.map(|url| Refilled {
+            leased.push(Leased {
                 lease,
-                url,
+                url: row.url,
+                secret: row.secret,
                 deliveries: Vec::new(),
             });
-            leased.extend(readable([queue].into_iter()));
         }
         if let Some(queue) = leased.last_mut().filter(|queue| queue.lease == lease) {
             let delivery = row.delivery.into_iter().map(Due::try_from);
@@ -251,7 +260,15 @@ impl Claims {
             let lease = Lease { queue, fence };
             abandoned.extend(row.fence.map(|_| queue));
             held.push(row.fence);
-            let queue = self.open(lease, &row);
+            let opened_row = self.open(queue, &row.url, &row.secret);
+            let queue = opened_row.map(|(url, secrets)| SubscriptionQueue {
+                lease,
+                client_id: row.client_id.into(),
+                url,
+                secrets,
+                failing: row.failing,
+                deliveries: Vec::new(),
+            });
             leases.push(Refill {
                 lease,
                 running: Vec::new(),
@@ -266,7 +283,7 @@ impl Claims {
             lose.execute(&mut connection).await?;
         }
         if !leases.is_empty() {
-            for Refilled {
+            for Leased {
                 lease, deliveries, ..
             } in lease(connection, &leases, held).await?
             {
@@ -277,6 +294,26 @@ impl Claims {
         connection.batch_execute("commit").await?;
         let not_live = opened.into_keys().map(|lease| lease.queue);
         Ok((ClaimedQueues { queues, more }, not_live.collect()))
+    }
+
+    /// Extends leases, and reads further deliveries and the present URLs and secrets.
+    pub(super) async fn refill(
+        &self,
+        connection: &AsyncPgConnection,
+        queues: &[Refill],
+    ) -> QueryResult<Vec<Refilled>> {
+        let held = column(queues, |queue| Some(queue.lease.fence));
+        let leased = lease(connection, queues, held).await?;
+        let refilled = leased.into_iter().filter_map(|leased| {
+            let (url, secrets) = self.open(leased.lease.queue, &leased.url, &leased.secret)?;
+            Some(Refilled {
+                lease: leased.lease,
+                url,
+                secrets,
+                deliveries: leased.deliveries,
+            })
+        });
+        Ok(refilled.collect())
     }
 
     /// Begins the transaction, and locks queues that are due. Returns whether there may be more.
@@ -314,24 +351,15 @@ impl Claims {
         Ok((due, more))
     }
 
-    /// The queue, without deliveries. One whose URL or secret is unreadable is logged, and gets none until
-    /// its lease expires.
-    fn open(&self, lease: Lease, row: &QueueRow) -> Option<SubscriptionQueue> {
-        let QueueKey { seller, subscription } = lease.queue;
-        let url = super::url(subscription, &row.url);
-        let opened = url.and_then(|url| {
-            let secret = super::open_secret(&self.sealing, seller, subscription, &row.secret)?;
-            Ok((url, secret))
+    /// The URL and the secrets of a queue. One whose are unreadable is logged, and gets no delivery until its
+    /// lease expires.
+    fn open(&self, queue: QueueKey, url: &str, secret: &[u8]) -> Option<(WebhookUrl, SigningSecrets)> {
+        let QueueKey { seller, subscription } = queue;
+        let opened = super::url(subscription, url).and_then(|url| {
+            let secrets = super::open_secrets(&self.sealing, seller, subscription, secret)?;
+            Ok((url, secrets))
         });
-        let (url, secret) = opened.inspect_err(|error| self.unreadable.note(error)).ok()?;
-        Some(SubscriptionQueue {
-            lease,
-            client_id: row.client_id.into(),
-            url,
-            secret,
-            failing: row.failing,
-            deliveries: Vec::new(),
-        })
+        opened.inspect_err(|error| self.unreadable.note(error)).ok()
     }
 }
 

@@ -104,7 +104,7 @@ with clock as materialized (
 ),
 queues as materialized (
     select
-        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.url, q.due_from, q.first_due,
+        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.url, q.secret, q.due_from, q.first_due,
         array(select id from unnest($7::bigint[], $8::uuid[]) as r (n, id) where r.n = k.n) as running
     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality
         as k (seller_id, id, held, fence, attempts, repeats, n)
@@ -160,7 +160,8 @@ leased as (
     cross join queues as q
     where (s.seller_id, s.id) = (q.seller_id, q.id)
 )
-select q.seller_id, q.id as subscription_id, q.fence, q.url, g.id, g.event, g.body, g.attempt, g.lost, g.due_at
+select
+    q.seller_id, q.id as subscription_id, q.fence, q.url, q.secret, g.id, g.event, g.body, g.attempt, g.lost, g.due_at
 from queues as q
 left join given as g on g.n = q.n
 order by q.n, g.place

@@ -13,11 +13,10 @@ use webhooks::{
     AttemptRecord, Capacity, ClaimedQueues, QueueKey, Refill, Refilled, Release, SubscriptionQueues,
 };
 
-use super::claiming::{Claims, columns, lease};
+use super::claiming::{Claims, columns};
 use super::recording::{Asleep, Recording, find_queued};
 use crate::connection::pool::{Autocommit, Leased};
 use crate::sealing::Sealing;
-use crate::sql::column;
 use crate::statement::statements;
 
 statements! {
@@ -56,9 +55,9 @@ impl SubscriptionQueues for StoredQueues {
     }
 
     async fn refill(&self, queues: &[Refill]) -> Result<Vec<Refilled>, StoreError> {
-        let held = column(queues, |queue| Some(queue.lease.fence));
-        let leasing = |leased: Arc<Leased>| async move { lease(leased.connection(), queues, held).await };
-        self.statements.ask(leasing).await
+        let refilling =
+            |leased: Arc<Leased>| async move { self.claims.refill(leased.connection(), queues).await };
+        self.statements.ask(refilling).await
     }
 
     async fn record(&self, records: &[AttemptRecord], releases: &[Release]) -> Result<(), StoreError> {

@@ -34,7 +34,7 @@ async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
     let claimed = fixture.claim_one().await;
     assert_eq!(claimed.lease.queue, one, "the other is reported in the log");
     let stored = subscription(one.seller, claimed.client_id);
-    assert_eq!((claimed.secret, claimed.url), (stored.secret, stored.url));
+    assert_eq!((claimed.secrets, claimed.url), (stored.secret.into(), stored.url));
 }
 
 #[tokio::test]
@@ -97,10 +97,24 @@ async fn a_change_keeps_what_it_does_not_name_and_reaches_a_leased_queue() {
     assert_eq!(change(application, None, Some(one)).await, expected);
     let expected = Some((new.clone(), one.to_vec(), true));
     assert_eq!(change(application, Some(&new), None).await, expected);
+    let rotated = async |client_id| {
+        let tx = fixture.begin().await;
+        let locked = tx.lock_secrets(queue.seller, client_id, queue.subscription).await;
+        let (secrets, active) = locked.unwrap()?;
+        let next = WebhookSecret::from_random(&[8; 32]);
+        let secrets = secrets.rotate(next, tx.now(), TimeDelta::hours(1));
+        tx.replace_secrets(queue.seller, queue.subscription, &secrets).await.unwrap();
+        tx.commit().await.unwrap();
+        Some((secrets, active))
+    };
+    assert_eq!(rotated(other).await, None);
+    let (secrets, active) = rotated(application).await.unwrap();
+    assert!(active);
     // Extending its lease tells.
     let refill = more(claimed.lease, &queued[..16], 1, 0);
     let refilled = fixture.queues().refill(&[refill]).await.unwrap().remove(0);
     assert_eq!((refilled.url, refilled.deliveries.len()), (new.clone(), 1));
+    assert_eq!(refilled.secrets, secrets);
     fixture.set_queue(queue, "active = false").await;
     let expected = Some((new, all.to_vec(), false));
     assert_eq!(change(application, None, Some(all)).await, expected);

@@ -62,7 +62,7 @@ pub(super) fn message(text: &str) -> Message {
         event: WebhookEvent::OrderPaid,
         url: url(text),
         body: Arc::from(BODY),
-        secret: WebhookSecret::from_random(&[7; 32]),
+        secrets: WebhookSecret::from_random(&[7; 32]).into(),
     }
 }
 

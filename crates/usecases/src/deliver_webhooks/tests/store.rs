@@ -295,7 +295,7 @@ impl SubscriptionQueues for Store {
                 },
                 client_id,
                 url: queue.url(*number),
-                secret: secret(),
+                secrets: secret().into(),
                 failing: queue.failing,
                 deliveries,
             });
@@ -313,6 +313,7 @@ impl SubscriptionQueues for Store {
             Some(Refilled {
                 lease,
                 url,
+                secrets: secret().into(),
                 deliveries,
             })
         };
