@@ -92,17 +92,16 @@ impl HttpSender {
     fn request(&self, message: &Message) -> Result<Request<Full<Bytes>>, AttemptFailure> {
         let body = Bytes::from_owner(Arc::clone(&message.body));
         let (secrets, delivery) = (&message.secrets, message.delivery);
-        let now = self.clock.now();
-        let timestamp = now.timestamp();
+        let timestamp = self.clock.now().timestamp();
         let standard = |secret| standard_signature(secret, delivery, timestamp, &message.body);
-        let standard: Vec<_> = secrets.valid(now).map(standard).collect();
+        let standard: Vec<_> = secrets.all().map(standard).collect();
         let request = Request::builder()
             .method(Method::POST)
             .uri(message.url.path_and_query())
             .header(HOST, message.url.authority())
             .header(USER_AGENT, &self.user_agent)
             .header(CONTENT_TYPE, "application/json")
-            .header("x-signature", signature(secrets.signing(now), &message.body))
+            .header("x-signature", signature(secrets.signing(), &message.body))
             .header("x-event", message.event.as_str())
             .header("x-webhook-id", message.subscription.to_string())
             .header("x-delivery-id", delivery.to_string())

@@ -46,7 +46,7 @@ pub struct Message {
     pub event: WebhookEvent,
     pub url: WebhookUrl,
     pub body: Arc<[u8]>,
-    /// The keys of its signatures, which are made at each attempt, for its time.
+    /// The keys of its signatures at the time of the attempt.
     pub secrets: SigningSecrets,
 }
 

@@ -43,7 +43,7 @@ pub struct SubscriptionQueue {
     /// The subscription's application.
     pub client_id: ClientId,
     pub url: WebhookUrl,
-    /// The keys of their signatures.
+    /// The keys of their signatures, at the time of the claim.
     pub secrets: SigningSecrets,
     /// True if its last attempts failed.
     pub failing: bool,
@@ -106,7 +106,7 @@ pub struct Refilled {
     pub lease: Lease,
     /// The URL, which may have changed since the claim.
     pub url: WebhookUrl,
-    /// The keys of their signatures, likewise.
+    /// The keys of their signatures, at the time of the refill.
     pub secrets: SigningSecrets,
     /// The due deliveries, at most the capacity.
     pub deliveries: Vec<Due>,

@@ -59,7 +59,7 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// The secrets that sign a subscription's deliveries: one, and during a rotation's overlap two.
+/// The secrets that sign a subscription's deliveries: one, and during the overlap of a rotation two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningSecrets {
     first: WebhookSecret,
@@ -77,31 +77,34 @@ impl From<WebhookSecret> for SigningSecrets {
 }
 
 impl SigningSecrets {
+    /// Those of this time: without one that was replaced before.
+    #[must_use]
+    pub fn at(self, now: DateTime<Utc>) -> Self {
+        match self.next {
+            Some((next, active_from)) if active_from <= now => next.into(),
+            _ => self,
+        }
+    }
+
     /// Replaces the present secret by a new one at the end of `overlap`, not negative. A secret that is not
     /// yet active is dropped.
     #[must_use]
     pub fn rotate(self, secret: WebhookSecret, now: DateTime<Utc>, overlap: TimeDelta) -> Self {
-        if overlap.is_zero() {
-            return secret.into();
-        }
         Self {
-            first: self.signing(now).clone(),
             next: Some((secret, now + overlap)),
+            ..self.at(now)
         }
+        .at(now)
     }
 
-    /// The one that makes `X-Signature` at this time.
-    pub fn signing(&self, at: DateTime<Utc>) -> &WebhookSecret {
-        match &self.next {
-            Some((next, active_from)) if *active_from <= at => next,
-            _ => &self.first,
-        }
+    /// The one that makes `X-Signature`.
+    pub const fn signing(&self) -> &WebhookSecret {
+        &self.first
     }
 
-    /// Those that make `webhook-signature` at this time: the signing one, and the one that will replace it.
-    pub fn valid(&self, at: DateTime<Utc>) -> impl Iterator<Item = &WebhookSecret> {
-        let next = self.next.as_ref().filter(|(_, active_from)| *active_from > at);
-        iter::once(self.signing(at)).chain(next.map(|(next, _)| next))
+    /// Those that make `webhook-signature`: the signing one, and the one that will replace it.
+    pub fn all(&self) -> impl Iterator<Item = &WebhookSecret> {
+        iter::once(&self.first).chain(self.next.as_ref().map(|(next, _)| next))
     }
 
     /// The plain text, to be sealed: the first secret, and if there is a next one, that and its first
@@ -196,10 +199,11 @@ mod tests {
                 Some((next, from)) if from <= at => (next, None),
                 next => (signing, next.map(|(next, _)| next)),
             };
-            prop_assert_eq!(secrets.signing(at), &expected);
-            let valid: Vec<_> = secrets.valid(at).cloned().collect();
-            prop_assert_eq!(valid, iter::once(expected).chain(to_come).collect::<Vec<_>>());
-            prop_assert_eq!(SigningSecrets::parse(&secrets.reveal()), Ok(secrets));
+            prop_assert_eq!(SigningSecrets::parse(&secrets.reveal()).as_ref(), Ok(&secrets));
+            let secrets = secrets.at(at);
+            prop_assert_eq!(secrets.signing(), &expected);
+            let all: Vec<_> = secrets.all().cloned().collect();
+            prop_assert_eq!(all, iter::once(expected).chain(to_come).collect::<Vec<_>>());
         }
     }
 

@@ -77,6 +77,8 @@ struct QueueRow {
     url: String,
     #[diesel(sql_type = Binary)]
     secret: Vec<u8>,
+    #[diesel(sql_type = Timestamptz)]
+    at: DateTime<Utc>,
     #[diesel(sql_type = BigInt)]
     first_attempts: i64,
     #[diesel(sql_type = BigInt)]
@@ -109,6 +111,8 @@ struct LeasedRow {
     url: String,
     #[diesel(sql_type = Binary)]
     secret: Vec<u8>,
+    #[diesel(sql_type = Timestamptz)]
+    at: DateTime<Utc>,
     #[diesel(embed)]
     delivery: Option<DeliveryRow>,
 }
@@ -160,6 +164,7 @@ fn full_applications(capacity: &Capacity, failing: bool) -> Vec<Uuid> {
 /// A leased queue as it is stored, with its due deliveries.
 struct Leased {
     lease: Lease,
+    at: DateTime<Utc>,
     url: String,
     secret: Vec<u8>,
     deliveries: Vec<Due>,
@@ -195,6 +200,7 @@ async fn lease(
         if leased.last().is_none_or(|queue| queue.lease != lease) {
             leased.push(Leased {
                 lease,
+                at: row.at,
                 url: row.url,
                 secret: row.secret,
                 deliveries: Vec::new(),
@@ -260,7 +266,7 @@ impl Claims {
             let lease = Lease { queue, fence };
             abandoned.extend(row.fence.map(|_| queue));
             held.push(row.fence);
-            let opened_row = self.open(queue, &row.url, &row.secret);
+            let opened_row = self.open(queue, row.at, &row.url, &row.secret);
             let queue = opened_row.map(|(url, secrets)| SubscriptionQueue {
                 lease,
                 client_id: row.client_id.into(),
@@ -305,7 +311,7 @@ impl Claims {
         let held = column(queues, |queue| Some(queue.lease.fence));
         let leased = lease(connection, queues, held).await?;
         let refilled = leased.into_iter().filter_map(|leased| {
-            let (url, secrets) = self.open(leased.lease.queue, &leased.url, &leased.secret)?;
+            let (url, secrets) = self.open(leased.lease.queue, leased.at, &leased.url, &leased.secret)?;
             Some(Refilled {
                 lease: leased.lease,
                 url,
@@ -351,13 +357,19 @@ impl Claims {
         Ok((due, more))
     }
 
-    /// The URL and the secrets of a queue. One whose are unreadable is logged, and gets no delivery until its
-    /// lease expires.
-    fn open(&self, queue: QueueKey, url: &str, secret: &[u8]) -> Option<(WebhookUrl, SigningSecrets)> {
+    /// The URL of a queue, and its secrets at this time. If they are unreadable, that is logged, and the queue
+    /// gets no delivery until its lease expires.
+    fn open(
+        &self,
+        queue: QueueKey,
+        at: DateTime<Utc>,
+        url: &str,
+        secret: &[u8],
+    ) -> Option<(WebhookUrl, SigningSecrets)> {
         let QueueKey { seller, subscription } = queue;
         let opened = super::url(subscription, url).and_then(|url| {
             let secrets = super::open_secrets(&self.sealing, seller, subscription, secret)?;
-            Ok((url, secrets))
+            Ok((url, secrets.at(at)))
         });
         opened.inspect_err(|error| self.unreadable.note(error)).ok()
     }

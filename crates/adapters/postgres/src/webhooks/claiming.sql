@@ -39,7 +39,7 @@ select
     -- Where the next search begins.
     least((select min(wake_at) from subscriptions where wake_at >= $3 and not failing), at) as first_healthy,
     least((select min(wake_at) from subscriptions where wake_at >= $4 and failing), at) as first_failing,
-    q.seller_id, q.id, q.client_id, q.failing, q.fence, q.url, q.secret,
+    q.seller_id, q.id, q.client_id, q.failing, q.fence, q.url, q.secret, at,
     (
         select count(*)
         from (
@@ -161,7 +161,8 @@ leased as (
     where (s.seller_id, s.id) = (q.seller_id, q.id)
 )
 select
-    q.seller_id, q.id as subscription_id, q.fence, q.url, q.secret, g.id, g.event, g.body, g.attempt, g.lost, g.due_at
-from queues as q
+    q.seller_id, q.id as subscription_id, q.fence, q.url, q.secret, clock.at, g.id, g.event, g.body, g.attempt, g.lost, g.due_at
+from clock
+cross join queues as q
 left join given as g on g.n = q.n
 order by q.n, g.place
