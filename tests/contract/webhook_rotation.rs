@@ -1,9 +1,7 @@
 //! A subscription's secret is rotated (contract: POST /v1/webhooks/{id}/secret-rotation).
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use blackbox::{
-    Expect, Integration, Received, World, all_invalid, keyed, text, whole,
-};
+use blackbox::{Expect, Integration, Received, World, all_invalid, keyed, text, whole};
 use chrono::{DateTime, TimeDelta, Utc};
 use ring::hmac;
 use serde_json::{Value, json};
@@ -16,7 +14,12 @@ fn rotating(world: &World, token: &str, hook: &str) -> Request {
     world.at("POST", &path).bearer(token)
 }
 
-async fn rotate(world: &World, own: &Integration, hook: &str, seconds: Option<i64>) -> (String, DateTime<Utc>) {
+async fn rotate(
+    world: &World,
+    own: &Integration,
+    hook: &str,
+    seconds: Option<i64>,
+) -> (String, DateTime<Utc>) {
     let request = rotating(world, &own.token, hook);
     let request = match seconds {
         Some(seconds) => request.json(&json!({"overlap_seconds": seconds})),
@@ -33,7 +36,10 @@ async fn rotate(world: &World, own: &Integration, hook: &str, seconds: Option<i6
 
 /// The secrets, of these, that `webhook-signature` is made with, in its order.
 fn standard_signers<'s>(delivery: &Received, secrets: &[&'s str]) -> Vec<&'s str> {
-    let (id, timestamp) = (delivery.header("webhook-id"), delivery.header("webhook-timestamp"));
+    let (id, timestamp) = (
+        delivery.header("webhook-id"),
+        delivery.header("webhook-timestamp"),
+    );
     let signed = [format!("{id}.{timestamp}.").as_bytes(), delivery.body.as_slice()].concat();
     let made = |secret: &&&str| {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
@@ -63,7 +69,9 @@ async fn the_new_secret_takes_over_at_the_end_of_the_overlap() {
     };
     let all = [first, &replaced, &second];
     next(&all, first, &[first, &second]).await;
-    clock.advance(active_from - clock.now().await + TimeDelta::seconds(1)).await;
+    clock
+        .advance(active_from - clock.now().await + TimeDelta::seconds(1))
+        .await;
     next(&all, &second, &[&second]).await;
     // At once, and nothing earlier is left.
     let (third, from) = rotate(&world, &own, &hook.id, Some(0)).await;
@@ -75,13 +83,21 @@ async fn the_new_secret_takes_over_at_the_end_of_the_overlap() {
 async fn a_rotation_is_replayed_and_of_the_applications_own_subscription() {
     let world = world().await;
     let own = world.integration().await;
-    let made = world.subscription(&own.token, "https://1.1.1.1/", &["order.paid"]).await;
+    let made = world
+        .subscription(&own.token, "https://1.1.1.1/", &["order.paid"])
+        .await;
     let hook = text(&made, "id");
     let request = || keyed(rotating(&world, &own.token, &hook).json(&json!({})), "k").send();
     let first = request().await.expect(200);
     replays(&first, &request().await);
     let path = format!("/v1/webhooks/{hook}/secret-rotation?fields=active_from");
-    let selected = world.at("POST", &path).bearer(&own.token).send().await.expect(200).json();
+    let selected = world
+        .at("POST", &path)
+        .bearer(&own.token)
+        .send()
+        .await
+        .expect(200)
+        .json();
     let fields: Vec<_> = selected.as_object().unwrap().keys().collect();
     assert_eq!(fields, ["active_from", "id", "secret", "standard_secret"]);
     let send = async |body: &str| {
@@ -96,7 +112,10 @@ async fn a_rotation_is_replayed_and_of_the_applications_own_subscription() {
         {"overlap":1}               => overlap"#;
     all_invalid(table, send).await;
     send("[]").await.is_problem(400, &[whole("validation_error")]);
-    for other in [world.integration_of(own.seller.clone()).await, world.integration().await] {
+    for other in [
+        world.integration_of(own.seller.clone()).await,
+        world.integration().await,
+    ] {
         let answer = rotating(&world, &other.token, &hook).send().await;
         answer.refused(404, "not_found");
     }

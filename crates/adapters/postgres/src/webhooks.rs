@@ -19,8 +19,9 @@ use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId,
     DeliveryRecord, DeliveryState, DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription,
-    Outcome, SellerDelivery, SellerSubscription, SigningSecrets, Subscription, SubscriptionChange, SubscriptionId,
-    SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookUrl,
+    Outcome, SellerDelivery, SellerSubscription, SigningSecrets, Subscription, SubscriptionChange,
+    SubscriptionId, SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent,
+    WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;

@@ -119,7 +119,12 @@ impl SigningSecrets {
     /// Parses what [`Self::reveal`] returned.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let mut parts = text.split(' ');
-        let mut secret = || parts.next().map(|part| WebhookSecret::parse(part.to_owned())).transpose();
+        let mut secret = || {
+            parts
+                .next()
+                .map(|part| WebhookSecret::parse(part.to_owned()))
+                .transpose()
+        };
         let (first, next) = (secret()?, secret()?);
         let from = parts.next().map(str::parse).transpose().ok().flatten();
         let next = match (next, from.and_then(DateTime::from_timestamp_micros)) {
@@ -211,7 +216,13 @@ mod tests {
     fn stored_secrets_of_other_shapes_are_refused() {
         let one = WebhookSecret::from_random(&[1; 32]);
         let one = one.reveal();
-        for text in ["", "x", &format!("{one} {one}"), &format!("{one} {one} soon"), &format!("{one} x 1")] {
+        for text in [
+            "",
+            "x",
+            &format!("{one} {one}"),
+            &format!("{one} {one} soon"),
+            &format!("{one} x 1"),
+        ] {
             assert!(SigningSecrets::parse(text).is_err(), "{text}");
         }
     }

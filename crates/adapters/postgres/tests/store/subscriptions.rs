@@ -5,7 +5,7 @@ use std::time::Duration;
 use adapter_postgres::Expired;
 use chrono::{DateTime, TimeDelta, Utc};
 use orders::Carrier;
-use webhooks::{AddressPolicy, QueueKey, SubscriptionChange, WebhookEvent, WebhookUrl};
+use webhooks::{AddressPolicy, QueueKey, SubscriptionChange, WebhookEvent, WebhookSecret, WebhookUrl};
 
 use crate::support::{Fixture, more, subscription};
 
@@ -103,7 +103,9 @@ async fn a_change_keeps_what_it_does_not_name_and_reaches_a_leased_queue() {
         let (secrets, active) = locked.unwrap()?;
         let next = WebhookSecret::from_random(&[8; 32]);
         let secrets = secrets.rotate(next, tx.now(), TimeDelta::hours(1));
-        tx.replace_secrets(queue.seller, queue.subscription, &secrets).await.unwrap();
+        tx.replace_secrets(queue.seller, queue.subscription, &secrets)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         Some((secrets, active))
     };
