@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use blackbox::{Trader, World, line, order_body};
+use blackbox::{Trader, World, line, logs_request, order_body};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Pace, Request};
@@ -60,13 +60,13 @@ fn order(world: &World, shops: &[&Shop]) -> Request {
 struct Beside {
     /// The 99th percentile.
     slowest: Duration,
-    /// How many failed.
-    failed: usize,
+    /// What the program logged of those that failed.
+    failed: Vec<String>,
 }
 
 /// Sends a shop's `PATCH`es and orders, one after another.
 async fn beside(world: &World, shop: &Shop, with_orders: bool, ends: impl Fn(usize) -> bool) -> Beside {
-    let (mut took, mut failed) = (Vec::new(), 0);
+    let (mut took, mut failed) = (Vec::new(), Vec::new());
     while !ends(took.len()) {
         let n = u32::try_from(took.len()).unwrap();
         let mut requests = vec![shop.patch(world, n)];
@@ -75,8 +75,16 @@ async fn beside(world: &World, shop: &Shop, with_orders: bool, ends: impl Fn(usi
             let began = Instant::now();
             let answer = request.send().await;
             took.push(began.elapsed());
-            failed += usize::from(answer.status == 500);
             assert!(matches!(answer.status, 200 | 201 | 500), "{answer:?}");
+            if answer.status == 500 {
+                let trace_id = answer.must("x-trace-id");
+                let log = world.server.log_with(|log| logs_request(log, trace_id)).await;
+                failed.extend(
+                    log.lines()
+                        .filter(|line| line.contains(trace_id))
+                        .map(String::from),
+                );
+            }
         }
         sleep(Duration::from_millis(10)).await;
     }
@@ -153,7 +161,7 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     let mut within = WITHIN;
     let beside_spread = loop {
         let (_, beside) = send_all(&world, &spread, &neighbour, &in_carts, within).await;
-        if within == LONGEST || beside.iter().all(|one| one.failed == 0) {
+        if within == LONGEST || beside.iter().all(|one| one.failed.is_empty()) {
             break beside;
         }
         within *= 4;
@@ -178,7 +186,7 @@ async fn two_thousand_requests_on_one_offer_harm_no_other() {
     // Orders for both hold the offer that is in them too, each for a moment.
     for (n, times) in [(0, TIMES_SPREAD), (1, 2 * TIMES_SPREAD)] {
         let (busy, spread) = (&beside_busy[n], &beside_spread[n]);
-        assert_eq!(busy.failed, 0, "{told}");
+        assert!(busy.failed.is_empty(), "{told}");
         assert!(
             busy.slowest < (LIMIT * times / TIMES_SPREAD).max(spread.slowest * times),
             "{told}"
