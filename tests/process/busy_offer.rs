@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use blackbox::{Trader, World, line, logs_request, order_body};
+use blackbox::{Expect as _, Trader, World, line, logs_request, order_body};
 use reqwest::Method;
 use serde_json::json;
 use testkit::{Answer, Pace, Request};
