@@ -31,7 +31,7 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
         let body = json!({"decision": decision});
         world.office_post(&moderation, &body).await.expect(200);
     }
-    let seller = own.seller.id;
+    let seller = &own.seller.id;
     let of = |order: &Order| json!({"order_id": order.id, "order_number": order.number, "seller_id": seller});
     sorted(vec![
         ("order.created".to_owned(), of(&delivered)),
