@@ -52,9 +52,14 @@ const NEEDED: &str = "
     POST /v1/orders/ID/shipments    => shipments:write
     PATCH /v1/orders/ID/shipments/ID => shipments:write
     GET /v1/webhooks                => settings:read
+    GET /v1/webhooks/ID             => settings:read
     GET /v1/webhooks/ID/deliveries  => settings:read
+    GET /v1/webhooks/ID/deliveries/ID => settings:read
     POST /v1/webhooks               => settings:write
-    DELETE /v1/webhooks/ID          => settings:write";
+    PATCH /v1/webhooks/ID           => settings:write
+    DELETE /v1/webhooks/ID          => settings:write
+    POST /v1/webhooks/ID/test       => settings:write
+    POST /v1/webhooks/ID/deliveries/ID/redelivery => settings:write";
 
 #[tokio::test]
 async fn a_missing_scope_is_named_in_message_and_challenge() {

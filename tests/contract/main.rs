@@ -64,6 +64,8 @@ mod token_endpoint;
 mod token_limits;
 mod token_requests;
 mod webhook_addresses;
+mod webhook_by_hand;
+mod webhook_changes;
 mod webhook_creation;
 mod webhook_events;
 mod webhook_lists;

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use blackbox::{
-    Integration, Order, Received, Receiver, World, assert_members, line, parcel, signature, text,
+    EVENTS, Integration, Order, Received, Receiver, Reply, World, assert_members, line, parcel, signature,
+    soon_again, text,
 };
+use ring::hmac;
 use serde_json::{Value, json};
 use testkit::TestWorker;
 
-use crate::{instant, world_of_hooks};
+use crate::{PROGRAM, instant, world_of_hooks};
 
 /// Runs a trade in which every event occurs. Returns each event's data, sorted.
 async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, Value)> {
@@ -28,7 +31,8 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
         let body = json!({"decision": decision});
         world.office_post(&moderation, &body).await.expect(200);
     }
-    let of = |order: &Order| json!({"order_id": order.id, "order_number": order.number});
+    let seller = &own.seller.id;
+    let of = |order: &Order| json!({"order_id": order.id, "order_number": order.number, "seller_id": seller});
     sorted(vec![
         ("order.created".to_owned(), of(&delivered)),
         ("order.paid".to_owned(), of(&delivered)),
@@ -39,7 +43,10 @@ async fn trade(world: &World, own: &Integration, is_test: bool) -> Vec<(String, 
         ("order.created".to_owned(), of(&refunded)),
         ("order.paid".to_owned(), of(&refunded)),
         ("order.cancelled".to_owned(), of(&refunded)),
-        ("offer.rejected".to_owned(), json!({"offer_id": offer})),
+        (
+            "offer.rejected".to_owned(),
+            json!({"offer_id": offer, "seller_id": seller}),
+        ),
     ])
 }
 
@@ -75,6 +82,35 @@ async fn each_transition_is_delivered_once_in_the_contracts_format() {
         }
         let history = world.history(&own.token, &hook.id).await;
         assert_eq!(history.len(), arrived.len(), "each arrived at its first attempt");
+    }
+}
+
+/// As the verifiers of Standard Webhooks do it.
+#[tokio::test]
+async fn each_attempt_has_a_time_that_is_signed_under_the_standard_secret() {
+    let world = World::with(PROGRAM, soon_again).await;
+    let (own, receiver) = (world.integration().await, Receiver::start().await);
+    receiver.answers_first(&[Reply::Status(500)]);
+    let made = world.subscription(&own.token, &receiver.url, &EVENTS).await;
+    let (hook, standard) = (text(&made, "id"), text(&made, "standard_secret"));
+    let key = BASE64_STANDARD.decode(standard.strip_prefix("whsec_").unwrap());
+    let key = key.unwrap();
+    assert_eq!(key, text(&made, "secret").as_bytes());
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
+    world.any_order(&own.seller).await;
+    let arrived = receiver.has(2).await;
+    let queued_at = instant(&text(&world.delivery(&own.token, &hook).await, "created_at"));
+    for attempt in &arrived {
+        assert_eq!(attempt.header("x-webhook-id"), hook);
+        let (id, timestamp) = (attempt.header("webhook-id"), attempt.header("webhook-timestamp"));
+        assert_eq!(id, attempt.delivery());
+        let late = timestamp.parse::<i64>().unwrap() - queued_at.timestamp();
+        assert!((-2..300).contains(&late), "{late}");
+        let signature = attempt.header("webhook-signature").strip_prefix("v1,");
+        let signature = BASE64_STANDARD.decode(signature.unwrap()).unwrap();
+        let signed = [format!("{id}.{timestamp}.").as_bytes(), attempt.body.as_slice()].concat();
+        hmac::verify(&key, &signed, &signature).unwrap();
+        hmac::verify(&key, &attempt.body, &signature).unwrap_err();
     }
 }
 
@@ -123,7 +159,8 @@ async fn a_delivery_is_listed_as_soon_as_it_is_queued() {
     let created_at = instant(&text(&queued, "created_at"));
     let expected = json!({
         "id": queued["id"], "event": "order.created", "attempt": 0, "response_status": null, "duration_ms": null,
-        "delivered_at": null, "next_retry_at": null, "created_at": queued["created_at"],
+        "delivered_at": null, "next_retry_at": null, "created_at": queued["created_at"], "failure": null,
+        "order_id": order.id, "offer_id": null,
     });
     assert_eq!(queued, expected);
     let _worker = TestWorker::start(&world.options, &world.database);
@@ -136,9 +173,17 @@ async fn a_delivery_is_listed_as_soon_as_it_is_queued() {
         json!({"response_status": 204, "next_retry_at": null, "id": arrived.delivery()}),
     );
     assert!(done["duration_ms"].as_i64().is_some_and(|ms| ms >= 0));
-    let path = format!("/v1/webhooks/{}/deliveries?fields=attempt", hook.id);
+    let path = format!("/v1/webhooks/{}/deliveries", hook.id);
     let some = json!({"items": [{"id": done["id"], "attempt": 1}]});
-    assert_eq!(world.read(&own.token, &path).await, some);
+    let attempt = format!("{path}?fields=attempt");
+    assert_eq!(world.read(&own.token, &attempt).await, some);
+    let one = format!("{path}/{}", arrived.delivery());
+    let mut whole = world.read(&own.token, &one).await;
+    let body = whole.as_object_mut().unwrap().remove("body").unwrap();
+    assert_eq!(body.as_str().unwrap().as_bytes(), arrived.body, "as sent");
+    assert_eq!(whole, done);
+    let some = world.read(&own.token, &format!("{one}?fields=body")).await;
+    assert_eq!(some, json!({"id": done["id"], "body": body}));
 }
 
 #[tokio::test]

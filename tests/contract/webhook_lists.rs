@@ -25,10 +25,15 @@ async fn all_subscriptions_are_listed_and_a_deleted_one_is_404() {
     let some = world.read(&own.token, "/v1/webhooks?fields=url,url").await;
     assert_eq!(some["items"][0], json!({"id": made[0], "url": url}));
     assert_eq!(some["available_events"], json!(EVENTS));
-    let deliveries = format!("/v1/webhooks/{}/deliveries", made[0]);
+    let one = format!("/v1/webhooks/{}", made[0]);
+    let all = world.read(&own.token, "/v1/webhooks").await;
+    assert_eq!(world.read(&own.token, &one).await, all["items"][0]);
+    let some = world.read(&own.token, &format!("{one}?fields=url")).await;
+    assert_eq!(some, json!({"id": made[0], "url": url}));
+    let deliveries = format!("{one}/deliveries");
     for query in ["limit=1", "after=x", "fields=secret", "fields="] {
         let parameter = query.split('=').next().unwrap();
-        for path in ["/v1/webhooks", &deliveries] {
+        for path in ["/v1/webhooks", &one, &deliveries] {
             let path = format!("{path}?{query}");
             world.invalid(&own.token, &path, parameter).await;
         }
@@ -38,14 +43,21 @@ async fn all_subscriptions_are_listed_and_a_deleted_one_is_404() {
     for id in [&made[0], "", "x", "00000000-0000-0000-0000-000000000000", "%00"] {
         world.unsubscribe(&own.token, id).await.refused(404, "not_found");
     }
-    world.refuses(&own.token, &deliveries, 404, "not_found").await;
+    for path in [&one, &deliveries] {
+        world.refuses(&own.token, path, 404, "not_found").await;
+    }
     assert_eq!(listed(&world, &own.token).await, made[1..]);
 }
 
 #[tokio::test]
 async fn another_applications_subscription_is_neither_listed_nor_deleted() {
     let world = World::with(PROGRAM, local_receivers).await;
-    let (own, _, hook) = world.subscribed().await;
+    let (own, receiver, hook) = world.subscribed().await;
+    world.any_order(&own.seller).await;
+    let delivery = text(&world.delivery(&own.token, &hook.id).await, "id");
+    let one = format!("/v1/webhooks/{}", hook.id);
+    let one_delivery = format!("{one}/deliveries/{delivery}");
+    world.read(&own.token, &one_delivery).await;
     // Another application of the same seller, and another seller's.
     for other in [
         world.integration_of(own.seller.clone()).await,
@@ -54,8 +66,11 @@ async fn another_applications_subscription_is_neither_listed_nor_deleted() {
         assert!(listed(&world, &other.token).await.is_empty());
         let end = world.unsubscribe(&other.token, &hook.id).await;
         end.refused(404, "not_found");
-        let deliveries = format!("/v1/webhooks/{}/deliveries", hook.id);
-        world.refuses(&other.token, &deliveries, 404, "not_found").await;
+        let theirs = world.hook(&other.token, &receiver).await.id;
+        let of_theirs = format!("/v1/webhooks/{theirs}/deliveries/{delivery}");
+        for path in [&one, &format!("{one}/deliveries"), &one_delivery, &of_theirs] {
+            world.refuses(&other.token, path, 404, "not_found").await;
+        }
     }
     assert_eq!(listed(&world, &own.token).await, [hook.id]);
 }

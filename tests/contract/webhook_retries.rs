@@ -73,21 +73,29 @@ async fn a_2xx_ends_a_delivery_and_anything_else_is_retried() {
         (Reply::HangUp, None),
         (Reply::Silence, None),
     ];
+    let kind = |reply: Option<Reply>| match reply {
+        None => "connect",
+        Some(Reply::HangUp) => "protocol",
+        Some(Reply::Silence) => "timeout",
+        Some(_) => "status",
+    };
     for (reply, status) in statuses.into_iter().chain(others) {
         let receiver = Receiver::start().await;
         receiver.answers(reply);
         let hook = world.hook(&own.token, &receiver).await.id;
-        hooks.push((hook, Some(receiver), status));
+        hooks.push((hook, Some(receiver), status, kind(Some(reply))));
     }
     let nobody = world.subscription(&own.token, &unused_url(), &EVENTS).await;
-    hooks.push((text(&nobody, "id"), None, None));
+    hooks.push((text(&nobody, "id"), None, None, kind(None)));
     world.any_order(&own.seller).await;
-    for (hook, receiver, status) in &hooks {
+    for (hook, receiver, status, failure) in &hooks {
         let delivery = world.attempted(&own.token, hook, 1).await;
         assert_eq!(delivery["response_status"], json!(status), "{delivery}");
         let delivered = status.is_some_and(|status| (200..300).contains(&status));
         assert_eq!(delivery["delivered_at"].is_string(), delivered, "{delivery}");
         assert_eq!(delivery["next_retry_at"].is_string(), !delivered, "{delivery}");
+        let failure = (!delivered).then_some(*failure);
+        assert_eq!(delivery["failure"], json!(failure), "{delivery}");
         if let Some(receiver) = receiver {
             assert!(delivery["duration_ms"].is_i64(), "{delivery}");
             // No redirect is followed.

@@ -126,6 +126,24 @@ impl World {
         }
     }
 
+    /// The request that changes a subscription.
+    pub fn changing(&self, token: &str, id: &str, body: &Value) -> Request {
+        let request = self.at("PATCH", &format!("/v1/webhooks/{id}"));
+        request.bearer(token).json(body)
+    }
+
+    /// The request that sends a test event, without a body.
+    pub fn testing(&self, token: &str, id: &str) -> Request {
+        let request = self.at("POST", &format!("/v1/webhooks/{id}/test"));
+        request.bearer(token)
+    }
+
+    /// The request that makes a delivery again.
+    pub fn redelivering(&self, token: &str, id: &str, delivery: &str) -> Request {
+        let path = format!("/v1/webhooks/{id}/deliveries/{delivery}/redelivery");
+        self.at("POST", &path).bearer(token)
+    }
+
     /// The request that deletes a subscription.
     pub fn unsubscribing(&self, token: &str, id: &str) -> Request {
         let url = self.url(&format!("/v1/webhooks/{id}"));

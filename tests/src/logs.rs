@@ -35,7 +35,7 @@ pub fn logs_request(log: &str, trace_id: &str) -> bool {
 #[track_caller]
 pub fn assert_no_secret(text: &str) {
     for prefix in [
-        "ps_wh_", "ps_at_", "ps_pt_", "ps_op_", "ps_rt_", "ps_ac_", "ps_se_", "ps_ln_", "pss_",
+        "ps_wh_", "whsec_", "ps_at_", "ps_pt_", "ps_op_", "ps_rt_", "ps_ac_", "ps_se_", "ps_ln_", "pss_",
     ] {
         for (start, _) in text.match_indices(prefix) {
             let secret = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

@@ -59,7 +59,7 @@ impl ExternalServices {
         Ok(Self {
             carriers: Arc::new(carriers),
             mailer: mailer(config)?,
-            receivers: receivers(config, public_url)?,
+            receivers: receivers(config, public_url, &clock)?,
             clock,
             are_simulated: false,
         })
@@ -79,7 +79,7 @@ impl ExternalServices {
         Ok(Self {
             carriers: Arc::new(SimulatedCarriers::new(Arc::clone(&clock))),
             mailer: mailer(&config)?,
-            receivers: receivers(&config, public_url)?,
+            receivers: receivers(&config, public_url, &clock)?,
             clock,
             are_simulated: true,
         })
@@ -100,7 +100,7 @@ pub(crate) fn mailer(config: &Config) -> anyhow::Result<Option<Arc<dyn Mailers>>
 }
 
 /// The sender of webhooks. Logs a warning if any address is allowed.
-fn receivers(config: &Config, public_url: &str) -> anyhow::Result<Arc<HttpSender>> {
+fn receivers(config: &Config, public_url: &str, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<HttpSender>> {
     if config.webhooks.addresses == AddressPolicy::Any {
         tracing::warn!(
             "webhooks may go to ANY address, this machine and its private networks included, and without TLS: \
@@ -109,7 +109,7 @@ fn receivers(config: &Config, public_url: &str) -> anyhow::Result<Arc<HttpSender
     }
     let docs = docs_url(config, public_url);
     let settings = config.webhooks.sender(&config.server.service_name, &docs)?;
-    let sender = HttpSender::new(&settings).context(
+    let sender = HttpSender::new(&settings, Arc::clone(clock)).context(
         "webhooks cannot be sent: see the configuration keys `webhooks.name_servers` and `webhooks.root_certificates`",
     )?;
     Ok(Arc::new(sender))

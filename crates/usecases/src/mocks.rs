@@ -20,7 +20,8 @@ use orders::{OrderId, OrderNumber, OrderRef, OrderStore, SellerOrder, ShipmentMa
 use serde_json::Value;
 use uuid::Uuid;
 use webhooks::{
-    DeliveryId, NewDelivery, NewSubscription, Subscription, SubscriptionId, SubscriptionStore, WebhookEvent,
+    Delivery, DeliveryId, LockedDelivery, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
+    SubscriptionStore,
 };
 
 use crate::{Announcement, Transaction};
@@ -84,10 +85,12 @@ mock! {
     impl SubscriptionStore for Transaction {
         async fn take_subscription_place(&self, seller: SellerId, client_id: ClientId) -> Result<bool, StoreError>;
         async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
+        async fn change_subscription(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId, change: SubscriptionChange) -> Result<Option<Subscription>, StoreError>;
         async fn remove_subscription(&self, seller: SellerId, client_id: ClientId, subscription: SubscriptionId) -> Result<bool, StoreError>;
         async fn subscription(&self, seller: SellerId, subscription: SubscriptionId) -> Result<Option<Subscription>, StoreError>;
-        async fn delivery_body(&self, seller: SellerId, subscription: SubscriptionId, delivery: DeliveryId) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;
-        async fn queue_delivery(&self, seller: SellerId, subscription: SubscriptionId, delivery: NewDelivery) -> Result<bool, StoreError>;
+        async fn queue_delivery(&self, seller: SellerId, subscription: SubscriptionId, delivery: &Delivery) -> Result<bool, StoreError>;
+        async fn lock_delivery(&self, seller: SellerId, client_id: Option<ClientId>, subscription: SubscriptionId, delivery: DeliveryId) -> Result<Option<LockedDelivery>, StoreError>;
+        async fn requeue_delivery(&self, seller: SellerId, subscription: SubscriptionId, delivery: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError>;
     }
 
     #[async_trait]

@@ -1,14 +1,20 @@
-//! Manual deliveries, by a seller in the panel or by an operator: an earlier event again, or a sample event.
+//! Deliveries by hand, asked for by a seller in the panel, by the subscription's application or by an operator:
+//! an earlier one again, or a sample event.
+
+use std::fmt::Display;
 
 use accounts::{AccountStore, Action};
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId, StoreError};
-use oauth::{Limiter, Subject};
-use webhooks::{DeliveryId, Event, NewDelivery, SubscriptionId, SubscriptionStore, with_delivery_id};
+use oauth::{ClientId, Limiter, Quota, Subject};
+use webhooks::{
+    Delivery, DeliveryId, Event, LockedDelivery, Subscription, SubscriptionId, SubscriptionStore,
+    WebhookEvent,
+};
 
 use crate::failure::refuse;
 use crate::shown_once::{NumberUsed, SentForm};
-use crate::{ActingOperator, ActingSeller, Failure};
+use crate::{ActingOperator, Failure};
 
 /// Limit of test events to one subscription per clock minute, since the receiver has to handle them.
 pub const MAX_TEST_EVENTS_PER_MINUTE: u32 = 10;
@@ -16,147 +22,154 @@ pub const MAX_TEST_EVENTS_PER_MINUTE: u32 = 10;
 /// Limit of manual redeliveries to one subscription per clock minute.
 pub const MAX_REDELIVERIES_PER_MINUTE: u32 = 30;
 
+/// Who asks for a delivery.
+#[derive(Debug, Clone, Copy)]
+pub enum Requester {
+    /// A seller, by a form of the panel.
+    Form(SentForm),
+    /// An application, for its own subscriptions at this seller.
+    Application(SellerId, ClientId),
+    /// An operator, for this seller's subscriptions; without a limit.
+    Operator(ActingOperator, SellerId),
+}
+
 /// Why nothing is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("no such delivery")]
     NotFound,
+    #[error("the subscription does not have this event")]
+    NotSubscribed,
     /// The subscription is inactive, or its application suspended.
     #[error("the subscription is inactive or its application suspended")]
     Inactive,
+    #[error("an attempt is under way")]
+    UnderWay,
     #[error("the subscription's limit for this minute is reached")]
-    TooMany,
+    TooMany(Quota),
     #[error(transparent)]
     Form(#[from] NumberUsed),
 }
 
-/// Queues the event of an earlier delivery again; returns the new delivery's id.
-pub async fn deliver_again(
+/// Queues an earlier delivery again: at once if it waits, with the whole schedule if it has ended.
+pub async fn redeliver(
     subscriptions: &dyn SubscriptionStore,
     accounts: &dyn AccountStore,
-    randomness: &dyn Randomness,
-    form: SentForm,
+    requester: Requester,
     (subscription, delivery): (SubscriptionId, DeliveryId),
     now: DateTime<Utc>,
-) -> Result<DeliveryId, Failure<Refusal>> {
-    form.claim::<Refusal>(accounts, None).await?;
-    let by = form.by;
-    let id = queue_again(subscriptions, randomness, by.seller, subscription, delivery, now).await?;
-    let (limiter, most) = (Limiter::Redeliveries, MAX_REDELIVERIES_PER_MINUTE);
-    count(accounts, by, subscription, limiter, most).await?;
-    by.log(accounts, Action::Redelivered, delivery).await?;
-    Ok(id)
+) -> Result<Delivery, Failure<Refusal>> {
+    requester.claim_form(accounts).await?;
+    let (seller, client_id) = (requester.seller(), requester.client_id());
+    let locked = subscriptions.lock_delivery(seller, client_id, subscription, delivery);
+    let again = match locked.await? {
+        None => return refuse(Refusal::NotFound),
+        Some(LockedDelivery { is_live: false, .. }) => return refuse(Refusal::Inactive),
+        Some(LockedDelivery {
+            is_under_way: true, ..
+        }) => return refuse(Refusal::UnderWay),
+        Some(LockedDelivery { delivery, .. }) => delivery.again(now),
+    };
+    let queued = subscriptions.requeue_delivery(seller, subscription, delivery, now);
+    if !queued.await? {
+        return refuse(Refusal::NotFound);
+    }
+    let limit = (Limiter::Redeliveries, MAX_REDELIVERIES_PER_MINUTE);
+    requester.count(accounts, subscription, limit).await?;
+    requester.log(accounts, Action::Redelivered, delivery).await?;
+    Ok(again)
 }
 
-/// Queues a sample of the subscription's first event; returns the delivery's id.
+/// Queues a sample of one of the subscription's events; of the first one, unless one is named.
 pub async fn send_test_event(
     subscriptions: &dyn SubscriptionStore,
     accounts: &dyn AccountStore,
     randomness: &dyn Randomness,
-    form: SentForm,
+    requester: Requester,
     subscription: SubscriptionId,
+    event: Option<WebhookEvent>,
     now: DateTime<Utc>,
-) -> Result<DeliveryId, Failure<Refusal>> {
-    form.claim::<Refusal>(accounts, None).await?;
-    let seller = form.by.seller;
-    let id = queue_sample(subscriptions, randomness, seller, subscription, now).await?;
-    let (limiter, most) = (Limiter::TestEvents, MAX_TEST_EVENTS_PER_MINUTE);
-    count(accounts, form.by, subscription, limiter, most).await?;
-    form.by.log(accounts, Action::TestEventSent, subscription).await?;
-    Ok(id)
-}
-
-/// Counts the delivery after it was queued: a refusal rolls back both, so only accepted ones are counted.
-async fn count(
-    accounts: &dyn AccountStore,
-    by: ActingSeller,
-    subscription: SubscriptionId,
-    limiter: Limiter,
-    most: u32,
-) -> Result<(), Failure<Refusal>> {
-    let subject = Subject::of_seller(by.seller, subscription.uuid());
-    let counted = accounts.count_action(limiter, subject).await?;
-    if counted.against(most).admits() {
-        Ok(())
-    } else {
-        refuse(Refusal::TooMany)
-    }
-}
-
-/// As [`deliver_again`], by an operator, without a limit.
-pub async fn deliver_again_for_operator(
-    subscriptions: &dyn SubscriptionStore,
-    accounts: &dyn AccountStore,
-    randomness: &dyn Randomness,
-    by: ActingOperator,
-    seller: SellerId,
-    (subscription, delivery): (SubscriptionId, DeliveryId),
-    now: DateTime<Utc>,
-) -> Result<DeliveryId, Failure<Refusal>> {
-    let id = queue_again(subscriptions, randomness, seller, subscription, delivery, now).await?;
-    by.log(accounts, Action::Redelivered, delivery).await?;
-    Ok(id)
-}
-
-/// Queues the earlier event under a new id, with attempts of its own.
-async fn queue_again(
-    subscriptions: &dyn SubscriptionStore,
-    randomness: &dyn Randomness,
-    seller: SellerId,
-    subscription: SubscriptionId,
-    delivery: DeliveryId,
-    now: DateTime<Utc>,
-) -> Result<DeliveryId, Failure<Refusal>> {
-    let earlier = subscriptions.delivery_body(seller, subscription, delivery);
-    let Some((event, body)) = earlier.await? else {
-        return refuse(Refusal::NotFound);
-    };
-    let id = randomness.uuid().into();
-    let body = with_delivery_id(&body, id)
-        .ok_or_else(|| StoreError::corrupt("deliveries", delivery, "a body without its id"))?;
-    let again = NewDelivery {
-        id,
-        event,
-        body,
-        created_at: now,
-    };
-    queue(subscriptions, seller, subscription, again).await
-}
-
-async fn queue_sample(
-    subscriptions: &dyn SubscriptionStore,
-    randomness: &dyn Randomness,
-    seller: SellerId,
-    subscription: SubscriptionId,
-    now: DateTime<Utc>,
-) -> Result<DeliveryId, Failure<Refusal>> {
+) -> Result<Delivery, Failure<Refusal>> {
+    requester.claim_form(accounts).await?;
+    let (seller, client_id) = (requester.seller(), requester.client_id());
+    let is_own = |found: &Subscription| client_id.is_none_or(|client_id| client_id == found.client_id);
     let found = subscriptions.subscription(seller, subscription).await?;
-    let Some(event) = found.and_then(|found| found.events.first().copied()) else {
+    let Some(found) = found.filter(is_own) else {
         return refuse(Refusal::NotFound);
     };
-    let id = randomness.uuid().into();
-    let body = Event::sample(event, randomness.uuid()).body(id, now);
-    let sample = NewDelivery {
-        id,
-        event,
-        body: body.map_err(StoreError::unexpected)?,
-        created_at: now,
+    let is_wanted = |subscribed: &&WebhookEvent| event.is_none_or(|event| event == **subscribed);
+    let Some(event) = found.events.iter().find(is_wanted) else {
+        return refuse(Refusal::NotSubscribed);
     };
-    queue(subscriptions, seller, subscription, sample).await
+    let id = randomness.uuid().into();
+    let body = Event::sample(seller, *event, randomness.uuid()).body(id, now);
+    let sample = Delivery::queued(id, *event, body.map_err(StoreError::unexpected)?, now);
+    let queued = subscriptions.queue_delivery(seller, subscription, &sample);
+    if !queued.await? {
+        return refuse(Refusal::Inactive);
+    }
+    let limit = (Limiter::TestEvents, MAX_TEST_EVENTS_PER_MINUTE);
+    requester.count(accounts, subscription, limit).await?;
+    requester
+        .log(accounts, Action::TestEventSent, subscription)
+        .await?;
+    Ok(sample)
 }
 
-async fn queue(
-    subscriptions: &dyn SubscriptionStore,
-    seller: SellerId,
-    subscription: SubscriptionId,
-    delivery: NewDelivery,
-) -> Result<DeliveryId, Failure<Refusal>> {
-    let id = delivery.id;
-    let queued = subscriptions.queue_delivery(seller, subscription, delivery);
-    if queued.await? {
-        Ok(id)
-    } else {
-        refuse(Refusal::Inactive)
+impl Requester {
+    const fn seller(self) -> SellerId {
+        match self {
+            Self::Form(form) => form.by.seller,
+            Self::Application(seller, _) | Self::Operator(_, seller) => seller,
+        }
+    }
+
+    /// The application whose subscriptions are meant; None for those of any.
+    const fn client_id(self) -> Option<ClientId> {
+        match self {
+            Self::Application(_, client_id) => Some(client_id),
+            Self::Form(_) | Self::Operator(..) => None,
+        }
+    }
+
+    async fn claim_form(self, accounts: &dyn AccountStore) -> Result<(), Failure<Refusal>> {
+        match self {
+            Self::Form(form) => form.claim(accounts, None).await,
+            Self::Application(..) | Self::Operator(..) => Ok(()),
+        }
+    }
+
+    /// Counts the delivery after it was queued: a refusal rolls back both, so only accepted ones are counted.
+    async fn count(
+        self,
+        accounts: &dyn AccountStore,
+        subscription: SubscriptionId,
+        (limiter, most): (Limiter, u32),
+    ) -> Result<(), Failure<Refusal>> {
+        if matches!(self, Self::Operator(..)) {
+            return Ok(());
+        }
+        let subject = Subject::of_seller(self.seller(), subscription.uuid());
+        let quota = accounts.count_action(limiter, subject).await?.against(most);
+        if quota.admits() {
+            Ok(())
+        } else {
+            refuse(Refusal::TooMany(quota))
+        }
+    }
+
+    /// The audit log has what people do, not what applications do with their tokens.
+    async fn log(
+        self,
+        accounts: &dyn AccountStore,
+        action: Action,
+        subject: impl Display + Send,
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Form(form) => form.by.log(accounts, action, subject).await,
+            Self::Operator(by, _) => by.log(accounts, action, subject).await,
+            Self::Application(..) => Ok(()),
+        }
     }
 }
 
@@ -165,7 +178,7 @@ mod tests {
     use chrono::TimeDelta;
     use oauth::Count;
     use uuid::Uuid;
-    use webhooks::{AddressPolicy, Event, Subscription, WebhookEvent, WebhookUrl};
+    use webhooks::{AddressPolicy, DeliveryState, WebhookUrl};
 
     use super::*;
     use crate::MockTransaction;
@@ -180,6 +193,8 @@ mod tests {
         exists: bool,
         /// The subscription is active.
         active: bool,
+        /// The earlier delivery is in a worker's hands.
+        under_way: bool,
         /// The number of this action within its minute.
         place: u64,
     }
@@ -188,37 +203,77 @@ mod tests {
         first: true,
         exists: true,
         active: true,
+        under_way: false,
         place: 1,
     };
 
-    fn earlier() -> DeliveryId {
-        Uuid::from_u128(99).into()
+    fn earlier() -> Delivery {
+        let id = Uuid::from_u128(99).into();
+        let state = DeliveryState::Stopped {
+            attempt: 0,
+            last: None,
+        };
+        let queued = Delivery::queued(id, WebhookEvent::OrderPaid, b"{}".to_vec(), now());
+        Delivery { state, ..queued }
     }
 
     fn to() -> SubscriptionId {
         Uuid::from_u128(3).into()
     }
 
-    fn new() -> DeliveryId {
-        Uuid::from_u128(1).into()
+    fn own() -> ClientId {
+        Uuid::from_u128(2).into()
     }
 
-    /// Only a queued delivery is counted, with the given limiter, and logged.
-    fn store(answers: Answers, limits: Option<(Limiter, u64)>, logged: Action) -> MockTransaction {
-        let queued = answers.first && answers.exists && answers.active;
-        let (limiter, most) = limits.unwrap_or((Limiter::Api, u64::MAX));
-        let mut tx = logging(usize::from(queued && answers.place <= most), logged);
-        tx.expect_delivery_body().returning(move |_, _, id| {
-            assert!(answers.first && id == earlier());
-            let event = Event::sample(WebhookEvent::OrderPaid, Uuid::max());
-            let body = event.body(id, now()).unwrap();
-            Ok(answers.exists.then_some((WebhookEvent::OrderPaid, body)))
-        });
+    fn of_form() -> Requester {
+        Requester::Form(sent_form())
+    }
+
+    fn of_application() -> Requester {
+        Requester::Application(by().seller, own())
+    }
+
+    fn of_operator() -> Requester {
+        Requester::Operator(OPERATOR, by().seller)
+    }
+
+    /// Only what is queued is counted, within its limit, and logged.
+    fn store(
+        answers: Answers,
+        requester: Requester,
+        (limiter, most): (Limiter, u64),
+        action: Action,
+    ) -> MockTransaction {
+        let Answers { first, exists, .. } = answers;
+        let queued = first && exists && answers.active && !answers.under_way;
+        let (is_form, is_operator) = (
+            matches!(requester, Requester::Form(_)),
+            matches!(requester, Requester::Operator(..)),
+        );
+        let done = queued && (is_operator || answers.place <= most);
+        let logged = done && (is_form || is_operator);
+        let mut tx = logging(usize::from(logged), action);
+        tx.expect_lock_delivery()
+            .returning(move |_, client_id, id, delivery| {
+                assert!(first && (id, delivery) == (to(), earlier().id));
+                assert_eq!(client_id, requester.client_id());
+                Ok(exists.then(|| LockedDelivery {
+                    delivery: earlier(),
+                    is_live: answers.active,
+                    is_under_way: answers.under_way,
+                }))
+            });
+        tx.expect_requeue_delivery()
+            .times(usize::from(queued && limiter == Limiter::Redeliveries))
+            .returning(|_, _, delivery, at| {
+                assert_eq!((delivery, at), (earlier().id, now()));
+                Ok(true)
+            });
         tx.expect_subscription().returning(move |_, id| {
-            assert!(answers.first && id == to());
-            Ok(answers.exists.then(|| Subscription {
+            assert!(first && id == to());
+            Ok(exists.then(|| Subscription {
                 id,
-                client_id: Uuid::from_u128(2).into(),
+                client_id: own(),
                 url: WebhookUrl::parse("https://example.com", AddressPolicy::Public).unwrap(),
                 events: vec![WebhookEvent::OfferRejected, WebhookEvent::OrderPaid],
                 active: true,
@@ -226,20 +281,25 @@ mod tests {
             }))
         });
         tx.expect_queue_delivery().returning(move |_, _, delivery| {
-            let body = String::from_utf8(delivery.body).unwrap();
-            assert!(body.contains(&new().to_string()));
-            assert_eq!((delivery.id, delivery.created_at), (new(), now()));
+            let body = String::from_utf8(delivery.body.clone()).unwrap();
+            assert!(
+                body.contains(&delivery.id.to_string()) && body.contains("test"),
+                "{body}"
+            );
+            assert_eq!(
+                (delivery.id, delivery.created_at),
+                (Uuid::from_u128(1).into(), now())
+            );
             Ok(answers.active)
         });
-        let forms = if limits.is_some() { 2 } else { 0 };
         tx.expect_store_flash()
-            .times(forms)
+            .times(if is_form { 2 } else { 0 })
             .returning(move |_, _, sealed| {
                 assert_eq!(sealed, None);
-                Ok(answers.first)
+                Ok(first)
             });
         tx.expect_count_action()
-            .times(usize::from(queued && limits.is_some()))
+            .times(usize::from(queued && !is_operator))
             .withf(move |counted, subject| {
                 *counted == limiter && *subject == Subject::of_seller(by().seller, to().uuid())
             })
@@ -253,49 +313,81 @@ mod tests {
         tx
     }
 
-    async fn again(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
-        let limits = Some((Limiter::Redeliveries, 30));
-        let tx = store(answers, limits, Action::Redelivered);
-        let which = (to(), earlier());
-        deliver_again(&tx, &tx, &chance(), sent_form(), which, now()).await
+    async fn again(answers: Answers, requester: Requester) -> Result<Delivery, Failure<Refusal>> {
+        let limit = (Limiter::Redeliveries, 30);
+        let tx = store(answers, requester, limit, Action::Redelivered);
+        redeliver(&tx, &tx, requester, (to(), earlier().id), now()).await
     }
 
-    async fn sample(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
-        let limits = Some((Limiter::TestEvents, 10));
-        let tx = store(answers, limits, Action::TestEventSent);
-        send_test_event(&tx, &tx, &chance(), sent_form(), to(), now()).await
-    }
-
-    async fn by_operator(answers: Answers) -> Result<DeliveryId, Failure<Refusal>> {
-        let tx = store(answers, None, Action::Redelivered);
-        let which = (to(), earlier());
-        deliver_again_for_operator(&tx, &tx, &chance(), OPERATOR, by().seller, which, now()).await
+    async fn sample(
+        answers: Answers,
+        requester: Requester,
+        event: Option<WebhookEvent>,
+    ) -> Result<Delivery, Failure<Refusal>> {
+        // Nothing is under way yet.
+        let answers = Answers {
+            under_way: false,
+            ..answers
+        };
+        let limit = (Limiter::TestEvents, 10);
+        let tx = store(answers, requester, limit, Action::TestEventSent);
+        send_test_event(&tx, &tx, &chance(), requester, to(), event, now()).await
     }
 
     #[tokio::test]
-    async fn a_delivery_is_queued_once_for_a_form_and_logged() {
-        let [mut used, mut missing, mut inactive] = [FINE; 3];
-        used.first = false;
+    async fn a_delivery_is_queued_for_anybody_who_may_ask_and_logged_for_people() {
+        let [mut missing, mut inactive, mut under_way] = [FINE; 3];
         missing.exists = false;
         inactive.active = false;
-        assert_eq!(again(FINE).await.unwrap(), new());
-        assert_eq!(sample(FINE).await.unwrap(), new());
-        assert_eq!(by_operator(FINE).await.unwrap(), new());
-        for (answers, why) in [
-            (used, Refusal::Form(NumberUsed::BySame)),
-            (missing, Refusal::NotFound),
-            (inactive, Refusal::Inactive),
-        ] {
-            assert_eq!(refusal(again(answers).await), why);
-            assert_eq!(refusal(sample(answers).await), why);
-            if answers.first {
-                assert_eq!(refusal(by_operator(answers).await), why);
+        under_way.under_way = true;
+        for requester in [of_form(), of_application(), of_operator()] {
+            assert_eq!(again(FINE, requester).await.unwrap(), earlier().again(now()));
+            let sent = sample(FINE, requester, None).await.unwrap();
+            assert_eq!(
+                (sent.event, sent.state),
+                (WebhookEvent::OfferRejected, DeliveryState::Queued)
+            );
+            for (answers, why) in [(missing, Refusal::NotFound), (inactive, Refusal::Inactive)] {
+                assert_eq!(refusal(again(answers, requester).await), why);
+                assert_eq!(refusal(sample(answers, requester, None).await), why);
             }
+            assert_eq!(refusal(again(under_way, requester).await), Refusal::UnderWay);
+        }
+        let used = Answers { first: false, ..FINE };
+        let why = Refusal::Form(NumberUsed::BySame);
+        assert_eq!(refusal(again(used, of_form()).await), why);
+        assert_eq!(refusal(sample(used, of_form(), None).await), why);
+    }
+
+    #[tokio::test]
+    async fn a_sample_is_of_a_subscribed_event_and_of_the_applications_own_subscription() {
+        let paid = Some(WebhookEvent::OrderPaid);
+        let sent = sample(FINE, of_application(), paid).await.unwrap();
+        assert_eq!(sent.event, WebhookEvent::OrderPaid);
+        let mut tx = MockTransaction::new();
+        tx.expect_subscription().returning(|_, id| {
+            Ok(Some(Subscription {
+                id,
+                client_id: own(),
+                url: WebhookUrl::parse("https://example.com", AddressPolicy::Public).unwrap(),
+                events: vec![WebhookEvent::OrderPaid],
+                active: true,
+                created_at: now(),
+            }))
+        });
+        let stranger = Requester::Application(by().seller, Uuid::from_u128(7).into());
+        let shipped = Some(WebhookEvent::OrderShipped);
+        for (requester, event, why) in [
+            (stranger, None, Refusal::NotFound),
+            (of_application(), shipped, Refusal::NotSubscribed),
+        ] {
+            let sent = send_test_event(&tx, &tx, &chance(), requester, to(), event, now()).await;
+            assert_eq!(refusal(sent), why);
         }
     }
 
     #[tokio::test]
-    async fn a_sellers_deliveries_are_limited_by_the_minute() {
+    async fn deliveries_by_hand_are_limited_by_the_minute_but_for_operators() {
         for (place, samples, redeliveries) in [
             (10, true, true),
             (11, false, true),
@@ -303,15 +395,20 @@ mod tests {
             (31, false, false),
         ] {
             let answers = Answers { place, ..FINE };
-            for (queued, admitted) in [
-                (sample(answers).await, samples),
-                (again(answers).await, redeliveries),
-                (by_operator(answers).await, true),
-            ] {
-                if admitted {
-                    queued.unwrap();
-                } else {
-                    assert_eq!(refusal(queued), Refusal::TooMany, "{place}");
+            for requester in [of_form(), of_application(), of_operator()] {
+                let is_free = matches!(requester, Requester::Operator(..));
+                for (queued, admitted) in [
+                    (sample(answers, requester, None).await, samples),
+                    (again(answers, requester).await, redeliveries),
+                ] {
+                    if admitted || is_free {
+                        queued.unwrap();
+                    } else {
+                        let Refusal::TooMany(quota) = refusal(queued) else {
+                            panic!("{place}")
+                        };
+                        assert_eq!(quota.retry_after(), 20);
+                    }
                 }
             }
         }

@@ -1,9 +1,12 @@
-//! An application subscribes to a seller's events, and unsubscribes.
+//! An application subscribes to a seller's events, changes the subscription, and unsubscribes.
 
 use chrono::{DateTime, Utc};
 use kernel::{Randomness, SellerId};
 use oauth::ClientId;
-use webhooks::{NewSubscription, SubscriptionId, SubscriptionStore, WebhookEvent, WebhookSecret, WebhookUrl};
+use webhooks::{
+    NewSubscription, Subscription, SubscriptionChange, SubscriptionId, SubscriptionStore, WebhookEvent,
+    WebhookSecret, WebhookUrl,
+};
 
 use crate::{Failure, failure::refuse};
 
@@ -53,6 +56,37 @@ fn without_duplicates(events: &[WebhookEvent]) -> Vec<WebhookEvent> {
         }
     }
     unique
+}
+
+/// Why a subscription is not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeRefusal {
+    #[error("no such subscription")]
+    NotFound,
+    /// It has ended with the connection.
+    #[error("the subscription is inactive")]
+    Inactive,
+}
+
+/// Changes the subscription; duplicate events count once. What was queued goes to the present URL.
+pub async fn change_subscription(
+    subscriptions: &dyn SubscriptionStore,
+    seller: SellerId,
+    client_id: ClientId,
+    subscription: SubscriptionId,
+    change: &SubscriptionChange,
+) -> Result<Subscription, Failure<ChangeRefusal>> {
+    let change = SubscriptionChange {
+        url: change.url.clone(),
+        events: change.events.as_deref().map(without_duplicates),
+    };
+    let changed = subscriptions.change_subscription(seller, client_id, subscription, change);
+    match changed.await? {
+        Some(changed) if changed.active => Ok(changed),
+        // The refusal rolls the change back.
+        Some(_) => refuse(ChangeRefusal::Inactive),
+        None => refuse(ChangeRefusal::NotFound),
+    }
 }
 
 /// The application has no such subscription at this seller.

@@ -113,11 +113,14 @@ fn user_agent(request: &HttpRequest) -> Option<String> {
     Some(text)
 }
 
-/// Where the text has a secret's prefix: `pss_`, or `ps_` with two letters and `_`.
+/// Where the text has a secret's prefix: `pss_`, `whsec_`, or `ps_` with two letters and `_`.
 fn start_of_secret(text: &str) -> Option<usize> {
     let prefixed = |at: &usize| text.as_bytes().get(at + 5) == Some(&b'_');
     let kinds = text.match_indices("ps_").map(|(at, _)| at).filter(prefixed);
-    kinds.chain(text.find("pss_")).min()
+    let others = ["pss_", "whsec_"]
+        .into_iter()
+        .filter_map(|prefix| text.find(prefix));
+    kinds.chain(others).min()
 }
 
 /// The well-formed ids at the variables of a route's template. Other text may be a secret or forged.

@@ -67,6 +67,10 @@ codes! {
     ShipmentLocked, "shipment_locked", CONFLICT, Some("Danych tej przesyłki nie można już poprawić.");
     /// A request with the same idempotency key is still running.
     IdempotencyInProgress, "idempotency_in_progress", CONFLICT, None;
+    /// The subscription has ended: the seller has disconnected the application.
+    WebhookInactive, "webhook_inactive", CONFLICT, None;
+    /// An attempt of the delivery is under way.
+    DeliveryInProgress, "delivery_in_progress", CONFLICT, None;
     /// The resource is in another state than the one that `If-Match` names.
     PreconditionFailed, "precondition_failed", PRECONDITION_FAILED, None;
     /// The request sets a price, but the offer has no price to change.

@@ -27,6 +27,8 @@ pub struct Docs {
     pub part: Option<(&'static str, &'static str)>,
     /// The JSON request body.
     pub body: Option<JsonBody>,
+    /// The request body may be absent.
+    pub is_body_optional: bool,
     pub status: StatusCode,
     /// The JSON response body; none with 204.
     pub response: Option<JsonBody>,
@@ -53,6 +55,7 @@ impl Docs {
             resource: None,
             part: None,
             body: None,
+            is_body_optional: false,
             status: StatusCode::OK,
             response: None,
             is_tagged: false,
@@ -76,6 +79,14 @@ impl Docs {
     pub const fn takes(mut self, schema: fn() -> Node, example: fn() -> Node) -> Self {
         self.body = Some(JsonBody { schema, example });
         self
+    }
+
+    #[must_use]
+    pub const fn takes_optionally(self, schema: fn() -> Node, example: fn() -> Node) -> Self {
+        Self {
+            is_body_optional: true,
+            ..self.takes(schema, example)
+        }
     }
 
     #[must_use]

@@ -92,6 +92,7 @@ pub(super) fn judge_delivery(document: &Document, delivery: &Received) -> Judgem
     };
     let mut known: BTreeSet<String> = OF_HTTP_REQUESTS.map(str::to_owned).into();
     for header in documented["parameters"].as_array().expect("headers") {
+        let header = document.resolved(header);
         let name = header["name"].as_str().expect("a name").to_lowercase();
         let value = Value::from(judging.line(delivery, &name)?);
         judging.fits(&header["schema"], &value, &format!("`{name}`"))?;

@@ -5,6 +5,7 @@
 //! 404.
 
 mod authorization_server;
+mod deliveries;
 mod documents;
 mod me;
 mod offers;

@@ -133,7 +133,8 @@ fn operation(route: &Route<Public>, errors: &mut Errors) -> Node {
         ("parameters", parameters(route, docs)),
     ]);
     if let Some(body) = &docs.body {
-        let body = Node::of([("required", true.into()), ("content", content(body))]);
+        let required = !docs.is_body_optional;
+        let body = Node::of([("required", required.into()), ("content", content(body))]);
         operation = operation.with("requestBody", body);
     }
     let mut responses = Map::from([(docs.status.as_str().to_owned(), success(route, docs))]);

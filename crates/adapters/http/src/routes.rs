@@ -3,11 +3,12 @@
 use web::route::Route;
 
 use crate::Public;
+use crate::deliveries::{ListDeliveries, ReadDelivery, Redeliver, TestWebhook};
 use crate::me::ReadMe;
 use crate::offers::{ListOffers, PatchOffer, PatchOffers, ReadOffer};
 use crate::orders::{ListOrders, ReadOrder};
 use crate::shipments::{CorrectShipment, ListShipments, ReportShipment};
-use crate::webhooks::{CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks};
+use crate::webhooks::{ChangeWebhook, CreateWebhook, DeleteWebhook, ListWebhooks, ReadWebhook};
 
 /// Every operation of `/v1`, in the contract's order.
 pub static TABLE: &[Route<Public>] = &[
@@ -23,6 +24,11 @@ pub static TABLE: &[Route<Public>] = &[
     Route::write::<CorrectShipment>(),
     Route::read::<ListWebhooks>(),
     Route::write::<CreateWebhook>(),
+    Route::read::<ReadWebhook>(),
+    Route::write::<ChangeWebhook>(),
     Route::write::<DeleteWebhook>(),
+    Route::write::<TestWebhook>(),
     Route::read::<ListDeliveries>(),
+    Route::read::<ReadDelivery>(),
+    Route::write::<Redeliver>(),
 ];

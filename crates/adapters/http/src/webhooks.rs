@@ -1,23 +1,24 @@
-//! Webhook subscriptions and the history of their deliveries.
+//! Webhook subscriptions.
 
 use actix_web::http::{Method, StatusCode};
 use oauth::Scope;
 use usecases::Transaction;
 use usecases::subscriptions::{
-    LimitReached, NoSuchSubscription, SubscriptionRequest, create_subscription, delete_subscription,
+    ChangeRefusal, LimitReached, NoSuchSubscription, SubscriptionRequest, change_subscription,
+    create_subscription, delete_subscription,
 };
 use web::decode::{Shape, list, object, one_of, text};
 use web::openapi::{Docs, Parameter};
 use web::operation::{Call, Incoming, Operation, Read, Write};
 use web::query::Selection;
 use web::reply::Reply;
-use web::schema::{Node, array, boolean, date_time, integer, string, uri, uuid};
+use web::schema::{Node, array, boolean, date_time, string, uri, uuid};
 use web::timestamps::Timestamp;
 use web::view::View;
 use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
 use webhooks::{
-    AddressPolicy, Attempted, Delivery, HostRefused, MAX_ATTEMPTS, NewSubscription, Subscription,
-    SubscriptionId, WebhookEvent, WebhookUrl,
+    AddressPolicy, HostRefused, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
+    WebhookEvent, WebhookUrl,
 };
 
 use crate::Public;
@@ -41,7 +42,7 @@ web::view! {
 web::view! {
     /// A new subscription with its secret, which is never shown again.
     WebhookCreatedView<'a> of webhook: &'a NewSubscription, named "WebhookCreated",
-        "A new subscription with its secret.", never without "secret"
+        "A new subscription with its secret.", never without "secret", never without "standard_secret"
     {
         "id": uuid() => webhook.id.uuid(),
         "url": uri() => webhook.url.as_str(),
@@ -50,11 +51,13 @@ web::view! {
         "created_at": date_time() => Timestamp::new(webhook.created_at),
         "secret": string().describe("The signing key, prefix included. Never shown again, so it is returned whatever `fields` selects.")
             => webhook.secret.reveal(),
+        "standard_secret": string().describe("The same key as verifiers of Standard Webhooks take it: `whsec_` and the padded base64 of the whole `secret`. \
+            Always returned, too.") => webhook.secret.reveal_standard(),
     }
 }
 
 /// Contract: `WebhookEvent`.
-fn event() -> Node {
+pub(crate) fn event() -> Node {
     string()
         .one_of(WebhookEvent::ALL.map(WebhookEvent::as_str))
         .describe("Further events may be added.")
@@ -64,26 +67,6 @@ fn event() -> Node {
 
 fn names(events: &[WebhookEvent]) -> Vec<&'static str> {
     events.iter().map(|event| event.as_str()).collect()
-}
-
-web::view! {
-    /// A delivery with the selected fields.
-    DeliveryView<'a> of delivery: &'a Delivery, named "WebhookDelivery", "The delivery of an event to a subscription." {
-        "id": uuid().describe("The id of the delivery, as in `X-Delivery-Id`.") => delivery.id.uuid(),
-        "event": event() => delivery.event.as_str(),
-        "attempt": integer(0, MAX_ATTEMPTS.into()).describe("Attempts made; 0 before the first.")
-            => delivery.state.attempt(),
-        "response_status": integer(100, 999).or_null().describe("The HTTP status of the last attempt's response, if there was one.")
-            => delivery.state.last().and_then(Attempted::response_status),
-        "duration_ms": integer(0, i32::MAX.into()).or_null().describe("Duration of the last attempt in milliseconds.")
-            => delivery.state.last().map(Attempted::duration_ms),
-        "delivered_at": date_time().or_null() => delivery.state.delivered_at().map(Timestamp::new),
-        "next_retry_at": date_time().or_null()
-            .describe("`null` while the first attempt is queued (`attempt` is 0), once it is delivered, once it is given up (`attempt` is 6), \
-                and once it is stopped, since the seller disconnected the application.")
-            => delivery.state.next_retry_at().map(Timestamp::new),
-        "created_at": date_time() => Timestamp::new(delivery.created_at),
-    }
 }
 
 /// Lists all of the application's subscriptions at the seller, oldest first (D97).
@@ -164,13 +147,7 @@ impl Operation<Public> for CreateWebhook {
 
 impl Write<Public> for CreateWebhook {
     async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
-        let checked = call
-            .deadline
-            .pause(call.state.hosts.check(&self.request.url))
-            .await;
-        // The message does not say why, so that it reveals no names of the internal network.
-        let refused = "Must have a host that resolves to public addresses only.";
-        checked.map_err(|HostRefused| Problem::from(Entry::validation("url", refused)).into())
+        check_host(call, &self.request.url).await
     }
 
     async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
@@ -188,13 +165,28 @@ impl Write<Public> for CreateWebhook {
     }
 }
 
+/// Checks that deliveries can go to the URL's host.
+async fn check_host(call: &mut Call<Public>, url: &WebhookUrl) -> Result<(), Error> {
+    let checked = call.deadline.pause(call.state.hosts.check(url)).await;
+    // The message does not say why, so that it reveals no names of the internal network.
+    let refused = "Must have a host that resolves to public addresses only.";
+    checked.map_err(|HostRefused| Problem::from(Entry::validation("url", refused)).into())
+}
+
 fn new_webhook(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionRequest> {
-    let event = || one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event());
     object!(SubscriptionRequest {
         url: required(url(addresses)),
-        events: required(list(event()).at_least(1).describe("Duplicates are ignored.")),
+        events: required(events()),
     })
     .named("NewWebhook")
+}
+
+fn events() -> impl Shape<Value = Vec<WebhookEvent>> {
+    list(one_event()).at_least(1).describe("Duplicates are ignored.")
+}
+
+pub(crate) fn one_event() -> impl Shape<Value = WebhookEvent> {
+    one_of(&WebhookEvent::ALL, WebhookEvent::as_str).map_schema(|_| event())
 }
 
 fn url(addresses: AddressPolicy) -> impl Shape<Value = WebhookUrl> {
@@ -209,6 +201,117 @@ fn url(addresses: AddressPolicy) -> impl Shape<Value = WebhookUrl> {
 fn limit_reached(LimitReached: LimitReached) -> Problem {
     let message = "The application already has 20 subscriptions for this seller. Delete one first.";
     Problem::new(Code::WebhookLimitReached, message)
+}
+
+/// Reads one of the application's subscriptions.
+pub(crate) struct ReadWebhook {
+    id: SubscriptionId,
+    fields: Selection,
+}
+
+impl Operation<Public> for ReadWebhook {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/webhooks/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("getWebhook", "Webhooks", prose!("getWebhook"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .answers(StatusCode::OK, WebhookView::schema, example!("webhook")),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        Ok(incoming.id(0).map(|id| Self { id, fields }))
+    }
+}
+
+impl Read<Public> for ReadWebhook {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
+        let found = subscriptions
+            .subscription_of_seller(caller.seller, self.id)
+            .await?;
+        let own = found
+            .map(|found| found.subscription)
+            .filter(|found| found.client_id == caller.client_id)
+            .ok_or_else(Problem::not_found)?;
+        Reply::ok(&WebhookView::new(&own, self.fields))
+    }
+}
+
+/// Changes URL or events of one of the application's subscriptions.
+pub(crate) struct ChangeWebhook {
+    id: SubscriptionId,
+    change: SubscriptionChange,
+    fields: Selection,
+}
+
+impl Operation<Public> for ChangeWebhook {
+    const METHOD: Method = Method::PATCH;
+    const PATH: &'static str = "/v1/webhooks/{id}";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = WebhookView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("updateWebhook", "Webhooks", prose!("updateWebhook"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .takes(
+                || webhook_update(AddressPolicy::Public).schema(),
+                example!("webhook_update"),
+            )
+            .answers(StatusCode::OK, WebhookView::schema, example!("webhook"))
+            .refuses(&[inactive]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, call: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let body = webhook_update(call.state.settings.addresses);
+        let (fields, change) = incoming.json(fields, &body)?;
+        Ok(incoming.id(0).map(|id| Self { id, change, fields }))
+    }
+}
+
+impl Write<Public> for ChangeWebhook {
+    async fn prepare(&mut self, call: &mut Call<Public>) -> Result<(), Error> {
+        match &self.change.url {
+            Some(url) => check_host(call, url).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let caller = &call.caller;
+        let changed = change_subscription(
+            transaction,
+            caller.seller,
+            caller.client_id,
+            self.id,
+            &self.change,
+        )
+        .await
+        .map_refusal(|refusal| match refusal {
+            ChangeRefusal::NotFound => Problem::not_found(),
+            ChangeRefusal::Inactive => inactive(),
+        })?;
+        Reply::ok(&WebhookView::new(&changed, self.fields))
+    }
+}
+
+fn webhook_update(addresses: AddressPolicy) -> impl Shape<Value = SubscriptionChange> {
+    object!(SubscriptionChange {
+        url: optional(url(addresses)),
+        events: optional(events()),
+    })
+    .not_empty()
+    .named("WebhookUpdate")
+}
+
+/// A disconnection has ended the subscription.
+pub(crate) fn inactive() -> Problem {
+    let message = "The seller has disconnected the application, which has ended this subscription.";
+    Problem::new(Code::WebhookInactive, message)
 }
 
 /// Deletes one of the application's subscriptions and its pending deliveries. A body is ignored (D9).
@@ -239,56 +342,5 @@ impl Write<Public> for DeleteWebhook {
             .await
             .map_refusal(|NoSuchSubscription| Problem::not_found())?;
         Ok(Reply::no_content())
-    }
-}
-
-/// Lists the latest deliveries of one of the application's subscriptions, newest first (D58).
-pub(crate) struct ListDeliveries {
-    id: SubscriptionId,
-    fields: Selection,
-}
-
-impl Operation<Public> for ListDeliveries {
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
-    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
-    const QUERY: &'static [Parameter] = &[page::FIELDS];
-    const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
-    const DOCS: Option<&'static Docs> = Some(
-        &Docs::new(
-            "listWebhookDeliveries",
-            "Webhooks",
-            prose!("listWebhookDeliveries"),
-        )
-        .about("The subscription's id.", examples::WEBHOOK)
-        .answers(StatusCode::OK, DeliveryList::schema, example!("deliveries")),
-    );
-
-    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
-        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
-        Ok(incoming.id(0).map(|id| Self { id, fields }))
-    }
-}
-
-impl Read<Public> for ListDeliveries {
-    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
-        let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
-        let history = subscriptions
-            .history(caller.seller, caller.client_id, self.id)
-            .await?;
-        let history = history.ok_or_else(Problem::not_found)?;
-        let expected = history.len().saturating_add(1).saturating_mul(320);
-        Reply::json(
-            StatusCode::OK,
-            &DeliveryList::whole((&history, self.fields)),
-            expected,
-        )
-    }
-}
-
-web::view! {
-    DeliveryList<'a> of (history, fields): (&'a [Delivery], Selection), named "WebhookDeliveryList" {
-        "items": array(DeliveryView::schema())
-            => history.iter().map(|delivery| DeliveryView::new(delivery, *fields)).collect::<Vec<_>>(),
     }
 }

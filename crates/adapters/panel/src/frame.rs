@@ -110,6 +110,7 @@ fn notice(word: &str, t: &Texts) -> (&'static str, &'static str) {
         "redelivered" => ("notice", t.deliveries.redelivered),
         "test-event-sent" => ("notice", t.deliveries.test_event_sent),
         "nothing-sent" => ("warning", t.deliveries.nothing_sent),
+        "under-way" => ("warning", t.deliveries.under_way),
         "too-many-test-events" => ("warning", t.deliveries.too_many_test_events),
         "too-many-redeliveries" => ("warning", t.deliveries.too_many_redeliveries),
         "password-set" => ("notice", t.notices.password_set),

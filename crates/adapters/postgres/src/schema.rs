@@ -156,6 +156,7 @@ diesel::table! {
         body -> Binary,
         lost -> SmallInt,
         failure -> Nullable<Text>,
+        lost_after -> Nullable<SmallInt>,
     }
 }
 

@@ -18,9 +18,10 @@ use orders::OrderId;
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AttemptFailure, Attempted, Delivery, DeliveryDirectory, DeliveryFilter, DeliveryId,
-    DeliveryRecord, DeliveryState, DeliveryWithSeller, MAX_SUBSCRIPTIONS, NewDelivery, NewSubscription,
-    Outcome, SellerDelivery, SellerSubscription, Subscription, SubscriptionId, SubscriptionReader,
-    SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret, WebhookUrl,
+    DeliveryRecord, DeliveryState, DeliveryWithSeller, LockedDelivery, MAX_SUBSCRIPTIONS, NewSubscription,
+    Outcome, SellerDelivery, SellerSubscription, Subscription, SubscriptionChange, SubscriptionId,
+    SubscriptionReader, SubscriptionStore, Undelivered, UndeliveredFilter, WebhookEvent, WebhookSecret,
+    WebhookUrl,
 };
 
 use crate::connection::pool::Autocommit;
@@ -41,6 +42,7 @@ statements! {
     SUBSCRIPTION: (SqlUuid, SqlUuid) -> SellerSubscriptionRow;
     SUBSCRIPTIONS_OF_SELLER: (SqlUuid, SqlUuid, BigInt) -> SellerSubscriptionRow;
     HISTORY: (SqlUuid, SqlUuid, SqlUuid) -> Option<DeliveryRow>;
+    DELIVERY: (SqlUuid, Nullable<SqlUuid>, SqlUuid, SqlUuid) -> FoundDeliveryRow;
     DELIVERIES_OF_SELLER: (
         SqlUuid, Nullable<SqlUuid>, SqlUuid, BigInt, Bool, Bool, Nullable<Text>, SqlUuid, Binary
     ) -> SellerDeliveryRow;
@@ -48,7 +50,11 @@ statements! {
     EXHAUSTED: (Nullable<SqlUuid>, Nullable<SqlUuid>, SqlUuid, BigInt) -> UndeliveredRow;
     TAKE_SUBSCRIPTION_PLACE: (SqlUuid, SqlUuid, Integer);
     ADD_SUBSCRIPTION: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Array<Text>, Binary);
+    CHANGE_SUBSCRIPTION: (
+        SqlUuid, SqlUuid, SqlUuid, Nullable<Text>, Nullable<Array<Text>>
+    ) -> SubscriptionRow;
     QUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz, Text, Binary);
+    REQUEUE_DELIVERY: (SqlUuid, SqlUuid, SqlUuid, Timestamptz);
 }
 
 #[derive(QueryableByName)]
@@ -158,6 +164,19 @@ struct DeliveryRow {
     response_status: Option<i16>,
     failure: Option<String>,
     duration_ms: Option<i32>,
+    lost_after: Option<i16>,
+    body: Vec<u8>,
+}
+
+#[derive(QueryableByName)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+struct FoundDeliveryRow {
+    #[diesel(embed)]
+    delivery: DeliveryRow,
+    #[diesel(sql_type = Bool)]
+    is_live: bool,
+    #[diesel(sql_type = Bool)]
+    is_under_way: bool,
 }
 
 #[derive(QueryableByName)]
@@ -197,13 +216,6 @@ struct SellerRow {
     seller_id: Uuid,
 }
 
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = deliveries, check_for_backend(diesel::pg::Pg))]
-struct BodyRow {
-    event: String,
-    body: Vec<u8>,
-}
-
 impl TryFrom<DeliveryRow> for Delivery {
     type Error = StoreError;
 
@@ -220,7 +232,9 @@ impl TryFrom<DeliveryRow> for Delivery {
             id,
             event: event(id, &row.event)?,
             created_at: row.created_at,
+            body: row.body,
             state: DeliveryState::try_from(record).map_err(|invalid| corrupt(invalid.to_string()))?,
+            is_lost: row.lost_after == Some(row.attempt),
         })
     }
 }
@@ -282,6 +296,23 @@ impl SubscriptionReader for Autocommit {
         }
         let deliveries = rows.into_iter().flatten().map(Delivery::try_from);
         deliveries.collect::<Result<_, _>>().map(Some)
+    }
+
+    async fn delivery(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<Delivery>, StoreError> {
+        let find = DELIVERY.bind((
+            seller.uuid(),
+            Some(client_id.uuid()),
+            subscription.uuid(),
+            delivery.uuid(),
+        ));
+        let row = self.of_seller(seller).row(find).await?;
+        row.map(|row| row.delivery.try_into()).transpose()
     }
 
     async fn subscription_of_seller(
@@ -418,6 +449,27 @@ impl SubscriptionStore for Tx {
         expect_rows("subscriptions", self.execute(insert).await?, 1)
     }
 
+    async fn change_subscription(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+        change: SubscriptionChange,
+    ) -> Result<Option<Subscription>, StoreError> {
+        let events = change
+            .events
+            .map(|events| column(&events, |event| event.as_str()));
+        let change = CHANGE_SUBSCRIPTION.bind((
+            seller.uuid(),
+            client_id.uuid(),
+            subscription.uuid(),
+            change.url.as_ref().map(WebhookUrl::as_str),
+            events,
+        ));
+        let row = self.row(change).await?;
+        row.map(Subscription::try_from).transpose()
+    }
+
     async fn remove_subscription(
         &self,
         seller: SellerId,
@@ -438,31 +490,11 @@ impl SubscriptionStore for Tx {
         row.map(|row| row.subscription.try_into()).transpose()
     }
 
-    async fn delivery_body(
-        &self,
-        seller: SellerId,
-        subscription: SubscriptionId,
-        delivery: DeliveryId,
-    ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError> {
-        let of_subscription = deliveries::seller_id
-            .eq(subscriptions::seller_id)
-            .and(deliveries::subscription_id.eq(subscriptions::id));
-        let find = subscriptions::table
-            .inner_join(deliveries::table.on(of_subscription))
-            .filter(subscriptions::seller_id.eq(seller.uuid()))
-            .filter(subscriptions::id.eq(subscription.uuid()))
-            .filter(deliveries::id.eq(delivery.uuid()))
-            .select(BodyRow::as_select());
-        let row = self.row(find).await?;
-        row.map(|row| Ok((event(delivery, &row.event)?, row.body)))
-            .transpose()
-    }
-
     async fn queue_delivery(
         &self,
         seller: SellerId,
         subscription: SubscriptionId,
-        delivery: NewDelivery,
+        delivery: &Delivery,
     ) -> Result<bool, StoreError> {
         let queue = QUEUE_DELIVERY.bind((
             seller.uuid(),
@@ -470,9 +502,57 @@ impl SubscriptionStore for Tx {
             delivery.id.uuid(),
             delivery.created_at,
             delivery.event.as_str(),
-            delivery.body,
+            delivery.body.as_slice(),
         ));
         let is_queued = self.execute(queue).await? == 1;
+        if is_queued {
+            self.wakes_queue();
+        }
+        Ok(is_queued)
+    }
+
+    async fn lock_delivery(
+        &self,
+        seller: SellerId,
+        client_id: Option<ClientId>,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<LockedDelivery>, StoreError> {
+        let lock = subscriptions::table
+            .filter(subscriptions::seller_id.eq(seller.uuid()))
+            .filter(subscriptions::id.eq(subscription.uuid()))
+            .select(SellerRow::as_select())
+            .for_no_key_update();
+        if self.row(lock).await?.is_none() {
+            return Ok(None);
+        }
+        // A statement of its own: it sees what was committed before the lock.
+        let find = DELIVERY.bind((
+            seller.uuid(),
+            client_id.map(ClientId::uuid),
+            subscription.uuid(),
+            delivery.uuid(),
+        ));
+        let row = self.row(find).await?;
+        let locked = row.map(|row| {
+            Ok(LockedDelivery {
+                delivery: row.delivery.try_into()?,
+                is_live: row.is_live,
+                is_under_way: row.is_under_way,
+            })
+        });
+        locked.transpose()
+    }
+
+    async fn requeue_delivery(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let requeue = REQUEUE_DELIVERY.bind((seller.uuid(), subscription.uuid(), delivery.uuid(), now));
+        let is_queued = self.execute(requeue).await? == 1;
         if is_queued {
             self.wakes_queue();
         }

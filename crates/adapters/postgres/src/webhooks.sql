@@ -39,7 +39,7 @@ limit $3
 -- subscription without deliveries has one row.
 select
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from subscription_queues as s
 left join lateral (
     select *
@@ -53,6 +53,28 @@ where s.seller_id = $1
   and s.id = $3
 order by d.created_at desc, d.id desc
 
+-- name: DELIVERY
+-- $1 the seller; $2 the application, or null; $3 the subscription; $4 the delivery.
+-- A worker has in hand what was due when it got the lease or extended it, 30 s before the lease's end. What has ended
+-- since is done, or due later.
+select
+    d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body,
+    s.state = 'live' as is_live,
+    coalesce(
+        s.leased
+        and s.wake_at > (select api_now())
+        and d.id = any(s.in_hand)
+        and d.due_at <= s.wake_at - interval '30 seconds',
+        false
+    ) as is_under_way
+from subscription_queues as s
+join deliveries as d on d.seller_id = s.seller_id and d.subscription_id = s.id
+where s.seller_id = $1
+  and s.client_id = coalesce($2, s.client_id)
+  and s.id = $3
+  and d.id = $4
+
 -- name: DELIVERIES_OF_SELLER
 -- $1 the seller; $2 one subscription, or null; $3 the delivery before which the page begins; $4 how many at most; $5
 -- only failed ones; $6 only those of an event or an order; $7 the event, or null; $8 the first id that can be about the
@@ -61,7 +83,7 @@ order by d.created_at desc, d.id desc
 select
     s.id as subscription_id, s.app_name, s.is_own, s.url, s.state <> 'ended' as active,
     d.id, d.event, d.created_at, d.attempt, case when s.state <> 'ended' then d.due_at end as due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from (
     select s.*, a.name as app_name, a.owner_id = s.seller_id as is_own, d.id as delivery
     from subscription_queues as s
@@ -156,7 +178,7 @@ with recursive queues (seller_id, subscription_id) as (
 )
 select
     s.seller_id, s.id as subscription_id, s.app_name, s.url, d.id, d.event, d.created_at, d.attempt, d.due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from queues as q
 cross join lateral (
     select s.seller_id, s.id, s.url, a.name as app_name
@@ -216,7 +238,7 @@ with recursive queues (seller_id, subscription_id) as (
 )
 select
     s.seller_id, s.id as subscription_id, s.app_name, s.url, d.id, d.event, d.created_at, d.attempt, d.due_at,
-    d.delivered_at, d.response_status, d.failure, d.duration_ms
+    d.delivered_at, d.response_status, d.failure, d.duration_ms, d.lost_after, d.body
 from queues as q
 cross join lateral (
     select s.seller_id, s.id, s.url, a.name as app_name
@@ -287,6 +309,19 @@ from (
 ) as n
 left join connection as c on true
 
+-- name: CHANGE_SUBSCRIPTION
+-- $1 the seller; $2 the application; $3 the subscription; $4 its URL, or null; $5 its events, or null.
+update subscriptions as s
+set url = coalesce($4, s.url),
+    events = coalesce($5, s.events)
+from subscription_queues as q
+where q.seller_id = $1
+  and q.client_id = $2
+  and q.id = $3
+  and s.seller_id = q.seller_id
+  and s.id = q.id
+returning s.id, s.client_id, s.url, s.events, s.created_at, q.state <> 'ended' as active
+
 -- name: QUEUE_DELIVERY
 -- $1 the seller; $2 the subscription; $3 the delivery; $4 the time; $5 the event; $6 the body.
 -- If the queue is live, queues the delivery and wakes the queue, under the same locks as a fan-out.
@@ -318,3 +353,30 @@ woken as (
 insert into deliveries (seller_id, subscription_id, id, created_at, due_at, event, body)
 select l.seller_id, l.id, $3, $4, $4, $5, $6
 from queue as l
+
+-- name: REQUEUE_DELIVERY
+-- $1 the seller; $2 the subscription; $3 the delivery; $4 the time.
+-- The queue is locked. A leased one is left to its worker, which has the delivery in hand no more: see RECORD. One that has
+-- ended begins anew.
+with queue as (
+    update subscriptions
+    set in_hand = array_remove(in_hand, $3),
+        wake_at = case
+            when not leased and (wake_at is null or wake_at > $4) then (select api_now())
+            else wake_at
+        end
+    where seller_id = $1
+      and id = $2
+)
+update deliveries
+set due_at = least(due_at, $4),
+    delivered_at = null,
+    attempt = case when due_at is null then 0 else attempt end,
+    lost = case when due_at is null then 0 else lost end,
+    lost_after = case when due_at is not null then lost_after end,
+    duration_ms = case when due_at is not null then duration_ms end,
+    response_status = case when due_at is not null then response_status end,
+    failure = case when due_at is not null then failure end
+where seller_id = $1
+  and subscription_id = $2
+  and id = $3

@@ -8,10 +8,11 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request};
+use kernel::Clock;
 use tokio::time::{Instant, timeout_at};
 use webhooks::{
     AttemptFailure, Attempted, HostCheck, HostRefused, Message, Outcome, Scheme, Sent, WebhookSender,
-    WebhookUrl,
+    WebhookUrl, signature, standard_signature,
 };
 
 use crate::connection::{Connection, Peer};
@@ -38,12 +39,14 @@ pub struct HttpSender {
     limiter: HostLimiter,
     user_agent: HeaderValue,
     timeout: Duration,
+    /// For `webhook-timestamp`, which receivers compare with their own clocks.
+    clock: Arc<dyn Clock>,
 }
 
 impl HttpSender {
     /// Loads the machine's trusted certificates and, unless the settings name some, its name servers. Opens
     /// no connection.
-    pub fn new(settings: &SenderSettings) -> Result<Self, SettingsError> {
+    pub fn new(settings: &SenderSettings, clock: Arc<dyn Clock>) -> Result<Self, SettingsError> {
         let (service, docs) = (&settings.service_name, &settings.docs_url);
         let user_agent = HeaderValue::try_from(format!("{service}-webhooks/1.0 (+{docs})"));
         Ok(Self {
@@ -56,6 +59,7 @@ impl HttpSender {
             }),
             user_agent: user_agent.map_err(|_| SettingsError::UserAgent)?,
             timeout: settings.attempt_timeout,
+            clock,
         })
     }
 
@@ -84,18 +88,25 @@ impl HttpSender {
         Ok((status, body, connection))
     }
 
-    /// hyper adds `Content-Length`.
+    /// Signs the message. hyper adds `Content-Length`.
     fn request(&self, message: &Message) -> Result<Request<Full<Bytes>>, AttemptFailure> {
         let body = Bytes::from_owner(Arc::clone(&message.body));
+        let (secret, delivery) = (&message.secret, message.delivery);
+        let timestamp = self.clock.now().timestamp();
+        let standard = standard_signature(secret, delivery, timestamp, &message.body);
         let request = Request::builder()
             .method(Method::POST)
             .uri(message.url.path_and_query())
             .header(HOST, message.url.authority())
             .header(USER_AGENT, &self.user_agent)
             .header(CONTENT_TYPE, "application/json")
-            .header("x-signature", &message.signature)
+            .header("x-signature", signature(secret, &message.body))
             .header("x-event", message.event.as_str())
-            .header("x-delivery-id", message.delivery.to_string())
+            .header("x-webhook-id", message.subscription.to_string())
+            .header("x-delivery-id", delivery.to_string())
+            .header("webhook-id", delivery.to_string())
+            .header("webhook-timestamp", timestamp)
+            .header("webhook-signature", standard)
             .body(Full::new(body));
         request.map_err(|_| AttemptFailure::protocol("the webhook's URL does not fit into a request"))
     }

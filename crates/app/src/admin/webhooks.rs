@@ -2,21 +2,19 @@
 
 use std::cmp::Reverse;
 
-use accounts::{Action, AuditFilter};
 use adapter_postgres::Database;
-use adapter_sealing::SystemRandomness;
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use clap::Subcommand;
 use kernel::SellerId;
 use orders::OrderRef;
 use serde_json::{Value, json};
-use usecases::redeliver::{Refusal, deliver_again_for_operator};
+use usecases::redeliver::{Refusal, Requester, redeliver};
 use usecases::{ActingOperator, Failure};
 use uuid::Uuid;
 use webhooks::{
-    Attempted, DeliveryFilter, DeliveryId, DeliveryState, DeliveryWithSeller, Outcome, SellerSubscription,
-    SubscriptionId, Undelivered, UndeliveredFilter, WebhookEvent,
+    Attempted, Delivery, DeliveryFilter, DeliveryId, DeliveryState, DeliveryWithSeller, Outcome,
+    SellerSubscription, SubscriptionId, Undelivered, UndeliveredFilter, WebhookEvent,
 };
 
 use super::listing::{Format, Listed, PageArgs, to_microsecond};
@@ -34,22 +32,21 @@ pub(crate) enum Command {
     },
     /// List deliveries with their attempts and why the last one failed, newest first
     ///
-    /// Those of an order, a subscription or a seller. An event that was delivered again has a delivery for
-    /// each time.
+    /// Those of an order, a subscription or a seller.
     Deliveries(Deliveries),
     /// List waiting deliveries, newest first
     Pending(List),
     /// List deliveries that were given up, newest first
     Exhausted(List),
-    /// Deliver the event of an earlier delivery again, or all events since an instant that were given up
+    /// Make an earlier delivery again, or all since an instant that were given up
     ///
-    /// Each is a new delivery, with its own id and attempts; prints the ids. `pending` and `exhausted` list
-    /// the ids of earlier ones. With --since, the oldest come first; those that were delivered again before
-    /// and subscriptions that get nothing at present are left out, and --seller and --subscription narrow the
-    /// choice. The instant is the event's, and its delivery is given up 14 hours later: for all that an
-    /// outage cost, begin 15 hours before it.
+    /// Each keeps its id and its body. One that waits is due now and keeps its attempts; any other begins
+    /// with the whole schedule. Prints the ids; `pending` and `exhausted` list them. With --since, the oldest
+    /// come first; subscriptions that get nothing at present are left out, and --seller and --subscription
+    /// narrow the choice. The instant is the event's, and its delivery is given up 14 hours later: for all
+    /// that an outage cost, begin 15 hours before it.
     DeliverAgain {
-        /// The earlier delivery's id
+        /// The delivery's id
         #[arg(value_parser = id, required_unless_present = "since", requires = "seller", requires = "subscription")]
         delivery: Option<Uuid>,
         /// All events from this instant on whose deliveries were given up, such as 2027-01-15T08:00:00Z
@@ -124,14 +121,14 @@ impl Command {
                 let seller = find(database, seller.as_ref()).await?;
                 if let (Some(delivery), Some(seller), Some(subscription)) = (delivery, seller, subscription) {
                     let which = (subscription.into(), delivery.into());
-                    let id = deliver_again(database, seller, which).await;
-                    let id = id.map_err(|failure| match failure {
+                    let made = deliver_again(database, seller, which).await;
+                    let made = made.map_err(|failure| match failure {
                         Failure::Refused(Refusal::NotFound) => {
                             not_found(Refusal::NotFound.to_string()).into()
                         }
                         other => use_case_error(other),
                     })?;
-                    return Ok(format.changed(&json!({ "delivery_id": id.to_string() }), id)?);
+                    return Ok(format.changed(&json!({ "delivery_id": made.id.to_string() }), made.id)?);
                 }
                 let filter = UndeliveredFilter {
                     why: Undelivered::Exhausted,
@@ -235,8 +232,7 @@ async fn find(database: &Database, seller: Option<&SellerName>) -> anyhow::Resul
     }
 }
 
-/// Delivers the given-up events since an instant again, the oldest first. A delivery that was repeated is
-/// left out: its repetition, which may have been given up too, takes its place.
+/// Makes the deliveries since an instant that were given up again, the oldest first.
 async fn deliver_all_again(
     database: &Database,
     filter: UndeliveredFilter,
@@ -244,7 +240,7 @@ async fn deliver_all_again(
     format: Format,
 ) -> anyhow::Result<()> {
     const AT_A_TIME: u16 = 1000;
-    let (directory, audit) = (database.delivery_directory(), database.audit());
+    let directory = database.delivery_directory();
     let (mut given_up, mut before) = (Vec::new(), None);
     loop {
         let mut page = directory.undelivered(filter, before, AT_A_TIME).await?;
@@ -257,12 +253,8 @@ async fn deliver_all_again(
         given_up.extend(keys);
     }
     for (seller, subscription, delivery) in given_up.into_iter().rev() {
-        let entries = audit.entries(AuditFilter::about(delivery.to_string()), 1).await?;
-        if entries.iter().any(|entry| entry.action == Action::Redelivered) {
-            continue;
-        }
         match deliver_again(database, seller, (subscription, delivery)).await {
-            Ok(id) => format.changed(&json!({ "delivery_id": id.to_string() }), id)?,
+            Ok(made) => format.changed(&json!({ "delivery_id": made.id.to_string() }), made.id)?,
             // An inactive subscription, or one that has been removed meanwhile.
             Err(Failure::Refused(refusal)) => note(format_args!("{delivery}: {refusal}")),
             Err(other) => return Err(use_case_error(other)),
@@ -275,13 +267,10 @@ async fn deliver_again(
     database: &Database,
     seller: SellerId,
     which: (SubscriptionId, DeliveryId),
-) -> Result<DeliveryId, Failure<Refusal>> {
-    let by = ActingOperator::CommandLine;
+) -> Result<Delivery, Failure<Refusal>> {
+    let requester = Requester::Operator(ActingOperator::CommandLine, seller);
     let queued = in_transaction(database, |tx| {
-        Box::pin(async move {
-            let randomness = SystemRandomness::new();
-            deliver_again_for_operator(tx, tx, &randomness, by, seller, which, tx.now()).await
-        })
+        Box::pin(redeliver(tx, tx, requester, which, tx.now()))
     });
     queued.await
 }
@@ -308,8 +297,7 @@ impl Listed for DeliveryWithSeller {
     const COLUMNS: &'static str = "id created_at event state attempts next_retry_at response_status seller_id subscription_id application url error";
 
     fn cell(&self, member: &str) -> Option<String> {
-        let last = self.delivery.state.last().map(|last| &last.outcome);
-        match (member, &self.delivery.state, last) {
+        match (member, &self.delivery.state, self.delivery.outcome()) {
             ("next_retry_at", DeliveryState::Queued, _) => Some("now".to_owned()),
             ("response_status", _, Some(Outcome::Failed(failure))) => Some(failure.as_code().to_owned()),
             _ => None,
@@ -332,7 +320,7 @@ impl Listed for DeliveryWithSeller {
             "delivered_at": state.delivered_at().map(to_microsecond),
             "response_status": state.last().and_then(Attempted::response_status),
             "duration_ms": state.last().map(Attempted::duration_ms),
-            "error": state.last().and_then(|last| match &last.outcome {
+            "error": delivery.outcome().and_then(|outcome| match outcome {
                 Outcome::Answered(_) => None,
                 Outcome::Failed(failure) => Some(failure.to_string()),
             }),

@@ -164,7 +164,7 @@ metrics! {
             "Deliveries that wait for an attempt, due or not; 10000 stands for that many or more, NaN for unknown.";
         Gauge "webhook_queue_oldest_due_seconds" [ATTEMPT] "Age of the oldest due delivery; NaN for unknown.";
         Histogram "webhook_first_attempt_delay_seconds" []
-            "Time from an event (the database's clock) to the start of its delivery's first attempt (this machine's clock).";
+            "Time from an event, or from when it is delivered anew (the database's clock), to the start of the first attempt (this machine's clock).";
         Counter "webhook_attempts_total" [ATTEMPT_OUTCOME] "Finished attempts, by the class of the status, or by the cause of the failure.";
         Histogram "webhook_attempt_duration_seconds" [] "Time from an attempt's start to the head of the response, or to the failure.";
         Counter "webhook_attempts_postponed_total" [] "Attempts that waited because a host's share was in use.";

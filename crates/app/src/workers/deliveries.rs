@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use kernel::{Clock, SPANS, StoreError, TransactionError};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -11,9 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span, field::Empty};
 use usecases::deliver_webhooks::{Dispatch, Observer, WorkSignal, deliver_webhooks};
-use webhooks::{
-    AttemptFailure, AttemptRecord, Attempted, DeliveryId, Message, Outcome, Phase, Sent, WebhookSender,
-};
+use webhooks::{AttemptFailure, AttemptRecord, Attempted, Message, Outcome, Phase, Sent, WebhookSender};
 
 use super::routine::{FailureStreak, Routine};
 use crate::wiring::Shared;
@@ -91,22 +89,15 @@ struct DeliveryObserver<'a> {
 impl DeliveryObserver<'_> {
     /// Records the delay of the first real attempt: one that was postponed or lost with its worker does not
     /// count. The start of an attempt is its end minus its duration.
-    fn first_attempt(&self, record: &AttemptRecord) {
+    fn first_attempt(&self, record: &AttemptRecord, message: &Message) {
         let was_made = record.outcome != Outcome::Failed(AttemptFailure::WorkerLost);
         if record.from.attempt == 0 && was_made {
             let took = TimeDelta::milliseconds(record.duration_ms.into());
-            let begun = self.clock.now() - took;
-            let delay = queued_at(record.delivery).map(|at| (begun - at).to_std().unwrap_or_default());
-            let delay = delay.unwrap_or_default().as_secs_f64();
+            let delay = self.clock.now() - took - message.due_at;
+            let delay = delay.to_std().unwrap_or_default().as_secs_f64();
             metrics::histogram!("webhook_first_attempt_delay_seconds").record(delay);
         }
     }
-}
-
-/// When a delivery was queued, from its `UUIDv7`.
-fn queued_at(delivery: DeliveryId) -> Option<DateTime<Utc>> {
-    let (seconds, nanoseconds) = delivery.uuid().get_timestamp()?.to_unix();
-    DateTime::from_timestamp(seconds.try_into().ok()?, nanoseconds)
 }
 
 impl Observer for DeliveryObserver<'_> {
@@ -118,7 +109,9 @@ impl Observer for DeliveryObserver<'_> {
         };
         metrics::counter!("webhook_delivery_outcomes_total", "outcome" => outcome).increment(1);
         metrics::counter!("webhook_deliveries_total", "fate" => former).increment(1);
-        self.first_attempt(record);
+        if let Some(message) = message {
+            self.first_attempt(record, message);
+        }
         let failure = match &record.outcome {
             Outcome::Answered(200..=299) => return,
             Outcome::Answered(status) => status.to_string(),
@@ -221,8 +214,9 @@ fn record_outcome(span: &Span, sent: &Sent) {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
     use uuid::Uuid;
-    use webhooks::{WebhookEvent, WebhookUrl};
+    use webhooks::{WebhookEvent, WebhookSecret, WebhookUrl};
 
     use super::*;
 
@@ -239,22 +233,16 @@ mod tests {
     async fn a_panic_costs_one_attempt() {
         let message = Message {
             application: Uuid::nil().into(),
+            due_at: DateTime::UNIX_EPOCH,
+            subscription: Uuid::nil().into(),
             delivery: Uuid::nil().into(),
             event: WebhookEvent::OrderPaid,
             url: WebhookUrl::parse("https://example.com/", webhooks::AddressPolicy::Public).unwrap(),
             body: Arc::from(*b"{}"),
-            signature: String::new(),
+            secret: WebhookSecret::from_random(&[7; 32]),
         };
         let sent = SpawningSender(Arc::new(Panicking)).send(&message).await;
         let lost = Outcome::Failed(AttemptFailure::WorkerLost);
         assert!(matches!(sent, Sent::Attempted(Attempted { outcome, .. }) if outcome == lost));
-    }
-
-    #[test]
-    fn the_id_of_a_delivery_contains_when_it_was_queued() {
-        let id = "0197a5d0-1c2d-7e3f-8a4b-5c6d7e8f9a0b".parse::<Uuid>().unwrap();
-        let at = queued_at(id.into()).unwrap();
-        assert_eq!(at.timestamp_millis(), 0x0197_a5d0_1c2d);
-        assert_eq!(queued_at(Uuid::nil().into()), None);
     }
 }

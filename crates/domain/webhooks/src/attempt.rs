@@ -53,6 +53,35 @@ impl Outcome {
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Answered(200..=299))
     }
+
+    /// The kind of the failure, if it is one.
+    pub const fn failure(&self) -> Option<FailureKind> {
+        match self {
+            Self::Answered(200..=299) => None,
+            Self::Answered(_) => Some(FailureKind::Status),
+            Self::Failed(failure) => Some(failure.kind()),
+        }
+    }
+}
+
+kernel::words! {
+    /// Why an attempt failed, as integrators see it (contract: `WebhookDelivery`).
+    pub enum FailureKind {
+        /// There was no answer in time.
+        Timeout = "timeout",
+        /// The host's name does not resolve, or not to public addresses only. As at the subscription, the two
+        /// are indistinguishable.
+        Address = "address",
+        /// There is no connection to the host.
+        Connect = "connect",
+        Tls = "tls",
+        /// The answer is not HTTP, or the connection was closed before it.
+        Protocol = "protocol",
+        /// The receiver answered with another status than 2xx.
+        Status = "status",
+        /// The worker was lost during the attempt.
+        SenderLost = "sender_lost",
+    }
 }
 
 /// Why there was no response. Reasons are in English, for developers, at most 200 characters.
@@ -104,6 +133,17 @@ impl AttemptFailure {
             Self::Protocol(_) => "protocol",
             Self::Closed => "closed",
             Self::WorkerLost => "worker_lost",
+        }
+    }
+
+    const fn kind(&self) -> FailureKind {
+        match self {
+            Self::Dns | Self::AddressRefused => FailureKind::Address,
+            Self::Connect | Self::Refused => FailureKind::Connect,
+            Self::TimedOut => FailureKind::Timeout,
+            Self::Tls(_) => FailureKind::Tls,
+            Self::Protocol(_) | Self::Closed => FailureKind::Protocol,
+            Self::WorkerLost => FailureKind::SenderLost,
         }
     }
 
@@ -168,9 +208,19 @@ mod tests {
     fn any_2xx_is_success_and_nothing_else_is() {
         for status in 100..=999 {
             let success = (200..300).contains(&status);
-            assert_eq!(Outcome::Answered(status).is_success(), success, "{status}");
+            let outcome = Outcome::Answered(status);
+            let failure = (!success).then_some(FailureKind::Status);
+            assert_eq!(
+                (outcome.is_success(), outcome.failure()),
+                (success, failure),
+                "{status}"
+            );
         }
-        assert!(!Outcome::Failed(AttemptFailure::Closed).is_success());
+        let closed = Outcome::Failed(AttemptFailure::Closed);
+        assert_eq!(
+            (closed.is_success(), closed.failure()),
+            (false, Some(FailureKind::Protocol))
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::Invalid;
 
-use crate::{Attempted, DeliveryId, WebhookEvent};
+use crate::{About, AttemptFailure, Attempted, DeliveryId, Outcome, WebhookEvent};
 
 /// Maximum number of attempts of a delivery (contract: Limits).
 pub const MAX_ATTEMPTS: u8 = 6;
@@ -15,7 +15,65 @@ pub struct Delivery {
     pub id: DeliveryId,
     pub event: WebhookEvent,
     pub created_at: DateTime<Utc>,
+    /// As it is sent at every attempt.
+    pub body: Vec<u8>,
     pub state: DeliveryState,
+    /// An attempt was lost with its worker after those that have ended, and does not count.
+    pub is_lost: bool,
+}
+
+impl Delivery {
+    /// A new delivery, due when it is created.
+    pub const fn queued(
+        id: DeliveryId,
+        event: WebhookEvent,
+        body: Vec<u8>,
+        created_at: DateTime<Utc>,
+    ) -> Self {
+        Self {
+            id,
+            event,
+            created_at,
+            body,
+            state: DeliveryState::Queued,
+            is_lost: false,
+        }
+    }
+
+    /// The same to be delivered again: one that waits is due now and keeps its attempts, any other begins
+    /// anew.
+    #[must_use]
+    pub fn again(self, now: DateTime<Utc>) -> Self {
+        let state = match self.state {
+            DeliveryState::Queued => DeliveryState::Queued,
+            DeliveryState::Waiting {
+                attempt,
+                last,
+                due_at,
+            } => DeliveryState::Waiting {
+                attempt,
+                last,
+                due_at: due_at.min(now),
+            },
+            DeliveryState::Delivered { .. }
+            | DeliveryState::Exhausted { .. }
+            | DeliveryState::Stopped { .. } => {
+                return Self::queued(self.id, self.event, self.body, self.created_at);
+            }
+        };
+        Self { state, ..self }
+    }
+
+    /// How the last attempt ended, if there was one.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        static LOST: Outcome = Outcome::Failed(AttemptFailure::WorkerLost);
+        let ended = || self.state.last().map(|last| &last.outcome);
+        if self.is_lost { Some(&LOST) } else { ended() }
+    }
+
+    pub fn about(&self) -> About {
+        About::of(&self.body)
+    }
 }
 
 /// The state of a delivery. `attempt` counts the attempts that have ended.

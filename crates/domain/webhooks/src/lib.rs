@@ -14,21 +14,23 @@ mod subscription;
 mod url;
 
 pub use address_rules::{AddressPolicy, AddressRules};
-pub use attempt::{AttemptFailure, Attempted, Outcome, Sent};
+pub use attempt::{AttemptFailure, Attempted, FailureKind, Outcome, Sent};
 pub use capacity::{Capacity, DueQueue, Load, Share};
 pub use delivery::{Delivery, DeliveryRecord, DeliveryState, MAX_ATTEMPTS, RetrySchedule};
-pub use event::{DeliveryId, Event, WebhookEvent, with_delivery_id};
+pub use event::{About, DeliveryId, Event, WebhookEvent};
 pub use machine::{LOSSES_FORGIVEN, Phase, Progress};
 pub use ports::{
-    DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, Message, NewDelivery,
+    DeliveryDirectory, DeliveryFilter, DeliveryWithSeller, HostCheck, HostRefused, LockedDelivery, Message,
     SellerDelivery, SellerSubscription, SubscriptionQueues, SubscriptionReader, SubscriptionStore,
     Undelivered, UndeliveredFilter, WebhookSender,
 };
 pub use queue::{
     AttemptRecord, ClaimedQueues, Due, Lease, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
-pub use secret::{WebhookSecret, signature};
-pub use subscription::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionId};
+pub use secret::{WebhookSecret, signature, standard_signature};
+pub use subscription::{
+    MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionChange, SubscriptionId,
+};
 pub use url::{Host, MAX_URL, Scheme, WebhookUrl};
 
 #[cfg(any(test, feature = "mocks"))]

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     AttemptRecord, Capacity, ClaimedQueues, Delivery, DeliveryId, NewSubscription, Refill, Refilled, Release,
-    Sent, Subscription, SubscriptionId, WebhookEvent, WebhookUrl,
+    Sent, Subscription, SubscriptionChange, SubscriptionId, WebhookEvent, WebhookSecret, WebhookUrl,
 };
 
 /// No delivery can be sent to the host: its name does not resolve, or one of its addresses is forbidden. The
@@ -36,14 +36,18 @@ pub trait HostCheck: Send + Sync {
 pub struct Message {
     /// The subscription's application. It is not sent.
     pub application: ClientId,
+    /// When the attempt was due, likewise.
+    pub due_at: DateTime<Utc>,
+    /// `X-Webhook-Id`.
+    pub subscription: SubscriptionId,
     /// `X-Delivery-Id`.
     pub delivery: DeliveryId,
     /// `X-Event`.
     pub event: WebhookEvent,
     pub url: WebhookUrl,
     pub body: Arc<[u8]>,
-    /// `X-Signature`.
-    pub signature: String,
+    /// The key of its signatures, which are made at each attempt: they include its time.
+    pub secret: WebhookSecret,
 }
 
 /// Sends the message of an attempt.
@@ -59,15 +63,14 @@ pub trait WebhookSender: Send + Sync {
     async fn send(&self, message: &Message) -> Sent;
 }
 
-/// A manually queued delivery.
+/// A delivery while its queue is locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewDelivery {
-    pub id: DeliveryId,
-    pub event: WebhookEvent,
-    /// The body, with the id in it.
-    pub body: Vec<u8>,
-    /// When it is queued and due.
-    pub created_at: DateTime<Utc>,
+pub struct LockedDelivery {
+    pub delivery: Delivery,
+    /// Its subscription is active, and its application exists and is not suspended.
+    pub is_live: bool,
+    /// A worker has it in hand, under a lease that is valid.
+    pub is_under_way: bool,
 }
 
 /// Changes subscriptions within a transaction.
@@ -85,6 +88,16 @@ pub trait SubscriptionStore: Send + Sync {
     /// the seller's current connection with the application, if there is one: the subscription ends with it.
     async fn add_subscription(&self, subscription: NewSubscription) -> Result<(), StoreError>;
 
+    /// Changes an application's subscription and returns it as it is then, active or not; None if there is no
+    /// such subscription. Deliveries that begin after the commit go to the new URL.
+    async fn change_subscription(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+        change: SubscriptionChange,
+    ) -> Result<Option<Subscription>, StoreError>;
+
     /// Deletes an application's subscription with its history, stops its pending deliveries, and frees its
     /// place; false if there is no such subscription.
     async fn remove_subscription(
@@ -101,21 +114,33 @@ pub trait SubscriptionStore: Send + Sync {
         subscription: SubscriptionId,
     ) -> Result<Option<Subscription>, StoreError>;
 
-    /// The event and the body of a delivery of a seller's subscription.
-    async fn delivery_body(
-        &self,
-        seller: SellerId,
-        subscription: SubscriptionId,
-        delivery: DeliveryId,
-    ) -> Result<Option<(WebhookEvent, Vec<u8>)>, StoreError>;
-
-    /// Queues a delivery and wakes the queue. False, without an effect, unless the subscription is active and
-    /// its application exists and is not suspended.
+    /// Queues a new delivery and wakes the queue. False, without an effect, unless the subscription is active
+    /// and its application exists and is not suspended.
     async fn queue_delivery(
         &self,
         seller: SellerId,
         subscription: SubscriptionId,
-        delivery: NewDelivery,
+        delivery: &Delivery,
+    ) -> Result<bool, StoreError>;
+
+    /// A delivery of a seller's subscription, of this application if one is given. Until the transaction
+    /// ends, no worker takes a delivery of the subscription, and none records an attempt.
+    async fn lock_delivery(
+        &self,
+        seller: SellerId,
+        client_id: Option<ClientId>,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<LockedDelivery>, StoreError>;
+
+    /// Changes a locked delivery by [`Delivery::again`], and wakes the queue. False if the delivery is no
+    /// longer kept. A record of an earlier attempt that arrives once more MUST NOT change it.
+    async fn requeue_delivery(
+        &self,
+        seller: SellerId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+        now: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 }
 
@@ -175,6 +200,15 @@ pub trait SubscriptionReader: Send + Sync {
         subscription: SubscriptionId,
     ) -> Result<Option<Vec<Delivery>>, StoreError>;
 
+    /// A delivery of an application's subscription.
+    async fn delivery(
+        &self,
+        seller: SellerId,
+        client_id: ClientId,
+        subscription: SubscriptionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<Delivery>, StoreError>;
+
     /// A subscription at a seller.
     async fn subscription_of_seller(
         &self,
@@ -217,7 +251,8 @@ pub trait SubscriptionQueues: Send + Sync {
     /// more than one place, repeated attempts MUST leave one of them to a first attempt.
     async fn claim(&self, fence: Uuid, capacity: Capacity) -> Result<ClaimedQueues, StoreError>;
 
-    /// Extends claims and returns what else is due in their queues, without the deliveries that are running.
+    /// Extends claims and returns what else is due in their queues, without the deliveries that are running,
+    /// and the present URLs.
     /// The claim of a queue missing from the result is lost: its attempts end, and no new one begins.
     async fn refill(&self, held: &[Refill]) -> Result<Vec<Refilled>, StoreError>;
 

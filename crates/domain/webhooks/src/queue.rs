@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use kernel::SellerId;
 use oauth::ClientId;
 use uuid::Uuid;
@@ -56,6 +56,8 @@ pub struct Due {
     pub event: WebhookEvent,
     /// The body, the same on every attempt.
     pub body: Arc<[u8]>,
+    /// When this attempt was due.
+    pub due_at: DateTime<Utc>,
     /// Leased.
     pub progress: Progress,
 }
@@ -102,6 +104,8 @@ pub struct Refill {
 pub struct Refilled {
     /// The lease, extended to its full duration.
     pub lease: Lease,
+    /// The URL, which may have changed since the claim.
+    pub url: WebhookUrl,
     /// The due deliveries, at most the capacity.
     pub deliveries: Vec<Due>,
 }

@@ -2,9 +2,14 @@
 
 use std::fmt;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use kernel::Invalid;
 use ring::hmac;
+
+use crate::DeliveryId;
 
 const PREFIX: &str = "ps_wh_";
 const RANDOM_BYTES: usize = 32;
@@ -35,6 +40,16 @@ impl WebhookSecret {
     pub fn reveal(&self) -> &str {
         &self.0
     }
+
+    /// The plain secret as the verifiers of Standard Webhooks take it: `whsec_` and the base64 of the key.
+    pub fn reveal_standard(&self) -> String {
+        format!("whsec_{}", STANDARD.encode(&self.0))
+    }
+
+    /// The key is the whole secret as written, including the prefix (D93).
+    fn key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, self.0.as_bytes())
+    }
 }
 
 impl fmt::Debug for WebhookSecret {
@@ -44,17 +59,25 @@ impl fmt::Debug for WebhookSecret {
 }
 
 /// The value of `X-Signature`: `sha256=` and the lowercase hexadecimal HMAC-SHA256 (RFC 2104) of the body's
-/// bytes. The key is the whole secret as written, including the prefix (D93).
+/// bytes.
 pub fn signature(secret: &WebhookSecret, body: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.0.as_bytes());
     let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().map_or('0', char::from);
-    let tag = hmac::sign(&key, body);
+    let tag = hmac::sign(&secret.key(), body);
     let digits = tag
         .as_ref()
         .iter()
         .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
     "sha256=".chars().chain(digits).collect()
+}
+
+/// One signature of `webhook-signature` (Standard Webhooks): `v1,` and the base64 of the HMAC-SHA256 of
+/// `webhook-id`, `webhook-timestamp` and the body's bytes, joined by dots.
+pub fn standard_signature(secret: &WebhookSecret, id: DeliveryId, timestamp: i64, body: &[u8]) -> String {
+    let mut context = hmac::Context::with_key(&secret.key());
+    context.update(format!("{id}.{timestamp}.").as_bytes());
+    context.update(body);
+    format!("v1,{}", STANDARD.encode(context.sign()))
 }
 
 #[cfg(test)]
@@ -63,12 +86,18 @@ mod tests {
 
     #[test]
     fn signatures_are_those_of_an_independent_implementation() {
-        // printf %s '{"id":"x"}' | openssl dgst -sha256 -hmac "$secret"
+        // printf %s "$body" | openssl dgst -sha256 -hmac "$secret", and with `-binary | base64` the other.
         let secret = WebhookSecret::from_random(&[7; 32]);
         let written = "ps_wh_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
         assert_eq!(secret.reveal(), written);
         let expected = "sha256=3f4f581a59a633bb4a36e0add2ba95b4e902753b46e1c19caa78b2b1c32559c1";
-        assert_eq!(signature(&secret, br#"{"id":"x"}"#), expected);
+        let body = br#"{"id":"x"}"#;
+        assert_eq!(signature(&secret, body), expected);
+        let expected = "v1,+FbudV0vs4tUB09xF/HJ1597M2d7n6MMDFttW7JZltQ=";
+        let id = uuid::Uuid::from_u128(7).into();
+        assert_eq!(standard_signature(&secret, id, 1_790_000_000, body), expected);
+        let standard = "whsec_cHNfd2hfQndjSEJ3Y0hCd2NIQndjSEJ3Y0hCd2NIQndjSEJ3Y0hCd2NIQndjSEJ3Yw==";
+        assert_eq!(secret.reveal_standard(), standard);
         assert_eq!(format!("{secret:?}"), "WebhookSecret(…)");
     }
 

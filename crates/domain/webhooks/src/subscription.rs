@@ -46,6 +46,14 @@ pub struct NewSubscription {
     pub created_at: DateTime<Utc>,
 }
 
+/// A change of a subscription; what is None stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubscriptionChange {
+    pub url: Option<WebhookUrl>,
+    /// At least one, each once.
+    pub events: Option<Vec<WebhookEvent>>,
+}
+
 impl NewSubscription {
     /// The subscription without its secret.
     pub fn subscription(&self) -> Subscription {

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use oauth::ClientId;
 use webhooks::{
     AttemptFailure, AttemptRecord, Attempted, Capacity, DeliveryId, Due, Lease, Load, Message, Outcome,
-    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue, signature,
+    Progress, QueueKey, Refill, Refilled, Release, SubscriptionQueue,
 };
 
 use super::Slots;
@@ -170,9 +170,12 @@ impl InFlight {
                 }
             }
         }
-        let starts = refilled
-            .into_iter()
-            .map(|queue| self.starts(queue.lease, queue.deliveries));
+        let starts = refilled.into_iter().map(|given| {
+            if let Some(queue) = self.queues.get_mut(&given.lease) {
+                queue.url = given.url;
+            }
+            self.starts(given.lease, given.deliveries)
+        });
         starts.flatten().collect()
     }
 
@@ -197,11 +200,13 @@ impl InFlight {
             from: due.progress,
             message: (!due.progress.has_failed_by_loss()).then(|| Message {
                 application: queue.client_id,
+                due_at: due.due_at,
+                subscription: lease.queue.subscription,
                 delivery: due.id,
                 event: due.event,
                 url: queue.url.clone(),
-                signature: signature(&queue.secret, &due.body),
                 body: due.body,
+                secret: queue.secret.clone(),
             }),
         };
         deliveries.into_iter().map(start).collect()

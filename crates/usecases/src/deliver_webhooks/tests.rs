@@ -349,6 +349,21 @@ async fn a_queue_that_another_worker_took_over_gets_nothing_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn further_deliveries_of_a_leased_queue_go_to_its_present_url() {
+    let world = World::default();
+    // It keeps the queue leased.
+    world.delivery(1, 0, SLOW);
+    world.receivers.respond(2, OK);
+    let later = async {
+        sleep(Duration::from_secs(1)).await;
+        world.store.set_receiver(1, 2);
+        world.is_attempted_soon(1).await;
+    };
+    world.run(later).await;
+    assert_eq!(world.receivers.most_at_once_of(2), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_single_slot_serves_failing_queues_too() {
     let world = World::default();
     world.queue(1, 3, OK);

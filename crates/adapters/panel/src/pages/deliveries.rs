@@ -3,11 +3,11 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use url::form_urlencoded::Serializer;
-use usecases::redeliver::{self, Refusal};
+use usecases::redeliver::{self, Refusal, Requester};
 use usecases::shown_once::NumberUsed;
 use uuid::Uuid;
 use webhooks::{
-    Attempted, DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery,
+    Delivery, DeliveryFilter, DeliveryId, DeliveryState, MAX_ATTEMPTS, Outcome, SellerDelivery,
     SellerSubscription, SubscriptionId,
 };
 
@@ -89,10 +89,10 @@ impl DeliveriesPage {
         (state.as_str(), text)
     }
 
-    /// The result of the last attempt, and its technical reason in English; empty for none.
-    fn outcome<'a>(&self, last: &'a Attempted) -> (String, &'a str) {
+    /// The result of an attempt, and its technical reason in English; empty for none.
+    fn outcome<'a>(&self, outcome: &'a Outcome) -> (String, &'a str) {
         let t = self.frame.t;
-        match &last.outcome {
+        match outcome {
             Outcome::Answered(status) => ((t.deliveries.answered)(*status), ""),
             Outcome::Failed(failure) => (
                 t.failure(failure).to_owned(),
@@ -106,14 +106,14 @@ impl DeliveriesPage {
     }
 }
 
-/// POST: queues the event of an earlier delivery again.
+/// POST: queues an earlier delivery again.
 pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let delivery: DeliveryId = request.id()?;
     let subscription = request.fields.get("subscription");
     let which = (subscription.parse().map_err(|_| PageError::NotFound)?, delivery);
-    let queued = request.change((request.form()?, which), |tx, panel, (form, which)| {
-        let (randomness, now) = (panel.ports.randomness.as_ref(), tx.now());
-        Box::pin(redeliver::deliver_again(tx, tx, randomness, *form, *which, now))
+    let requester = Requester::Form(request.form()?);
+    let queued = request.change((requester, which), |tx, _, (requester, which)| {
+        Box::pin(redeliver::redeliver(tx, tx, *requester, *which, tx.now()))
     });
     answered(&request, queued.await?, "redelivered", "too-many-redeliveries")
 }
@@ -121,9 +121,12 @@ pub(crate) async fn redeliver(request: SignedInRequest) -> Result<HttpResponse, 
 /// POST: queues a test event.
 pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResponse, PageError> {
     let subscription: SubscriptionId = request.id()?;
-    let queued = request.change((request.form()?, subscription), |tx, panel, (form, which)| {
+    let requester = Requester::Form(request.form()?);
+    let queued = request.change((requester, subscription), |tx, panel, (requester, which)| {
         let (randomness, now) = (panel.ports.randomness.as_ref(), tx.now());
-        Box::pin(redeliver::send_test_event(tx, tx, randomness, *form, *which, now))
+        Box::pin(redeliver::send_test_event(
+            tx, tx, randomness, *requester, *which, None, now,
+        ))
     });
     answered(&request, queued.await?, "test-event-sent", "too-many-test-events")
 }
@@ -131,7 +134,7 @@ pub(crate) async fn send_test_event(request: SignedInRequest) -> Result<HttpResp
 /// Redirects to the page with the same filter. A repeated form gets the notice of the first time.
 fn answered(
     request: &SignedInRequest,
-    queued: Result<DeliveryId, Refusal>,
+    queued: Result<Delivery, Refusal>,
     sent: &str,
     too_many: &str,
 ) -> Result<HttpResponse, PageError> {
@@ -139,8 +142,9 @@ fn answered(
         Ok(_) | Err(Refusal::Form(NumberUsed::BySame)) => sent,
         Err(Refusal::Form(NumberUsed::ByOther)) => return Err(PageError::FormUsed(PATH.to_owned())),
         Err(Refusal::Inactive) => "nothing-sent",
-        Err(Refusal::TooMany) => too_many,
-        Err(Refusal::NotFound) => return Err(PageError::NotFound),
+        Err(Refusal::UnderWay) => "under-way",
+        Err(Refusal::TooMany(_)) => too_many,
+        Err(Refusal::NotFound | Refusal::NotSubscribed) => return Err(PageError::NotFound),
     };
     let fields = &request.fields;
     let filter = filter(fields.get("shown_subscription"), fields.get("shown_failed"))?;

@@ -387,12 +387,15 @@ texts! {
             _ => format!("Odbiorca odpowiedział statusem {status}. Tylko 2xx oznacza, że przyjął zdarzenie."),
         };
         redelivered =>
-            "The event is queued again, as a delivery of its own.",
-            "Zdarzenie czeka na wysłanie jako nowa dostawa.";
+            "The event is queued again, with the same id.",
+            "Zdarzenie ponownie czeka na wysłanie, z tym samym identyfikatorem.";
         test_event_sent => "A test event is queued.", "Zdarzenie testowe czeka na wysłanie.";
         nothing_sent =>
             "Nothing was sent: the subscription is stopped, or its application is suspended.",
             "Niczego nie wysłano: subskrypcja jest zatrzymana albo jej aplikacja jest zawieszona.";
+        under_way =>
+            "Nothing was sent: an attempt is under way. Wait for its end, ten seconds at most.",
+            "Niczego nie wysłano: próba dostarczenia właśnie trwa. Poczekaj, aż się skończy, najwyżej dziesięć sekund.";
         too_many_test_events =>
             "Nothing was sent: a subscription gets at most 10 test events a minute. Wait a minute, then send it.",
             "Niczego nie wysłano: subskrypcja dostaje najwyżej 10 zdarzeń testowych na minutę. Poczekaj minutę i wyślij je wtedy.";

@@ -105,6 +105,8 @@ struct LeasedRow {
     subscription_id: Uuid,
     #[diesel(sql_type = SqlUuid)]
     fence: Uuid,
+    #[diesel(sql_type = Text)]
+    url: String,
     #[diesel(embed)]
     delivery: Option<DeliveryRow>,
 }
@@ -117,6 +119,8 @@ struct DeliveryRow {
     body: Vec<u8>,
     attempt: i16,
     lost: i16,
+    #[diesel(sql_type = Timestamptz)]
+    due_at: DateTime<Utc>,
 }
 
 impl TryFrom<DeliveryRow> for Due {
@@ -131,6 +135,7 @@ impl TryFrom<DeliveryRow> for Due {
             id,
             event: super::event(id, &row.event)?,
             body: Arc::from(row.body),
+            due_at: row.due_at,
             progress: Progress {
                 attempt: count("attempt", row.attempt)?,
                 lost: count("lost", row.lost)?,
@@ -178,10 +183,15 @@ pub(super) async fn lease(
             fence: row.fence,
         };
         if leased.last().is_none_or(|queue| queue.lease != lease) {
-            let deliveries = Vec::new();
-            leased.push(Refilled { lease, deliveries });
+            let url = super::url(lease.queue.subscription, &row.url);
+            let queue = url.map(|url| Refilled {
+                lease,
+                url,
+                deliveries: Vec::new(),
+            });
+            leased.extend(readable([queue].into_iter()));
         }
-        if let Some(queue) = leased.last_mut() {
+        if let Some(queue) = leased.last_mut().filter(|queue| queue.lease == lease) {
             let delivery = row.delivery.into_iter().map(Due::try_from);
             queue.deliveries.extend(readable(delivery));
         }
@@ -256,7 +266,10 @@ impl Claims {
             lose.execute(&mut connection).await?;
         }
         if !leases.is_empty() {
-            for Refilled { lease, deliveries } in lease(connection, &leases, held).await? {
+            for Refilled {
+                lease, deliveries, ..
+            } in lease(connection, &leases, held).await?
+            {
                 let queue = opened.remove(&lease).flatten();
                 queues.extend(queue.map(|queue| SubscriptionQueue { deliveries, ..queue }));
             }

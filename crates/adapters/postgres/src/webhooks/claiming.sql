@@ -87,7 +87,8 @@ with in_hand as materialized (
     where s.state = 'live'
 )
 update deliveries as d
-set lost = least(d.lost + 1, 255)
+set lost = least(d.lost + 1, 255),
+    lost_after = d.attempt
 from in_hand as h
 where (d.seller_id, d.subscription_id, d.id) = (h.seller_id, h.subscription_id, h.id)
   and d.due_at <= h.wake_at - interval '30 seconds'
@@ -103,7 +104,7 @@ with clock as materialized (
 ),
 queues as materialized (
     select
-        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.due_from, q.first_due,
+        k.n, k.fence, k.attempts, k.repeats, q.seller_id, q.id, q.url, q.due_from, q.first_due,
         array(select id from unnest($7::bigint[], $8::uuid[]) as r (n, id) where r.n = k.n) as running
     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::integer[], $6::integer[]) with ordinality
         as k (seller_id, id, held, fence, attempts, repeats, n)
@@ -121,7 +122,7 @@ given as materialized (
         select *
         from (
             (
-                select d.id, d.event, d.body, d.attempt, d.lost, 2 * row_number() over (order by d.due_at) as place
+                select d.id, d.event, d.body, d.attempt, d.lost, d.due_at, 2 * row_number() over (order by d.due_at) as place
                 from deliveries as d
                 where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
                   and d.attempt = 0
@@ -132,7 +133,7 @@ given as materialized (
             )
             union all
             (
-                select d.id, d.event, d.body, d.attempt, d.lost, 6 * row_number() over (order by d.due_at) - 3
+                select d.id, d.event, d.body, d.attempt, d.lost, d.due_at, 6 * row_number() over (order by d.due_at) - 3
                 from deliveries as d
                 where (d.seller_id, d.subscription_id) = (q.seller_id, q.id)
                   and d.attempt > 0
@@ -159,7 +160,7 @@ leased as (
     cross join queues as q
     where (s.seller_id, s.id) = (q.seller_id, q.id)
 )
-select q.seller_id, q.id as subscription_id, q.fence, g.id, g.event, g.body, g.attempt, g.lost
+select q.seller_id, q.id as subscription_id, q.fence, q.url, g.id, g.event, g.body, g.attempt, g.lost, g.due_at
 from queues as q
 left join given as g on g.n = q.n
 order by q.n, g.place

@@ -10,7 +10,7 @@ with clock as materialized (
 ),
 -- All queues are locked in the same order first.
 valid as materialized (
-    select s.seller_id, s.id
+    select s.seller_id, s.id, s.in_hand
     from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as k (seller_id, id, fence)
     join subscriptions as s on s.seller_id = k.seller_id and s.id = k.id
     where s.fence = k.fence
@@ -30,6 +30,8 @@ ended as materialized (
         seller_id, queue, id, attempt, lost, next_attempt, next_lost, delivered, delay, duration, status, failure
     )
     join valid as h on h.seller_id = c.seller_id and h.id = c.queue
+    -- A record that is sent again, since its first answer was lost, must not end a delivery that was queued anew meanwhile.
+    where c.id = any(h.in_hand)
 )
 update deliveries as d
 set attempt = c.next_attempt,

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use futures_util::join;
+use oauth::ClientId;
 use testkit::{Fault, StatementProxy};
 use tokio::time::timeout;
 use webhooks::{
-    AttemptFailure, AttemptRecord, Capacity, DeliveryState, LOSSES_FORGIVEN, Outcome, Phase, Progress,
-    Release,
+    AttemptFailure, AttemptRecord, Capacity, Delivery, DeliveryState, FailureKind, LOSSES_FORGIVEN, Outcome,
+    Phase, Progress, QueueKey, Release,
 };
 
 use crate::support::{
@@ -256,6 +257,83 @@ async fn a_queue_is_taken_over_after_its_lease_and_its_running_attempts_are_lost
         third.deliveries.iter().all(|due| due.progress.lost < 2),
         "released is not lost"
     );
+}
+
+#[tokio::test]
+async fn the_last_attempt_is_the_one_that_was_lost_until_another_ends() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let (application, queue) = fixture.subscribed().await;
+    fixture.enqueue(queue, 1).await;
+    let last = async || {
+        let delivery = fixture.history(application, queue).await.unwrap().remove(0);
+        let failure = delivery.outcome().and_then(Outcome::failure);
+        (delivery.state.attempt(), failure)
+    };
+    assert_eq!(last().await, (0, None));
+    for (attempt, failure) in [(0, None), (1, Some(FailureKind::Status))] {
+        fixture.claim_one().await;
+        assert_eq!(last().await, (attempt, failure));
+        clock.advance(TimeDelta::seconds(31)).await;
+        let again = fixture.claim_one().await;
+        assert_eq!(last().await, (attempt, Some(FailureKind::SenderLost)));
+        fixture.end_all(&again, 500).await;
+        assert_eq!(last().await, (attempt + 1, Some(FailureKind::Status)));
+        clock.advance(TimeDelta::minutes(2)).await;
+    }
+}
+
+/// A finished delivery that is queued anew is given out, and a record of its former attempt that is sent once
+/// more changes nothing.
+#[tokio::test]
+async fn a_delivery_that_is_queued_anew_is_ended_by_its_new_attempt_alone() {
+    let (fixture, clock) = Fixture::frozen().await;
+    let (application, queue) = fixture.subscribed().await;
+    let queued = fixture.enqueue(queue, 2).await;
+    let again = async || {
+        let tx = fixture.begin().await;
+        let locked = tx.lock_delivery(queue.seller, None, queue.subscription, queued[0]);
+        let locked = locked.await.unwrap().unwrap();
+        if !locked.is_under_way {
+            let requeued = tx.requeue_delivery(queue.seller, queue.subscription, queued[0], tx.now());
+            assert!(requeued.await.unwrap());
+        }
+        let expected = locked.delivery.again(tx.now());
+        tx.commit().await.unwrap();
+        if !locked.is_under_way {
+            assert_eq!(first(&fixture, application, queue).await, expected);
+        }
+        !locked.is_under_way
+    };
+    assert!(again().await, "it waits");
+    let claimed = fixture.claim_one().await;
+    assert!(!again().await, "under way");
+    let end = ended(claimed.lease, &claimed.deliveries[0], 204);
+    fixture.record(std::slice::from_ref(&end), &[]).await;
+    assert!(again().await, "the queue is still leased");
+    fixture.record(std::slice::from_ref(&end), &[]).await;
+    let new = first(&fixture, application, queue).await;
+    assert_eq!(new.state, DeliveryState::Queued, "of the former attempt");
+    let refill = fixture.refill(more(claimed.lease, &queued[1..], 4, 4)).await;
+    assert_eq!(ids_of(&refill.unwrap()), queued[..1]);
+    assert!(!again().await, "under way");
+    clock.advance(TimeDelta::seconds(31)).await;
+    assert!(again().await, "its worker is lost");
+    let claimed = fixture.claim_one().await;
+    fixture.end_all(&claimed, 500).await;
+    let waits = first(&fixture, application, queue).await;
+    assert_eq!(
+        waits.state.next_retry_at(),
+        Some(fixture.now().await + TimeDelta::minutes(1))
+    );
+    assert!(again().await);
+    let waits = first(&fixture, application, queue).await;
+    assert_eq!(waits.state.next_retry_at(), Some(fixture.now().await));
+    assert_eq!(ids(&fixture.claim_one().await), queued[..1], "its queue is woken");
+}
+
+/// The first delivery of a queue, as its application sees it.
+async fn first(fixture: &Fixture, application: ClientId, queue: QueueKey) -> Delivery {
+    fixture.history(application, queue).await.unwrap().pop().unwrap()
 }
 
 #[tokio::test]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use adapter_postgres::Expired;
 use chrono::{DateTime, TimeDelta, Utc};
 use orders::Carrier;
-use webhooks::{QueueKey, WebhookEvent};
+use webhooks::{AddressPolicy, QueueKey, SubscriptionChange, WebhookEvent, WebhookUrl};
 
-use crate::support::{Fixture, subscription};
+use crate::support::{Fixture, more, subscription};
 
 #[tokio::test]
 async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
@@ -38,26 +38,72 @@ async fn a_secret_is_sealed_for_its_row_and_does_not_open_in_another() {
 }
 
 #[tokio::test]
-async fn a_delivery_body_is_read_by_its_own_seller_alone() {
+async fn a_delivery_is_found_by_its_own_seller_and_application_alone() {
     let fixture = Fixture::new().await;
-    let (queue, other) = (fixture.queue().await, fixture.queue().await);
+    let ((own, queue), (other, others)) = (fixture.subscribed().await, fixture.subscribed().await);
     let id = fixture.enqueue(queue, 1).await[0];
-    let body = format!("{{\"id\":\"{id}\"}}").into_bytes();
-    let tx = fixture.begin().await;
-    for (seller, subscription, expected) in [
-        (
-            queue.seller,
-            queue.subscription,
-            Some((WebhookEvent::OrderPaid, body)),
-        ),
-        (other.seller, queue.subscription, None),
-        (other.seller, other.subscription, None),
+    let expected = fixture.history(own, queue).await.unwrap().remove(0);
+    assert_eq!(expected.body, format!("{{\"id\":\"{id}\"}}").into_bytes());
+    let (reader, tx) = (fixture.database.subscriptions(), fixture.begin().await);
+    for (seller, subscription, client_id, is_found) in [
+        (queue.seller, queue.subscription, own, true),
+        (queue.seller, queue.subscription, other, false),
+        (others.seller, queue.subscription, own, false),
+        (others.seller, others.subscription, other, false),
     ] {
-        assert_eq!(
-            tx.delivery_body(seller, subscription, id).await.unwrap(),
-            expected
-        );
+        let found = reader
+            .delivery(seller, client_id, subscription, id)
+            .await
+            .unwrap();
+        assert_eq!(found, is_found.then(|| expected.clone()));
+        for client_id in [Some(client_id), None] {
+            let locked = tx
+                .lock_delivery(seller, client_id, subscription, id)
+                .await
+                .unwrap();
+            let is_found = is_found
+                || client_id.is_none() && (seller, subscription) == (queue.seller, queue.subscription);
+            assert_eq!(
+                locked.map(|locked| locked.delivery),
+                is_found.then(|| expected.clone())
+            );
+        }
     }
+}
+
+#[tokio::test]
+async fn a_change_keeps_what_it_does_not_name_and_reaches_a_leased_queue() {
+    let fixture = Fixture::new().await;
+    let (application, queue) = fixture.subscribed().await;
+    let other = fixture.client_of(queue.seller).await;
+    let queued = fixture.enqueue(queue, 17).await;
+    let claimed = fixture.claim_one().await;
+    let url = |text: &str| WebhookUrl::parse(text, AddressPolicy::Public).unwrap();
+    let new = url("https://other.example/");
+    let change = async |client_id, url: Option<&WebhookUrl>, events: Option<&[WebhookEvent]>| {
+        let change = SubscriptionChange {
+            url: url.cloned(),
+            events: events.map(<[_]>::to_vec),
+        };
+        let tx = fixture.begin().await;
+        let changed = tx.change_subscription(queue.seller, client_id, queue.subscription, change);
+        let changed = changed.await.unwrap();
+        tx.commit().await.unwrap();
+        changed.map(|changed| (changed.url, changed.events, changed.active))
+    };
+    let (all, one) = (WebhookEvent::ALL.as_slice(), &[WebhookEvent::OrderPaid][..]);
+    assert_eq!(change(other, Some(&new), None).await, None);
+    let expected = Some((claimed.url.clone(), one.to_vec(), true));
+    assert_eq!(change(application, None, Some(one)).await, expected);
+    let expected = Some((new.clone(), one.to_vec(), true));
+    assert_eq!(change(application, Some(&new), None).await, expected);
+    // Extending its lease tells.
+    let refill = more(claimed.lease, &queued[..16], 1, 0);
+    let refilled = fixture.queues().refill(&[refill]).await.unwrap().remove(0);
+    assert_eq!((refilled.url, refilled.deliveries.len()), (new.clone(), 1));
+    fixture.set_queue(queue, "active = false").await;
+    let expected = Some((new, all.to_vec(), false));
+    assert_eq!(change(application, None, Some(all)).await, expected);
 }
 
 /// Inserts deliveries queued at this time: finished, or pending.

@@ -7,7 +7,7 @@ use testkit::HttpServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use webhooks::{AddressPolicy, Outcome};
 
-use super::support::{BODY, OK, answering, delivers, outcome, sender, settings, stalling_after};
+use super::support::{BODY, OK, answering, clock, delivers, outcome, sender, settings, stalling_after};
 use crate::{HttpSender, SenderSettings, SettingsError};
 
 #[tokio::test]
@@ -24,8 +24,10 @@ async fn a_request_is_exactly_that_of_the_contract() {
     let mut request = requests.lock().unwrap().take().unwrap();
     assert_eq!(request.request_line, format!("POST {target} HTTP/1.1"));
     request.headers.sort();
-    // printf %s "$body" | openssl dgst -sha256 -hmac ps_wh_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc
+    // printf %s "$body" | openssl dgst -sha256 -hmac ps_wh_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc, and
+    // printf %s "$id.$timestamp.$body" | … -binary | base64
     let signature = "sha256=e11de9749e05f61e5b875aa658b72a010e89e6f4965c4e3717c41c0a65494fe8";
+    let standard = "v1,Zo5zoIhl8OZiWfYT1X+ZHVo7mlUVvVJwzXjlymnRWWc=";
     let (length, host) = (BODY.len().to_string(), receiver.address.to_string());
     let expected = [
         ("content-length", length.as_str()),
@@ -35,9 +37,13 @@ async fn a_request_is_exactly_that_of_the_contract() {
             "user-agent",
             "shop-webhooks/1.0 (+https://docs.example.com/webhooks)",
         ),
+        ("webhook-id", "00000000-0000-0000-0000-000000000007"),
+        ("webhook-signature", standard),
+        ("webhook-timestamp", "1790000000"),
         ("x-delivery-id", "00000000-0000-0000-0000-000000000007"),
         ("x-event", "order.paid"),
         ("x-signature", signature),
+        ("x-webhook-id", "00000000-0000-0000-0000-000000000003"),
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(request.headers, expected);
@@ -68,6 +74,7 @@ async fn header_names_are_spelled_as_documented() {
         "X-Delivery-Id",
         "X-Event",
         "X-Signature",
+        "X-Webhook-Id",
     ] {
         assert!(head.contains(&format!("\r\n{name}: ")), "{head}");
     }
@@ -116,7 +123,7 @@ fn settings_that_cannot_work_are_refused() {
     let refused = |change: fn(&mut SenderSettings)| {
         let mut settings = settings(AddressPolicy::Public);
         change(&mut settings);
-        HttpSender::new(&settings).err()
+        HttpSender::new(&settings, clock()).err()
     };
     let name = refused(|settings| settings.service_name = "a\r\nb".to_owned());
     let roots = refused(|settings| settings.extra_roots = Some("no certificate".to_owned()));

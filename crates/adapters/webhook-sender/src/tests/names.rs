@@ -11,7 +11,7 @@ use testkit::{HttpServer, answer_all};
 use tokio::{net::UdpSocket, time::sleep};
 use webhooks::{AddressPolicy, AttemptFailure, HostCheck as _, HostRefused, Outcome};
 
-use super::support::{LONG, OK, answering, delivers, failed, outcome, send, settings, url};
+use super::support::{LONG, OK, answering, clock, delivers, failed, outcome, send, settings, url};
 use crate::{HttpSender, SenderSettings};
 
 /// Addresses of both families, an error, or no answer.
@@ -89,7 +89,7 @@ impl NameServer {
         let mut settings = settings(policy);
         settings.name_servers = vec![self.address];
         change(&mut settings);
-        HttpSender::new(&settings).unwrap()
+        HttpSender::new(&settings, clock()).unwrap()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use kernel::{Clock, MockClock};
 use testkit::{HttpServer, answer_all, read_request};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 use uuid::Uuid;
 use webhooks::{
     AddressPolicy, AddressRules, AttemptFailure, Attempted, Message, Outcome, Sent, WebhookEvent,
-    WebhookSecret, WebhookSender as _, WebhookUrl, signature,
+    WebhookSecret, WebhookSender as _, WebhookUrl,
 };
 
 use crate::{HttpSender, SenderSettings};
@@ -36,7 +37,16 @@ pub(super) fn sender() -> HttpSender {
 pub(super) fn sender_with(change: impl FnOnce(&mut SenderSettings)) -> HttpSender {
     let mut settings = settings(AddressPolicy::Any);
     change(&mut settings);
-    HttpSender::new(&settings).unwrap()
+    HttpSender::new(&settings, clock()).unwrap()
+}
+
+/// Stands still.
+pub(super) fn clock() -> Arc<dyn Clock> {
+    let mut clock = MockClock::new();
+    clock
+        .expect_now()
+        .returning(|| "2026-09-21T14:13:20Z".parse().unwrap());
+    Arc::new(clock)
 }
 
 pub(super) fn url(text: &str) -> WebhookUrl {
@@ -46,11 +56,13 @@ pub(super) fn url(text: &str) -> WebhookUrl {
 pub(super) fn message(text: &str) -> Message {
     Message {
         application: Uuid::from_u128(1).into(),
+        due_at: clock().now(),
+        subscription: Uuid::from_u128(3).into(),
         delivery: Uuid::from_u128(7).into(),
         event: WebhookEvent::OrderPaid,
         url: url(text),
         body: Arc::from(BODY),
-        signature: signature(&WebhookSecret::from_random(&[7; 32]), BODY),
+        secret: WebhookSecret::from_random(&[7; 32]),
     }
 }
 

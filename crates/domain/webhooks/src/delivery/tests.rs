@@ -64,6 +64,22 @@ proptest! {
     }
 
     #[test]
+    fn a_delivery_that_waits_keeps_its_attempts_and_any_other_begins_anew(state in states(), is_lost: bool) {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::seconds(500_000);
+        let new = Delivery::queued(DeliveryId::from(uuid::Uuid::nil()), WebhookEvent::OrderPaid, Vec::new(), now);
+        let delivery = Delivery { state: state.clone(), is_lost, ..new.clone() };
+        let expected = match state {
+            DeliveryState::Queued => delivery.clone(),
+            DeliveryState::Waiting { attempt, last, due_at } => {
+                let due_at = due_at.min(now);
+                Delivery { state: DeliveryState::Waiting { attempt, last, due_at }, ..delivery.clone() }
+            }
+            _ => new,
+        };
+        prop_assert_eq!(delivery.again(now), expected);
+    }
+
+    #[test]
     fn jitter_adds_at_most_a_tenth(attempt in 1_u8..=5, jitter: f64) {
         let schedule = RetrySchedule::default();
         let (least, delay) = (schedule.delay(attempt, 0.0).unwrap(), schedule.delay(attempt, jitter).unwrap());

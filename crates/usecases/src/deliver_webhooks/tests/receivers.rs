@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::sleep;
-use webhooks::{
-    AttemptFailure, Attempted, DeliveryId, Host, Message, Outcome, Sent, WebhookSender, signature,
-};
+use webhooks::{AttemptFailure, Attempted, DeliveryId, Host, Message, Outcome, Sent, WebhookSender};
 
 use super::store::secret;
 
@@ -86,7 +84,7 @@ impl Receivers {
 #[async_trait]
 impl WebhookSender for Receivers {
     async fn send(&self, message: &Message) -> Sent {
-        assert_eq!(message.signature, signature(&secret(), &message.body));
+        assert_eq!(message.secret, secret());
         let Host::Name(name) = message.url.host().clone() else {
             panic!("{:?}", message.url);
         };

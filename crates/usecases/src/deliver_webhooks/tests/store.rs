@@ -16,6 +16,8 @@ use webhooks::{
     WebhookSecret, WebhookUrl,
 };
 
+use crate::test_support::now;
+
 /// The duration of each store call.
 const ROUND_TRIP: Duration = Duration::from_millis(2);
 
@@ -37,6 +39,8 @@ struct StoredQueue {
     turn: usize,
     /// Its application's number, if it differs from the queue's own.
     application: Option<u128>,
+    /// The number of the receiver, likewise.
+    receiver: Option<u128>,
     paused_until: Option<Instant>,
 }
 
@@ -67,6 +71,11 @@ impl StoredQueue {
             due.clone()
         };
         ids.into_iter().map(lease).collect()
+    }
+
+    fn url(&self, number: u128) -> WebhookUrl {
+        let url = format!("https://queue{}.example/", self.receiver.unwrap_or(number));
+        WebhookUrl::parse(url, AddressPolicy::Public).unwrap()
     }
 
     /// All its deliveries are due: nobody holds it.
@@ -127,6 +136,7 @@ impl Store {
             id,
             event: WebhookEvent::OrderPaid,
             body: Arc::from(format!("{id}").into_bytes()),
+            due_at: now(),
             progress: Progress {
                 attempt,
                 lost,
@@ -155,6 +165,11 @@ impl Store {
     /// Assigns the queue to this application, which may have others.
     pub(super) fn set_application(&self, queue: u128, application: u128) {
         self.state().queues.entry(queue).or_default().application = Some(application);
+    }
+
+    /// From now on, the queue's deliveries go to this receiver.
+    pub(super) fn set_receiver(&self, queue: u128, receiver: u128) {
+        self.state().queues.entry(queue).or_default().receiver = Some(receiver);
     }
 
     /// The attempts so far of each pending delivery of the queue.
@@ -269,7 +284,6 @@ impl SubscriptionQueues for Store {
             };
             let deliveries = queue.lease(&[], share.attempts, share.repeats);
             queue.fence = Some(fence);
-            let url = format!("https://queue{number}.example/");
             let queue_key = QueueKey {
                 seller: Uuid::nil().into(),
                 subscription: Uuid::from_u128(*number).into(),
@@ -280,7 +294,7 @@ impl SubscriptionQueues for Store {
                     fence,
                 },
                 client_id,
-                url: WebhookUrl::parse(url, AddressPolicy::Public).unwrap(),
+                url: queue.url(*number),
                 secret: secret(),
                 failing: queue.failing,
                 deliveries,
@@ -295,7 +309,12 @@ impl SubscriptionQueues for Store {
             let queue = state.leased(&refill.lease)?;
             let deliveries = queue.lease(&refill.running, refill.capacity, refill.repeats);
             let lease = refill.lease;
-            Some(Refilled { lease, deliveries })
+            let url = queue.url(lease.queue.subscription.uuid().as_u128());
+            Some(Refilled {
+                lease,
+                url,
+                deliveries,
+            })
         };
         Ok(refills.iter().filter_map(refill).collect())
     }

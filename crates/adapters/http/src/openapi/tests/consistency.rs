@@ -56,8 +56,14 @@ fn example_events_orders_and_deliveries_agree() {
     assert_eq!(body("order.paid")["occurred_at"], order["paid_at"]);
     assert_eq!(body("order.paid")["occurred_at"], delivery["created_at"]);
     assert_eq!(delivery["event"], "order.paid");
+    let with_body = of("~1v1~1webhooks~1{id}~1deliveries~1{delivery_id}/get", "200");
+    let sent: Value = serde_json::from_str(with_body["body"].as_str().unwrap()).unwrap();
+    assert_eq!(sent, body("order.paid"));
     assert_eq!(body("order.shipped")["occurred_at"], shipment["created_at"]);
     assert_eq!(shipment["item_ids"][0], order["items"][0]["id"]);
+    let created = of("~1v1~1webhooks/post", "201");
+    let secret = WebhookSecret::parse(created["secret"].as_str().unwrap().to_owned()).unwrap();
+    assert_eq!(created["standard_secret"], secret.reveal_standard());
 }
 
 #[test]

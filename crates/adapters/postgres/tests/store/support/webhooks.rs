@@ -8,9 +8,9 @@ use kernel::SellerId;
 use oauth::ClientId;
 use usecases::Transaction;
 use webhooks::{
-    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, Load, NewDelivery,
-    NewSubscription, Outcome, QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue,
-    SubscriptionQueues, WebhookEvent, WebhookSecret, WebhookUrl,
+    AddressPolicy, AttemptRecord, Capacity, Delivery, DeliveryId, Due, Lease, Load, NewSubscription, Outcome,
+    QueueKey, Refill, Release, RetrySchedule, SubscriptionQueue, SubscriptionQueues, WebhookEvent,
+    WebhookSecret, WebhookUrl,
 };
 
 use super::{Fixture, id, instant};
@@ -181,14 +181,10 @@ impl Fixture {
 /// Queues a delivery; None if the subscription gets none.
 pub(crate) async fn queue_one(tx: &dyn Transaction, queue: QueueKey) -> Option<DeliveryId> {
     let id = DeliveryId::from(id());
-    let new = NewDelivery {
-        id,
-        event: WebhookEvent::OrderPaid,
-        body: format!("{{\"id\":\"{id}\"}}").into_bytes(),
-        created_at: tx.now(),
-    };
+    let body = format!("{{\"id\":\"{id}\"}}").into_bytes();
+    let new = Delivery::queued(id, WebhookEvent::OrderPaid, body, tx.now());
     let queued = tx
-        .queue_delivery(queue.seller, queue.subscription, new)
+        .queue_delivery(queue.seller, queue.subscription, &new)
         .await
         .unwrap();
     queued.then_some(id)

@@ -1,0 +1,299 @@
+//! The deliveries of a webhook subscription, and deliveries that its application asks for.
+
+use actix_web::http::{Method, StatusCode};
+use oauth::Scope;
+use usecases::Transaction;
+use usecases::redeliver::{Refusal, Requester, redeliver, send_test_event};
+use web::decode::{Shape, object};
+use web::openapi::{Docs, Parameter};
+use web::operation::{Call, Incoming, Operation, Read, Write};
+use web::query::Selection;
+use web::reply::Reply;
+use web::schema::{Node, array, date_time, integer, string, uuid};
+use web::timestamps::Timestamp;
+use web::view::View;
+use web::{Code, Entry, Error, MapRefusal, Problem, Violations};
+use webhooks::{
+    Attempted, Delivery, DeliveryId, FailureKind, MAX_ATTEMPTS, Outcome, SubscriptionId, WebhookEvent,
+};
+
+use crate::Public;
+use crate::documents::{example, examples, prose};
+use crate::page;
+use crate::policy::retry_after;
+use crate::webhooks::{event, inactive, one_event};
+
+/// Declares a view of deliveries: with the fields that all of them have, and more.
+macro_rules! delivery_view {
+    ($(#[$doc:meta])* $view:ident of $delivery:ident, named $title:literal, $description:literal { $($more:tt)* }) => {
+        web::view! {
+            $(#[$doc])*
+            $view<'a> of $delivery: &'a Delivery, named $title, $description {
+                "id": uuid().describe("The id of the delivery, as in `X-Delivery-Id`.") => $delivery.id.uuid(),
+                "event": event() => $delivery.event.as_str(),
+                "attempt": integer(0, MAX_ATTEMPTS.into()).describe("Attempts made; 0 before the first.")
+                    => $delivery.state.attempt(),
+                "response_status": integer(100, 999).or_null().describe("The HTTP status of the last attempt's response, if there was one.")
+                    => $delivery.state.last().and_then(Attempted::response_status),
+                "duration_ms": integer(0, i32::MAX.into()).or_null().describe("Duration of the last attempt in milliseconds.")
+                    => $delivery.state.last().map(Attempted::duration_ms),
+                "delivered_at": date_time().or_null() => $delivery.state.delivered_at().map(Timestamp::new),
+                "next_retry_at": date_time().or_null()
+                    .describe("`null` while the first attempt is queued (`attempt` is 0), once it is delivered, once it is given up (`attempt` is 6), \
+                        and once it is stopped, since the seller disconnected the application.")
+                    => $delivery.state.next_retry_at().map(Timestamp::new),
+                "created_at": date_time() => Timestamp::new($delivery.created_at),
+                "failure": failure().or_null() => $delivery.outcome().and_then(Outcome::failure).map(FailureKind::as_str),
+                "order_id": uuid().or_null().describe("The order that the event is about.") => $delivery.about().order_id,
+                "offer_id": uuid().or_null().describe("The offer that the event is about.") => $delivery.about().offer_id,
+                $($more)*
+            }
+        }
+    };
+}
+
+delivery_view! {
+    /// A delivery with the selected fields.
+    DeliveryView of delivery, named "WebhookDelivery", "The delivery of an event to a subscription." {}
+}
+
+delivery_view! {
+    /// The same with its body.
+    DeliveryWithBodyView of delivery, named "WebhookDeliveryWithBody", "The delivery of an event to a subscription, with its body." {
+        "body": string().describe("The body as sent, the same at every attempt.") => String::from_utf8_lossy(&delivery.body),
+    }
+}
+
+/// Contract: `failure` of `WebhookDelivery`.
+fn failure() -> Node {
+    string()
+        .one_of(FailureKind::ALL.map(FailureKind::as_str))
+        .describe(
+            "Why the last attempt failed; `null` if it did not, or there was none. `address`: the host does not resolve, or not to public \
+             addresses only; `protocol`: no valid HTTP, or closed early; `status`: another status than 2xx; `sender_lost`: the sender was \
+             lost, also where that attempt does not count. Further values may be added.",
+        )
+        .extensible()
+        .named("WebhookDeliveryFailure")
+}
+
+/// Lists the latest deliveries of one of the application's subscriptions, newest first (D58).
+pub(crate) struct ListDeliveries {
+    id: SubscriptionId,
+    fields: Selection,
+}
+
+impl Operation<Public> for ListDeliveries {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/webhooks/{id}/deliveries";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new(
+            "listWebhookDeliveries",
+            "Webhooks",
+            prose!("listWebhookDeliveries"),
+        )
+        .about("The subscription's id.", examples::WEBHOOK)
+        .answers(StatusCode::OK, DeliveryList::schema, || {
+            Node::of([("items", vec![example!("delivery")()].into())])
+        }),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        Ok(incoming.id(0).map(|id| Self { id, fields }))
+    }
+}
+
+impl Read<Public> for ListDeliveries {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
+        let history = subscriptions
+            .history(caller.seller, caller.client_id, self.id)
+            .await?;
+        let history = history.ok_or_else(Problem::not_found)?;
+        let expected = history.len().saturating_add(1).saturating_mul(420);
+        Reply::json(
+            StatusCode::OK,
+            &DeliveryList::whole((&history, self.fields)),
+            expected,
+        )
+    }
+}
+
+web::view! {
+    DeliveryList<'a> of (history, fields): (&'a [Delivery], Selection), named "WebhookDeliveryList" {
+        "items": array(DeliveryView::schema())
+            => history.iter().map(|delivery| DeliveryView::new(delivery, *fields)).collect::<Vec<_>>(),
+    }
+}
+
+/// Reads a delivery of one of the application's subscriptions, with its body.
+pub(crate) struct ReadDelivery {
+    id: SubscriptionId,
+    delivery: DeliveryId,
+    fields: Selection,
+}
+
+impl Operation<Public> for ReadDelivery {
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsRead);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = DeliveryWithBodyView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("getWebhookDelivery", "Webhooks", prose!("getWebhookDelivery"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .about("The delivery's id.", examples::DELIVERY)
+            .answers(StatusCode::OK, DeliveryWithBodyView::schema, || {
+                example!("delivery")().with("body", examples::DELIVERY_BODY)
+            }),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(id, delivery)| Self { id, delivery, fields }))
+    }
+}
+
+impl Read<Public> for ReadDelivery {
+    async fn execute(self, call: Call<Public>) -> Result<Reply, Error> {
+        let (subscriptions, caller) = (&call.state.subscriptions, &call.caller);
+        let found = subscriptions
+            .delivery(caller.seller, caller.client_id, self.id, self.delivery)
+            .await?;
+        let found = found.ok_or_else(Problem::not_found)?;
+        Reply::ok(&DeliveryWithBodyView::new(&found, self.fields))
+    }
+}
+
+/// Queues a sample event for one of the application's subscriptions.
+pub(crate) struct TestWebhook {
+    id: SubscriptionId,
+    event: Option<WebhookEvent>,
+    fields: Selection,
+}
+
+impl Operation<Public> for TestWebhook {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/v1/webhooks/{id}/test";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new("testWebhook", "Webhooks", prose!("testWebhook"))
+            .about("The subscription's id.", examples::WEBHOOK)
+            .takes_optionally(|| new_test_event().schema(), example!("new_test_event"))
+            .answers(
+                StatusCode::CREATED,
+                DeliveryView::schema,
+                example!("queued_delivery"),
+            )
+            .refuses(&[inactive]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS));
+        let (fields, event) = if incoming.body.is_empty() {
+            (fields?, None)
+        } else {
+            incoming.json(fields, &new_test_event())?
+        };
+        Ok(incoming.id(0).map(|id| Self { id, event, fields }))
+    }
+}
+
+impl Write<Public> for TestWebhook {
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let queued = send_test_event(
+            transaction,
+            transaction,
+            call.state.ports.randomness.as_ref(),
+            requester(call),
+            self.id,
+            self.event,
+            transaction.now(),
+        )
+        .await
+        .map_refusal(problem)?;
+        Reply::created(&DeliveryView::new(&queued, self.fields))
+    }
+}
+
+fn new_test_event() -> impl Shape<Value = Option<WebhookEvent>> {
+    object!(event: optional(one_event()) => event).named("NewTestEvent")
+}
+
+/// Queues a delivery of one of the application's subscriptions again. A body is ignored.
+pub(crate) struct Redeliver {
+    id: SubscriptionId,
+    delivery: DeliveryId,
+    fields: Selection,
+}
+
+impl Operation<Public> for Redeliver {
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/v1/webhooks/{id}/deliveries/{delivery_id}/redelivery";
+    const SCOPE: Option<Scope> = Some(Scope::SettingsWrite);
+    const QUERY: &'static [Parameter] = &[page::FIELDS];
+    const FIELDS: &'static [&'static str] = DeliveryView::FIELDS;
+    const DOCS: Option<&'static Docs> = Some(
+        &Docs::new(
+            "redeliverWebhookDelivery",
+            "Webhooks",
+            prose!("redeliverWebhookDelivery"),
+        )
+        .about("The subscription's id.", examples::WEBHOOK)
+        .about("The delivery's id.", examples::DELIVERY)
+        .answers(StatusCode::OK, DeliveryView::schema, example!("queued_delivery"))
+        .refuses(&[under_way, inactive]),
+    );
+
+    fn decode(incoming: &Incoming<'_>, _: &Call<Public>) -> Result<Option<Self>, Violations> {
+        let fields = incoming.query(Self::QUERY, |query| query.fields(Self::FIELDS))?;
+        let ids = incoming.id(0).zip(incoming.id(1));
+        Ok(ids.map(|(id, delivery)| Self { id, delivery, fields }))
+    }
+}
+
+impl Write<Public> for Redeliver {
+    async fn apply(&self, call: &Call<Public>, transaction: &dyn Transaction) -> Result<Reply, Error> {
+        let which = (self.id, self.delivery);
+        let queued = redeliver(
+            transaction,
+            transaction,
+            requester(call),
+            which,
+            transaction.now(),
+        )
+        .await
+        .map_refusal(problem)?;
+        Reply::ok(&DeliveryView::new(&queued, self.fields))
+    }
+}
+
+fn requester(call: &Call<Public>) -> Requester {
+    Requester::Application(call.caller.seller, call.caller.client_id)
+}
+
+fn problem(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::NotFound => Problem::not_found(),
+        Refusal::NotSubscribed => {
+            Entry::validation("event", "Must be one of the subscription's events.").into()
+        }
+        Refusal::Inactive => inactive(),
+        Refusal::UnderWay => under_way(),
+        Refusal::TooMany(quota) => Problem::rate_limited(retry_after(&quota)),
+        // Of the panel alone.
+        Refusal::Form(_) => Problem::internal(),
+    }
+}
+
+fn under_way() -> Problem {
+    let message = "An attempt of this delivery is under way. Send the request again once it has ended.";
+    Problem::new(Code::DeliveryInProgress, message)
+}
