@@ -117,14 +117,10 @@ async fn the_buyers_data_are_returned_only_once_paid() {
             assert_eq!(order[field].is_object(), is_shown, "{order}");
         }
         assert_members(&order, json!({"status": status, "payment_status": payment}));
-        let selected = format!(
-            "/v1/orders?fields={}&ids={}",
-            PERSONAL.join(","),
-            text(&order, "id")
-        );
-        let selected = &items(&world.read(&trader.token, &selected).await)[0];
+        let query = format!("fields={}&ids={}", PERSONAL.join(","), text(&order, "id"));
+        let listed = list(&world, &trader, &query).await;
         for field in PERSONAL {
-            assert_eq!(selected[field], order[field]);
+            assert_eq!(items(&listed)[0][field], order[field]);
         }
     };
     let lines = [line(&trader.seller, &offer, 1)];
