@@ -8,7 +8,7 @@ use serde_json::json;
 use testkit::Answer;
 use tokio::sync::Notify;
 
-use crate::{program::Example, shop::Shop};
+use crate::{consent, program::Example, shop::Shop};
 
 /// Orders from before the example's start: it ships its own and leaves the one that it may not ship (409).
 pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
@@ -179,8 +179,8 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
     assert!(form.contains(&format!("grant_type={grant}")));
 }
 
-/// A refresh gets a proxy's 502, 401 for its secret, or no answer: the example continues with the old access
-/// token, and does not send the refresh token again.
+/// A refresh gets a proxy's 502, or its answer is lost: it is repeated under its key. After 401 for its secret the
+/// example continues with the old access token.
 pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
     let bad_gateway = Disturbance::Instead(502, 1, error("internal_error"));
     let refused = Disturbance::Instead(
@@ -188,7 +188,7 @@ pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
         1,
         json!({"error": "invalid_client", "traceId": "0000000000000000"}),
     );
-    for loss in [bad_gateway, refused, Disturbance::Lost] {
+    for (loss, calls) in [(bad_gateway, 3), (Disturbance::Lost, 3), (refused, 2)] {
         let short = Disturbance::Edited("\"expires_in\":43200", "\"expires_in\":3600");
         shop.calls.disturb("POST", "/oauth/token", short);
         shop.calls.disturb("POST", "/oauth/token", loss);
@@ -197,9 +197,24 @@ pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
             let order = shop.paid_order().await;
             is_done(example, &order).await;
         }
-        let got = shop.calls.exchanges("POST", "/oauth/token").len();
-        assert_eq!(got, tokens + 2, "a new pair, and one refresh at half of its life");
+        let got = shop.calls.exchanges("POST", "/oauth/token").split_off(tokens);
+        assert_eq!(got.len(), calls, "a new pair, and a refresh at half of its life: {got:?}");
+        consent::is_under_one_key(&got[1..]);
     }
+}
+
+/// The example is killed while it waits for a new pair: its next run gets the same one.
+pub(crate) async fn a_crash_in_a_refresh(shop: &Shop, example: &mut Example) {
+    shop.calls.disturb("POST", "/oauth/token", Disturbance::Silence);
+    let tokens = revoke_the_last(shop).await;
+    let order = shop.paid_order().await;
+    shop.calls.has(tokens + 1, "POST", "/oauth/token").await;
+    example.crash();
+    shop.start_again(example).await;
+    is_done(example, &order).await;
+    let got = shop.calls.exchanges("POST", "/oauth/token").split_off(tokens);
+    assert_eq!(got.len(), 2, "{got:?}");
+    consent::is_under_one_key(&got);
 }
 
 /// The buyer cancels the order at the moment of its shipment (409): the parcel is held back, and the next

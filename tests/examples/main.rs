@@ -53,6 +53,7 @@ async fn for_another_seller(language: Language) {
     journey::a_revoked_token(&shop, &example, "refresh_token").await;
     consent::each_was_used_once(&shop, &refresh_token);
     journey::a_lost_refresh(&shop, &example).await;
+    journey::a_crash_in_a_refresh(&shop, &mut example).await;
     let consented_again = consent::refresh_token(&shop).await;
     example.crash();
     example.set("REFRESH_TOKEN", &consented_again);

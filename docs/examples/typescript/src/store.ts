@@ -38,8 +38,8 @@ interface Facts {
   refreshToken?: string;
   /** The refresh token that the settings gave last. */
   refreshGiven?: string;
-  /** The refresh token that was sent last. */
-  refreshSent?: string;
+  /** The key of the refresh that is under way. */
+  refreshKey?: string;
   subscription?: Subscription;
   subscribing?: Write;
   caughtUpTo?: string;
