@@ -8,9 +8,9 @@ use crate::shop::Shop;
 
 const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters";
 
-/// The refresh token of a new consent by the first seller.
-pub(crate) async fn refresh_token(shop: &Shop) -> String {
-    let text = |name: &str| shop.seller()[name].as_str().unwrap();
+/// The refresh token of a new consent by a seller.
+pub(crate) async fn refresh_token(shop: &Shop, seller: usize) -> String {
+    let text = |name: &str| shop.seller(seller)[name].as_str().unwrap();
     let application = shop.partner();
     let redirect = application["redirect_uris"][0].as_str().unwrap();
     let mut browser = Visitor::new(&shop.client, shop.base_url());
@@ -57,7 +57,9 @@ pub(crate) fn each_was_used_once(shop: &Shop, first: &str) {
 
 /// Asserts that these refreshes are one and its repeats, and that all that succeeded gave the same pair.
 pub(crate) fn is_under_one_key(refreshes: &[Exchange]) {
-    let [first, ..] = refreshes else { panic!("no refresh") };
+    let [first, ..] = refreshes else {
+        panic!("no refresh")
+    };
     for again in refreshes {
         assert_eq!(key(again), key(first));
         assert_eq!(again.request.body, first.request.body);
@@ -66,7 +68,10 @@ pub(crate) fn is_under_one_key(refreshes: &[Exchange]) {
     let given = answers.filter(|answer| answer.status == 200);
     let given: Vec<_> = given.map(|answer| Pair::of(answer.clone())).collect();
     for pair in &given {
-        assert_eq!((&pair.access, &pair.refresh), (&given[0].access, &given[0].refresh));
+        assert_eq!(
+            (&pair.access, &pair.refresh),
+            (&given[0].access, &given[0].refresh)
+        );
     }
 }
 

@@ -8,12 +8,14 @@ use serde_json::json;
 use testkit::Answer;
 use tokio::sync::Notify;
 
-use crate::{consent, program::Example, shop::Shop};
+use crate::consent;
+use crate::program::Example;
+use crate::shop::{CATCHING_UP, Shop};
 
 /// Orders from before the example's start: it ships its own and leaves the one that it may not ship (409).
 pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
-    let others = shop.seller()["examples"]["multi_seller_order"].as_str().unwrap();
-    let reading = shop.calls.has(1, "GET", "/v1/orders?").await;
+    let others = shop.seller(0)["examples"]["multi_seller_order"].as_str().unwrap();
+    let reading = shop.calls.has(1, "GET", CATCHING_UP).await;
     let waiting = reading[0].answered().json()["items"].clone();
     let waiting = waiting.as_array().unwrap().iter();
     let waiting: Vec<_> = waiting.map(|order| order["id"].as_str().unwrap()).collect();
@@ -25,7 +27,7 @@ pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
     let refused = shop.calls.has(1, "POST", &format!("{others}/shipments")).await;
     assert_eq!(refused[0].answered().code(), "multi_seller_order");
     // The example reads the order again before it decides.
-    shop.calls.has(2, "GET", &format!("/v1/orders/{others}")).await;
+    shop.calls.has(1, "GET", &format!("/v1/orders/{others}")).await;
     wait_for_output(example, "holds other sellers' items too").await;
     assert_eq!(shop.status(others).await, "processing");
     // A later event does not have it packed again: the very same parcel is reported.
@@ -70,8 +72,7 @@ pub(crate) async fn a_webhook_delivery(shop: &Shop, example: &Example) {
     assert_eq!(delivery.answered().status, 204);
     shop.is_shipped(&order).await;
     is_done(example, &order).await;
-    let about = format!("/v1/orders/{order}");
-    let counts = || ["GET", "POST"].map(|method| shop.calls.exchanges(method, &about).len());
+    let counts = || ["GET", "POST"].map(|method| shop.calls.exchanges(method, &order).len());
     let before = counts();
     assert_eq!(before[1], 1, "one shipment");
 
@@ -92,7 +93,7 @@ fn error(code: &str) -> serde_json::Value {
 
 /// 429 for a read and a write: both wait as long as requested, and continue.
 pub(crate) async fn too_many_requests(shop: &Shop, example: &Example) {
-    for (method, part) in [("GET", "/v1/orders/"), ("POST", "/shipments")] {
+    for (method, part) in [("GET", "/v1/orders?ids="), ("POST", "/shipments")] {
         let limited = Disturbance::Instead(429, 1, error("rate_limited"));
         shop.calls.disturb(method, part, limited);
         let order = shop.paid_order().await;
@@ -171,7 +172,7 @@ pub(crate) async fn a_revoked_token(shop: &Shop, example: &Example, grant: &str)
             .is_some_and(|answer| answer.status == 401)
     };
     assert!(reads.iter().any(refused), "{reads:?}");
-    let read = shop.calls.exchanges("GET", &format!("/v1/orders/{order}"));
+    let read = shop.calls.exchanges("GET", &order);
     assert_eq!(read.last().unwrap().answered().status, 200);
     let got = shop.calls.exchanges("POST", "/oauth/token");
     assert_eq!(got.len(), tokens + 1, "one token for one that has ended");
@@ -198,7 +199,11 @@ pub(crate) async fn a_lost_refresh(shop: &Shop, example: &Example) {
             is_done(example, &order).await;
         }
         let got = shop.calls.exchanges("POST", "/oauth/token").split_off(tokens);
-        assert_eq!(got.len(), calls, "a new pair, and a refresh at half of its life: {got:?}");
+        assert_eq!(
+            got.len(),
+            calls,
+            "a new pair, and a refresh at half of its life: {got:?}"
+        );
         consent::is_under_one_key(&got[1..]);
     }
 }
@@ -255,13 +260,35 @@ pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     assert_eq!(present, subscriptions, "it has its subscription");
 }
 
-/// An order is paid while the example is down: its next run finds the order long before the next delivery.
-pub(crate) async fn a_missed_event(shop: &Shop, example: &mut Example) {
-    let readings = shop.calls.exchanges("GET", "/v1/orders?").len();
+/// Orders are paid while the example is down: its next run finds them long before the next delivery, and reads
+/// them with one request.
+pub(crate) async fn missed_events(shop: &Shop, example: &mut Example) {
+    let readings = shop.calls.exchanges("GET", CATCHING_UP).len();
     example.crash();
-    let order = shop.paid_order().await;
+    let orders = [shop.paid_order().await, shop.paid_order().await];
     shop.start_again(example).await;
-    shop.is_shipped(&order).await;
-    let reading = &shop.calls.exchanges("GET", "/v1/orders?")[readings];
+    for order in &orders {
+        shop.is_shipped(order).await;
+    }
+    let reading = &shop.calls.exchanges("GET", CATCHING_UP)[readings];
     assert!(reading.target.contains("updated_after="), "{}", reading.target);
+    let [one, other] = orders.map(|order| shop.calls.exchanges("GET", &order)[0].target.clone());
+    assert_eq!(one, other);
+}
+
+/// While one seller's shipment waits for its answer, another seller's orders are shipped.
+pub(crate) async fn two_sellers(shop: &Shop, example: &Example) {
+    let gate = Arc::new(Notify::new());
+    let held = Disturbance::Delayed(Arc::clone(&gate));
+    let waiting = shop.placed_order(0).await;
+    let shipment = format!("{waiting}/shipments");
+    shop.calls.disturb("POST", &shipment, held);
+    shop.pay(&waiting).await;
+    let is_sent = async || !shop.calls.exchanges("POST", &shipment).is_empty();
+    until("the shipment on its way", is_sent).await;
+    let order = shop.placed_order(1).await;
+    shop.pay(&order).await;
+    is_done(example, &order).await;
+    gate.notify_one();
+    is_done(example, &waiting).await;
 }

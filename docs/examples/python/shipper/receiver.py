@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import logging
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .store import Store
@@ -19,12 +20,18 @@ def is_genuine(secret: str, body: bytes, signature: str) -> bool:
     return hmac.compare_digest(expected.encode(), signature.encode())
 
 
-def listen(port: int, store: Store) -> ThreadingHTTPServer:
+def listen(port: int, stores: dict[str, Store]) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         # Whoever is slower than this is no marketplace.
         timeout = 10
 
         def do_POST(self) -> None:
+            # Each seller's subscription has a path and a secret of its own.
+            seller = self.path.rpartition("/")[2]
+            store = stores.get(seller)
+            if store is None:
+                return self.answer(404)
+            threading.current_thread().name = seller
             length = self.headers.get("Content-Length", "")
             if not length.isdigit() or int(length) > LARGEST_BODY:
                 return self.answer(413)

@@ -18,6 +18,8 @@ USER_AGENT = "PythonShipper/1.0 (+https://shipper.example/docs)"
 TIMEOUT = 35
 ATTEMPTS = 6
 LONGEST_PAUSE = 60
+# After this long what could not be done is tried again.
+PAUSE_AFTER_FAILURE = 60
 
 
 class Unavailable(Exception):

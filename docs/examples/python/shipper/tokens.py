@@ -18,7 +18,6 @@ log = logging.getLogger(__name__)
 MARGIN = 6 * 3600
 # It is not used in its last minutes: it would end on its way.
 LAST_MINUTES = 5 * 60
-PAUSE_AFTER_FAILURE = 60
 
 
 class NoToken(Exception):
@@ -26,12 +25,14 @@ class NoToken(Exception):
 
 
 class Tokens:
-    def __init__(self, settings: Settings, store: Store) -> None:
+    """The tokens of one seller."""
+
+    def __init__(self, settings: Settings, store: Store, given: str | None) -> None:
         self._settings, self._store = settings, store
         # One refresh at a time.
         self._lock = threading.Lock()
         self._next_try = 0.0
-        given, known = settings.refresh_token, store.fact("refresh_given")
+        known = store.fact("refresh_given")
         if given and given != known:
             facts = {"refresh_given": given}
             # Of a store that does not know what was given, the token may be a later one.
@@ -50,8 +51,8 @@ class Tokens:
             except (sending.Unavailable, NoToken) as error:
                 # The access token may work although no other one is given: after a rotation of the secret, for instance.
                 if token and left > LAST_MINUTES:
-                    log.warning("no new token: %s", error)
-                    self._next_try = time.monotonic() + PAUSE_AFTER_FAILURE
+                    log.warning("going on with the old token: %s", error)
+                    self._next_try = time.monotonic() + sending.PAUSE_AFTER_FAILURE
                     return token
                 raise
 
@@ -74,7 +75,7 @@ class Tokens:
         headers = self._headers() | {"Idempotency-Key": key}
         answer = sending.send("POST", f"{self._settings.api_url}/oauth/token", headers, urlencode(form).encode())
         if answer.status != 200:
-            raise NoToken(f"{answer.status} {json.dumps(answer.body)}")
+            raise NoToken(f"no token: {answer.status} {json.dumps(answer.body)}")
         token: str = answer.body["access_token"]
         # Stored before anything else is done: the old refresh token is used up.
         self._store.remember(

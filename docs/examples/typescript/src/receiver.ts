@@ -2,7 +2,7 @@
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { type IncomingMessage, type Server, createServer } from "node:http";
-import { log } from "./log.js";
+import { log, seller } from "./log.js";
 import type { Store } from "./store.js";
 
 const LARGEST_BODY = 64 * 1024;
@@ -21,9 +21,9 @@ export function isGenuine(secret: string, body: Buffer, signature: string): bool
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-export function listen(port: number, store: Store): Server {
+export function listen(port: number, stores: Map<string, Store>): Server {
   const server = createServer((request, response) => {
-    receive(request, store)
+    receive(request, stores)
       .catch((error: unknown) => {
         log.error(`a delivery was not taken: ${String(error)}`);
         return 500;
@@ -36,7 +36,11 @@ export function listen(port: number, store: Store): Server {
 }
 
 /** The status to answer. */
-async function receive(request: IncomingMessage, store: Store): Promise<number> {
+async function receive(request: IncomingMessage, stores: Map<string, Store>): Promise<number> {
+  // Each seller's subscription has a path and a secret of its own.
+  const name = request.url?.split("/").at(-1) ?? "";
+  const store = stores.get(name);
+  if (store === undefined) return 404;
   const body = await rawBody(request);
   if (body === undefined) return 413;
   const secret = store.facts.subscription?.secret;
@@ -45,7 +49,7 @@ async function receive(request: IncomingMessage, store: Store): Promise<number> 
   if (typeof signature !== "string" || !isGenuine(secret, body, signature)) return 401;
   const delivery = JSON.parse(body.toString("utf8")) as Delivery;
   const isNew = store.take(delivery.id, delivery.data.test ? undefined : delivery.data.order_id);
-  log.info(`${delivery.event} ${isNew ? "came" : "came again"} of ${delivery.data.order_id}`);
+  seller.run(name, () => log.info(`${delivery.event} ${isNew ? "came" : "came again"} of ${delivery.data.order_id}`));
   return 204;
 }
 

@@ -8,6 +8,8 @@ const USER_AGENT = "TypeScriptShipper/1.0 (+https://shipper.example/docs)";
 const TIMEOUT = 35_000;
 const ATTEMPTS = 6;
 const LONGEST_PAUSE = 60_000;
+/** After this long what could not be done is tried again. */
+export const PAUSE_AFTER_FAILURE = 60_000;
 
 /** There was no answer that means something: try the whole thing again later. */
 export class Unavailable extends Error {}

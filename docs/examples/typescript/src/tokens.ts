@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { log } from "./log.js";
-import { Unavailable, send } from "./sending.js";
+import { PAUSE_AFTER_FAILURE, Unavailable, send } from "./sending.js";
 import type { Settings } from "./settings.js";
 import type { Store } from "./store.js";
 
@@ -10,7 +10,6 @@ import type { Store } from "./store.js";
 const MARGIN = 6 * 3600_000;
 /** It is not used in its last minutes: it would end on its way. */
 const LAST_MINUTES = 5 * 60_000;
-const PAUSE_AFTER_FAILURE = 60_000;
 
 /** The credentials are wrong, or the seller's consent is over: somebody has to look. */
 export class NoToken extends Error {}
@@ -21,6 +20,7 @@ interface TokenResponse {
   refresh_token?: string;
 }
 
+/** The tokens of one seller. */
 export class Tokens {
   readonly #settings: Settings;
   readonly #store: Store;
@@ -28,10 +28,10 @@ export class Tokens {
   #renewing: Promise<string> | undefined;
   #nextTry = 0;
 
-  constructor(settings: Settings, store: Store) {
+  constructor(settings: Settings, store: Store, given: string | null) {
     this.#settings = settings;
     this.#store = store;
-    const [given, known] = [settings.refreshToken, store.facts.refreshGiven];
+    const known = store.facts.refreshGiven;
     if (!given || given === known) return;
     // Of a store that does not know what was given, the token may be a later one.
     const isNew = known !== undefined || !store.facts.refreshToken;
@@ -48,7 +48,7 @@ export class Tokens {
     } catch (error) {
       // The access token may work although no other one is given: after a rotation of the secret, for instance.
       if (!(error instanceof Unavailable || error instanceof NoToken) || !token || left <= LAST_MINUTES) throw error;
-      log.warn(`no new token: ${error.message}`);
+      log.warn(`going on with the old token: ${error.message}`);
       this.#nextTry = Date.now() + PAUSE_AFTER_FAILURE;
       return token.value;
     }
@@ -84,7 +84,7 @@ export class Tokens {
       body: form.toString(),
     };
     const answer = await send(request);
-    if (answer.status !== 200) throw new NoToken(`${answer.status} ${JSON.stringify(answer.body)}`);
+    if (answer.status !== 200) throw new NoToken(`no token: ${answer.status} ${JSON.stringify(answer.body)}`);
     const given = answer.body as TokenResponse;
     // Stored before anything else is done: the old refresh token is used up.
     this.#store.remember({
