@@ -15,7 +15,7 @@ pub(crate) async fn refresh_token(shop: &Shop, seller: usize) -> String {
     let redirect = application["redirect_uris"][0].as_str().unwrap();
     let mut browser = Visitor::new(&shop.client, shop.base_url());
     browser.sign_in(text("email"), text("password")).await.expect(200);
-    let scope = "orders:read shipments:write settings:read settings:write";
+    let scope = "offers:write orders:read shipments:write settings:read settings:write";
     let query = [
         ("response_type", "code"),
         ("client_id", application["client_id"].as_str().unwrap()),

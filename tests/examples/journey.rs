@@ -12,6 +12,8 @@ use crate::consent;
 use crate::program::Example;
 use crate::shop::{CATCHING_UP, Shop};
 
+const BATCH: &str = "/v1/offers/batch";
+
 /// Orders from before the example's start: it ships its own and leaves the one that it may not ship (409).
 pub(crate) async fn earlier_orders(shop: &Shop, example: &Example) {
     let others = shop.seller(0)["examples"]["multi_seller_order"].as_str().unwrap();
@@ -258,6 +260,53 @@ pub(crate) async fn a_crash(shop: &Shop, example: &mut Example) {
     assert!(is_replay(sent[1].answered()), "{sent:?}");
     let present = shop.calls.exchanges("POST", "/v1/webhooks").len();
     assert_eq!(present, subscriptions, "it has its subscription");
+}
+
+/// Prices and stock are changed by batches, in the order of the file. A batch whose answer is lost, also by a crash,
+/// is repeated: its adjustments are made once. What is refused is reported.
+pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
+    let before = shop.offer().await;
+    let id = &before["id"];
+    let stock = before["stock"].as_i64().unwrap();
+    shop.calls.disturb("POST", BATCH, Disturbance::Lost);
+    let price = json!({"id": id, "price": {"amount": 4321, "currency": "PLN"}, "stock_adjustment": 20});
+    let gone = json!({"id": "gone", "stock_adjustment": 3});
+    let [first, second] = [-3, 9].map(|pieces| json!({"id": id, "stock_adjustment": pieces}));
+    shop.change(&format!("{price}\n{gone}\n{first}\n{}", &second.to_string()[..9]));
+    let sent = shop.calls.has(3, "POST", BATCH).await;
+    is_repeated(&sent[..2]);
+    assert_eq!(sent[1].request.json()["items"], json!([price, gone]));
+    assert_eq!(sent[2].request.json()["items"], json!([first]));
+    wait_for_output(example, "offer gone was not changed").await;
+
+    shop.calls.disturb("POST", BATCH, Disturbance::Silence);
+    shop.change(&format!("{}\n", &second.to_string()[9..]));
+    shop.calls.has(4, "POST", BATCH).await;
+    example.crash();
+    shop.start_again(example).await;
+    let sent = shop.calls.has(5, "POST", BATCH).await;
+    is_repeated(&sent[3..]);
+    assert_eq!(sent[4].request.json()["items"], json!([second]));
+    let after = shop.offer().await;
+    assert_eq!(
+        (&after["price"]["amount"], &after["stock"]),
+        (&json!(4321), &json!(stock + 26))
+    );
+
+    // Nothing of a malformed batch is done.
+    let malformed = json!({"id": id, "price": {"amount": -1, "currency": "PLN"}});
+    shop.change(&format!("{malformed}\n"));
+    wait_for_output(example, "items[0].price.amount").await;
+}
+
+/// Asserts that the second of two requests is the first one's repeat, with its answer.
+fn is_repeated(sent: &[Exchange]) {
+    let [first, second] = sent else { panic!("{sent:?}") };
+    let key = |exchange: &Exchange| exchange.request.header("idempotency-key").to_owned();
+    assert_eq!(key(first), key(second));
+    assert_eq!(first.request.body, second.request.body);
+    assert_eq!(second.answered().header("idempotent-replayed"), Some("true"));
+    assert_eq!(first.answered().bytes, second.answered().bytes);
 }
 
 /// Orders are paid while the example is down: its next run finds them long before the next delivery, and reads

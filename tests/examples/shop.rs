@@ -1,7 +1,10 @@
 //! A sandbox with the marketplace's actions, and recording proxies between it and an example in both
 //! directions.
 
-use std::{collections::HashMap, fs, path::PathBuf};
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::PathBuf;
 
 use blackbox::{RecordingProxy, Sandbox, text, until};
 use reqwest::Method;
@@ -58,6 +61,7 @@ impl Shop {
             ("CLIENT_SECRET", text("client_secret")),
             ("WEBHOOK_URL", format!("{}/hooks", self.events.url)),
             ("PORT", self.port.to_string()),
+            ("CHANGES", self.folder.path().display().to_string()),
         ];
         if for_others {
             self.consented(refresh_tokens);
@@ -106,6 +110,21 @@ impl Shop {
         let readings = self.calls.exchanges("GET", CATCHING_UP).len();
         example.start();
         self.calls.has(readings + 1, "GET", CATCHING_UP).await;
+    }
+
+    /// Appends to the changes of offers that the example is to send for its owner.
+    pub(crate) fn change(&self, text: &str) {
+        let file = self.folder.path().join("owner.jsonl");
+        let file = OpenOptions::new().create(true).append(true).open(file);
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// The first seller's example of an offer.
+    pub(crate) async fn offer(&self) -> Value {
+        let token = text(self.seller(0), "personal_token");
+        let offer = text(&self.seller(0)["examples"], "offer");
+        let read = self.sandbox.get(&token, &format!("/v1/offers/{offer}")).await;
+        read.expect(200).json()
     }
 
     /// A request to the back office, which has no rate limit.

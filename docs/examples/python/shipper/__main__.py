@@ -10,6 +10,7 @@ from typing import Callable
 from . import receiver, subscription
 from .api import Api, Refused
 from .catch_up import catch_up
+from .offers import send_changes
 from .sending import PAUSE_AFTER_FAILURE, Unavailable
 from .settings import Settings
 from .shipping import Shipping
@@ -17,6 +18,8 @@ from .store import Store
 from .tokens import NoToken, Tokens
 
 log = logging.getLogger("shipper")
+
+CHANGES_PAUSE = 5
 
 
 def work_for(seller: str, settings: Settings, store: Store) -> None:
@@ -31,7 +34,11 @@ def work_for(seller: str, settings: Settings, store: Store) -> None:
     def ship() -> None:
         shipping.work(store.next_tasks())
 
-    for act, pause in ((find, settings.catch_up_seconds), (ship, 0)):
+    def change() -> None:
+        if settings.changes:
+            send_changes(api, store, settings.changes / f"{seller}.jsonl")
+
+    for act, pause in ((find, settings.catch_up_seconds), (ship, 0), (change, CHANGES_PAUSE)):
         threading.Thread(target=again_and_again, args=(act, pause), name=seller, daemon=True).start()
 
 

@@ -20,10 +20,12 @@ class Settings:
     # The folder of everything that has to survive a restart.
     state: Path
     catch_up_seconds: float
+    # The folder with each seller's file of changes of offers, if there are any.
+    changes: Path | None
 
     @classmethod
     def from_environment(cls) -> "Settings":
-        sellers = os.environ.get("SELLERS")
+        sellers, changes = os.environ.get("SELLERS"), os.environ.get("CHANGES")
         return cls(
             api_url=os.environ["API_URL"].rstrip("/"),
             client_id=os.environ["CLIENT_ID"],
@@ -33,6 +35,7 @@ class Settings:
             port=int(os.environ.get("PORT", "9000")),
             state=Path(os.environ.get("STATE", "state")),
             catch_up_seconds=float(os.environ.get("CATCH_UP_SECONDS", "300")),
+            changes=Path(changes) if changes else None,
         )
 
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import logging
+import random
 import threading
 import time
 import uuid
@@ -14,8 +15,8 @@ from .store import Store
 
 log = logging.getLogger(__name__)
 
-# A token is renewed at half of its 12 hours: if that fails, work goes on with it.
-MARGIN = 6 * 3600
+# A token is renewed at about half of its 12 hours: if that fails, work goes on with it.
+MARGINS = (5 * 3600, 6 * 3600)
 # It is not used in its last minutes: it would end on its way.
 LAST_MINUTES = 5 * 60
 
@@ -32,6 +33,8 @@ class Tokens:
         # One refresh at a time.
         self._lock = threading.Lock()
         self._next_try = 0.0
+        # Not for all sellers at once: few calls a minute are allowed.
+        self._margin = random.uniform(*MARGINS)
         known = store.fact("refresh_given")
         if given and given != known:
             facts = {"refresh_given": given}
@@ -44,7 +47,7 @@ class Tokens:
         with self._lock:
             token = self._store.fact("access_token")
             left = float(self._store.fact("access_token_ends") or 0) - time.time()
-            if token and left > (MARGIN if time.monotonic() >= self._next_try else LAST_MINUTES):
+            if token and left > (self._margin if time.monotonic() >= self._next_try else LAST_MINUTES):
                 return token
             try:
                 return self._renew()

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Api, Refused } from "./api.js";
 import { catchUp } from "./catch-up.js";
 import { log, seller } from "./log.js";
+import { sendChanges } from "./offers.js";
 import { listen } from "./receiver.js";
 import { PAUSE_AFTER_FAILURE, Unavailable } from "./sending.js";
 import { type Settings, fromEnvironment } from "./settings.js";
@@ -12,6 +13,8 @@ import { Shipping } from "./shipping.js";
 import { Store } from "./store.js";
 import { ensureSubscription } from "./subscription.js";
 import { NoToken, Tokens } from "./tokens.js";
+
+const CHANGES_PAUSE = 5000;
 
 /** Starts the work for one seller: while it waits, all others go on. */
 function workFor(name: string, refreshToken: string | null, settings: Settings, store: Store): void {
@@ -22,6 +25,7 @@ function workFor(name: string, refreshToken: string | null, settings: Settings, 
     await catchUp(api, store);
   });
   void againAndAgain(0, async () => shipping.work(await store.nextTasks()));
+  if (settings.changes) void againAndAgain(CHANGES_PAUSE, () => sendChanges(api, store, `${settings.changes}/${name}.jsonl`));
 }
 
 async function againAndAgain(pause: number, act: () => Promise<void>): Promise<never> {

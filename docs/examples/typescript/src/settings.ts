@@ -14,6 +14,8 @@ export interface Settings {
   /** The folder of everything that has to survive a restart. */
   readonly state: string;
   readonly catchUpSeconds: number;
+  /** The folder with each seller's file of changes of offers, if there are any. */
+  readonly changes: string | undefined;
 }
 
 function required(name: string): string {
@@ -41,5 +43,6 @@ export function fromEnvironment(): Settings {
     port: Number(process.env["PORT"] ?? "9000"),
     state: process.env["STATE"] ?? "state",
     catchUpSeconds: Number(process.env["CATCH_UP_SECONDS"] ?? "300"),
+    changes: process.env["CHANGES"],
   };
 }

@@ -30,6 +30,13 @@ export interface Write {
   readonly body: string;
 }
 
+/** Changes of offers that are under way. */
+export interface Batch extends Write {
+  readonly madeAt: number;
+  /** Where in the file the next changes begin. */
+  readonly end: number;
+}
+
 export interface Task {
   readonly orderId: string;
   /** Grows whenever something new is heard of the order. */
@@ -46,6 +53,9 @@ interface Facts {
   subscription?: Subscription;
   subscribing?: Write;
   caughtUpTo?: string;
+  batch?: Batch;
+  /** How far the file of changes is done. */
+  changesDone?: number;
 }
 
 interface State {

@@ -6,8 +6,9 @@ import { PAUSE_AFTER_FAILURE, Unavailable, send } from "./sending.js";
 import type { Settings } from "./settings.js";
 import type { Store } from "./store.js";
 
-/** A token is renewed at half of its 12 hours: if that fails, work goes on with it. */
-const MARGIN = 6 * 3600_000;
+/** A token is renewed at about half of its 12 hours: if that fails, work goes on with it. */
+const MARGIN = 5 * 3600_000;
+const SPREAD = 3600_000;
 /** It is not used in its last minutes: it would end on its way. */
 const LAST_MINUTES = 5 * 60_000;
 
@@ -27,6 +28,8 @@ export class Tokens {
   /** One refresh at a time. */
   #renewing: Promise<string> | undefined;
   #nextTry = 0;
+  /** Not for all sellers at once: few calls a minute are allowed. */
+  readonly #margin = MARGIN + Math.random() * SPREAD;
 
   constructor(settings: Settings, store: Store, given: string | null) {
     this.#settings = settings;
@@ -42,7 +45,7 @@ export class Tokens {
   async current(): Promise<string> {
     const token = this.#store.facts.token;
     const left = (token?.ends ?? 0) - Date.now();
-    if (token && left > (Date.now() >= this.#nextTry ? MARGIN : LAST_MINUTES)) return token.value;
+    if (token && left > (Date.now() >= this.#nextTry ? this.#margin : LAST_MINUTES)) return token.value;
     try {
       return await this.#renew();
     } catch (error) {
