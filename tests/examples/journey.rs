@@ -82,6 +82,10 @@ pub(crate) async fn a_webhook_delivery(shop: &Shop, example: &Example) {
     assert_eq!(again.status, 204);
     let forged = shop.events.repeat(&delivery, |body| body.push(b' ')).await;
     assert_eq!(forged.status, 401);
+    for (minutes, wrong, expected) in [(0, "", 204), (0, "wrong", 401), (-6, "", 401), (6, "", 401)] {
+        let repeated = shop.repeat_signed(&delivery, minutes, wrong).await;
+        assert_eq!(repeated.status, expected, "{minutes} {wrong}");
+    }
     // By the time a later order is shipped, the repeated delivery would have had its effect.
     let later = shop.paid_order().await;
     is_done(example, &later).await;

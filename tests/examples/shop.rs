@@ -6,8 +6,11 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use blackbox::{RecordingProxy, Sandbox, text, until};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use blackbox::{Exchange, RecordingProxy, Sandbox, text, until};
 use reqwest::Method;
+use ring::hmac;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{Answer, Client, Request};
@@ -125,6 +128,31 @@ impl Shop {
         let offer = text(&self.seller(0)["examples"], "offer");
         let read = self.sandbox.get(&token, &format!("/v1/offers/{offer}")).await;
         read.expect(200).json()
+    }
+
+    /// Repeats a delivery as of some minutes from now, with a signature of Standard Webhooks that begins with `wrong`.
+    pub(crate) async fn repeat_signed(&self, delivery: &Exchange, minutes: i64, wrong: &str) -> Answer {
+        let at = (chrono::Utc::now() + chrono::TimeDelta::minutes(minutes))
+            .timestamp()
+            .to_string();
+        let subscription = &self.calls.exchanges("POST", "/v1/webhooks")[0];
+        let secret = text(&subscription.answered().json(), "secret");
+        let mut again = delivery.clone();
+        let request = &mut again.request;
+        let id = request.header("x-delivery-id");
+        let signed = [format!("{id}.{at}.").as_bytes(), &request.body].concat();
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+        let signature = BASE64_STANDARD.encode(hmac::sign(&key, &signed));
+        let signatures = format!("v1,AAAA {wrong}v1,{signature}");
+        let headers = [
+            ("webhook-id", id.to_owned()),
+            ("webhook-timestamp", at),
+            ("webhook-signature", signatures),
+        ];
+        request.headers.retain(|(name, _)| !name.starts_with("webhook-"));
+        let headers = headers.map(|(name, value)| (name.to_owned(), value));
+        request.headers.extend(headers);
+        self.events.repeat(&again, |_| ()).await
     }
 
     /// A request to the back office, which has no rate limit.
