@@ -305,7 +305,8 @@ pub(crate) async fn changes_of_offers(shop: &Shop, example: &mut Example) {
 
 /// Asserts that the second of two requests is the first one's repeat, with its answer.
 fn is_repeated(sent: &[Exchange]) {
-    let [first, second] = sent else { panic!("{sent:?}") };
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    let (first, second) = (&sent[0], &sent[1]);
     let key = |exchange: &Exchange| exchange.request.header("idempotency-key").to_owned();
     assert_eq!(key(first), key(second));
     assert_eq!(first.request.body, second.request.body);

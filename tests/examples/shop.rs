@@ -131,6 +131,10 @@ impl Shop {
     }
 
     /// Repeats a delivery as of some minutes from now, with a signature of Standard Webhooks that begins with `wrong`.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the example compares it with this machine's clock"
+    )]
     pub(crate) async fn repeat_signed(&self, delivery: &Exchange, minutes: i64, wrong: &str) -> Answer {
         let at = (chrono::Utc::now() + chrono::TimeDelta::minutes(minutes))
             .timestamp()
